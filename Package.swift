@@ -43,6 +43,7 @@ var targets: [Target] = [
   cModule("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
   cModule("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
   cModule("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
+  cModule("CSystemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
   cModule("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
   cModule("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
   cModule("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
@@ -80,6 +81,7 @@ targets += module("CryptoPrimitives", ["COpenSSL", "CSodium"])
 targets += module("DeterministicKeys", ["CryptoPrimitives"])
 targets += module("CBOR", ["CCBOR"])
 targets += module("CTAPHID", [])
+targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module(
   "CTAP2", ["Recovery", "CBOR", "CryptoPrimitives"],
@@ -110,14 +112,16 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "StateDirectory", "DisplayText", "ProcessIO",
-      "CUHID",
-      "CUdev", "CLinux",
+      "UHID", "CUdev", "CLinux",
     ], swiftSettings: settings),
+  .executableTarget(
+    name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "CSystemd", "CLinux"],
+    swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB",
-      "ControlProtocol", "ControlClient", "StateDirectory", "LiquidAuth", "DisplayText", "ProcessIO", "CZlib",
+      "ControlProtocol", "ControlClient", "StateDirectory", "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CZlib",
       "CQREncode", argumentParser,
     ], swiftSettings: settings),
   .executableTarget(
@@ -131,10 +135,11 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory",
-      "DisplayText",
-      "ProcessIO", "CLinux",
+      "DisplayText", "ProcessIO", "UHID", "CLinux", "TestSupport",
     ],
     swiftSettings: settings),
+  .testTarget(
+    name: "BrokerShellTests", dependencies: ["liquid-auth-broker", "UHID", "TestSupport"], swiftSettings: settings),
   .testTarget(
     name: "WalletShellTests",
     dependencies: [

@@ -108,7 +108,7 @@ int clinux_receive_packets(int socket, void *packets, size_t size, int count, si
   struct mmsghdr messages[MOST_PACKETS];
   struct iovec parts[MOST_PACKETS];
   count = describe(messages, parts, packets, size, count);
-  int received = recvmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT, NULL);
+  int received = recvmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT | MSG_TRUNC, NULL);
   for (int index = 0; index < received; ++index) lengths[index] = messages[index].msg_len;
   return received;
 }

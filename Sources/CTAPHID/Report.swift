@@ -14,6 +14,15 @@ public struct Report: Hashable, Sendable {
     self.bytes = Array(bytes)
   }
 
+  /// What a host wrote: 64 bytes, or 65 of which the first is the number 0 of a report that has none.
+  package init?(hostBytes bytes: some Collection<UInt8>) {
+    if bytes.count == Report.size + 1, bytes.first == 0 {
+      self.init(bytes.dropFirst())
+    } else {
+      self.init(bytes)
+    }
+  }
+
   /// Writes a packet as a report and pads it with zeros; payload that does not fit is left out.
   public init(channel: ChannelID, packet: Packet) {
     var bytes: [UInt8] = []

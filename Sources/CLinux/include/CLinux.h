@@ -30,7 +30,8 @@ int clinux_forbid_dumps(void);
 int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
 
 /// Receives at most `count` waiting packets (up to 64) into `packets`, `size` bytes apart, and their lengths into
-/// `lengths`. Never waits. Returns the number of packets, or -1 with errno.
+/// `lengths`. A longer packet is cut to `size`, but its length is that of the whole. Never waits. Returns the number of
+/// packets, or -1 with errno.
 int clinux_receive_packets(int socket, void *packets, size_t size, int count, size_t *lengths);
 
 /// Sends `count` packets (up to 64) of `size` bytes that are contiguous in memory. Never waits: packets for which the

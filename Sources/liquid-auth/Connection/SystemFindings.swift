@@ -1,4 +1,5 @@
 import Glibc
+import UHID
 
 /// The parts of this system that the user's authenticator needs.
 struct SystemFindings: Equatable {
@@ -7,7 +8,7 @@ struct SystemFindings: Equatable {
 
   /// The state of `/dev/uhid`.
   enum UHID: Equatable {
-    /// It can be opened.
+    /// It can be opened, by this user or by the broker.
     case usable
     /// It does not exist.
     case absent
@@ -60,7 +61,8 @@ extension SystemFindings {
 
   private static var uhidNow: UHID {
     if access("/dev/uhid", R_OK | W_OK) == 0 { return .usable }
-    return errno == EACCES ? .forbidden : .absent
+    guard errno == EACCES else { return .absent }
+    return BrokerMessage.isInstalled ? .usable : .forbidden
   }
 
   private static var currentGroups: [gid_t] {

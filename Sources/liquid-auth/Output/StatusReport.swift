@@ -32,7 +32,7 @@ struct StatusReport: Equatable {
           + "liquid-auth device attach")
     } else if !status.attached, problems.isEmpty {
       problems.append(
-        status.transport == "uhid" ? system.uhidProblem ?? Self.detached : Self.detached)
+        ["broker", "uhid"].contains(status.transport) ? system.uhidProblem ?? Self.detached : Self.detached)
     }
     if status.vault == .missing, problems.isEmpty {
       problems.append("there is no vault; make one with: liquid-auth init")

@@ -43,7 +43,7 @@ final class Daemon: Sendable {
     self.loop = loop
     let verifier = PassphraseVerifier()
     // Without a hidraw node, no client finds this device and another key in one search.
-    let isHIDRaw = options.transport == .uhid
+    let isHIDRaw = options.transport.isHIDRaw
     let prompter = UserPrompter(
       options.prompt.backEnd(options, executor: loop), verifier: options.verification == .passphrase ? verifier : nil,
       otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, clock: loop, executor: loop, log: log.warning)

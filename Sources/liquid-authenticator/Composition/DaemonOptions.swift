@@ -18,7 +18,7 @@ enum BesideHardwareKeyChoice: String, Sendable {
 /// They are not parsed by the library that `liquid-auth` uses: it needs Foundation, which is twice as much code as all
 /// of the key.
 struct DaemonOptions: Equatable, Sendable {
-  var transport = TransportChoice.uhid
+  var transport = TransportChoice.preferred
   var verification = VerificationChoice.passphrase
   var prompt = PromptChoice.pinentry
   var pinentry = "pinentry"
@@ -56,8 +56,10 @@ struct DaemonOptions: Equatable, Sendable {
       }
       try set(parts[0], value)
     }
-    guard besideHardwareKey == nil || transport == .uhid else {
-      throw .usage("the option --beside-hardware-key is for --transport uhid, not for '\(transport.name)'")
+    guard besideHardwareKey == nil || transport.isHIDRaw else {
+      throw .usage(
+        "the option --beside-hardware-key is for hidraw devices (--transport broker or uhid), not for '\(transport.name)'"
+      )
     }
   }
 

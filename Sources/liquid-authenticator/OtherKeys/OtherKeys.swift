@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import UHID
 
 /// A FIDO key that is plugged in beside ours.
 ///
@@ -20,7 +21,7 @@ struct OtherKey: Equatable, Sendable {
 
   /// `nil` for a node that is not a FIDO key, or belongs to a `liquid-authenticator`.
   init?(_ node: HIDRawNode) {
-    guard node.isSecurityKey, node.place != UHIDIdentity.place else { return nil }
+    guard node.isSecurityKey, UHIDIdentity.Maker(rawValue: node.place) == nil else { return nil }
     self.init(node: node.path, name: node.name)
   }
 

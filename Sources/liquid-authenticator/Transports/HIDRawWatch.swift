@@ -1,4 +1,5 @@
 import Glibc
+import UHID
 
 /// Waits until udev has handled a new hidraw node; must begin before the device is made.
 final class HIDRawWatch: Sendable {
@@ -13,8 +14,8 @@ final class HIDRawWatch: Sendable {
     self.monitor = monitor
   }
 
-  /// Blocks until the node of the device with this serial (HID_UNIQ) is ready; `nil` after `limit`.
-  func wait(serial: String, within limit: Duration = HIDRawWatch.limit) -> DeviceNode? {
+  /// Blocks until the node of the device with this maker and serial is ready; `nil` after `limit`.
+  func wait(for maker: UHIDIdentity.Maker, serial: String, within limit: Duration = HIDRawWatch.limit) -> DeviceNode? {
     let deadline = ContinuousClock.now + limit
     while true {
       let rest = deadline - .now
@@ -22,7 +23,9 @@ final class HIDRawWatch: Sendable {
       var descriptor = pollfd.readable(monitor.descriptor)
       let milliseconds = Int32(rest / .milliseconds(1)) + 1
       guard poll(&descriptor, 1, milliseconds) > 0 || errno == EINTR else { continue }
-      if let event = monitor.next(), event.action == "add", let node = event.node, node.serial == serial {
+      if let event = monitor.next(), event.action == "add", let node = event.node, node.place == maker.rawValue,
+        node.serial == serial
+      {
         return DeviceNode(node.path)
       }
     }

@@ -1,8 +1,9 @@
 import CTAPHID
 import ProcessIO
 import Synchronization
+import UHID
 
-/// A way to offer the device: uhid, a socket, a pseudo terminal.
+/// A way to offer the device: the broker, uhid, a socket, a pseudo terminal.
 ///
 /// A new transport is a new file and a case of ``TransportChoice``.
 protocol ReportTransport: Sendable {
@@ -32,13 +33,21 @@ protocol DeviceLink: Sendable {
 
 /// The transports, by their names on the command line.
 enum TransportChoice: Equatable, Sendable {
+  case broker
   case uhid
   case unix(String)
   case pty
 
-  /// Reads `uhid`, `unix:PATH` or `pty`.
+  /// Whether the device is a hidraw node.
+  var isHIDRaw: Bool { self == .broker || self == .uhid }
+
+  /// The broker where it is installed, else uhid.
+  static var preferred: Self { BrokerMessage.isInstalled ? .broker : .uhid }
+
+  /// Reads `broker`, `uhid`, `unix:PATH` or `pty`.
   init?(_ text: String) {
     switch text {
+    case "broker": self = .broker
     case "uhid": self = .uhid
     case "pty": self = .pty
     case let socket where socket.hasPrefix("unix:") && socket.utf8.count > 5:
@@ -50,6 +59,7 @@ enum TransportChoice: Equatable, Sendable {
   /// As it is written on the command line.
   var name: String {
     switch self {
+    case .broker: "broker"
     case .uhid: "uhid"
     case .unix(let path): "unix:" + path
     case .pty: "pty"
@@ -58,7 +68,9 @@ enum TransportChoice: Equatable, Sendable {
 
   /// The help text of `--transport`.
   static let help = """
-      --transport uhid|unix:PATH|pty    Where the key appears. (default: uhid)
+      --transport broker|uhid|unix:PATH|pty
+                                        Where the key appears. (default: broker
+                                        where it is installed, else uhid)
                                         With pty, start clients from a shell in a
                                         terminal. A session leader without a
                                         terminal (setsid) makes the pty its
@@ -68,6 +80,7 @@ enum TransportChoice: Equatable, Sendable {
 
   func transport(on loop: EventLoop) -> any ReportTransport {
     switch self {
+    case .broker: BrokerTransport(loop: loop)
     case .uhid: UHIDTransport(loop: loop)
     case .unix(let path): UnixSocketTransport(path: path, loop: loop)
     case .pty: PTYTransport(loop: loop)

@@ -1,7 +1,7 @@
 import CTAPHID
-import CUHID
 import Glibc
 import Synchronization
+import UHID
 
 /// One device made through an open `/dev/uhid`.
 ///
@@ -9,14 +9,15 @@ import Synchronization
 /// not block.
 final class UHIDDevice: DeviceLink, Polled {
   private struct Outgoing {
-    var descriptor: Int32
+    /// `nil` once the device is closed.
+    var connection: UHIDConnection?
     var pacer = ReportPacer()
     var hasEnded = false
   }
 
   let events = DeviceEvents()
 
-  private let descriptor: Int32
+  private let connection: UHIDConnection
   private let outgoing: Mutex<Outgoing>
   private let clock: any MonotonicClock
   private let serial: String
@@ -32,28 +33,24 @@ final class UHIDDevice: DeviceLink, Polled {
     // HID_UNIQ, which identifies this device in udev's events.
     serial = String(UInt64.random(in: 0 ... .max), radix: 16)
     self.watch = watch
-    self.descriptor = descriptor
     self.clock = clock
-    outgoing = Mutex(Outgoing(descriptor: descriptor))
-    let identity = UHIDIdentity.self
-    var event = cuhid_create2(
-      identity.name, identity.place, serial, identity.vendor, identity.product, identity.reportDescriptor,
-      identity.reportDescriptor.count)
-    guard Glibc.write(descriptor, &event, MemoryLayout<uhid_event>.size) == MemoryLayout<uhid_event>.size else {
+    guard let connection = UHIDConnection(creating: .authenticator, serial: serial, on: descriptor) else {
       let number = errno
       Glibc.close(descriptor)
-      throw TransportError("create the device through \(UHIDTransport.path)", errno: number)
+      throw TransportError("create the device through \(UHIDConnection.path)", errno: number)
     }
+    self.connection = connection
+    outgoing = Mutex(Outgoing(connection: connection))
     service.withLock { $0 = loop.watch(self) }
   }
 
   func node() async -> DeviceNode? {
-    await OwnThread.run { [watch, serial] in watch?.wait(serial: serial) }
+    await OwnThread.run { [watch, serial] in watch?.wait(for: .authenticator, serial: serial) }
   }
 
   func send(_ reports: [Report]) {
     let waits = outgoing.withLock { outgoing in
-      Self.write(outgoing.pacer.admit(reports, at: clock.now), to: outgoing.descriptor)
+      Self.write(outgoing.pacer.admit(reports, at: clock.now), to: outgoing.connection)
       return outgoing.pacer.deadline != nil
     }
     if waits { service.withLock { $0?.wake() } }
@@ -63,11 +60,8 @@ final class UHIDDevice: DeviceLink, Polled {
     guard let service = service.withLock({ $0.take() }) else { return }
     service.stop()
     outgoing.withLock { outgoing in
-      var event = uhid_event()
-      event.type = UHID_DESTROY.rawValue
-      _ = Glibc.write(outgoing.descriptor, &event, MemoryLayout<UInt32>.size)
-      Glibc.close(outgoing.descriptor)
-      outgoing.descriptor = -1
+      outgoing.connection?.destroy()
+      outgoing.connection = nil
     }
     events.finish()
   }
@@ -76,72 +70,39 @@ final class UHIDDevice: DeviceLink, Polled {
 
   func interests(_ descriptors: inout [pollfd]) -> Int32 {
     let (deadline, hasEnded) = outgoing.withLock { ($0.pacer.deadline, $0.hasEnded) }
-    if !hasEnded { descriptors.append(.readable(descriptor)) }
+    if !hasEnded { descriptors.append(.readable(connection.descriptor)) }
     return deadline.map { $0.pollTimeout(from: clock.now) } ?? -1
   }
 
   func ready(_ descriptors: ArraySlice<pollfd>) {
-    // As many as the kernel's ring holds; further events are read after the other descriptors had their turn.
-    if descriptors.contains(where: \.isReadable) { for _ in 0..<32 { guard readEvent() else { break } } }
+    // Further events are read after the other descriptors had their turn.
+    if descriptors.contains(where: \.isReadable) {
+      for _ in 0..<UHIDConnection.ringCapacity { guard readEvent() else { break } }
+    }
     outgoing.withLock { outgoing in
-      Self.write(outgoing.pacer.due(at: clock.now), to: outgoing.descriptor)
+      Self.write(outgoing.pacer.due(at: clock.now), to: outgoing.connection)
     }
   }
 
-  /// One read is one event; a shorter buffer would lose the rest of it.
-  ///
   /// - Returns: whether an event was read.
   private func readEvent() -> Bool {
-    var event = uhid_event()
-    let count = read(descriptor, &event, MemoryLayout<uhid_event>.size)
-    guard count > 0 else {
-      if count == 0 || (errno != EAGAIN && errno != EINTR) {
-        outgoing.withLock { $0.hasEnded = true }
-        events.finish()
-      }
+    switch connection.next() {
+    case .report(let report): events.send(.report(report))
+    // The last client waits for no answer.
+    case .closed: events.send(.left(nil))
+    case .other: break
+    case .none: return false
+    case .ended:
+      outgoing.withLock { $0.hasEnded = true }
+      events.finish()
       return false
-    }
-    switch uhid_event_type(event.type) {
-    case UHID_OUTPUT:
-      if let report = Self.report(of: event) { events.send(.report(report)) }
-    case UHID_GET_REPORT, UHID_SET_REPORT:
-      // Without an immediate refusal, the kernel's caller waits for up to 5 s.
-      var length = 0
-      var refusal = cuhid_refusal(&event, &length)
-      _ = Glibc.write(descriptor, &refusal, length)
-    case UHID_CLOSE:
-      // The last client has closed the node and waits for no answer.
-      events.send(.left(nil))
-    default:
-      // START, STOP and OPEN: clients are recognised by their reports.
-      break
     }
     return true
   }
 
-  /// A report that the host wrote, without the report number that hidraw puts before it.
-  private static func report(of event: uhid_event) -> Report? {
-    withUnsafePointer(to: event) { event in
-      var count = 0
-      let bytes = UnsafeBufferPointer(start: cuhid_output(event, &count), count: count)
-      return Report(hostBytes: bytes)
-    }
-  }
-
-  private static func write(_ reports: [Report], to descriptor: Int32) {
-    guard descriptor >= 0, !reports.isEmpty else { return }
-    cuhid_write_reports(descriptor, reports.flatMap(\.bytes), reports.count)
-  }
-}
-
-extension Report {
-  /// What a host wrote: 64 bytes, or 65 of which the first is the number 0 of a report that has none.
-  init?(hostBytes bytes: some Collection<UInt8>) {
-    if bytes.count == Report.size + 1, bytes.first == 0 {
-      self.init(bytes.dropFirst())
-    } else {
-      self.init(bytes)
-    }
+  private static func write(_ reports: [Report], to connection: UHIDConnection?) {
+    guard let connection, !reports.isEmpty else { return }
+    connection.write(reports.flatMap(\.bytes), count: reports.count)
   }
 }
 

@@ -1,11 +1,9 @@
 import CTAPHID
-import CUHID
 import Glibc
+import UHID
 
 /// The device of the kernel: `/dev/uhid` makes a hidraw node that every browser knows how to open.
 struct UHIDTransport: ReportTransport {
-  static let path = "/dev/uhid"
-
   let name = "uhid"
   private let clock: any MonotonicClock
   private let loop: EventLoop
@@ -36,8 +34,8 @@ struct UHIDTransport: ReportTransport {
   }
 
   private static func openDevice() throws(TransportError) -> Int32 {
-    let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { throw TransportError("open \(path)", errno: errno, hint: hint(errno)) }
+    let descriptor = UHIDConnection.open()
+    guard descriptor >= 0 else { throw TransportError("open \(UHIDConnection.path)", errno: errno, hint: hint(errno)) }
     return descriptor
   }
 

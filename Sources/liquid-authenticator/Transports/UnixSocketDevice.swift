@@ -20,12 +20,10 @@ final class UnixSocketDevice: DeviceLink, Polled {
   private let arrivals = ArrivalPause()
   private let watch = Mutex<EventLoop.Watch?>(nil)
   /// The buffer that packets are read into, on the loop's thread only.
-  ///
-  /// Each packet has room for one byte more than a report with its report number, so that a longer packet, cut to this,
-  /// still has a wrong size.
   private nonisolated(unsafe) let packets = UnsafeMutableBufferPointer<UInt8>.allocate(
     capacity: packetSize * packetsAtOnce)
-  private static let packetSize = Report.size + 2
+  /// A report with its report number.
+  private static let packetSize = Report.size + 1
 
   /// Serves the clients of the listener, which is closed with the device.
   init(_ listener: ListeningSocket, on loop: EventLoop) {
@@ -90,7 +88,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
       let lengths = lengths[..<count].prefix { $0 > 0 }
       var reports: [Report] = []
       reports.reserveCapacity(lengths.count)
-      for (index, length) in lengths.enumerated() {
+      for (index, length) in lengths.enumerated() where length <= size {
         let packet = UnsafeBufferPointer(rebasing: packets[index * size..<index * size + length])
         if let report = Report(hostBytes: packet) { reports.append(report) }
       }

@@ -35,7 +35,7 @@ struct DaemonOptionsTests {
     (["--beside-hardware-key", "leave"], "the value 'leave' is invalid for '--beside-hardware-key'"),
     (
       ["--beside-hardware-key", "stay", "--transport", "pty"],
-      "the option --beside-hardware-key is for --transport uhid, not for 'pty'"
+      "the option --beside-hardware-key is for hidraw devices (--transport broker or uhid), not for 'pty'"
     ),
     (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'"),
     (["--max-passkeys", "many"], "the value 'many' is invalid for '--max-passkeys'"),

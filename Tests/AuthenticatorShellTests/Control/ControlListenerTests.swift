@@ -1,6 +1,7 @@
 import ControlProtocol
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import liquid_authenticator

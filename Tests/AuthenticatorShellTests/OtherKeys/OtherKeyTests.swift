@@ -1,4 +1,5 @@
 import Testing
+import UHID
 
 @testable import liquid_authenticator
 

@@ -1,5 +1,6 @@
 import CTAPHID
 import Glibc
+import TestSupport
 import Testing
 
 @testable import liquid_authenticator

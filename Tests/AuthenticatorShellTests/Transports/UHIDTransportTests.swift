@@ -1,6 +1,7 @@
 import CTAPHID
 import CUHID
 import Glibc
+import TestSupport
 import Testing
 
 @testable import liquid_authenticator

@@ -1,27 +1,27 @@
 import Glibc
 
 /// The test's end of a socket, pipe or terminal, closed with the value; a read waits for at most a minute.
-final class Descriptor: Sendable {
-  let number: Int32
+package final class Descriptor: Sendable {
+  package let number: Int32
 
-  init(_ number: Int32) { self.number = number }
+  package init(_ number: Int32) { self.number = number }
 
   deinit { close(number) }
 
   /// Two connected SOCK_SEQPACKET sockets: the test's end, and one that is given away.
-  static func pair() throws -> (ours: Descriptor, theirs: Int32) {
+  package static func pair() throws -> (ours: Descriptor, theirs: Int32) {
     var ends: [Int32] = [-1, -1]
     guard socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0 else { throw Failure(errno) }
     return (Descriptor(ends[0]), ends[1])
   }
 
-  func write(_ bytes: [UInt8]) throws {
+  package func write(_ bytes: [UInt8]) throws {
     let count = bytes.withUnsafeBytes { Glibc.write(number, $0.baseAddress, $0.count) }
     guard count == bytes.count else { throw Failure(errno) }
   }
 
   /// The bytes of one read; empty at the end.
-  func read(_ limit: Int = 8192, waiting: Int32 = 60_000) throws -> [UInt8] {
+  package func read(_ limit: Int = 8192, waiting: Int32 = 60_000) throws -> [UInt8] {
     guard isReadable(within: waiting) else { throw Failure(ETIMEDOUT) }
     var bytes = [UInt8](repeating: 0, count: limit)
     let count = Glibc.read(number, &bytes, limit)
@@ -30,7 +30,7 @@ final class Descriptor: Sendable {
   }
 
   /// Reads exactly `count` bytes.
-  func read(exactly count: Int) throws -> [UInt8] {
+  package func read(exactly count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
       let more = try read(count - bytes.count)
@@ -40,23 +40,23 @@ final class Descriptor: Sendable {
     return bytes
   }
 
-  func isReadable(within milliseconds: Int32) -> Bool {
+  package func isReadable(within milliseconds: Int32) -> Bool {
     var descriptor = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
     return poll(&descriptor, 1, milliseconds) > 0
   }
 
-  struct Failure: Error, CustomStringConvertible {
-    let number: Int32
-    init(_ number: Int32) { self.number = number }
-    var description: String { String(cString: strerror(number)) }
+  package struct Failure: Error, CustomStringConvertible {
+    package let number: Int32
+    package init(_ number: Int32) { self.number = number }
+    package var description: String { String(cString: strerror(number)) }
   }
 }
 
 /// A temporary directory, removed with the value.
-final class TemporaryDirectory: Sendable {
-  let path: String
+package final class TemporaryDirectory: Sendable {
+  package let path: String
 
-  init() throws {
+  package init() throws {
     var template = Array("/tmp/liquid-auth-test-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw Descriptor.Failure(errno) }
     path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)

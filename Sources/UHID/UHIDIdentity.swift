@@ -1,0 +1,27 @@
+/// The identity of the device for the kernel, udev and clients.
+package enum UHIDIdentity {
+  /// The name that people see in a browser's list: with no USB parent, clients show HID_NAME.
+  package static let name = "Liquid Auth"
+  /// pid.codes; the product id is to be asked for before a release (until then the one for tests).
+  package static let vendor: UInt32 = 0x1209
+  /// See `vendor`.
+  package static let product: UInt32 = 0x0001
+
+  /// Usage page F1D0, usage 1; one input and one output report of 64 bytes without a number (CTAP §11.2.8.1).
+  package static let reportDescriptor: [UInt8] = [
+    0x06, 0xD0, 0xF1, 0x09, 0x01, 0xA1, 0x01,
+    0x09, 0x20, 0x15, 0x00, 0x26, 0xFF, 0x00, 0x75, 0x08, 0x95, 0x40, 0x81, 0x02,
+    0x09, 0x21, 0x15, 0x00, 0x26, 0xFF, 0x00, 0x75, 0x08, 0x95, 0x40, 0x91, 0x02,
+    0xC0,
+  ]
+
+  /// HID_PHYS, which names the port of other devices: the program that made the device.
+  ///
+  /// Only a program that can open `/dev/uhid` can claim it; a device that is plugged in cannot.
+  package enum Maker: String, Sendable, CaseIterable {
+    /// The user's own authenticator; HID_UNIQ is random.
+    case authenticator = "liquid-authenticator"
+    /// The broker; HID_UNIQ is the number of the user that the device is for, and udev gives that user the node.
+    case broker = "liquid-auth-broker"
+  }
+}

@@ -1,0 +1,192 @@
+import CLinux
+import CTAPHID
+import Glibc
+import UHID
+
+/// Makes one device for each user who sits at this machine, and relays its reports: `BrokerMessage`.
+///
+/// A client can choose nothing about the device, and cannot send any event of uhid but a report of 64 bytes.
+struct Broker {
+  /// How many clients can have a device.
+  static let maximumClients = 16
+  /// How long the broker waits for the next client after the last one has left, in milliseconds.
+  static let lingering: Int32 = 10_000
+
+  /// A listening SOCK_SEQPACKET socket, non-blocking.
+  let listener: Int32
+  /// Opens `/dev/uhid`; -1 with errno if that fails.
+  let open: () -> Int32
+  /// Whether a user has a session at this machine; one in the foreground, if that is asked for.
+  let isAtSeat: (_ user: uid_t, _ isActive: Bool) -> Bool
+  let log: (String) -> Void
+  private(set) var relays: [Relay] = []
+
+  init(
+    listener: Int32, open: @escaping () -> Int32, isAtSeat: @escaping (uid_t, Bool) -> Bool,
+    log: @escaping (String) -> Void
+  ) {
+    (self.listener, self.open, self.isAtSeat, self.log) = (listener, open, isAtSeat, log)
+  }
+
+  /// Serves clients until none is left and none comes.
+  ///
+  /// - Parameter sessions: a descriptor that is readable after a change of sessions; or -1.
+  mutating func run(sessions: Int32) {
+    while serve(sessions: sessions, timeout: relays.isEmpty ? Self.lingering : -1) {}
+  }
+
+  /// Waits for events and handles them; returns `false` if none came in time.
+  mutating func serve(sessions: Int32, timeout: Int32) -> Bool {
+    var descriptors = [pollfd(listener), pollfd(sessions)]
+    for relay in relays { descriptors += [pollfd(relay.client), pollfd(relay.device.descriptor)] }
+    let count = poll(&descriptors, nfds_t(descriptors.count), timeout)
+    guard count > 0 else { return count < 0 && errno == EINTR }
+    for index in relays.indices.reversed() {
+      let (client, device) = (descriptors[2 + 2 * index].revents, descriptors[3 + 2 * index].revents)
+      if let end = relays[index].relay(isClientReady: client != 0, isDeviceReady: device != 0) { remove(index, end) }
+    }
+    if descriptors[1].revents != 0 { sessionsChanged(sessions) }
+    if descriptors[0].revents != 0 { accept() }
+    return true
+  }
+
+  private mutating func accept() {
+    let client = Glibc.accept(listener, nil, nil)
+    guard client >= 0 else { return }
+    var user: uid_t = 0
+    guard clinux_peer_user(client, &user) == 0 else {
+      close(client)
+      return
+    }
+    do throws(Refusal) {
+      let device = try makeDevice(for: user)
+      relays.append(Relay(client: client, user: user, device: device))
+      BrokerMessage.ready.send(to: client)
+      log("user \(user): the device was made")
+    } catch {
+      log("user \(user): refused: \(error.reason)")
+      BrokerMessage.refused(error.reason).send(to: client)
+      close(client)
+    }
+  }
+
+  private struct Refusal: Error {
+    let reason: String
+  }
+
+  private func makeDevice(for user: uid_t) throws(Refusal) -> UHIDConnection {
+    guard isAtSeat(user, true) else {
+      throw Refusal(reason: "you have no active session at this machine; log in at its screen, not over the network")
+    }
+    guard !relays.contains(where: { $0.user == user }) else {
+      throw Refusal(reason: "another program of yours has a device; stop the other liquid-authenticator")
+    }
+    guard relays.count < Self.maximumClients else {
+      throw Refusal(reason: "\(Self.maximumClients) users have a device already")
+    }
+    let descriptor = open()
+    guard descriptor >= 0 else {
+      throw Refusal(reason: "the broker cannot open \(UHIDConnection.path): \(systemMessage())")
+    }
+    guard let device = UHIDConnection(creating: .broker, serial: String(user), on: descriptor) else {
+      let fault = systemMessage()
+      close(descriptor)
+      throw Refusal(reason: "the broker cannot create the device: \(fault)")
+    }
+    return device
+  }
+
+  /// Removes the devices of users who have logged out.
+  private mutating func sessionsChanged(_ sessions: Int32) {
+    var events = [UInt8](repeating: 0, count: 4096)
+    while read(sessions, &events, events.count) > 0 {}
+    for index in relays.indices.reversed() where !isAtSeat(relays[index].user, false) { remove(index, .loggedOut) }
+  }
+
+  private mutating func remove(_ index: Int, _ end: Relay.End) {
+    let relay = relays.remove(at: index)
+    relay.device.destroy()
+    close(relay.client)
+    log("user \(relay.user): the device was removed: \(end.rawValue)")
+  }
+}
+
+/// One device and its client.
+struct Relay {
+  /// How many packets are read, or written, in one system call.
+  private static let packetsAtOnce = 32
+
+  /// Why a device was removed.
+  enum End: String {
+    case left = "its client has left"
+    case invalid = "its client sent a packet that is not a report"
+    case ended = "the kernel has ended it"
+    case loggedOut = "its user has logged out"
+  }
+
+  /// The connection; it is read and written without waiting.
+  let client: Int32
+  let user: uid_t
+  let device: UHIDConnection
+
+  /// Relays what waits, at most ``packetsAtOnce`` reports in each direction; returns the end, if it has come.
+  func relay(isClientReady: Bool, isDeviceReady: Bool) -> End? {
+    if isDeviceReady, let end = toClient() { return end }
+    return isClientReady ? toDevice() : nil
+  }
+
+  private func toDevice() -> End? {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Report.size * Self.packetsAtOnce) { packets in
+      withUnsafeTemporaryAllocation(of: Int.self, capacity: Self.packetsAtOnce) { lengths in
+        guard let start = packets.baseAddress else { return .left }
+        let count = Int(
+          clinux_receive_packets(client, start, Report.size, Int32(Self.packetsAtOnce), lengths.baseAddress))
+        guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : .left }
+        let whole = lengths[..<count].prefix { $0 == Report.size }
+        if !whole.isEmpty { device.write(start, count: whole.count) }
+        guard whole.count < count else { return nil }
+        // An empty packet is the end of the connection.
+        return lengths[whole.count] == 0 ? .left : .invalid
+      }
+    }
+  }
+
+  private func toClient() -> End? {
+    var reports: [UInt8] = []
+    var end: End?
+    read: for _ in 0..<Self.packetsAtOnce {
+      switch device.next() {
+      case .report(let report): reports += report.bytes
+      case .closed:
+        send(&reports)
+        BrokerMessage.closed.send(to: client)
+      case .other: continue
+      case .none: break read
+      case .ended:
+        end = .ended
+        break read
+      }
+    }
+    send(&reports)
+    return end
+  }
+
+  /// Sends reports; those for which the socket has no room are lost, as in the kernel's ring.
+  private func send(_ reports: inout [UInt8]) {
+    guard !reports.isEmpty else { return }
+    clinux_send_packets(client, reports, Report.size, Int32(reports.count / Report.size))
+    reports = []
+  }
+}
+
+extension BrokerMessage {
+  /// Sends the packet, unless the socket has no room for it.
+  fileprivate func send(to client: Int32) {
+    let bytes = bytes
+    clinux_send_packets(client, bytes, bytes.count, 1)
+  }
+}
+
+extension pollfd {
+  fileprivate init(_ descriptor: Int32) { self.init(fd: descriptor, events: Int16(POLLIN), revents: 0) }
+}

@@ -1,0 +1,76 @@
+import CLinux
+import CSystemd
+import CTAPHID
+import Glibc
+import UHID
+
+/// `liquid-auth-broker`: the only program that needs access to `/dev/uhid`.
+enum BrokerCommand {
+  /// Serves the socket that systemd passes, until no client is left.
+  static func start() -> Never {
+    for argument in CommandLine.arguments.dropFirst() {
+      switch argument {
+      case "--help", "-h":
+        print(help)
+        exit(EXIT_SUCCESS)
+      case "--version":
+        print("liquid-auth-broker \(DeviceIdentity(capabilities: []).version)")
+        exit(EXIT_SUCCESS)
+      default: fail("unknown argument; see: liquid-auth-broker --help", status: 64)
+      }
+    }
+    mallopt(M_ARENA_MAX, 1)
+    guard clinux_forbid_dumps() == 0 else { fail("cannot forbid core dumps: \(systemMessage())") }
+    guard sd_listen_fds(1) == 1 else {
+      fail(
+        "systemd starts this program, with one socket; enable it with: systemctl enable --now liquid-auth-broker.socket"
+      )
+    }
+    let listener = SD_LISTEN_FDS_START
+    guard sd_is_socket_unix(listener, Int32(SOCK_SEQPACKET.rawValue), 1, nil, 0) > 0,
+      fcntl(listener, F_SETFL, O_NONBLOCK) == 0
+    else { fail("the socket of systemd is not of type SOCK_SEQPACKET") }
+    var broker = Broker(
+      listener: listener, open: UHIDConnection.open, isAtSeat: LoginSession.isAtSeat, log: log)
+    broker.run(sessions: LoginSession.monitor())
+    exit(EXIT_SUCCESS)
+  }
+
+  private static func fail(_ reason: String, status: Int32 = EXIT_FAILURE) -> Never {
+    write("liquid-auth-broker: \(reason)\n")
+    exit(status)
+  }
+
+  /// Writes a line of the log; the journal reads its level from `<6>`, info.
+  private static func log(_ line: String) { write("<6>\(line)\n") }
+
+  private static func write(_ text: String) {
+    var text = text
+    _ = text.withUTF8 { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  }
+
+  private static let help = """
+    Make a security key for the liquid-authenticator of each user who sits at this
+    machine, and relay its reports.
+
+    Usage: liquid-auth-broker
+
+    systemd starts it when a program connects to \(BrokerMessage.path).
+    It has no options of its own. See liquid-auth-broker(8).
+
+      --version    Show the version.
+      -h, --help   Show this help.
+    """
+}
+
+extension LoginSession {
+  /// A descriptor that is readable after sessions begin, end or become active; -1 without logind.
+  fileprivate static func monitor() -> Int32 {
+    var monitor: OpaquePointer?
+    guard sd_login_monitor_new("session", &monitor) >= 0, let monitor else { return -1 }
+    return sd_login_monitor_get_fd(monitor)
+  }
+}
+
+/// The system's message for `errno`.
+func systemMessage() -> String { String(cString: strerror(errno)) }

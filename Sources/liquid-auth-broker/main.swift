@@ -1,0 +1,1 @@
+BrokerCommand.start()

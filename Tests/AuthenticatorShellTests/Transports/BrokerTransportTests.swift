@@ -1,0 +1,125 @@
+import CTAPHID
+import Glibc
+import StateDirectory
+import TestSupport
+import Testing
+import UHID
+
+@testable import liquid_authenticator
+
+/// The broker's client with the test as the broker.
+struct BrokerTransportTests {
+  private let directory: TemporaryDirectory
+  private let listener: Descriptor
+  private let loop: EventLoop
+  private var path: String { directory.path + "/broker" }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    loop = try EventLoop()
+    listener = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
+    try #require(try #require(SocketAddress(directory.path + "/broker")).bind(listener.number))
+    try #require(listen(listener.number, 4) == 0)
+  }
+
+  private func transport(trusted: [uid_t] = [getuid()], limit: Duration = .seconds(60)) -> BrokerTransport {
+    BrokerTransport(path: path, trusted: trusted, limit: limit, clock: loop, loop: loop, watch: { nil })
+  }
+
+  /// Attaches while the broker sends its first packet; returns the broker's end too.
+  private func attach(answering first: [UInt8]?) async throws -> (link: any DeviceLink, broker: Descriptor) {
+    let listener = listener.number
+    let broker = Task.detached {
+      let connection = Descriptor(accept(listener, nil, nil))
+      if let first { try connection.write(first) } else { shutdown(connection.number, Int32(SHUT_RDWR)) }
+      return connection
+    }
+    let link = try transport().attach()
+    return (link, try await broker.value)
+  }
+
+  private static let payload = (0..<64).map { UInt8($0) }
+
+  @Test func `reports go both ways after the broker is ready`() async throws {
+    let (link, broker) = try await attach(answering: BrokerMessage.ready.bytes)
+    defer {
+      shutdown(broker.number, Int32(SHUT_RDWR))
+      link.close()
+    }
+    try broker.write(Self.payload)
+    try broker.write([9, 9])
+    try broker.write(Self.payload.reversed())
+    var reports = link.reports.makeAsyncIterator()
+    #expect(await reports.next()?.bytes == Self.payload)
+    #expect(await reports.next()?.bytes == Self.payload.reversed(), "an unknown packet is skipped")
+    link.send([try #require(Report(Self.payload))])
+    #expect(try broker.read() == Self.payload)
+  }
+
+  @Test func `the end of the last client withdraws every request`() async throws {
+    let (link, broker) = try await attach(answering: BrokerMessage.ready.bytes)
+    defer {
+      shutdown(broker.number, Int32(SHUT_RDWR))
+      link.close()
+    }
+    try broker.write(BrokerMessage.closed.bytes)
+    let (events, continuation) = AsyncStream.makeStream(of: DeviceEvent?.self)
+    link.events.receive { $0.forEach { continuation.yield($0) } }
+    var iterator = events.makeAsyncIterator()
+    #expect(await iterator.next() == .left(nil))
+  }
+
+  @Test func `the broker's end of the connection is the end of the device`() async throws {
+    let (link, broker) = try await attach(answering: BrokerMessage.ready.bytes)
+    defer { link.close() }
+    shutdown(broker.number, Int32(SHUT_RDWR))
+    var reports = link.reports.makeAsyncIterator()
+    #expect(await reports.next() == nil)
+  }
+
+  @Test func `a device is closed when the broker has removed it`() async throws {
+    let (link, broker) = try await attach(answering: BrokerMessage.ready.bytes)
+    let removed = Task.detached {
+      let end = try broker.read()
+      try broker.write(BrokerMessage.closed.bytes)
+      shutdown(broker.number, Int32(SHUT_RDWR))
+      return end
+    }
+    link.close()
+    #expect(try await removed.value.isEmpty)
+  }
+
+  // Holds: BROKER-8
+  @Test(arguments: [
+    (BrokerMessage.refused("no session").bytes, "the broker made no device: no session"),
+    (BrokerMessage.closed.bytes, "the broker ended; see: journalctl -u liquid-auth-broker"),
+    ([7] + payload, "the broker ended; see: journalctl -u liquid-auth-broker"),
+    (nil, "the broker ended; see: journalctl -u liquid-auth-broker"),
+  ])
+  func `any first packet but ready is the reason that there is no device`(first: [UInt8]?, text: String) async throws {
+    do {
+      _ = try await attach(answering: first)
+      Issue.record("there is a device")
+    } catch let error as TransportError {
+      #expect(error.description == text)
+    }
+  }
+
+  // Holds: BROKER-8
+  @Test func `a listener of another user is not the broker`() throws {
+    let error = #expect(throws: TransportError.self) { try transport(trusted: [getuid() + 1]).attach() }
+    #expect(error?.description == "the broker at \(path) does not belong to root: another program listens there")
+  }
+
+  // Holds: BROKER-8
+  @Test func `a broker that does not answer, or is not there, is reported with what to do`() throws {
+    var error = #expect(throws: TransportError.self) { try transport(limit: .zero).attach() }
+    #expect(error?.description == "the broker does not answer; see: systemctl status liquid-auth-broker.socket")
+    unlink(path)
+    error = #expect(throws: TransportError.self) { try transport().attach() }
+    #expect(
+      error?.description
+        == "cannot reach the broker at \(path): No such file or directory; "
+        + "start it with: sudo systemctl enable --now liquid-auth-broker.socket")
+  }
+}

@@ -1,0 +1,234 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+import UHID
+
+@testable import liquid_auth_broker
+
+/// A broker whose kernel, sessions and clients are the test.
+struct BrokerTests {
+  /// The kernel's ends of the devices, and the answers of logind.
+  private final class Machine: Sendable {
+    private struct State {
+      var kernels: [Descriptor] = []
+      var isPresent = true
+      var isActive = true
+      var hasUHID = true
+      var lines: [String] = []
+    }
+    private let state = Mutex(State())
+
+    var kernels: [Descriptor] { state.withLock { $0.kernels } }
+    var lines: [String] { state.withLock { $0.lines } }
+    func setSession(isPresent: Bool = true, isActive: Bool) {
+      state.withLock { ($0.isPresent, $0.isActive) = (isPresent, isActive) }
+    }
+    func removeUHID() { state.withLock { $0.hasUHID = false } }
+    func log(_ line: String) { state.withLock { $0.lines.append(line) } }
+
+    func open() -> Int32 {
+      guard state.withLock({ $0.hasUHID }), let (ours, theirs) = try? Descriptor.pair() else {
+        errno = EACCES
+        return -1
+      }
+      _ = fcntl(theirs, F_SETFL, O_NONBLOCK)
+      state.withLock { $0.kernels.append(ours) }
+      return theirs
+    }
+
+    func isAtSeat(_ user: uid_t, isActive: Bool) -> Bool {
+      user == getuid() && state.withLock { $0.isPresent && (!isActive || $0.isActive) }
+    }
+  }
+
+  private let machine = Machine()
+  private let directory: TemporaryDirectory
+  private let address: sockaddr_un
+  private var broker: Broker
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let path = directory.path + "/broker"
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    self.address = address
+    let listener = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    let isBound = withUnsafePointer(to: address) { address in
+      address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+      }
+    }
+    try #require(isBound && listen(listener, 16) == 0)
+    broker = Broker(listener: listener, open: machine.open, isAtSeat: machine.isAtSeat, log: machine.log)
+  }
+
+  private func connect() throws -> Descriptor {
+    let client = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
+    let isConnected = withUnsafePointer(to: address) { address in
+      address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.connect(client.number, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+      }
+    }
+    try #require(isConnected)
+    return client
+  }
+
+  /// Handles all events that wait.
+  private mutating func serve(sessions: Int32 = -1) { while broker.serve(sessions: sessions, timeout: 0) {} }
+
+  /// Connects a client that gets a device; returns it and the kernel's end.
+  private mutating func device() throws -> (client: Descriptor, kernel: Descriptor) {
+    let client = try connect()
+    serve()
+    try #require(try client.read() == [1])
+    let kernel = try #require(machine.kernels.last)
+    try #require(try kernel.read().count == 4380)
+    return (client, kernel)
+  }
+
+  private static let report = (0..<64).map { UInt8($0) }
+
+  /// UHID_OUTPUT: data at 4, size at 4100, type at 4102.
+  private static func output(_ bytes: [UInt8]) -> [UInt8] {
+    var event = [UInt8](repeating: 0, count: 4380)
+    (event[0], event[4100], event[4102]) = (6, UInt8(bytes.count), 1)
+    event.replaceSubrange(4..<4 + bytes.count, with: bytes)
+    return event
+  }
+
+  @Test mutating func `a user at the machine gets a device, and reports go both ways`() throws {
+    let (client, kernel) = try device()
+    try client.write(Self.report)
+    serve()
+    #expect(try kernel.read() == [12, 0, 0, 0, 64, 0] + Self.report, "UHID_INPUT2")
+    try kernel.write(Self.output([0] + Self.report))
+    serve()
+    #expect(try client.read() == Self.report)
+    #expect(machine.lines == ["user \(getuid()): the device was made"])
+  }
+
+  @Test mutating func `reports and the end of the last client keep their order`() throws {
+    let (client, kernel) = try device()
+    try kernel.write(Self.output(Self.report))
+    try kernel.write([5, 0, 0, 0])
+    try kernel.write(Self.output(Self.report))
+    serve()
+    #expect(try client.read() == Self.report)
+    #expect(try client.read() == [2])
+    #expect(try client.read() == Self.report)
+  }
+
+  // Holds: BROKER-1, BROKER-2
+  @Test(arguments: [1, 63, 65, 4380, 60_000]) mutating func `any packet but a report removes the device`(size: Int)
+    throws
+  {
+    let (client, kernel) = try device()
+    try client.write(Self.report)
+    // The bytes of a UHID_CREATE2 event.
+    try client.write([11] + [UInt8](repeating: 0, count: size - 1))
+    try client.write(Self.report)
+    serve()
+    #expect(try kernel.read() == [12, 0, 0, 0, 64, 0] + Self.report)
+    #expect(try kernel.read() == [1, 0, 0, 0], "UHID_DESTROY, and nothing of the packet")
+    #expect(try kernel.read().isEmpty)
+    #expect(machine.lines.last?.hasSuffix("its client sent a packet that is not a report") == true)
+    #expect(broker.relays.isEmpty)
+  }
+
+  @Test mutating func `an empty packet, which is the end of a connection, removes the device`() throws {
+    let (client, kernel) = try device()
+    try client.write([])
+    serve()
+    #expect(try kernel.read() == [1, 0, 0, 0])
+    #expect(broker.relays.isEmpty)
+  }
+
+  // Holds: BROKER-7
+  @Test mutating func `the device goes with its client`() throws {
+    var (client, kernel): (Descriptor?, Descriptor) = try device()
+    #expect(client != nil)
+    client = nil
+    serve()
+    #expect(try kernel.read() == [1, 0, 0, 0])
+    #expect(machine.lines.last?.hasSuffix("its client has left") == true)
+  }
+
+  // Holds: BROKER-3
+  @Test mutating func `a second device of the same user is refused, and the first one stays`() throws {
+    let (first, kernel) = try device()
+    let second = try connect()
+    serve()
+    #expect(
+      BrokerMessage(try second.read())
+        == .refused("another program of yours has a device; stop the other liquid-authenticator"))
+    #expect(try second.read().isEmpty)
+    try first.write(Self.report)
+    serve()
+    #expect(try kernel.read().count == 70)
+    #expect(machine.kernels.count == 1, "/dev/uhid was not opened again")
+  }
+
+  // Holds: BROKER-4
+  @Test mutating func `a user without an active session is refused, and /dev/uhid is not opened`() throws {
+    machine.setSession(isActive: false)
+    let client = try connect()
+    serve()
+    guard case .refused(let reason) = BrokerMessage(try client.read()) else { throw Descriptor.Failure(EPROTO) }
+    #expect(reason == "you have no active session at this machine; log in at its screen, not over the network")
+    #expect(machine.kernels.isEmpty)
+  }
+
+  @Test mutating func `without /dev/uhid the reason is the system's`() throws {
+    machine.removeUHID()
+    let client = try connect()
+    serve()
+    #expect(
+      BrokerMessage(try client.read()) == .refused("the broker cannot open /dev/uhid: Permission denied"))
+  }
+
+  // Holds: BROKER-7
+  @Test mutating func `a device stays through a user switch, and goes with the last session`() throws {
+    let (sessions, events) = try Descriptor.pair()
+    defer { close(events) }
+    try #require(fcntl(events, F_SETFL, O_NONBLOCK) == 0)
+    let (client, kernel) = try device()
+    defer { _ = client }
+    machine.setSession(isActive: false)
+    try sessions.write([0])
+    serve(sessions: events)
+    #expect(broker.relays.count == 1)
+    machine.setSession(isPresent: false, isActive: false)
+    try sessions.write([0])
+    serve(sessions: events)
+    #expect(try kernel.read() == [1, 0, 0, 0])
+    #expect(machine.lines.last?.hasSuffix("its user has logged out") == true)
+  }
+
+  @Test mutating func `the kernel's end of a device ends the connection`() throws {
+    let (client, kernel) = try device()
+    shutdown(kernel.number, Int32(SHUT_RDWR))
+    serve()
+    #expect(try client.read().isEmpty)
+    #expect(broker.relays.isEmpty)
+  }
+
+  // Holds: BROKER-5
+  @Test mutating func `a flood in both directions is passed on in turns, and a full socket loses reports`() throws {
+    let (client, kernel) = try device()
+    try #require(fcntl(client.number, F_SETFL, O_NONBLOCK) == 0)
+    for _ in 0..<100 { try client.write(Self.report) }
+    serve()
+    // A socket joins the events of one writev(2), which uhid takes one by one.
+    var size = 0
+    while size < 100 * 70 { size += try kernel.read().count }
+    #expect(size == 100 * 70)
+    for _ in 0..<60 {
+      for _ in 0..<10 { try kernel.write(Self.output(Self.report)) }
+      serve()
+    }
+    #expect(broker.relays.count == 1)
+    #expect(try client.read() == Self.report)
+  }
+}
