@@ -5,8 +5,8 @@
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The system libraries of Package.swift need those of the first line.
-packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev libqrencode-dev pkg-config
-    binutils scdoc)
+packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libsqlite3-dev zlib1g-dev
+    libqrencode-dev pkg-config binutils scdoc)
 # Further packages for liquid-auth-wallet: to build it, and to run it.
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
@@ -18,6 +18,7 @@ packages_for_daemon=(strace valgrind curl gpg gpg-agent elfutils acl mandoc)
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
     x11-xserver-utils fonts-dejavu-core)
+packages_for_desktop=(acl)
 packages_for_bench_in_guest=(gcc libc6-dev strace "${packages_for_browsers[@]}")
 packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils)
 # Unpacked and not installed, because Debian would start it as a system service.
@@ -184,7 +185,7 @@ release_flags=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker -
 release=$repo/.build/release
 
 # The programs of the project; the daemon is `liquid-authenticator`.
-programs=(liquid-authenticator liquid-auth)
+programs=(liquid-authenticator liquid-auth liquid-auth-broker)
 # The program that uses the network; a security key alone does not need it.
 wallet_programs=(liquid-auth-wallet)
 
@@ -230,18 +231,18 @@ load_uhid() {
     [[ -c /dev/uhid ]] || uhid_fault=$({ (as_root modprobe uhid) 2>&1 || true; } | tail -n 1)
 }
 
-# install_device_access: install the rule, the group and the module of udev-rules/ in /etc.
+# install_device_access: install the rule, the group, the user and the module of udev-rules/ in /etc.
 # Changes only what differs.
 install_device_access() {
-    install_file udev-rules/60-liquid-auth.rules /etc/udev/rules.d/60-liquid-auth.rules
+    install_file udev-rules/71-liquid-auth.rules /etc/udev/rules.d/71-liquid-auth.rules
+    # Its name until version 0.1.0.
+    [[ ! -e /etc/udev/rules.d/60-liquid-auth.rules ]] || as_root rm /etc/udev/rules.d/60-liquid-auth.rules
     install_file udev-rules/liquid-auth.sysusers.conf /etc/sysusers.d/liquid-auth.conf
     install_file udev-rules/liquid-auth.modules-load.conf /etc/modules-load.d/liquid-auth.conf
-    if ! getent group liquid-auth >/dev/null; then
-        if command -v systemd-sysusers >/dev/null; then
-            as_root systemd-sysusers liquid-auth.conf
-        else
-            as_root groupadd --system liquid-auth
-        fi
+    if command -v systemd-sysusers >/dev/null; then
+        getent passwd liquid-auth-broker >/dev/null || as_root systemd-sysusers liquid-auth.conf
+    else
+        getent group liquid-auth >/dev/null || as_root groupadd --system liquid-auth
     fi
     load_uhid
     [[ -c /dev/uhid ]] || return 0
@@ -250,6 +251,30 @@ install_device_access() {
     as_root udevadm trigger --action=change --settle /dev/uhid
     [[ $(stat -c '%G %a' /dev/uhid) == 'liquid-auth 660' ]] ||
         fail "udev did not give /dev/uhid to the group liquid-auth; is systemd-udevd running?"
+}
+
+# install_broker: install liquid-auth-broker and its units, and start its socket. Changes only what differs.
+install_broker() {
+    local file unit is_new=''
+    file=$(mktemp)
+    strip -o "$file" "$release/liquid-auth-broker"
+    install_if_new "$file" /usr/local/libexec/liquid-auth-broker 0755 && is_new=yes
+    for unit in liquid-auth-broker.socket liquid-auth-broker.service; do
+        sed 's#@libexec@#/usr/local/libexec#' "$repo/scripts/packaging/systemd/$unit" >"$file"
+        install_if_new "$file" "/etc/systemd/system/$unit" 0644 && is_new=yes
+    done
+    rm "$file"
+    if [[ -n $is_new ]]; then
+        as_root systemctl daemon-reload
+        as_root systemctl try-restart liquid-auth-broker.service
+    fi
+    systemctl is-enabled --quiet liquid-auth-broker.socket && systemctl is-active --quiet liquid-auth-broker.socket ||
+        as_root systemctl enable --quiet --now liquid-auth-broker.socket
+}
+
+# install_if_new FROM TO MODE: copy if different; the status is 0 only then.
+install_if_new() {
+    ! cmp -s "$1" "$2" && as_root install -D -m "$3" "$1" "$2"
 }
 
 # install_file FROM TO: copy if different. FROM is relative to the repository.

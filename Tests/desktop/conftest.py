@@ -1,0 +1,63 @@
+"""The authenticator of the person at seat0, over the broker."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+
+import pytest
+from support.authenticator import Authenticator, wait_for
+
+WORK = pathlib.Path(os.environ.get("DESKTOP_WORK", "/tmp"))
+PERSON = "person"
+
+
+class Seat(Authenticator):
+    """An authenticator that runs as the person of the session."""
+
+    def __init__(self, name):
+        self.person = ["setpriv", f"--reuid={PERSON}", f"--regid={PERSON}", "--clear-groups"]
+        super().__init__(WORK / name, transport="broker", wrapper=self.person)
+        shutil.copytree(WORK / "first" / "state", self.state)
+        subprocess.run(["chown", "-R", f"{PERSON}:{PERSON}", self.folder], check=True)
+        subprocess.run(["chmod", "-R", "go=", self.state], check=True)
+
+    def run(self, *arguments, **settings):
+        return super().run(*arguments, wrapper=self.person, **settings)
+
+    def node(self):
+        return pathlib.Path(wait_for("node", lambda: next(iter(nodes()), None), 60))
+
+
+def nodes():
+    """Return the hidraw nodes, after udev has processed them."""
+    subprocess.run(["udevadm", "settle"], check=True, timeout=60)
+    return sorted(pathlib.Path("/dev").glob("hidraw*"))
+
+
+class As:
+    """Act as another user, without root's capabilities, while the block runs."""
+
+    def __init__(self, name):
+        self.user = pwd.getpwnam(name)
+
+    def __enter__(self):
+        os.setegid(self.user.pw_gid)
+        os.setgroups([])
+        os.seteuid(self.user.pw_uid)
+
+    def __exit__(self, *_):
+        os.seteuid(0)
+        os.setegid(0)
+
+
+@pytest.fixture
+def key():
+    seat = Seat("seat")
+    try:
+        yield seat.start()
+    finally:
+        seat.stop()
+        shutil.rmtree(seat.folder)
+        wait_for("end of the device", lambda: not nodes(), 60)

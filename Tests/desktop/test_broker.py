@@ -1,0 +1,263 @@
+"""`liquid-auth-broker` with the kernel's /dev/uhid, udev and logind: whose device it is, and what a client can do."""
+
+import errno
+import json
+import os
+import pathlib
+import re
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import pytest
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from fido2.hid import CtapHidDevice
+from fido2.hid.linux import get_descriptor, open_connection
+from support import figures
+from support.authenticator import wait_for
+from support.ceremonies import ES256, OWN, client_data_hash, parameters, register
+
+from .conftest import PERSON, As, nodes
+
+SOCKET = "/run/liquid-auth/broker"
+UNIT = "liquid-auth-broker.service"
+DESCRIPTOR = bytes.fromhex("06d0f10901a1010920150026ff007508954081020921150026ff00750895409102c0")
+REPORT = bytes(range(64))
+SECONDS = 60
+
+
+def connect(user):
+    """Connect to the broker as a user; return the connection and the first packet."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(SECONDS)
+    with As(user):
+        connection.connect(SOCKET)
+    return connection, connection.recv(1024)
+
+
+def ready(user=PERSON):
+    connection, first = connect(user)
+    assert first == b"\x01", first
+    return connection
+
+
+def devices():
+    """Return the report descriptors of all HID devices."""
+    return [path.read_bytes() for path in pathlib.Path("/sys/bus/hid/devices").glob("*/report_descriptor")]
+
+
+def inputs():
+    return sorted(path.name for path in pathlib.Path("/dev/input").glob("event*")) if os.path.exists("/dev/input") else []
+
+
+def broker():
+    """Return the process id of the broker."""
+    text = subprocess.run(["systemctl", "show", "--value", "--property=MainPID", UNIT], capture_output=True, text=True)
+    return int(text.stdout)
+
+
+def wait_for_no_device():
+    wait_for("end of the device", lambda: not nodes() and not devices(), SECONDS)
+
+
+def open_node(node):
+    return os.close(os.open(node, os.O_RDWR))
+
+
+class TestDevice:
+    # Holds: BROKER-6
+    def test_it_belongs_to_its_user_alone(self, key):
+        node = key.node()
+        status = node.stat()
+        assert (status.st_uid, status.st_mode & 0o777) == (As(PERSON).user.pw_uid, 0o600)
+        listed = subprocess.run(["getfacl", "--omit-header", node], capture_output=True, text=True, check=True).stdout
+        assert listed.split() == ["user::rw-", "group::---", "other::---"]
+        with As("nobody"), pytest.raises(PermissionError):
+            open_node(node)
+        with As(PERSON):
+            open_node(node)
+        # A user switch gives the devices of the seat to the other user.
+        for terminal in ("2", "1"):
+            subprocess.run(["/run/liquid-vm/busybox", "chvt", terminal], check=True)
+            time.sleep(1)
+            subprocess.run(["udevadm", "trigger", "--settle", "--action=change", node], check=True)
+            assert subprocess.run(["getfacl", "--omit-header", node], capture_output=True, text=True,
+                                  check=True).stdout == listed
+        assert "person can open" in key.said()
+
+    def test_programs_find_a_security_key(self, key):
+        properties = subprocess.run(["udevadm", "info", key.node()], capture_output=True, text=True, check=True).stdout
+        assert "E: ID_FIDO_TOKEN=1" in properties and "E: ID_SECURITY_TOKEN=1" in properties
+        assert "uaccess" not in re.search("E: CURRENT_TAGS=(.*)", properties)[1]
+        with As(PERSON):
+            device = CtapHidDevice(get_descriptor(str(key.node())), open_connection(get_descriptor(str(key.node()))))
+        with device:
+            key.unlock()
+            ctap = Ctap2(device)
+            made = register(ctap, OWN, "broker.example")
+            assert ctap.get_assertion("broker.example", client_data_hash(), [made.descriptor])
+
+    def test_cancel_and_replug(self, key):
+        key.unlock()
+        key.pinentry.set("never")
+        with As(PERSON):
+            device = CtapHidDevice(get_descriptor(str(key.node())), open_connection(get_descriptor(str(key.node()))))
+        with device:
+            event = threading.Event()
+            threading.Timer(2, event.set).start()
+            with pytest.raises(CtapError) as caught:
+                Ctap2(device).make_credential(
+                    client_data_hash(), {"id": "cancel.example"}, {"id": b"1", "name": "a"}, parameters(ES256),
+                    event=event)
+            assert caught.value.code == CtapError.ERR.KEEPALIVE_CANCEL
+        key.pinentry.wait_for_no_dialog(SECONDS)
+        key.ask("device", "detach")
+        assert not nodes() and not devices()
+        key.ask("device", "attach")
+        assert key.node().exists()
+        status = json.loads(key.ask("status", "--json"))
+        assert status["transport"] == "broker" and status["attached"] is True
+
+    # Holds: BROKER-7
+    def test_it_goes_with_its_client(self, key):
+        key.node()
+        key.process.kill()
+        wait_for_no_device()
+        key.process.wait()
+        key.process = None
+
+
+class TestHostileClient:
+    """A program of the same user: it can have the device, which it could also take by other means, and nothing else."""
+
+    @pytest.fixture(autouse=True)
+    def no_other_device(self):
+        wait_for_no_device()
+        before = inputs()
+        yield
+        wait_for_no_device()
+        assert inputs() == before, "a keyboard"
+
+    # Holds: BROKER-2
+    def test_every_event_of_uhid(self):
+        """An event in the place of a report is the content of a report; a longer one ends the connection."""
+        for kind in range(16):
+            event = struct.pack("<I", kind) + b"\x00" * 60
+            with ready() as client:
+                client.send(event)
+                time.sleep(0.05)
+                assert devices() == [DESCRIPTOR]
+            wait_for_no_device()
+            with ready() as client:
+                client.send(event + b"\x00" * (4380 - 64))
+                assert client.recv(1024) == b"", "the broker closes the connection"
+            wait_for_no_device()
+
+    # Holds: BROKER-2
+    def test_another_descriptor(self):
+        """UHID_CREATE2 with the report descriptor of a keyboard, whole and in pieces of 64 bytes."""
+        keyboard = bytes.fromhex("05010906a101050719e029e71500250175019508810205081901290591029501750391019506750815002565"
+                                 "050719002965810 0c0".replace(" ", ""))
+        create = struct.pack("<I128s64s64sHHIIII4096s", 11, b"Keyboard", b"", b"", len(keyboard), 3, 1, 2, 0, 0, keyboard)
+        with ready() as client:
+            for first in range(0, 4352, 64):
+                client.send(create[first : first + 64])
+            time.sleep(0.2)
+            assert devices() == [DESCRIPTOR]
+            client.send(create)
+            assert client.recv(1024) == b""
+        wait_for_no_device()
+
+    # Holds: BROKER-1
+    @pytest.mark.parametrize("size", [1, 5, 63, 65, 128, 4096])
+    def test_half_frames(self, size):
+        with ready() as client:
+            client.send(b"\x0b" * size)
+            assert client.recv(1024) == b""
+
+    # Holds: BROKER-3
+    def test_a_second_device(self):
+        with ready() as first:
+            second, answer = connect(PERSON)
+            assert answer == b"\x00another program of yours has a device; stop the other liquid-authenticator"
+            assert second.recv(1024) == b"" and devices() == [DESCRIPTOR]
+            second.close()
+            first.send(REPORT)
+
+    def test_a_passed_descriptor_is_dropped(self, tmp_path):
+        path = tmp_path / "passed"
+        path.touch()
+        with ready() as client, open(path) as file:
+            socket.send_fds(client, [REPORT], [file.fileno()])
+            time.sleep(0.2)
+            links = [os.readlink(link) for link in pathlib.Path(f"/proc/{broker()}/fd").iterdir()]
+            assert "/dev/uhid" in links and str(path) not in links
+
+    # Holds: BROKER-5
+    def test_floods(self):
+        """Reports, then connections: the broker goes on, and refuses and serves as before."""
+        with ready() as client:
+            for _ in range(20000):
+                client.send(REPORT)
+            assert devices() == [DESCRIPTOR]
+        wait_for_no_device()
+        process = broker()
+        held = []
+        for _ in range(300):
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            connection.settimeout(SECONDS)
+            with As("nobody"):
+                connection.connect(SOCKET)
+            held.append(connection)
+        for connection in held:
+            connection.close()
+        with ready():
+            assert broker() == process, "the same process"
+            descriptors = len(os.listdir(f"/proc/{process}/fd"))
+            assert descriptors < 16, descriptors
+
+    # Holds: BROKER-4
+    @pytest.mark.parametrize("user", ["nobody", "root"])
+    def test_a_user_without_a_session(self, user):
+        connection, answer = connect(user)
+        assert answer.startswith(b"\x00you have no active session at this machine"), answer
+        assert connection.recv(1024) == b"" and not devices()
+        connection.close()
+
+    def test_the_device_file_is_closed_to_the_user(self):
+        with As(PERSON), pytest.raises(OSError) as caught:
+            os.open("/dev/uhid", os.O_RDWR)
+        assert caught.value.errno == errno.EACCES
+
+
+class TestService:
+    def test_memory_and_wake_ups(self, key):
+        key.node()
+        process = broker()
+
+        time.sleep(2)
+        before = figures.wake_ups(process)
+        time.sleep(10)
+        text = pathlib.Path(f"/proc/{process}/status").read_text()
+        memory = int(re.search(r"RssAnon:\s+(\d+) kB", text)[1])
+        figures.note("broker: private memory", f"{memory} kB")
+        figures.note("broker: wake-ups in 10 s, idle", str(sum(figures.wake_ups(process).values()) - sum(before.values())))
+        assert memory <= 1536
+        assert figures.wake_ups(process) == before
+
+    def test_exposure(self):
+        text = subprocess.run(["systemd-analyze", "security", "--no-pager", UNIT], capture_output=True, text=True).stdout
+        score = float(re.search(r"Overall exposure level for \S+: ([\d.]+)", text)[1])
+        figures.note(f"systemd-analyze security {UNIT}", str(score))
+        assert score <= 1.5, text
+
+    def test_it_ends_when_idle_and_starts_again(self):
+        with ready():
+            process = broker()
+        wait_for("end of the broker", lambda: broker() == 0, 30)
+        with ready():
+            assert broker() not in (0, process)
+        wait_for_no_device()
