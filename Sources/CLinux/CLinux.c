@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
@@ -126,6 +127,18 @@ int clinux_peer_user(int socket, uid_t *user) {
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
   *user = peer.uid;
   return 0;
+}
+
+int clinux_is_listening(int socket, const char *path) {
+  int type = 0, listens = 0;
+  socklen_t size = sizeof type;
+  if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_SEQPACKET) return 0;
+  size = sizeof listens;
+  if (getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens) return 0;
+  struct sockaddr_un address = {0};
+  size = sizeof address - 1; // the last byte stays 0
+  return !getsockname(socket, (struct sockaddr *)&address, &size) && address.sun_family == AF_UNIX &&
+         !strcmp(address.sun_path, path);
 }
 
 int clinux_is_private_group(gid_t gid, uid_t owner) {

@@ -1,10 +1,12 @@
 """The daemon as a process: one per store, private, quick to end, and durable before it answers."""
 
+import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -235,3 +237,65 @@ def channel_works(key):
     with wire.Channel(key.socket) as channel:
         channel.send(wire.PING, b"x")
         assert channel.receive() == (wire.PING, b"x")
+
+
+class TestPassedSocket:
+    """A control socket that systemd made: sd_listen_fds(3)."""
+
+    # What systemd does between fork and exec.
+    WRAPPER = ["python3", "-c", """if True:
+        import os, sys
+        os.dup2(int(sys.argv[1]), 3)
+        os.set_inheritable(3, True)
+        os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=sys.argv[2])
+        os.execv(sys.argv[3], sys.argv[3:])"""]
+
+    @staticmethod
+    def listening(path):
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        made.bind(str(path))
+        os.chmod(path, 0o600)
+        made.listen()
+        made.set_inheritable(True)
+        return made
+
+    def start(self, key, made, count="1"):
+        return subprocess.Popen(
+            [*self.WRAPPER, str(made.fileno()), count, str(BIN / "liquid-authenticator"), "--state-dir", str(key.state),
+             "--control", str(key.control_socket), "--transport", key.transport,
+             "--pinentry", str(key.pinentry_program)],
+            close_fds=False, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=key.environment)
+
+    def test_it_serves_clients_and_stays(self, key):
+        with self.listening(key.control_socket) as made:
+            for _ in range(2):
+                daemon = self.start(key, made)
+                assert json.loads(key.ask("status", "--json"))["processId"] == daemon.pid
+                daemon.terminate()
+                assert daemon.wait(20) == 0
+                assert key.control_socket.exists(), "systemd listens there"
+
+    def test_without_a_device_it_runs_and_says_why(self, key):
+        key.transport = f"unix:{key.folder}/missing/ctap.sock"
+        with self.listening(key.control_socket) as made:
+            daemon = self.start(key, made)
+            found = json.loads(key.run("status", "--json", "--control", key.control_socket, status=1).stdout)
+            assert found["running"] is True and found["attached"] is False
+            assert found["problems"] == [f"cannot find the directory {key.folder}/missing: No such file or directory"]
+            daemon.terminate()
+            assert daemon.wait(20) == 0
+
+    # Holds: CONTROL-17
+    @pytest.mark.parametrize("count", ["2", "0"])
+    def test_another_number_of_sockets_is_refused(self, key, count):
+        with self.listening(key.control_socket) as made:
+            daemon = self.start(key, made, count)
+            assert daemon.wait(20) == 1
+            assert f"systemd passed {count} sockets; one is expected" in daemon.stderr.read()
+
+    # Holds: CONTROL-17
+    def test_a_socket_at_another_path_is_refused(self, key):
+        with self.listening(key.folder / "other.sock") as made:
+            daemon = self.start(key, made)
+            assert daemon.wait(20) == 1
+            assert f"the socket that systemd passed does not listen at {key.control_socket}" in daemon.stderr.read()

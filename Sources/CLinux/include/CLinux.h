@@ -41,6 +41,9 @@ void clinux_send_packets(int socket, const void *packets, size_t size, int count
 /// The user at the other end of a Unix socket, who called connect(2) or listen(2), SO_PEERCRED: 0, or -1 with errno.
 int clinux_peer_user(int socket, uid_t *user);
 
+/// 1 if the descriptor is a listening SOCK_SEQPACKET socket bound to this path; 0 if not.
+int clinux_is_listening(int socket, const char *path);
+
 /// 1 if the group is private to its owner: the owner's primary group, with the owner's name, that no other account has
 /// or is in; 0 if not, or unknown. May query a directory service.
 int clinux_is_private_group(gid_t group, uid_t owner);

@@ -49,6 +49,8 @@ actor CTAPHIDDriver {
   private let log: Log
   private var attendance = AttachmentPolicy()
   private var poweredUpAt: Instant
+  /// Why the device could not be attached the last time.
+  private(set) var problem: String?
   private var life: Attachment?
   private var lives: UInt64 = 0
 
@@ -135,7 +137,12 @@ actor CTAPHIDDriver {
 
   private func appear() throws(TransportError) {
     guard life == nil else { return }
-    let link = try transport.attach()
+    let link: any DeviceLink
+    do throws(TransportError) { link = try transport.attach() } catch {
+      problem = error.description
+      throw error
+    }
+    problem = nil
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
     life = Attachment(number: lives, link: link, pluggedInAt: clock.now, machine: machine)

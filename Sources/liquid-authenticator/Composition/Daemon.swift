@@ -85,13 +85,20 @@ final class Daemon: Sendable {
   func start() async throws(StartError) {
     do throws(TransportError) {
       let socket = try ControlSocket(listeningAt: controlPath)
+      let isPassed = socket.isPassed
       let service = DaemonService(router: router, key: key)
       let listener = ControlListener(
         socket, on: loop,
         makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
       control.withLock { $0 = listener }
       router.prompter.backEnd.problem.map(log.warning)
-      try await begin()
+      do throws(TransportError) {
+        try await begin()
+      } catch {
+        // A client of systemd's socket waits for an answer; the status tells it why there is no device.
+        guard isPassed else { throw error }
+        log.error(error.description)
+      }
     } catch {
       throw StartError(error)
     }

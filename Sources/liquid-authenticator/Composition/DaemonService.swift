@@ -26,7 +26,8 @@ struct DaemonService: ControlService {
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: router.options.verification.rawValue, prompt: router.prompter.backEnd.name,
       fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
-      problems: problems(vault, reported, dialogs: await router.prompter.problem),
+      problems: problems(
+        vault, reported, device: await key.problem, dialogs: await router.prompter.problem),
       stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
       algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
@@ -98,11 +99,13 @@ struct DaemonService: ControlService {
   }
 
   /// - Parameter settings: `nil` if they cannot be read now.
-  private func problems(_ vault: VaultStatus, _ settings: ReportedSettings?, dialogs: String?) -> [String] {
+  private func problems(_ vault: VaultStatus, _ settings: ReportedSettings?, device: String?, dialogs: String?)
+    -> [String]
+  {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return [
-      vault.fault?.description, dialogs, nothingVerifies ? OwnerSettings.nothingVerifies : nil,
+      vault.fault?.description, device, dialogs, nothingVerifies ? OwnerSettings.nothingVerifies : nil,
       isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
       SecretBytes.areLocked ? nil : Self.notLocked,
     ].compactMap { $0 }

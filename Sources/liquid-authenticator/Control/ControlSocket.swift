@@ -8,8 +8,15 @@ struct ControlSocket: ~Copyable {
   /// The listening descriptor, non-blocking.
   var descriptor: Int32 { socket.descriptor }
 
-  /// Listens at a path; makes its directory (0700) if it is missing.
+  /// Whether systemd made the socket, and started this process for a client of it.
+  var isPassed: Bool { socket.isPassed }
+
+  /// Takes the socket of systemd, or listens at a path; makes its directory (0700) if it is missing.
   init(listeningAt path: String) throws(TransportError) {
+    if let passed = try ListeningSocket.passed(at: path) {
+      socket = passed
+      return
+    }
     let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
     if !directory.isEmpty { _ = mkdir(directory, 0o700) }
     socket = try ListeningSocket(at: path, elsewhere: "give another path with --control")

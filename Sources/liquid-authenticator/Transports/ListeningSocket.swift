@@ -1,4 +1,6 @@
+import CLinux
 import Glibc
+import ProcessIO
 import StateDirectory
 
 /// A listening SOCK_SEQPACKET socket, for its owner only, and its file.
@@ -6,8 +8,8 @@ struct ListeningSocket: Sendable {
   let path: String
   /// Non-blocking; the holder of the value closes it.
   let descriptor: Int32
-  private let device: dev_t
-  private let inode: ino_t
+  /// The file's device and inode; `nil` if systemd made the file, which then stays.
+  private let file: (dev_t, ino_t)?
 
   /// Listens at a path; replaces a socket that a crash left, but not one with a listener.
   ///
@@ -28,7 +30,7 @@ struct ListeningSocket: Sendable {
       }
       var status = stat()
       guard lstat(path, &status) == 0 else { throw TransportError("find \(path)", errno: errno) }
-      (device, inode) = (status.st_dev, status.st_ino)
+      file = (status.st_dev, status.st_ino)
     } catch {
       close(descriptor)
       throw error
@@ -37,11 +39,38 @@ struct ListeningSocket: Sendable {
     self.descriptor = descriptor
   }
 
+  /// Whether systemd made the socket.
+  var isPassed: Bool { file == nil }
+
   /// Removes the file, if it is still the one that was made here.
   func removeFile() {
     var status = stat()
-    guard lstat(path, &status) == 0, status.st_dev == device, status.st_ino == inode else { return }
+    guard let file, lstat(path, &status) == 0, (status.st_dev, status.st_ino) == file else { return }
     unlink(path)
+  }
+
+  // MARK: Sockets of systemd
+
+  /// Takes the socket that systemd passes (sd_listen_fds(3)); `nil` if it passes none.
+  ///
+  /// - Parameter path: the path that clients expect.
+  static func passed(at path: String) throws(TransportError) -> ListeningSocket? {
+    guard environmentVariable("LISTEN_PID") == String(getpid()) else { return nil }
+    let count = environmentVariable("LISTEN_FDS")
+    for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { unsetenv(name) }
+    guard count == "1" else { throw TransportError("systemd passed \(count ?? "no") sockets; one is expected") }
+    return try ListeningSocket(passed: 3, at: path)
+  }
+
+  /// Takes a descriptor that listens at the path.
+  init(passed descriptor: Int32, at path: String) throws(TransportError) {
+    guard clinux_is_listening(descriptor, path) == 1 else {
+      throw TransportError("the socket that systemd passed does not listen at \(path)")
+    }
+    guard fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0, fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0 else {
+      throw TransportError("use the socket of systemd", errno: errno)
+    }
+    (self.path, self.descriptor, file) = (path, descriptor, nil)
   }
 
   // MARK: Accepting

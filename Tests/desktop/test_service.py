@@ -1,0 +1,146 @@
+"""The user service: it starts with the session or for a client of its socket, and logs to the journal."""
+
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from support import figures
+from support.authenticator import BIN, PASSPHRASE, wait_for
+
+from .conftest import PERSON, WORK, nodes
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+UNITS = REPOSITORY / "scripts/packaging/systemd/user"
+SERVICE, SOCKET = "liquid-authenticator.service", "liquid-authenticator.socket"
+HOME = pathlib.Path("/home/person")
+VAULT = HOME / ".local/state/liquid-auth"
+
+
+def in_session(*command, stdin=None, status=0):
+    """Run a command as the person inside the session; return its output."""
+    done = subprocess.run(["/run/liquid-vm/in-session", *map(str, command)], input=stdin, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == status, f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def systemctl(*arguments, status=0):
+    return in_session("systemctl", "--user", "--no-pager", *arguments, status=status)
+
+
+def liquid_auth(*arguments, **settings):
+    return in_session(BIN / "liquid-auth", *arguments, **settings)
+
+
+def state():
+    return json.loads(liquid_auth("status", "--json"))
+
+
+def process():
+    return int(systemctl("show", "--value", "--property=MainPID", SERVICE))
+
+
+@pytest.fixture(autouse=True)
+def units():
+    """Install the units as the package does, and a vault."""
+    for unit in UNITS.iterdir():
+        text = unit.read_text().replace("@bin@", str(BIN))
+        path = pathlib.Path("/etc/systemd/user") / unit.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    shutil.rmtree(VAULT, ignore_errors=True)
+    shutil.copytree(WORK / "first" / "state", VAULT)
+    shutil.chown(HOME, PERSON, PERSON)
+    subprocess.run(["chown", "-R", f"{PERSON}:{PERSON}", HOME / ".local"], check=True)
+    subprocess.run(["chmod", "-R", "go=", VAULT], check=True)
+    systemctl("daemon-reload")
+    # As a desktop does; no prompt is shown here.
+    systemctl("set-environment", "DISPLAY=:0")
+    yield
+    systemctl("stop", SOCKET, SERVICE)
+    systemctl("reset-failed")
+    shutil.rmtree(VAULT)
+    wait_for("end of the device", lambda: not nodes(), 60)
+
+
+class TestOnDemand:
+    def test_a_client_starts_it(self):
+        systemctl("start", SOCKET)
+        assert process() == 0
+        began = time.monotonic()
+        found = state()
+        figures.note("liquid-auth status that starts the service", figures.milliseconds(time.monotonic() - began))
+        assert found["running"] is True and found["transport"] == "broker" and found["attached"] is True
+        assert found["stateDirectory"] == str(VAULT)
+        node = wait_for("node", lambda: state()["node"], 60)
+        assert os.stat(node).st_uid == pwd.getpwnam(PERSON).pw_uid
+        liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
+        assert state()["vault"] == "unlocked"
+
+    def test_it_stops_and_starts_again(self):
+        systemctl("start", SOCKET)
+        first = state()["processId"]
+        systemctl("stop", SERVICE)
+        assert not nodes() and process() == 0
+        assert state()["processId"] not in (0, first)
+
+    def test_a_crash_restarts_it(self):
+        systemctl("start", SERVICE)
+        first = wait_for("the process", process, 60)
+        os.kill(first, signal.SIGSEGV)
+        wait_for("another process", lambda: process() not in (0, first), 60)
+        assert state()["attached"] is True
+
+    def test_without_a_vault_nothing_starts(self):
+        (VAULT / "vault").rename(VAULT / "away")
+        systemctl("start", SOCKET, SERVICE)
+        assert process() == 0
+        assert systemctl("is-active", SOCKET, status=3).strip() == "inactive"
+
+
+class TestSession:
+    def test_the_graphical_session_starts_and_stops_it(self):
+        """systemd's own target, as a desktop starts it."""
+        systemctl("enable", SOCKET, SERVICE)
+        target = pathlib.Path("/etc/systemd/user/desktop-of-test.target")
+        target.write_text("[Unit]\nBindsTo=graphical-session.target\n")
+        systemctl("daemon-reload")
+        systemctl("start", target.name)
+        wait_for("the process", process, 60)
+        assert state()["attached"] is True
+        systemctl("stop", target.name)
+        wait_for("the end", lambda: process() == 0, 60)
+        systemctl("disable", SOCKET, SERVICE)
+        target.unlink()
+
+    def test_the_log_is_in_the_journal(self):
+        systemctl("start", SERVICE)
+        wait_for("node", lambda: state()["node"], 60)
+        lines = subprocess.run(["journalctl", "--output=json", "_SYSTEMD_USER_UNIT=" + SERVICE], capture_output=True, text=True,
+                               check=True).stdout.splitlines()
+        messages = {line["MESSAGE"]: line["PRIORITY"] for line in map(json.loads, lines)}
+        (line,) = [message for message in messages if message.startswith("the device is /dev/hidraw")]
+        assert messages[line] == "5", "notice, without the prefix"
+        assert PERSON + " can open" in line
+
+
+def test_without_an_active_session_it_runs_detached():
+    """A client over the network: the status says why there is no device."""
+    systemctl("start", SOCKET)
+    subprocess.run(["/run/liquid-vm/busybox", "chvt", "2"], check=True)
+    time.sleep(1)
+    try:
+        found = json.loads(liquid_auth("status", "--json", status=1))
+        assert found["running"] is True and found["attached"] is False
+        assert any("you have no active session at this machine" in problem for problem in found["problems"]), found
+    finally:
+        subprocess.run(["/run/liquid-vm/busybox", "chvt", "1"], check=True)
+        time.sleep(1)
+    liquid_auth("device", "attach", stdin="")
+    assert state()["attached"] is True and state()["problems"] == []
