@@ -52,7 +52,11 @@ struct Broker {
 
   private mutating func accept() {
     let client = Glibc.accept(listener, nil, nil)
-    guard client >= 0 else { return }
+    guard client >= 0 else {
+      // The system has no descriptor or memory, and poll(2) reports the connection again.
+      if errno != EAGAIN && errno != ECONNABORTED { usleep(100_000) }
+      return
+    }
     var user: uid_t = 0
     guard clinux_peer_user(client, &user) == 0 else {
       close(client)
