@@ -15,8 +15,8 @@ public struct Report: Hashable, Sendable {
   }
 
   /// What a host wrote: 64 bytes, or 65 of which the first is the number 0 of a report that has none.
-  package init?(hostBytes bytes: some Collection<UInt8>) {
-    if bytes.count == Report.size + 1, bytes.first == 0 {
+  package init?(hostBytes bytes: UnsafeBufferPointer<UInt8>) {
+    if bytes.count == Self.size + 1, bytes[0] == 0 {
       self.init(bytes.dropFirst())
     } else {
       self.init(bytes)

@@ -137,7 +137,10 @@ struct PTYInput {
     partial += bytes
     var reports: [Report] = []
     while partial.count >= Self.frame {
-      if let report = Report(hostBytes: partial.prefix(Self.frame)) { reports.append(report) }
+      let report = partial.withUnsafeBufferPointer {
+        Report(hostBytes: UnsafeBufferPointer(rebasing: $0[..<Self.frame]))
+      }
+      if let report { reports.append(report) }
       partial.removeFirst(Self.frame)
     }
     return reports
