@@ -268,8 +268,10 @@ install_broker() {
         as_root systemctl daemon-reload
         as_root systemctl try-restart liquid-auth-broker.service
     fi
-    systemctl is-enabled --quiet liquid-auth-broker.socket && systemctl is-active --quiet liquid-auth-broker.socket ||
+    if ! systemctl is-enabled --quiet liquid-auth-broker.socket ||
+        ! systemctl is-active --quiet liquid-auth-broker.socket; then
         as_root systemctl enable --quiet --now liquid-auth-broker.socket
+    fi
 }
 
 # install_if_new FROM TO MODE: copy if different; the status is 0 only then.
