@@ -61,3 +61,8 @@ def key():
         seat.stop()
         shutil.rmtree(seat.folder)
         wait_for("end of the device", lambda: not nodes(), 60)
+
+
+def pytest_collection_modifyitems(items):
+    """Log out last: the session does not come back."""
+    items.sort(key=lambda item: item.path.name == "test_log_out.py")

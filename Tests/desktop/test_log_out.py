@@ -1,4 +1,4 @@
-"""The end of the session removes the device; the last test, because the session does not come back."""
+"""The end of the session removes the device."""
 
 import os
 import subprocess
