@@ -81,6 +81,8 @@ targets += module("CryptoPrimitives", ["COpenSSL", "CSodium"])
 targets += module("DeterministicKeys", ["CryptoPrimitives"])
 targets += module("CBOR", ["CCBOR"])
 targets += module("CTAPHID", [])
+// Its tests are those of the programs in the guest: all of it calls logind.
+targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module(
@@ -112,10 +114,10 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "StateDirectory", "DisplayText", "ProcessIO",
-      "UHID", "CUdev", "CLinux",
+      "UHID", "Logind", "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
-    name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "CSystemd", "CLinux"],
+    name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",

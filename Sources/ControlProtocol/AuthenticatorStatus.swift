@@ -11,7 +11,7 @@ package struct GetStatus: PlainCommand {
 /// The status of the authenticator, which is returned without waiting:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
-/// 15: Algorand signatures, 16: association signatures, 17: has readers?}.
+/// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -60,19 +60,22 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
 
   /// Whether a program may list the passkeys without asking again (permission pcmr); only while unlocked.
   package var hasReaders: Bool?
+  /// Why the vault was locked, in words, if it was open before.
+  package var lockReason: String?
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
     problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
-    algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil
+    algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
+    lockReason: String? = nil
   ) {
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
     (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
     (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
     (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
-    self.hasReaders = hasReaders
+    (self.hasReaders, self.lockReason) = (hasReaders, lockReason)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -97,6 +100,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     algorandSignatures = try decoded(members.requiredUnsigned(15))
     associationSignatures = try decoded(members.requiredUnsigned(16))
     hasReaders = try decoded(members.optionalBool(17))
+    lockReason = try decoded(members.optionalText(18))
   }
 
   package var members: CBORMap {
@@ -106,6 +110,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems), 12: .text(stateDirectory),
       13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
+      18: lockReason.map(CBORValue.text),
     ])
   }
 }

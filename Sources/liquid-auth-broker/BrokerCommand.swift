@@ -1,7 +1,7 @@
 import CLinux
-import CSystemd
 import CTAPHID
 import Glibc
+import Logind
 import UHID
 
 /// `liquid-auth-broker`: the only program that needs access to `/dev/uhid`.
@@ -21,18 +21,19 @@ enum BrokerCommand {
     }
     mallopt(M_ARENA_MAX, 1)
     guard clinux_forbid_dumps() == 0 else { fail("cannot forbid core dumps: \(systemMessage())") }
-    guard sd_listen_fds(1) == 1 else {
-      fail(
-        "systemd starts this program, with one socket; enable it with: systemctl enable --now liquid-auth-broker.socket"
-      )
+    let listener: Int32
+    do throws(PassedSocket.Failure) { listener = try PassedSocket.take() } catch {
+      switch error {
+      case .notOne:
+        fail(
+          "systemd starts this program, with one socket; "
+            + "enable it with: systemctl enable --now liquid-auth-broker.socket")
+      case .otherType: fail("the socket of systemd is not of type SOCK_SEQPACKET")
+      }
     }
-    let listener = SD_LISTEN_FDS_START
-    guard sd_is_socket_unix(listener, Int32(SOCK_SEQPACKET.rawValue), 1, nil, 0) > 0,
-      fcntl(listener, F_SETFL, O_NONBLOCK) == 0
-    else { fail("the socket of systemd is not of type SOCK_SEQPACKET") }
     var broker = Broker(
       listener: listener, open: UHIDConnection.open, isAtSeat: LoginSession.isAtSeat, log: log)
-    broker.run(sessions: LoginSession.monitor())
+    broker.run(sessions: LoginSession.changes())
     exit(EXIT_SUCCESS)
   }
 
@@ -61,15 +62,6 @@ enum BrokerCommand {
       --version    Show the version.
       -h, --help   Show this help.
     """
-}
-
-extension LoginSession {
-  /// A descriptor that is readable after sessions begin, end or become active; -1 without logind.
-  fileprivate static func monitor() -> Int32 {
-    var monitor: OpaquePointer?
-    guard sd_login_monitor_new("session", &monitor) >= 0, let monitor else { return -1 }
-    return sd_login_monitor_get_fd(monitor)
-  }
 }
 
 /// The system's message for `errno`.

@@ -35,6 +35,15 @@ import Testing
         """)
   }
 
+  @Test func `a locked vault shows why it was locked`() {
+    var status = Self.running(vault: .locked)
+    #expect(StatusReport(running: status, system: Self.fine).text.contains("\nvault          locked\n"))
+    status.lockReason = "when the screen was locked"
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(report.text.contains("\nvault          locked, when the screen was locked\n"))
+    #expect(report.json.description.contains(#""lockReason": "when the screen was locked""#))
+  }
+
   @Test func `the signature counts are one line`() {
     var status = Self.running()
     (status.algorandSignatures, status.associationSignatures) = (12, 3)
@@ -149,7 +158,7 @@ import Testing
       running == [
         "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
         "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures", "associationSignatures",
-        "readers", "stateDirectory", "problems",
+        "lockReason", "readers", "stateDirectory", "problems",
       ])
   }
 

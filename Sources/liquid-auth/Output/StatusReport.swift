@@ -62,7 +62,7 @@ extension StatusReport {
       rows = [
         ["authenticator", "running, process \(status.processID)"],
         ["device", Self.device(status)],
-        ["vault", vault + (status.fingerprint.map { ", fingerprint \($0.hexadecimal)" } ?? "")],
+        ["vault", vault + (status.fingerprint.map { ", fingerprint \($0.hexadecimal)" } ?? Self.reason(status))],
         ["verification", status.verification],
         ["prompts", status.prompt + (status.waiting ? ", one is waiting for you" : "")],
         ["signed", Self.signed(status)],
@@ -80,6 +80,10 @@ extension StatusReport {
     let lines = table(rows.map { $0.map(\.printable) })
     return problems.isEmpty
       ? lines : lines + "\n\nto do\n" + problems.map { "- \($0.printable)" }.joined(separator: "\n")
+  }
+
+  private static func reason(_ status: AuthenticatorStatus) -> String {
+    status.vault == .locked ? status.lockReason.map { ", \($0)" } ?? "" : ""
   }
 
   private static func device(_ status: AuthenticatorStatus) -> String {
@@ -113,6 +117,7 @@ extension StatusReport {
       "waiting": status.map { .bool($0.waiting) } ?? .null,
       "algorandSignatures": status.map { .number(Int64(clamping: $0.algorandSignatures)) } ?? .null,
       "associationSignatures": status.map { .number(Int64(clamping: $0.associationSignatures)) } ?? .null,
+      "lockReason": status?.lockReason.map(JSON.string) ?? .null,
       "readers": status?.hasReaders.map(JSON.bool) ?? .null,
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map(JSON.string)),

@@ -49,8 +49,7 @@ actor CTAPHIDDriver {
   private let log: Log
   private var attendance = AttachmentPolicy()
   private var poweredUpAt: Instant
-  /// Why the device could not be attached the last time.
-  private(set) var problem: String?
+  private var fault: String?
   private var life: Attachment?
   private var lives: UInt64 = 0
 
@@ -80,6 +79,14 @@ actor CTAPHIDDriver {
   /// The times of the device, also for requests of the control socket.
   var times: Times { Times(pluggedInAt: life?.pluggedInAt ?? Instant(nanoseconds: 0), poweredUpAt: poweredUpAt) }
 
+  /// Why the device is not attached, if not by a command or for another key.
+  var problem: String? {
+    guard !isAttached else { return nil }
+    return attendance.waitsForSession ? Self.inBackground : fault
+  }
+
+  private static let inBackground = "the device is detached while another user's session is in the foreground"
+
   /// The other key for which the device is detached.
   var steppedAsideFor: OtherKey? { attendance.steppedAsideFor }
 
@@ -93,6 +100,7 @@ actor CTAPHIDDriver {
   /// Attaches the device at the user's request.
   func attach() throws(TransportError) {
     attendance.plugIn()
+    guard attendance.isWanted else { throw TransportError(Self.inBackground) }
     try appear()
   }
 
@@ -127,6 +135,23 @@ actor CTAPHIDDriver {
       return await disappear()
     }
     log.notice("the device is attached again: no other security key is plugged in")
+    appearIfWanted()
+  }
+
+  /// Detaches the device while the user's session is in the background; otherwise tries to attach it, unless a command
+  /// or another key keeps it away.
+  func see(isInBackground: Bool) async {
+    attendance.isInBackground = isInBackground
+    if isInBackground, isAttached {
+      log.notice(Self.inBackground)
+      await disappear()
+    } else {
+      appearIfWanted()
+    }
+  }
+
+  private func appearIfWanted() {
+    guard attendance.isWanted else { return }
     do throws(TransportError) { try appear() } catch { log.error(error.description) }
   }
 
@@ -139,10 +164,10 @@ actor CTAPHIDDriver {
     guard life == nil else { return }
     let link: any DeviceLink
     do throws(TransportError) { link = try transport.attach() } catch {
-      problem = error.description
+      fault = error.description
       throw error
     }
-    problem = nil
+    fault = nil
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
     life = Attachment(number: lives, link: link, pluggedInAt: clock.now, machine: machine)

@@ -2,6 +2,7 @@ import AlgorandStatements
 import CTAP2
 import CTAPHID
 import Glibc
+import Logind
 import ProcessIO
 import Recovery
 import StateDirectory
@@ -24,6 +25,7 @@ final class Daemon: Sendable {
   private let controlPath: String
   private let control = Mutex<ControlListener?>(nil)
   private let otherKeys = Mutex<OtherKeysWatch?>(nil)
+  private let session = Mutex<SessionMonitor?>(nil)
   private let log: Log
   /// The log for what programs at the control socket did wrong.
   private let controlLog: LogLimit
@@ -54,7 +56,12 @@ final class Daemon: Sendable {
     let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
     // Refusals cost a program nothing, so it could fill the log with them.
     let refusals = LogLimit(of: "refused requests", lines: 1000, clock: loop, output: log.info)
+    let idle = options.session.idleLimit.map { limit in
+      IdleLock(limit: limit, clock: loop, executor: writer) { Self.lock(vault, .idle(limit), log) }
+    }
+    vault.ifOpened { idle?.wasOpened() }
     let report: @Sendable (CommandReport) -> Void = { report in
+      idle?.wasUsed()
       CeremonyLog.line(report).map(report.error == nil ? log.info : refusals.write)
     }
     let authenticator = Authenticator(
@@ -104,8 +111,48 @@ final class Daemon: Sendable {
     }
   }
 
+  // MARK: The session
+
+  /// Locks the vault, and writes a line if it was open.
+  private static func lock(_ vault: VaultKeySource, _ reason: LockReason, _ log: Log) {
+    if vault.lock(reason) { log.notice("the vault was locked \(reason.description)") }
+  }
+
+  /// Follows logind, if it runs.
+  private func followSession() async {
+    let policy = router.options.session
+    let detaches = policy.detachesInBackground && router.options.transport.isHIDRaw
+    guard detaches || !policy.lockEvents.isEmpty else { return }
+    let monitor = SessionMonitor(on: loop) { [self] change in
+      Task(executorPreference: router.writer) { await self.follow(change, detaches: detaches) }
+    }
+    guard let monitor else { return log.info("logind cannot be reached: its events neither lock nor detach") }
+    session.withLock { $0 = monitor }
+    if detaches { await key.see(isInBackground: SessionMonitor.isInBackground()) }
+  }
+
+  private func follow(_ change: SessionMonitor.Change, detaches: Bool) async {
+    let events = router.options.session.lockEvents
+    let event: SessionPolicy.LockEvent? =
+      switch change {
+      case .signal(.suspending): .suspend
+      case .signal(.screenLocked): .screenLock
+      case .isInBackground(true): .userSwitch
+      case .signal(.resumed), .isInBackground(false): nil
+      }
+    if let event, events.contains(event) { Self.lock(router.vault, .event(event), log) }
+    switch change {
+    case .signal(.suspending): session.withLock { $0?.allowSleep() }
+    case .isInBackground(let isInBackground): if detaches { await key.see(isInBackground: isInBackground) }
+    case .signal: break
+    }
+  }
+
+  // MARK: The device
+
   /// Makes the device appear, now or once it need not step aside any more.
   private func begin() async throws(TransportError) {
+    await followSession()
     guard router.options.besideHardwareKey == .stepAside else { return try await key.begin(beside: []) }
     // Listens before it looks, so that no key is missed.
     let watch = try OtherKeysWatch(on: loop)
@@ -120,6 +167,7 @@ final class Daemon: Sendable {
   func stop() async {
     control.withLock { $0.take() }?.stop()
     otherKeys.withLock { $0.take() }?.stop()
+    session.withLock { $0.take() }?.stop()
     await key.detach()
     // Our turn comes when the last prompt is closed.
     _ = try? await router.queue.submit { _ in }

@@ -29,6 +29,8 @@ struct DaemonOptions: Equatable, Sendable {
   /// The most passkeys that the store holds after a registration, at least 1.
   var maximumPasskeys = OpenVault.defaultMaximumDiscoverableCredentials
 
+  var session = SessionPolicy()
+
   /// The options for the state directory and the socket, as messages add them to commands.
   var place: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
 
@@ -65,7 +67,7 @@ struct DaemonOptions: Equatable, Sendable {
 
   private static let names = [
     "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
-    "--max-passkeys",
+    "--max-passkeys", "--lock-on", "--lock-after", "--in-background",
   ]
 
   private mutating func set(_ name: String, _ value: String) throws(Refusal) {
@@ -79,6 +81,10 @@ struct DaemonOptions: Equatable, Sendable {
       besideHardwareKey = try Self.choice(name, value, BesideHardwareKeyChoice.init)
     case "--max-passkeys":
       maximumPasskeys = try Self.choice(name, value) { Int($0).flatMap { $0 > 0 ? $0 : nil } }
+    case "--lock-on": session.lockEvents = try Self.choice(name, value, SessionPolicy.lockEvents)
+    case "--lock-after": session.idleLimit = try Self.choice(name, value, SessionPolicy.idleLimit)
+    case "--in-background":
+      session.detachesInBackground = try Self.choice(name, value) { ["detach": true, "stay": false][$0] }
     default: control = value
     }
   }
@@ -120,6 +126,15 @@ struct DaemonOptions: Equatable, Sendable {
       --max-passkeys NUMBER             The most discoverable passkeys that sites
                                         may register. Recovery can exceed it.
                                         (default: 10000)
+      --lock-on EVENTS|never            Lock the vault on these events: a list of
+                                        suspend, screen-lock and switch (another
+                                        user's session comes to the foreground).
+                                        (default: suspend)
+      --lock-after HOURS|never          Lock the vault after hours without use.
+                                        (default: 8)
+      --in-background detach|stay       Whether the device is detached while another
+                                        user's session is in the foreground.
+                                        (default: detach)
       --version                         Show the version.
       -h, --help                        Show this help.
 

@@ -31,11 +31,11 @@ struct DaemonService: ControlService {
       stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
       algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
-      hasReaders: settings?.hasPersistentToken)
+      hasReaders: settings?.hasPersistentToken, lockReason: vault.lockReason?.description)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.
-  func lock() async { await withTaskExecutorPreference(router.writer) { router.vault.lock() } }
+  func lock() async { await withTaskExecutorPreference(router.writer) { _ = router.vault.lock(.command) } }
 
   func device(_ action: PlugDevice.Action) async throws {
     switch action {

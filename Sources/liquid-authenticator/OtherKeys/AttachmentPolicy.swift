@@ -15,15 +15,20 @@ struct AttachmentPolicy: Equatable, Sendable {
   private var word = Word.away
   /// The other keys that are plugged in.
   private(set) var others: [OtherKey] = []
+  /// Whether the device must be detached because the user's session is in the background.
+  var isInBackground = false
 
   /// Whether the device must be attached.
   var isWanted: Bool {
     switch word {
-    case .none: others.isEmpty
-    case .beside: true
+    case .none: others.isEmpty && !isInBackground
+    case .beside: !isInBackground
     case .away: false
     }
   }
+
+  /// Whether the device comes back with the user's session.
+  var waitsForSession: Bool { word != .away && isInBackground }
 
   /// The other key for which the device steps aside.
   var steppedAsideFor: OtherKey? { word == .none ? others.first : nil }

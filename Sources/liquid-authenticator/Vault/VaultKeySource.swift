@@ -29,6 +29,10 @@ final class VaultKeySource: KeySource {
     var reported: ReportedSettings
     /// The open vault's main key, which another vault in place of its file does not have.
     var mainKey: SecretBytes?
+    /// Why the vault was locked the last time.
+    var lockReason: LockReason?
+    /// Called after each opening.
+    var opened: (@Sendable () -> Void)?
     /// How many times the vault was locked: an unlocking that began before the last lock does not count.
     var lockings = 0
     /// A store that a ceremony still uses survives a lock, and cannot be opened a second time meanwhile.
@@ -58,7 +62,7 @@ final class VaultKeySource: KeySource {
     self.log = log
     state = Mutex(State(reported: directory.reportedSettings()))
     verifier.ifBlocked { [weak self] in
-      self?.lock()
+      self?.lock(.wrongPassphrases)
       log("the passphrase was wrong \(PassphraseVerifier.triesPerUnlocking) times in a row: the vault is locked")
     }
   }
@@ -124,15 +128,24 @@ final class VaultKeySource: KeySource {
   /// Forgets everything that the vault holds.
   ///
   /// A ceremony that waits for a person is declined after the answer.
-  func lock() {
+  ///
+  /// - Returns: whether the vault was open.
+  @discardableResult
+  func lock(_ reason: LockReason? = nil) -> Bool {
     state.withLock { state in
+      let wasOpen = state.open != nil
+      if wasOpen { state.lockReason = reason }
       if let reported = try? state.open?.store.state().settings.reported { state.reported = reported }
       state.open = nil
       state.mainKey = nil
       state.lockings += 1
       verifier.forget()
+      return wasOpen
     }
   }
+
+  /// Calls `action` after each opening of the vault, on any thread.
+  func ifOpened(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.opened = action } }
 
   /// Whether the store is open.
   var hasStore: Bool { state.withLock { $0.store != nil } }
@@ -162,13 +175,17 @@ final class VaultKeySource: KeySource {
       Result { () throws(StateDirectoryError) in
         try opening.withLock { _ throws(StateDirectoryError) -> OpenVault? in
           let vault = try openVault(content)
-          return state.withLock { state in
+          let opened = state.withLock { state -> (@Sendable () -> Void)?? in
             guard state.lockings == lockings else { return nil }
             state.open = vault
             state.mainKey = content.mainKey
+            state.lockReason = nil
             verifier.remember(passphrase)
-            return vault
+            return .some(state.opened)
           }
+          guard let opened else { return nil }
+          opened?()
+          return vault
         }
       }
     }.get()
@@ -227,6 +244,8 @@ struct VaultStatus: Sendable, Equatable {
   var isUnlocked: Bool
   /// Identifies the phrase, 4 bytes; only while unlocked.
   var fingerprint: [UInt8]?
+  /// Why the vault is locked, if it was open before.
+  var lockReason: LockReason?
   /// What is wrong with vault or store, if anything.
   var fault: StateDirectoryError?
 }
@@ -234,7 +253,8 @@ struct VaultStatus: Sendable, Equatable {
 extension VaultKeySource {
   /// The present state; reads the vault's file, and never waits for a person.
   var status: VaultStatus {
-    var status = VaultStatus(isUnlocked: current != nil, fingerprint: current?.keys.fingerprint)
+    var status = VaultStatus(
+      isUnlocked: current != nil, fingerprint: current?.keys.fingerprint, lockReason: state.withLock { $0.lockReason })
     // A fault does not apply to a file that has been replaced since.
     if let (error, files) = state.withLock({ $0.fault }), files == stamps { status.fault = error }
     do {

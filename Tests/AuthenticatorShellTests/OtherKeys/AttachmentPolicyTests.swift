@@ -10,12 +10,14 @@ struct AttachmentPolicyTests {
     case see([OtherKey])
     case plugIn
     case pullOut
+    case background(Bool)
 
     func apply(to attendance: inout AttachmentPolicy) {
       switch self {
       case .see(let others): attendance.see(others)
       case .plugIn: attendance.plugIn()
       case .pullOut: attendance.pullOut()
+      case .background(let isInBackground): attendance.isInBackground = isInBackground
       }
     }
   }
@@ -33,6 +35,15 @@ struct AttachmentPolicyTests {
       OtherKey(node: one.node, name: "")
     ),
     ("pulled out by hand", [], [.pullOut], false, nil),
+    ("another user's session comes to the foreground", [], [.background(true)], false, nil),
+    ("and goes", [], [.background(true), .background(false)], true, nil),
+    ("plugged in by hand in the background", [], [.background(true), .plugIn], false, nil),
+    (
+      "pulled out by hand, then the session comes back", [], [.background(true), .pullOut, .background(false)], false,
+      nil
+    ),
+    ("a key comes in the background", [], [.background(true), .see([one]), .background(false)], false, one),
+    ("beside a key in the background", [one], [.plugIn, .background(true)], false, nil),
     ("by hand, then a key comes and goes", [], [.pullOut, .see([one]), .see([])], false, nil),
     ("by hand while stepped aside, then the key goes", [], [.see([one]), .pullOut, .see([])], false, nil),
     ("by hand out and in, with the key gone meanwhile", [one], [.pullOut, .see([]), .plugIn], true, nil),
@@ -63,7 +74,9 @@ struct AttachmentPolicyTests {
 
   /// All sequences of up to five events.
   @Test func `after any sequence of events the device is attached exactly when the policy allows it`() {
-    let events: [Event] = [.see([]), .see([Self.one]), .see([Self.one, Self.two]), .plugIn, .pullOut]
+    let events: [Event] = [
+      .see([]), .see([Self.one]), .see([Self.one, Self.two]), .plugIn, .pullOut, .background(true), .background(false),
+    ]
     var reached = [AttachmentPolicy()]
     reached[0].begin(beside: [])
     for _ in 0..<5 {
@@ -80,9 +93,15 @@ struct AttachmentPolicyTests {
 
   private func check(_ after: AttachmentPolicy, since before: AttachmentPolicy, _ event: Event) {
     #expect(after.steppedAsideFor == nil || !after.isWanted)
+    #expect(!after.isInBackground || !after.isWanted)
     switch event {
-    case .plugIn: #expect(after.isWanted)
+    case .plugIn: #expect(after.isWanted != after.isInBackground)
     case .pullOut: #expect(!after.isWanted && after.steppedAsideFor == nil)
+    case .background(true): break
+    case .background(false):
+      let isDue = before.isWanted || before.waitsForSession
+      #expect(after.isWanted == (isDue && after.steppedAsideFor == nil))
+    case .see where after.isInBackground: break
     case .see(let others):
       let isAway = !before.isWanted && before.steppedAsideFor == nil
       #expect(isAway ? !after.isWanted : !others.isEmpty || after.isWanted, "away by hand stays, all else comes back")

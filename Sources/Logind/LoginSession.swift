@@ -2,11 +2,11 @@ import CSystemd
 import Glibc
 
 /// The sessions of logind: sd-login(3).
-enum LoginSession {
+package enum LoginSession {
   /// Whether a user has a session at this machine, not over the network.
   ///
   /// - Parameter isActive: only a session in the foreground of its seat counts.
-  static func isAtSeat(_ user: uid_t, isActive: Bool) -> Bool {
+  package static func isAtSeat(_ user: UInt32, isActive: Bool) -> Bool {
     var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = sd_uid_get_sessions(user, isActive ? 1 : 0, &list)
     guard count > 0, let list else { return false }
@@ -21,5 +21,15 @@ enum LoginSession {
     var seat: UnsafeMutablePointer<CChar>?
     defer { free(seat) }
     return sd_session_is_remote(session) == 0 && sd_session_get_seat(session, &seat) >= 0
+  }
+
+  /// A descriptor that is readable after sessions begin, end or become active; -1 without logind.
+  ///
+  /// Read it empty after each event. It stays open as long as the process lives.
+  package static func changes() -> Int32 {
+    var monitor: OpaquePointer?
+    // A user's file, which names the active sessions, is written after those of the sessions.
+    guard sd_login_monitor_new("uid", &monitor) >= 0, let monitor else { return -1 }
+    return sd_login_monitor_get_fd(monitor)
   }
 }

@@ -1,0 +1,126 @@
+import CTAPHID
+import Glibc
+import Logind
+import Synchronization
+
+/// Follows logind: signals on the bus, and whether the user's session is in the foreground.
+///
+/// All but `init` and `stop` is called on the loop's thread. An idle session causes no wake-up.
+final class SessionMonitor: Polled {
+  /// What has changed.
+  enum Change: Sendable, Equatable {
+    case signal(LoginSignals.Signal)
+    /// Whether the user has sessions at this machine, and all of them are in the background.
+    case isInBackground(Bool)
+  }
+
+  private let user: uid_t
+  private let sessions: Int32
+  private let receive: @Sendable (Change) -> Void
+  private let signals: Mutex<LoginSignals?>
+  private let watch = Mutex<EventLoop.Watch?>(nil)
+
+  /// Follows logind until `stop`; `nil` without logind.
+  init?(of user: uid_t = getuid(), on loop: EventLoop, receive: @escaping @Sendable (Change) -> Void) {
+    guard let signals = LoginSignals(of: user) else { return nil }
+    signals.delaySleep()
+    guard signals.process() != nil else { return nil }
+    self.user = user
+    self.receive = receive
+    self.signals = Mutex(signals)
+    sessions = LoginSession.changes()
+    watch.withLock { $0 = loop.watch(self) }
+  }
+
+  func stop() {
+    watch.withLock { $0.take() }?.stop()
+    signals.withLock { $0 = nil }
+  }
+
+  /// Whether the user has sessions at this machine, and all of them are in the background.
+  static func isInBackground(_ user: uid_t = getuid()) -> Bool {
+    LoginSession.isAtSeat(user, isActive: false) && !LoginSession.isAtSeat(user, isActive: true)
+  }
+
+  /// Lets the machine be suspended, after the vault is locked.
+  func allowSleep() { signals.withLock { $0?.allowSleep() } }
+
+  func interests(_ descriptors: inout [pollfd]) -> Int32 {
+    descriptors.append(.readable(sessions))
+    signals.withLock { signals in
+      guard let (descriptor, events) = signals?.interest else { return }
+      descriptors.append(pollfd(fd: descriptor, events: events, revents: 0))
+    }
+    return -1
+  }
+
+  func ready(_ descriptors: ArraySlice<pollfd>) {
+    if descriptors.first?.revents != 0 { sessionsChanged() }
+    guard descriptors.dropFirst().contains(where: { $0.revents != 0 }) else { return }
+    let received = signals.withLock { signals -> [LoginSignals.Signal] in
+      guard let received = signals?.process() else {
+        // The bus has gone: it would be readable for ever.
+        signals = nil
+        return []
+      }
+      guard received.contains(.resumed) else { return received }
+      signals?.delaySleep()
+      return received + (signals?.process() ?? [])
+    }
+    for signal in received { receive(.signal(signal)) }
+  }
+
+  private func sessionsChanged() {
+    var events = [UInt8](repeating: 0, count: 4096)
+    while read(sessions, &events, events.count) > 0 {}
+    receive(.isInBackground(Self.isInBackground(user)))
+  }
+}
+
+/// Locks the vault after a time without use.
+final class IdleLock: Sendable {
+  private struct State {
+    var lastUse: Instant
+    var timer: Task<Void, Never>?
+  }
+
+  private let limit: Duration
+  private let clock: any MonotonicClock
+  private let executor: any TaskExecutor
+  private let lock: @Sendable () -> Void
+  private let state: Mutex<State>
+
+  /// - Parameter lock: locks the vault.
+  init(
+    limit: Duration, clock: any MonotonicClock, executor: any TaskExecutor, lock: @escaping @Sendable () -> Void
+  ) {
+    (self.limit, self.clock, self.executor, self.lock) = (limit, clock, executor, lock)
+    state = Mutex(State(lastUse: clock.now))
+  }
+
+  /// A request used the vault.
+  func wasUsed() {
+    let now = clock.now
+    state.withLock { $0.lastUse = now }
+  }
+
+  /// The vault was opened; replaces the timer of an earlier opening.
+  func wasOpened() {
+    wasUsed()
+    let timer = Task(executorPreference: executor) { await self.run() }
+    let previous = state.withLock { state in
+      defer { state.timer = timer }
+      return state.timer
+    }
+    previous?.cancel()
+  }
+
+  /// One wake-up for each time limit, however many requests there are.
+  private func run() async {
+    while true {
+      let due = state.withLock { $0.lastUse.advanced(by: limit) }
+      if due <= clock.now { return lock() }
+      do throws(CancellationError) { try await clock.sleep(until: due) } catch { return }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import Logind
+
+/// When the vault is locked, and the device detached, without a command of the user.
+struct SessionPolicy: Equatable, Sendable {
+  /// An event that can lock the vault.
+  enum LockEvent: String, CaseIterable, Sendable {
+    case suspend
+    case screenLock = "screen-lock"
+    /// Another session comes to the foreground.
+    case userSwitch = "switch"
+  }
+
+  /// The events that lock the vault.
+  var lockEvents: Set<LockEvent> = [.suspend]
+  /// How long the vault stays open without a request that uses it; `nil` for ever.
+  var idleLimit: Duration? = .seconds(8 * 3600)
+  /// Whether the device is detached while no session of the user is in the foreground.
+  var detachesInBackground = true
+
+  /// Reads a list such as `suspend,screen-lock`, or `never`.
+  static func lockEvents(_ text: String) -> Set<LockEvent>? {
+    if text == "never" { return [] }
+    let events = text.split(separator: ",", omittingEmptySubsequences: false).map { LockEvent(rawValue: String($0)) }
+    return events.contains(nil) ? nil : Set(events.compactMap(\.self))
+  }
+
+  /// Reads a number of hours from 1 to 1000, or `never`; the outer `nil` means neither.
+  static func idleLimit(_ text: String) -> Duration?? {
+    if text == "never" { return .some(nil) }
+    guard let hours = Int(text), 1...1000 ~= hours else { return nil }
+    return .seconds(hours * 3600)
+  }
+}
+
+/// Why the vault is locked.
+enum LockReason: Equatable, Sendable {
+  case command
+  case wrongPassphrases
+  case event(SessionPolicy.LockEvent)
+  case idle(Duration)
+
+  /// As `liquid-auth status` shows it.
+  var description: String {
+    switch self {
+    case .command: "by a command"
+    case .wrongPassphrases: "after \(PassphraseVerifier.triesPerUnlocking) wrong passphrases"
+    case .event(.suspend): "before the machine was suspended"
+    case .event(.screenLock): "when the screen was locked"
+    case .event(.userSwitch): "when another user's session came to the foreground"
+    case .idle(let limit): "after \(limit.components.seconds / 3600) hours without use"
+    }
+  }
+}

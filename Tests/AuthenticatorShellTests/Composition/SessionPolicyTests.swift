@@ -1,0 +1,102 @@
+import Testing
+
+@testable import liquid_authenticator
+
+struct SessionPolicyTests {
+  @Test func `the default locks on suspend and after 8 hours, and detaches in the background`() {
+    let policy = SessionPolicy()
+    #expect(policy.lockEvents == [.suspend])
+    #expect(policy.idleLimit == .seconds(28_800))
+    #expect(policy.detachesInBackground)
+  }
+
+  @Test(
+    arguments: [
+      ("suspend", [.suspend]), ("screen-lock,switch", [.screenLock, .userSwitch]), ("never", []),
+      ("switch,switch", [.userSwitch]),
+    ] as [(String, Set<SessionPolicy.LockEvent>)])
+  func `a list of events is read`(text: String, events: Set<SessionPolicy.LockEvent>) {
+    #expect(SessionPolicy.lockEvents(text) == events)
+  }
+
+  @Test(arguments: ["", "sleep", "suspend,", ",suspend", "suspend switch", "never,suspend", "Suspend"])
+  func `any other list is refused`(text: String) {
+    #expect(SessionPolicy.lockEvents(text) == nil)
+  }
+
+  @Test func `hours are a number from 1 to 1000`() {
+    #expect(SessionPolicy.idleLimit("1") == .some(.seconds(3600)))
+    #expect(SessionPolicy.idleLimit("1000") == .some(.seconds(3_600_000)))
+    #expect(SessionPolicy.idleLimit("never") == .some(nil))
+    for text in ["", "0", "1001", "-1", "1.5", "8h"] { #expect(SessionPolicy.idleLimit(text) == nil) }
+  }
+
+  @Test func `each reason has its words`() {
+    #expect(LockReason.command.description == "by a command")
+    #expect(LockReason.wrongPassphrases.description == "after 8 wrong passphrases")
+    #expect(LockReason.event(.suspend).description == "before the machine was suspended")
+    #expect(LockReason.event(.screenLock).description == "when the screen was locked")
+    #expect(LockReason.event(.userSwitch).description == "when another user's session came to the foreground")
+    #expect(LockReason.idle(.seconds(28_800)).description == "after 8 hours without use")
+  }
+}
+
+struct IdleLockTests {
+  /// Counts how often the vault was locked.
+  private final class Locks: Sendable {
+    private let (locked, lock) = AsyncStream.makeStream(of: Void.self)
+    func add() { lock.yield() }
+    func one() async { for await _ in locked { return } }
+  }
+
+  private let clock = ManualClock()
+  private let locks = Locks()
+  private let idle: IdleLock
+
+  init() {
+    idle = IdleLock(limit: .seconds(28_800), clock: clock, executor: globalConcurrentExecutor, lock: locks.add)
+  }
+
+  @Test func `the vault locks 8 hours after it was opened`() async {
+    idle.wasOpened()
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(28_799))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .seconds(1))
+    await locks.one()
+    #expect(clock.sleeperCount == 0, "nothing wakes while the vault is locked")
+  }
+
+  @Test func `each use begins the 8 hours again, with one wake-up for all uses`() async {
+    idle.wasOpened()
+    await clock.sleepers(1)
+    for _ in 0..<7 {
+      clock.advance(by: .seconds(3600))
+      idle.wasUsed()
+    }
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .seconds(3600))
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(6 * 3600))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .seconds(3600))
+    await locks.one()
+  }
+
+  @Test func `a vault that is opened again has one timer`() async {
+    idle.wasOpened()
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(3600))
+    idle.wasOpened()
+    while clock.sleeperCount != 1 { await Task.yield() }
+    clock.advance(by: .seconds(28_799))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .seconds(1))
+    await locks.one()
+  }
+
+  @Test func `without an opening there is no timer`() {
+    idle.wasUsed()
+    #expect(clock.sleeperCount == 0)
+  }
+}
