@@ -11,6 +11,7 @@ packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-d
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
+packages_to_package=(debhelper dpkg-dev lintian)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
 packages_for_daemon=(strace valgrind curl gpg gpg-agent elfutils acl mandoc)
@@ -200,6 +201,15 @@ build_release() {
             fail "the release build of $product failed"
         }
     done
+}
+
+# The only file with the version of the programs.
+version_file=Sources/CTAPHID/DeviceIdentity.swift
+
+# product_version COMMIT: print the version of the source at a commit.
+product_version() {
+    git -C "$repo" show "$1:$version_file" 2>/dev/null |
+        sed -n 's/.*productVersion:.* = (\([0-9]*\), \([0-9]*\), \([0-9]*\))$/\1.\2.\3/p'
 }
 
 # build_wallet: make a release build of the wallet, and install what it needs to run.
