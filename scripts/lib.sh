@@ -226,7 +226,8 @@ build_manual() {
     for source in "$repo"/Sources/Manual/*.scd; do
         page=${source##*/} page=${page%.scd} section=${page##*.}
         mkdir -p "$1/man$section"
-        scdoc <"$source" >"$1/man$section/$page" || fail "scdoc could not read $source"
+        # Without hyphens, which would become part of a name that is copied (.nh).
+        scdoc <"$source" | sed '/^\.TH /a .nh' >"$1/man$section/$page" || fail "scdoc could not read $source"
         names=$(sed -n '/^# NAME$/{n;n;s/ - .*//;s/,//g;p;}' "$source")
         for name in $names; do
             [[ $name.$section == "$page" ]] || printf '.so man%s/%s\n' "$section" "$page" >"$1/man$section/$name.$section"
