@@ -302,9 +302,10 @@ class TestCookie:
         assert recorded.received[0].session == recorded.received[1].session
 
     # Holds: PEERSERVER-1
-    def test_a_forged_cookie_is_another_session(self, loop, recorded, client):
+    @pytest.mark.parametrize("signature", ["A" * 43, "", "%AA%FF"])
+    def test_a_forged_cookie_is_another_session(self, loop, recorded, client, signature):
         client.post("/attestation/request", VECTORS["attestation"][0]["requestBody"])
-        forged = client.cookies["connect.sid"][:-4] + "AAAA"
+        forged = client.cookies["connect.sid"].rsplit(".", 1)[0] + "." + signature
         client.http.cookie_jar.update_cookies({"connect.sid": forged}, aiohttp.client.URL(recorded.address))
         session = client.ask("GET", "/auth/session")[1]["session"]
         assert "challenge" not in session

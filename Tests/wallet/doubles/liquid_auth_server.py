@@ -275,7 +275,7 @@ class LiquidAuthServer:
         value = urllib.parse.unquote(_cookie(request.headers.get("Cookie", ""), COOKIE) or "")
         if value.startswith("s:") and "." in value:
             name = value[2:].rsplit(".", 1)[0]
-            if hmac.compare_digest(value, self._signed(name)) and name in self.sessions:
+            if hmac.compare_digest(value.encode(), self._signed(name).encode()) and name in self.sessions:
                 self.sessions[name].is_new = False
                 return self.sessions[name]
         made = Session(secrets.token_urlsafe(24))
