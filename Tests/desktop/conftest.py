@@ -53,8 +53,10 @@ class As:
 
 
 @pytest.fixture
-def key():
+def key(request):
+    """Return a running authenticator; a mark `options` adds options to its command line."""
     seat = Seat("seat")
+    seat.extra = [option for mark in request.node.iter_markers("options") for option in mark.args]
     try:
         yield seat.start()
     finally:

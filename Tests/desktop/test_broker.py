@@ -69,6 +69,7 @@ def open_node(node):
 
 class TestDevice:
     # Holds: BROKER-6
+    @pytest.mark.options("--in-background=stay")
     def test_it_belongs_to_its_user_alone(self, key):
         node = key.node()
         status = node.stat()
