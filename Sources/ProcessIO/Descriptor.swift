@@ -38,6 +38,15 @@ package enum Descriptor {
     return Array(bytes.prefix(count))
   }
 
+  /// Reads a file of the system, such as those of /proc and /sys, up to `limit` bytes; returns `nil` and sets `errno` on
+  /// failure.
+  package static func contents(of path: String, atMost limit: Int = 4096) -> [UInt8]? {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    return read(file, atMost: limit).map { Array($0.prefix(limit)) }
+  }
+
   /// Makes a pipe whose ends are close-on-exec.
   package static func pipe() throws(SystemNumber) -> (read: Int32, write: Int32) {
     var ends: [Int32] = [-1, -1]

@@ -15,6 +15,28 @@ package enum UHIDIdentity {
     0xC0,
   ]
 
+  /// Whether a report descriptor has the usage of a FIDO key, F1D0 0001, as systemd's fido_id reads it (HID 1.11 §6.2.2).
+  package static func isSecurityKey(_ descriptor: [UInt8]) -> Bool {
+    var (rest, page) = (descriptor[...], UInt32(0))
+    while let prefix = rest.popFirst() {
+      // A long item, which no usage is.
+      if prefix == 0xFE {
+        rest = rest.dropFirst(2 + Int(rest.first ?? 0))
+        continue
+      }
+      let size = [0, 1, 2, 4][Int(prefix & 3)]
+      guard rest.count >= size else { return false }
+      let value = rest.prefix(size).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+      rest = rest.dropFirst(size)
+      switch prefix & 0xFC {
+      case 0x04: page = value
+      case 0x08 where (size == 4 ? value : page << 16 | value) == 0xF1D0_0001: return true
+      default: break
+      }
+    }
+    return false
+  }
+
   /// HID_PHYS, which names the port of other devices: the program that made the device.
   ///
   /// Only a program that can open `/dev/uhid` can claim it; a device that is plugged in cannot.

@@ -31,42 +31,48 @@ struct OtherKey: Equatable, Sendable {
 
 /// Reports all other keys each time one is plugged in or removed.
 ///
-/// Each udev event starts a new search for all keys, so a missed event does no lasting harm, and the order of events
-/// does not matter. Between two events nothing wakes.
+/// Each node that appears or disappears in `/dev` starts a new search for all keys, so a missed event does no lasting
+/// harm, and the order of events does not matter. Between two events nothing wakes.
 final class OtherKeysWatch: Polled {
   /// All other keys after an event; only the latest value is kept.
   let changes: AsyncStream<[OtherKey]>
 
   private let continuation: AsyncStream<[OtherKey]>.Continuation
-  private let monitor: HIDRawMonitor
+  /// inotify(7) for `/dev`.
+  private let nodes: Int32
   private let watch = Mutex<EventLoop.Watch?>(nil)
 
-  /// Listens to udev, until `stop`.
+  /// Watches `/dev`, until `stop`.
   init(on loop: EventLoop) throws(TransportError) {
-    guard let monitor = HIDRawMonitor() else {
-      throw TransportError("cannot listen to udev, which reports other keys; omit --beside-hardware-key")
+    nodes = inotify_init1(Int32(IN_CLOEXEC.rawValue | IN_NONBLOCK.rawValue))
+    guard nodes >= 0, inotify_add_watch(nodes, "/dev", UInt32(IN_CREATE | IN_DELETE)) >= 0 else {
+      let number = errno
+      if nodes >= 0 { close(nodes) }
+      throw TransportError("watch /dev for other keys", errno: number, hint: "omit --beside-hardware-key")
     }
-    self.monitor = monitor
     (changes, continuation) = AsyncStream.makeStream(of: [OtherKey].self, bufferingPolicy: .bufferingNewest(1))
     watch.withLock { $0 = loop.watch(self) }
   }
 
   /// Ends `changes`.
   func stop() {
-    watch.withLock { $0.take() }?.stop()
+    guard let watch = watch.withLock({ $0.take() }) else { return }
+    watch.stop()
+    close(nodes)
     continuation.finish()
   }
 
   // MARK: The loop's thread
 
   func interests(_ descriptors: inout [pollfd]) -> Int32 {
-    descriptors.append(.readable(monitor.descriptor))
+    descriptors.append(.readable(nodes))
     return -1
   }
 
   func ready(_ descriptors: ArraySlice<pollfd>) {
     guard descriptors.contains(where: \.isReadable) else { return }
-    while monitor.next() != nil {}
+    var events = [UInt8](repeating: 0, count: 4096)
+    while read(nodes, &events, events.count) > 0 {}
     continuation.yield(OtherKey.pluggedIn())
   }
 }

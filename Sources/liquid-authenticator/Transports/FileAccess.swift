@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ProcessIO
 
 /// Who may read and write a file: its owner, its group, everybody, and the entries of its access control list.
 struct FileAccess: Equatable, CustomStringConvertible {
@@ -73,6 +74,7 @@ struct FileAccess: Equatable, CustomStringConvertible {
   var description: String {
     let names = holders.map { holder in
       switch holder {
+      case .user(UserNamespace.unmapped) where UserNamespace.root != 0: "a user outside this namespace, perhaps root"
       case .user(let id): Self.userName(id)
       case .group(let id): "the group " + Self.groupName(id)
       case .everybody: "everybody"

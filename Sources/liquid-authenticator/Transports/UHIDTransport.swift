@@ -8,29 +8,36 @@ struct UHIDTransport: ReportTransport {
   private let clock: any MonotonicClock
   private let loop: EventLoop
   private let open: @Sendable () throws(TransportError) -> Int32
-  private let watch: @Sendable () -> HIDRawWatch?
+  private let findNode: HIDRawNode.Search
 
   /// Uses the kernel's `/dev/uhid`.
   init(loop: EventLoop) {
-    self.init(clock: loop, loop: loop, open: Self.openDevice, watch: HIDRawWatch.init)
+    self.init(clock: loop, loop: loop, open: Self.openDevice, findNode: HIDRawNode.wait)
   }
 
   /// - Parameters:
   ///   - open: opens the descriptor; tests give one end of a socket pair.
-  ///   - watch: starts listening to udev.
+  ///   - findNode: finds the node of the device.
   init(
     clock: any MonotonicClock, loop: EventLoop, open: @escaping @Sendable () throws(TransportError) -> Int32,
-    watch: @escaping @Sendable () -> HIDRawWatch?
+    findNode: @escaping HIDRawNode.Search
   ) {
     self.clock = clock
     self.loop = loop
     self.open = open
-    self.watch = watch
+    self.findNode = findNode
   }
 
   func attach() throws(TransportError) -> any DeviceLink {
-    let watch = watch()
-    return try UHIDDevice(descriptor: try open(), watch: watch, clock: clock, on: loop)
+    let descriptor = try open()
+    // HID_UNIQ, which identifies this device among those of other daemons.
+    let serial = String(UInt64.random(in: 0 ... .max), radix: 16)
+    guard let connection = UHIDConnection(creating: .authenticator, serial: serial, on: descriptor) else {
+      let number = errno
+      close(descriptor)
+      throw TransportError("create the device through \(UHIDConnection.path)", errno: number)
+    }
+    return HIDDevice(connection, clock: clock, on: loop) { [findNode] in findNode(.authenticator, serial) }
   }
 
   private static func openDevice() throws(TransportError) -> Int32 {
@@ -46,4 +53,25 @@ struct UHIDTransport: ReportTransport {
     default: "use --transport unix:PATH or pty"
     }
   }
+}
+
+/// The kernel's ring holds 31 events and drops further ones, so the loop must not block for long.
+extension UHIDConnection: HIDConnection {
+  func read(_ take: (DeviceEvent) -> Void) -> Bool {
+    for _ in 0..<Self.ringCapacity {
+      switch next() {
+      case .report(let report): take(.report(report))
+      // The last client waits for no answer.
+      case .closed: take(.left(nil))
+      case .other: break
+      case .none: return true
+      case .ended: return false
+      }
+    }
+    return true
+  }
+
+  func write(_ reports: [Report]) { write(reports.flatMap(\.bytes), count: reports.count) }
+
+  func close() { destroy() }
 }

@@ -23,7 +23,7 @@ struct BrokerTransportTests {
   }
 
   private func transport(trusted: [uid_t] = [getuid()], limit: Duration = .seconds(60)) -> BrokerTransport {
-    BrokerTransport(path: path, trusted: trusted, limit: limit, clock: loop, loop: loop, watch: { nil })
+    BrokerTransport(path: path, trusted: trusted, limit: limit, clock: loop, loop: loop, findNode: { _, _ in nil })
   }
 
   /// Attaches while the broker sends its first packet; returns the broker's end too.

@@ -20,7 +20,7 @@ struct UHIDTransportTests {
       try #require(fcntl(theirs, F_SETFL, O_NONBLOCK) == 0)
       let loop = try EventLoop()
       let transport = UHIDTransport(
-        clock: clock ?? loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
+        clock: clock ?? loop, loop: loop, open: { () throws(TransportError) in theirs }, findNode: { _, _ in nil })
       link = try transport.attach()
       created = try ours.read()
     }
@@ -180,7 +180,7 @@ struct UHIDTransportTests {
     let (ours, theirs) = try Descriptor.pair()
     let loop = try EventLoop()
     let transport = UHIDTransport(
-      clock: loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
+      clock: loop, loop: loop, open: { () throws(TransportError) in theirs }, findNode: { _, _ in nil })
     let link = try transport.attach()
     shutdown(ours.number, Int32(SHUT_RDWR))
     var reports = link.reports.makeAsyncIterator()
