@@ -44,6 +44,7 @@ var targets: [Target] = [
   cModule("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
   cModule("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
   cModule("CSystemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
+  cModule("CSeccomp", pkgConfig: "libseccomp", apt: "libseccomp-dev"),
   cModule("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
   cModule("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
   cModule("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
@@ -96,6 +97,8 @@ targets += module(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
   tests: ["DeterministicKeys", "TestSupport"])
 targets += module("ProcessIO", ["CryptoPrimitives", "CLinux"])
+// Its tests run programs: a sandbox cannot be left.
+targets.append(.target(name: "Sandbox", dependencies: ["ProcessIO", "CSeccomp", "CLinux"], swiftSettings: settings))
 targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += module("ControlProtocol", ["CBOR", "CryptoPrimitives"])
 targets += module("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
@@ -114,7 +117,7 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "StateDirectory", "DisplayText", "ProcessIO",
-      "UHID", "Logind", "CUdev", "CLinux",
+      "Sandbox", "UHID", "Logind", "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux"],

@@ -5,7 +5,7 @@
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The system libraries of Package.swift need those of the first line.
-packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libsqlite3-dev zlib1g-dev
+packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libseccomp-dev libsqlite3-dev zlib1g-dev
     libqrencode-dev pkg-config binutils scdoc)
 # Further packages for liquid-auth-wallet: to build it, and to run it.
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
@@ -14,7 +14,7 @@ packages_to_check=(shellcheck)
 packages_to_package=(debhelper dpkg-dev lintian)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
-packages_for_daemon=(strace valgrind curl gpg gpg-agent elfutils acl mandoc)
+packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines

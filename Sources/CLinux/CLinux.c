@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/landlock.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
@@ -163,4 +164,51 @@ int clinux_is_private_group(gid_t gid, uid_t owner) {
 
 int clinux_has_acl(const char *path) {
   return getxattr(path, "system.posix_acl_access", NULL, 0) > 0 || getxattr(path, "system.posix_acl_default", NULL, 0) > 0;
+}
+
+// Later than the headers of the oldest system that we build on.
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+
+int clinux_landlock_version(void) {
+  return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+}
+
+// The rights of this version; LANDLOCK_ACCESS_FS_REFER is forbidden unless it is handled and allowed.
+static uint64_t known_rights(int version) {
+  uint64_t rights = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+  if (version >= 2) rights |= LANDLOCK_ACCESS_FS_REFER;
+  if (version >= 3) rights |= LANDLOCK_ACCESS_FS_TRUNCATE;
+  return rights;
+}
+
+int clinux_landlock_begin(int version) {
+  const struct landlock_ruleset_attr rules = {.handled_access_fs = known_rights(version)};
+  return (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
+}
+
+int clinux_landlock_allow(int ruleset, int version, const char *path, enum clinux_file_access access) {
+  const uint64_t files = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE;
+  uint64_t rights = LANDLOCK_ACCESS_FS_READ_DIR;
+  if (access >= CLINUX_READ) rights |= LANDLOCK_ACCESS_FS_READ_FILE;
+  if (access == CLINUX_WRITE)
+    rights |= files | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+              LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REFER;
+  struct landlock_path_beneath_attr rule = {.parent_fd = open(path, O_PATH | O_CLOEXEC)};
+  if (rule.parent_fd < 0) return -1;
+  struct stat status;
+  const int is_directory = !fstat(rule.parent_fd, &status) && S_ISDIR(status.st_mode);
+  rule.allowed_access = rights & known_rights(version) & (is_directory ? UINT64_MAX : files);
+  int result = 0;
+  if (rule.allowed_access) result = (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+  const int error = errno;
+  close(rule.parent_fd);
+  errno = error;
+  return result;
+}
+
+int clinux_landlock_enter(int ruleset) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -1;
+  return (int)syscall(SYS_landlock_restrict_self, ruleset, 0);
 }

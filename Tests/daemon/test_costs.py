@@ -94,11 +94,13 @@ def test_system_calls(key, tmp_path, request_name, reports, most):
 
 
 def callgrind(folder: pathlib.Path) -> list[str]:
-    return ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'callgrind'}", "-q"]
+    return ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'callgrind.%p'}", "-q"]
 
 
 def instructions(folder: pathlib.Path) -> int:
-    return int(re.search(r"^(?:summary|totals): (\d+)", (folder / "callgrind").read_text(), re.M)[1])
+    """Return those of the process that made the most; the one that starts prompts makes hardly any."""
+    counts = [re.search(r"^(?:summary|totals): (\d+)", file.read_text(), re.M) for file in folder.glob("callgrind.*")]
+    return max(int(count[1]) for count in counts if count)
 
 
 def stripped(name, folder) -> pathlib.Path:
@@ -111,6 +113,7 @@ def of_the_daemon(folder, binary, request_name, times):
     """Count the instructions of the whole process with this many requests."""
     key = Authenticator(folder, wrapper=callgrind(folder)).install()
     key.binary = binary
+    key.extra = ["--sandbox=off"]
     with key, contextlib.closing(Client(key)) as client:
         getattr(client, request_name)(times)
     return instructions(folder)
@@ -136,6 +139,8 @@ def test_instructions_of_a_registration(tmp_path):
     binary = stripped("Benchmarks", tmp_path)
 
     def count(registrations, signatures):
+        for file in tmp_path.glob("callgrind.*"):
+            file.unlink()
         subprocess.run(
             [*callgrind(tmp_path), binary, "repeat", f"--registrations={registrations}", f"--signatures={signatures}"],
             check=True, stderr=subprocess.DEVNULL)

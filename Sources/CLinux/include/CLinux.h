@@ -1,11 +1,16 @@
 #pragma once
 // What the C library declares only with _GNU_SOURCE, or in headers that Swift's Glibc module leaves out.
+#include <linux/sched.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
+
+/// Requests of ioctl(2) for pseudo terminals, which Swift does not import.
+static const unsigned clinux_pty_requests[] = {TIOCGPTN, TIOCSPTLCK, TIOCGPTPEER};
 
 /// rename(2) that never replaces: 0, or -1 with errno EEXIST if `to` exists.
 int clinux_rename_new(const char *from, const char *to);
@@ -18,6 +23,21 @@ int clinux_pipe(int ends[2]);
 /// our environment. Returns 0 and the process id, or an error number.
 int clinux_spawn_session(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
+
+/// Forks a process that keeps the rights that this one gives up later: it starts `program` (looked up in PATH), and
+/// connects to the SOCK_SEQPACKET socket at `path`, on request. It ends with this process. Returns the socket for requests,
+/// close-on-exec, or -1 with errno.
+int clinux_fork_helper(const char *program, const char *path);
+
+/// Asks the helper for its program, with no arguments, as clinux_spawn_session does. Returns 0 and the process id, or an
+/// error number.
+int clinux_helper_start(int helper, int input, int output, pid_t *process);
+
+/// waitid(2) for a process of the helper. Returns 0, with si_code (0 if it runs) and si_status, or an error number.
+int clinux_helper_wait(int helper, pid_t process, int options, int *code, int *status);
+
+/// Asks the helper for a connection to its path. Returns 0 and the connection, close-on-exec, or an error number.
+int clinux_helper_connect(int helper, int *connection);
 
 /// Opens a close-on-exec descriptor that is readable once the process has ended (pidfd_open(2)); -1 with errno.
 int clinux_open_process(pid_t process);
@@ -50,3 +70,18 @@ int clinux_is_private_group(gid_t group, uid_t owner);
 
 /// 1 if a file or directory has a POSIX ACL (acl(5)), whose mask replaces the group's permissions; 0 if not.
 int clinux_has_acl(const char *path);
+
+/// The version of Landlock's interface, at least 1; -1 with errno (ENOSYS, EOPNOTSUPP) without Landlock.
+int clinux_landlock_version(void);
+
+/// What clinux_landlock_allow allows.
+enum clinux_file_access { CLINUX_LIST, CLINUX_READ, CLINUX_WRITE };
+
+/// A ruleset that forbids all access to files that this version knows (landlock(7)); -1 with errno.
+int clinux_landlock_begin(int version);
+
+/// Allows access to a file, or to all below a directory: 0, or -1 with errno.
+int clinux_landlock_allow(int ruleset, int version, const char *path, enum clinux_file_access access);
+
+/// Enforces the rules for this thread, and forbids it new privileges: 0, or -1 with errno.
+int clinux_landlock_enter(int ruleset);

@@ -26,20 +26,31 @@ final class Daemon: Sendable {
   private let control = Mutex<ControlListener?>(nil)
   private let otherKeys = Mutex<OtherKeysWatch?>(nil)
   private let session = Mutex<SessionMonitor?>(nil)
+  /// The connection to logind, until it is followed.
+  private let loginSignals: Mutex<LoginSignals?>
   private let log: Log
   /// The log for what programs at the control socket did wrong.
   private let controlLog: LogLimit
 
-  /// Hardens the process, locks the state directory, and makes the parts.
+  /// Hardens the process, locks the state directory, enters the sandbox, and makes the parts.
+  ///
+  /// - Parameter helper: does what the sandbox forbids.
   ///
   /// Throws without a vault and a store: the command that makes or repairs them needs the directory's lock.
-  init(_ options: DaemonOptions, log: Log) throws(StartError) {
+  init(_ options: DaemonOptions, helper: HelperProcess, log: Log) throws(StartError) {
     signal(SIGPIPE, SIG_IGN)
     do { try Hardening.apply() } catch { throw StartError(TransportError("forbid core dumps", errno: error.number)) }
     let directory = try StartError.from { () throws(StateDirectoryError) in try Self.directory(options) }
     lock = try StartError.from(directory.lock)
     try StartError.from(directory.checkAtRest)
     controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
+    ControlSocket.makeDirectory(for: controlPath)
+    // Connects to the system bus.
+    let follows = options.detachesInBackground || !options.session.lockEvents.isEmpty
+    loginSignals = Mutex(follows ? LoginSignals(of: getuid()) : nil)
+    if options.sandbox == .on {
+      DaemonSandbox.enter(options, directory: directory, controlPath: controlPath).forEach(log.info)
+    }
 
     let loop = try StartError.from { () throws(TransportError) in try EventLoop() }
     self.loop = loop
@@ -47,7 +58,7 @@ final class Daemon: Sendable {
     // Without a hidraw node, no client finds this device and another key in one search.
     let isHIDRaw = options.transport.isHIDRaw
     let prompter = UserPrompter(
-      options.prompt.backEnd(options, executor: loop), verifier: options.verification == .passphrase ? verifier : nil,
+      options.prompt.backEnd(helper, executor: loop), verifier: options.verification == .passphrase ? verifier : nil,
       otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
@@ -74,7 +85,7 @@ final class Daemon: Sendable {
     u2f = U2FRequestHandler(
       queue: router.queue, keySource: vault, interaction: prompter, clock: loop, workers: loop, report: report)
     key = CTAPHIDDriver(
-      transport: options.transport.transport(on: loop), clock: loop, loop: loop, log: log,
+      transport: options.transport.transport(on: loop, helper: helper), clock: loop, loop: loop, log: log,
       withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
     ) { [u2f] kind, message, channel, times in
       let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
@@ -120,11 +131,13 @@ final class Daemon: Sendable {
 
   /// Follows logind, if it runs.
   private func followSession() async {
-    let policy = router.options.session
-    let detaches = policy.detachesInBackground && router.options.transport.isHIDRaw
-    guard detaches || !policy.lockEvents.isEmpty else { return }
-    let monitor = SessionMonitor(on: loop) { [self] change in
-      Task(executorPreference: router.writer) { await self.follow(change, detaches: detaches) }
+    let detaches = router.options.detachesInBackground
+    guard detaches || !router.options.session.lockEvents.isEmpty else { return }
+    let signals = loginSignals.withLock { $0.take() }
+    let monitor = signals.flatMap { signals in
+      SessionMonitor(signals, on: loop) { [self] change in
+        Task(executorPreference: router.writer) { await self.follow(change, detaches: detaches) }
+      }
     }
     guard let monitor else { return log.info("logind cannot be reached: its events neither lock nor detach") }
     session.withLock { $0 = monitor }

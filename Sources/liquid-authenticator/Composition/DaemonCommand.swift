@@ -15,7 +15,7 @@ enum DaemonCommand {
     let signals = StopSignals()
     let daemon: Daemon
     do throws(StartError) {
-      daemon = try Daemon(options, log: log)
+      daemon = try Daemon(options, helper: try helper(options), log: log)
     } catch {
       log.error(options.place.completing(error.description))
       exit(error.exitStatus)
@@ -40,6 +40,14 @@ enum DaemonCommand {
     signals.wait()
     TerminalDevice.giveBack()
     exit(EXIT_FAILURE)
+  }
+
+  private static func helper(_ options: DaemonOptions) throws(StartError) -> HelperProcess {
+    do throws(SystemNumber) {
+      return try HelperProcess(program: options.pinentry)
+    } catch {
+      throw StartError(TransportError("start the helper process", errno: error.number))
+    }
   }
 
   private static func options() -> DaemonOptions {

@@ -13,6 +13,12 @@ enum BesideHardwareKeyChoice: String, Sendable {
   case stepAside = "step-aside"
 }
 
+/// Whether the daemon gives up the rights that it does not need: ``DaemonSandbox``.
+enum SandboxChoice: String, Sendable {
+  case on
+  case off
+}
+
 /// The options of the daemon.
 ///
 /// They are not parsed by the library that `liquid-auth` uses: it needs Foundation, which is twice as much code as all
@@ -30,6 +36,10 @@ struct DaemonOptions: Equatable, Sendable {
   var maximumPasskeys = OpenVault.defaultMaximumDiscoverableCredentials
 
   var session = SessionPolicy()
+  var sandbox = SandboxChoice.on
+
+  /// Whether the device is detached while the user's session is in the background.
+  var detachesInBackground: Bool { session.detachesInBackground && transport.isHIDRaw }
 
   /// The options for the state directory and the socket, as messages add them to commands.
   var place: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
@@ -67,7 +77,7 @@ struct DaemonOptions: Equatable, Sendable {
 
   private static let names = [
     "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
-    "--max-passkeys", "--lock-on", "--lock-after", "--in-background",
+    "--max-passkeys", "--lock-on", "--lock-after", "--in-background", "--sandbox",
   ]
 
   private mutating func set(_ name: String, _ value: String) throws(Refusal) {
@@ -83,6 +93,7 @@ struct DaemonOptions: Equatable, Sendable {
       maximumPasskeys = try Self.choice(name, value) { Int($0).flatMap { $0 > 0 ? $0 : nil } }
     case "--lock-on": session.lockEvents = try Self.choice(name, value, SessionPolicy.lockEvents)
     case "--lock-after": session.idleLimit = try Self.choice(name, value, SessionPolicy.idleLimit)
+    case "--sandbox": sandbox = try Self.choice(name, value, SandboxChoice.init)
     case "--in-background":
       session.detachesInBackground = try Self.choice(name, value) { ["detach": true, "stay": false][$0] }
     default: control = value
@@ -135,6 +146,9 @@ struct DaemonOptions: Equatable, Sendable {
       --in-background detach|stay       Whether the device is detached while another
                                         user's session is in the foreground.
                                         (default: detach)
+      --sandbox on|off                  Whether the program gives up the rights that
+                                        it does not need. Only debuggers such as
+                                        valgrind need off. (default: on)
       --version                         Show the version.
       -h, --help                        Show this help.
 

@@ -17,9 +17,14 @@ struct ControlSocket: ~Copyable {
       socket = passed
       return
     }
+    Self.makeDirectory(for: path)
+    socket = try ListeningSocket(at: path, elsewhere: "give another path with --control")
+  }
+
+  /// Makes the directory of the socket (0700) if it is missing.
+  static func makeDirectory(for path: String) {
     let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
     if !directory.isEmpty { _ = mkdir(directory, 0o700) }
-    socket = try ListeningSocket(at: path, elsewhere: "give another path with --control")
   }
 
   deinit { close(socket.descriptor) }

@@ -44,7 +44,7 @@ final class OtherKeysWatch: Polled {
 
   /// Watches `/dev`, until `stop`.
   init(on loop: EventLoop) throws(TransportError) {
-    nodes = inotify_init1(Int32(IN_CLOEXEC.rawValue | IN_NONBLOCK.rawValue))
+    nodes = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
     guard nodes >= 0, inotify_add_watch(nodes, "/dev", UInt32(IN_CREATE | IN_DELETE)) >= 0 else {
       let number = errno
       if nodes >= 0 { close(nodes) }

@@ -12,11 +12,13 @@ struct ChildProcess: Sendable {
   let input: Int32
   /// Its standard output.
   let output: Int32
+  private let helper: HelperProcess
 
-  /// Starts `program`, looked up in PATH.
+  /// Starts the helper's program.
   ///
   /// - Throws: the system's error number.
-  init(starting program: String) throws(SystemNumber) {
+  init(by helper: HelperProcess) throws(SystemNumber) {
+    self.helper = helper
     let toChild = try Descriptor.pipe()
     let fromChild: (read: Int32, write: Int32)
     do {
@@ -31,8 +33,7 @@ struct ChildProcess: Sendable {
       close(fromChild.write)
     }
     do {
-      process = try Child.start(
-        [program], input: toChild.read, output: fromChild.write, errorOutput: STDERR_FILENO)
+      process = try helper.start(input: toChild.read, output: fromChild.write)
     } catch {
       close(toChild.write)
       close(fromChild.read)
@@ -65,7 +66,7 @@ struct ChildProcess: Sendable {
     }
     // Its process id is not reused before it is reaped, so this reaches only its own children.
     kill(-process, SIGKILL)
-    Child.reap(process)
+    _ = helper.wait(for: process, WEXITED)
     return ending
   }
 
@@ -76,16 +77,7 @@ struct ChildProcess: Sendable {
     let descriptor = clinux_open_process(process)
     defer { if descriptor >= 0 { close(descriptor) } }
     while true {
-      var information = siginfo_t()
-      let options = WEXITED | WNOWAIT | (deadline == nil ? 0 : WNOHANG)
-      let result = waitid(P_PID, id_t(process), &information, options)
-      if result < 0, errno == EINTR { continue }
-      // ECHILD: it was reaped elsewhere.
-      if result < 0 { return .exited(0) }
-      if information.si_signo == SIGCHLD {
-        let status = information._sifields._sigchld.si_status
-        return information.si_code == CLD_EXITED ? .exited(status) : .killed(signal: status)
-      }
+      if let ending = helper.wait(for: process, WEXITED | WNOWAIT | (deadline == nil ? 0 : WNOHANG)) { return ending }
       guard let deadline, deadline > .now else { return nil }
       let (seconds, attoseconds) = (deadline - .now).components
       let milliseconds = Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)

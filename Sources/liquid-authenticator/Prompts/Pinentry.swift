@@ -16,8 +16,7 @@ actor Pinentry: PromptBackEnd {
     var ending: Duration = .milliseconds(60)
   }
 
-  /// A path, or a name that is looked up in PATH.
-  let program: String
+  private let helper: HelperProcess
   /// The options (`name=value`) for where to show its dialog.
   nonisolated let options: [String]
   private let searchPath: String
@@ -31,13 +30,14 @@ actor Pinentry: PromptBackEnd {
   private var closing: Task<Void, Never>?
 
   /// - Parameters:
-  ///   - environment: looks up a variable; the program itself inherits all of them.
+  ///   - helper: starts the program, which inherits the environment.
+  ///   - environment: looks up a variable.
   ///   - terminal: the daemon's own terminal, when it has one.
   init(
-    program: String, environment: (String) -> String?, terminal: String?, limits: Limits = Limits(),
+    helper: HelperProcess, environment: (String) -> String?, terminal: String?, limits: Limits = Limits(),
     executor: any TaskExecutor
   ) {
-    self.program = program
+    self.helper = helper
     self.executor = executor
     self.limits = limits
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty }
@@ -52,6 +52,9 @@ actor Pinentry: PromptBackEnd {
   }
 
   // MARK: Name and problem
+
+  /// A path, or a name that is looked up in PATH.
+  nonisolated var program: String { helper.program }
 
   nonisolated var name: String { "pinentry (\(program))" }
 
@@ -83,7 +86,7 @@ actor Pinentry: PromptBackEnd {
     await closing?.value
     closing = nil
     guard !Task.isCancelled else { throw .noAnswer(.cancelled) }
-    let session = try await step { [program] _ throws(PinentryFailure) in try PinentrySession(starting: program) }
+    let session = try await step { [helper] _ throws(PinentryFailure) in try PinentrySession(by: helper) }
     self.session = session
     try await step { [options, limits] cancellation throws(PinentryFailure) in
       try session.prepare(dialog, options: options, limits: limits, cancellation)

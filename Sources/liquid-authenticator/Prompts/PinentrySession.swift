@@ -11,9 +11,9 @@ struct PinentrySession: Sendable {
   private let child: ChildProcess
 
   /// Starts the program.
-  init(starting program: String) throws(PinentryFailure) {
+  init(by helper: HelperProcess) throws(PinentryFailure) {
     do {
-      child = try ChildProcess(starting: program)
+      child = try ChildProcess(by: helper)
     } catch {
       throw .notStarted(error)
     }

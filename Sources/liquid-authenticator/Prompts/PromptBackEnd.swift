@@ -64,12 +64,12 @@ enum PromptChoice: String, Sendable {
                                         terminal. (default: pinentry)
     """
 
-  func backEnd(_ options: DaemonOptions, executor: any TaskExecutor) -> any PromptBackEnd {
+  /// - Parameter helper: starts a pinentry.
+  func backEnd(_ helper: HelperProcess, executor: any TaskExecutor) -> any PromptBackEnd {
     switch self {
     case .pinentry:
       Pinentry(
-        program: options.pinentry, environment: environmentVariable, terminal: ControllingTerminal.name,
-        executor: executor)
+        helper: helper, environment: environmentVariable, terminal: ControllingTerminal.name, executor: executor)
     case .terminal: Terminal()
     }
   }

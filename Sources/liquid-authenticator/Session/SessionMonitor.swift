@@ -20,9 +20,11 @@ final class SessionMonitor: Polled {
   private let signals: Mutex<LoginSignals?>
   private let watch = Mutex<EventLoop.Watch?>(nil)
 
-  /// Follows logind until `stop`; `nil` without logind.
-  init?(of user: uid_t = getuid(), on loop: EventLoop, receive: @escaping @Sendable (Change) -> Void) {
-    guard let signals = LoginSignals(of: user) else { return nil }
+  /// Follows logind until `stop`; `nil` if the connection has ended.
+  init?(
+    _ signals: consuming sending LoginSignals, of user: uid_t = getuid(), on loop: EventLoop,
+    receive: @escaping @Sendable (Change) -> Void
+  ) {
     signals.delaySleep()
     guard signals.process() != nil else { return nil }
     self.user = user

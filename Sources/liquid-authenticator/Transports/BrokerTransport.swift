@@ -8,36 +8,43 @@ import UHID
 /// The device of `liquid-auth-broker`, which opens `/dev/uhid` for us: `BrokerMessage`.
 struct BrokerTransport: ReportTransport {
   let name = "broker"
-  private let path: String
+  private let connect: @Sendable () throws(SystemNumber) -> Int32
   private let trusted: [uid_t]
   private let limit: Duration
   private let clock: any MonotonicClock
   private let loop: EventLoop
   private let findNode: HIDRawNode.Search
 
-  /// Uses the socket of the system, at which root listens.
-  init(loop: EventLoop) {
+  /// Uses a socket at which root listens.
+  ///
+  /// - Parameter connect: connects to it.
+  init(connect: @escaping @Sendable () throws(SystemNumber) -> Int32, loop: EventLoop) {
     self.init(
-      path: BrokerMessage.path, trusted: [UserNamespace.root], limit: .seconds(5), clock: loop, loop: loop,
+      connect: connect, trusted: [UserNamespace.root], limit: .seconds(5), clock: loop, loop: loop,
       findNode: HIDRawNode.wait)
   }
 
   /// - Parameters:
-  ///   - trusted: the users who may listen at the path: systemd listens for the broker.
+  ///   - trusted: the users who may listen at the socket: systemd listens for the broker.
   ///   - limit: how long systemd may take to start the broker.
   ///   - findNode: finds the node of the device.
   init(
-    path: String, trusted: [uid_t], limit: Duration, clock: any MonotonicClock, loop: EventLoop,
-    findNode: @escaping HIDRawNode.Search
+    connect: @escaping @Sendable () throws(SystemNumber) -> Int32, trusted: [uid_t], limit: Duration,
+    clock: any MonotonicClock, loop: EventLoop, findNode: @escaping HIDRawNode.Search
   ) {
-    (self.path, self.trusted, self.limit) = (path, trusted, limit)
+    (self.connect, self.trusted, self.limit) = (connect, trusted, limit)
     (self.clock, self.loop, self.findNode) = (clock, loop, findNode)
   }
 
   /// Waits for a limited time until the broker has made the device, or has refused to.
   func attach() throws(TransportError) -> any DeviceLink {
-    let connection = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard connection >= 0 else { throw TransportError("make a socket", errno: errno) }
+    let connection: Int32
+    do throws(SystemNumber) {
+      connection = try connect()
+    } catch {
+      throw TransportError(
+        "reach the broker at \(BrokerMessage.path)", errno: error.number, hint: Self.hint(error.number))
+    }
     do throws(TransportError) {
       try begin(connection)
     } catch {
@@ -50,12 +57,10 @@ struct BrokerTransport: ReportTransport {
   }
 
   private func begin(_ connection: Int32) throws(TransportError) {
-    guard let address = SocketAddress(path), address.connect(connection) else {
-      throw TransportError("reach the broker at \(path)", errno: errno, hint: Self.hint(errno))
-    }
     var listener: uid_t = 0
     guard clinux_peer_user(connection, &listener) == 0, trusted.contains(listener) else {
-      throw TransportError("the broker at \(path) does not belong to root: another program listens there")
+      throw TransportError(
+        "the broker at \(BrokerMessage.path) does not belong to root: another program listens there")
     }
     var descriptor = pollfd.readable(connection)
     guard poll(&descriptor, 1, Int32(limit / .milliseconds(1))) > 0 else {

@@ -78,9 +78,10 @@ enum TransportChoice: Equatable, Sendable {
                                         your input.
     """
 
-  func transport(on loop: EventLoop) -> any ReportTransport {
+  /// - Parameter helper: connects to the broker.
+  func transport(on loop: EventLoop, helper: HelperProcess) -> any ReportTransport {
     switch self {
-    case .broker: BrokerTransport(loop: loop)
+    case .broker: BrokerTransport(connect: helper.connectToBroker, loop: loop)
     case .uhid: UHIDTransport(loop: loop)
     case .unix(let path): UnixSocketTransport(path: path, loop: loop)
     case .pty: PTYTransport(loop: loop)

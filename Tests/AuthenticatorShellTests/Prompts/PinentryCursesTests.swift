@@ -13,9 +13,10 @@ struct PinentryCursesTests {
 
   init() throws { terminal = try PseudoTerminal() }
 
-  private var prompter: UserPrompter {
+  private func prompter() throws -> UserPrompter {
     let pinentry = Pinentry(
-      program: "pinentry-curses", environment: { ["TERM": "xterm", "LANG": "C.UTF-8"][$0] }, terminal: terminal.path,
+      helper: try HelperProcess(program: "pinentry-curses"),
+      environment: { ["TERM": "xterm", "LANG": "C.UTF-8"][$0] }, terminal: terminal.path,
       limits: Pinentry.Limits(setUp: .seconds(60)), executor: globalConcurrentExecutor)
     return UserPrompter(testing: pinentry) { line in Issue.record("\(line)") }
   }
@@ -27,7 +28,7 @@ struct PinentryCursesTests {
   }
 
   @Test func `a passphrase is read`() async throws {
-    let prompter = prompter
+    let prompter = try prompter()
     let task = Task {
       try await prompter.passphrase(PromptText.unlock()) { passphrase, _ -> PassphraseVerdict<[UInt8]> in
         .accepted(passphrase.withUnsafeBytes { Array($0) })
@@ -41,7 +42,7 @@ struct PinentryCursesTests {
 
   @Test func `one button agrees and the other refuses`() async throws {
     let prompt = UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice")
-    let prompter = prompter
+    let prompter = try prompter()
     let agreed = Task { try await prompter.confirm(prompt) }
     try await awaitDialog("Site: example.com")
     #expect(terminal.screen.contains("Sign in") && terminal.screen.contains("Deny"))
@@ -74,7 +75,7 @@ struct PinentryCursesTests {
     let host = "https://" + String(repeating: "d", count: 300)
     let pages = PromptPages(UserPrompt(purpose: purpose, algorandAddress: address, origin: host))
     let fullest = try #require(pages.all.max { $0.details.count < $1.details.count })
-    let prompter = prompter
+    let prompter = try prompter()
     let task = Task {
       try await prompter.passphrase(fullest) { passphrase, _ -> PassphraseVerdict<Void> in
         passphrase.count == 5 ? .accepted(()) : .wrong(then: .declined)
@@ -90,7 +91,7 @@ struct PinentryCursesTests {
   }
 
   @Test func `a cancelled task ends the program, and the terminal echoes again`() async throws {
-    let prompter = prompter
+    let prompter = try prompter()
     let task = Task { try await prompter.confirm(UserPrompt(purpose: .select)) }
     try await awaitDialog("Is this the authenticator you mean?")
     task.cancel()

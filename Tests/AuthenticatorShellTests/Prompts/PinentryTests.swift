@@ -36,9 +36,10 @@ import Testing
     #expect(try await scripted.ends())
   }
 
-  @Test func `GPG_TTY takes precedence over the daemon's own terminal`() {
+  @Test func `GPG_TTY takes precedence over the daemon's own terminal`() throws {
     let pinentry = Pinentry(
-      program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1",
+      helper: try HelperProcess(program: "pinentry"), environment: { ["GPG_TTY": "/dev/pts/3"][$0] },
+      terminal: "/dev/tty1",
       executor: globalConcurrentExecutor)
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }

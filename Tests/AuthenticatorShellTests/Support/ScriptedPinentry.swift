@@ -63,9 +63,10 @@ final class ScriptedPinentry: Sendable {
     program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
     limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60)),
     clock: any MonotonicClock = ManualClock()
-  ) -> UserPrompter {
+  ) throws -> UserPrompter {
     let pinentry = Pinentry(
-      program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits,
+      helper: try HelperProcess(program: other ?? program), environment: { environment[$0] }, terminal: terminal,
+      limits: limits,
       executor: globalConcurrentExecutor)
     return UserPrompter(testing: pinentry, clock: clock) { line in self.logged.withLock { $0.append(line) } }
   }

@@ -12,18 +12,22 @@ struct BrokerTransportTests {
   private let directory: TemporaryDirectory
   private let listener: Descriptor
   private let loop: EventLoop
+  private let helper: HelperProcess
   private var path: String { directory.path + "/broker" }
 
   init() throws {
     directory = try TemporaryDirectory()
     loop = try EventLoop()
+    helper = try HelperProcess(program: "", broker: directory.path + "/broker")
     listener = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
     try #require(try #require(SocketAddress(directory.path + "/broker")).bind(listener.number))
     try #require(listen(listener.number, 4) == 0)
   }
 
   private func transport(trusted: [uid_t] = [getuid()], limit: Duration = .seconds(60)) -> BrokerTransport {
-    BrokerTransport(path: path, trusted: trusted, limit: limit, clock: loop, loop: loop, findNode: { _, _ in nil })
+    BrokerTransport(
+      connect: helper.connectToBroker, trusted: trusted, limit: limit, clock: loop, loop: loop,
+      findNode: { _, _ in nil })
   }
 
   /// Attaches while the broker sends its first packet; returns the broker's end too.
@@ -108,7 +112,9 @@ struct BrokerTransportTests {
   // Holds: BROKER-8
   @Test func `a listener of another user is not the broker`() throws {
     let error = #expect(throws: TransportError.self) { try transport(trusted: [getuid() + 1]).attach() }
-    #expect(error?.description == "the broker at \(path) does not belong to root: another program listens there")
+    #expect(
+      error?.description
+        == "the broker at \(BrokerMessage.path) does not belong to root: another program listens there")
   }
 
   // Holds: BROKER-8
@@ -119,7 +125,7 @@ struct BrokerTransportTests {
     error = #expect(throws: TransportError.self) { try transport().attach() }
     #expect(
       error?.description
-        == "cannot reach the broker at \(path): No such file or directory; "
+        == "cannot reach the broker at \(BrokerMessage.path): No such file or directory; "
         + "start it with: sudo systemctl enable --now liquid-auth-broker.socket")
   }
 }

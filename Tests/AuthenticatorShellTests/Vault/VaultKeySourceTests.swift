@@ -79,7 +79,7 @@ import Vault
 
   @Test func `a cancelled task withdraws the dialog, and the vault stays locked`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "never"])
-    let source = source(scripted.prompter())
+    let source = source(try scripted.prompter())
     let task = Task { try await source.open(for: nil) }
     try await scripted.awaitEvent("ask")
     task.cancel()

@@ -1,0 +1,179 @@
+// A process that keeps the rights that its parent gives up: see clinux_fork_helper.
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum helper_operation { HELPER_START, HELPER_WAIT, HELPER_CONNECT };
+
+struct helper_request {
+  enum helper_operation operation;
+  pid_t process;
+  int options;
+};
+
+struct helper_reply {
+  int error;
+  pid_t process;
+  int code;
+  int status;
+};
+
+// Room for the descriptors that go with a message.
+union descriptors {
+  char bytes[CMSG_SPACE(2 * sizeof(int))];
+  struct cmsghdr alignment;
+};
+
+static void put_descriptors(struct msghdr *message, union descriptors *control, const int *descriptors, size_t count) {
+  message->msg_control = control;
+  message->msg_controllen = CMSG_SPACE(count * sizeof(int));
+  struct cmsghdr *header = CMSG_FIRSTHDR(message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(count * sizeof(int));
+  memcpy(CMSG_DATA(header), descriptors, count * sizeof(int));
+}
+
+// Whether exactly so many descriptors came with the message.
+static int take_descriptors(struct msghdr *message, int *descriptors, size_t count) {
+  struct cmsghdr *header = CMSG_FIRSTHDR(message);
+  if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(count * sizeof(int))) return 0;
+  memcpy(descriptors, CMSG_DATA(header), count * sizeof(int));
+  return 1;
+}
+
+static struct helper_reply serve_start(const char *program, struct msghdr *message) {
+  struct helper_reply reply = {.error = EBADF};
+  int ends[2];
+  if (!take_descriptors(message, ends, 2)) return reply;
+  char *arguments[] = {(char *)program, NULL};
+  reply.error = clinux_spawn_session(&reply.process, program, arguments, ends[0], ends[1], STDERR_FILENO);
+  close(ends[0]);
+  close(ends[1]);
+  return reply;
+}
+
+static struct helper_reply serve_wait(const struct helper_request *request) {
+  siginfo_t information = {0};
+  if (waitid(P_PID, (id_t)request->process, &information, request->options))
+    return (struct helper_reply){.error = errno};
+  if (information.si_signo != SIGCHLD) return (struct helper_reply){0};
+  return (struct helper_reply){.code = information.si_code, .status = information.si_status};
+}
+
+static int connect_to(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(address.sun_path, path);
+  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (connection < 0 || !connect(connection, (struct sockaddr *)&address, sizeof address)) return connection;
+  const int error = errno;
+  close(connection);
+  errno = error;
+  return -1;
+}
+
+static void serve_requests(int requests, const char *program, const char *path) {
+  for (;;) {
+    struct helper_request request;
+    union descriptors received, sent = {0};
+    struct iovec part = {&request, sizeof request};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &received, .msg_controllen = sizeof received};
+    if (recvmsg(requests, &message, MSG_CMSG_CLOEXEC) != sizeof request) return;
+    struct helper_reply reply = {0};
+    struct iovec reply_part = {&reply, sizeof reply};
+    struct msghdr answer = {.msg_iov = &reply_part, .msg_iovlen = 1};
+    int connection = -1;
+    switch (request.operation) {
+    case HELPER_START: reply = serve_start(program, &message); break;
+    case HELPER_WAIT: reply = serve_wait(&request); break;
+    case HELPER_CONNECT:
+      connection = connect_to(path);
+      if (connection < 0) reply.error = errno;
+      else put_descriptors(&answer, &sent, &connection, 1);
+    }
+    const ssize_t count = sendmsg(requests, &answer, MSG_NOSIGNAL);
+    if (connection >= 0) close(connection);
+    if (count != sizeof reply) return;
+  }
+}
+
+int clinux_fork_helper(const char *program, const char *path) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -1;
+  const pid_t process = fork();
+  if (process == 0) {
+    // The terminal and systemd send their signals to all processes; this one ends when its socket does.
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_NAME, "auth-helper", 0, 0, 0);
+    clinux_forbid_dumps();
+    const int requests = STDERR_FILENO + 1;
+    if (dup2(ends[1], requests) < 0) _exit(EXIT_FAILURE);
+    closefrom(requests + 1);
+    serve_requests(requests, program, path);
+    _exit(EXIT_SUCCESS);
+  }
+  const int error = errno;
+  close(ends[1]);
+  if (process < 0) {
+    close(ends[0]);
+    errno = error;
+    return -1;
+  }
+  return ends[0];
+}
+
+// Sends a request, with two descriptors or none, and receives the reply, with one descriptor or none.
+static struct helper_reply ask(int helper, struct helper_request request, const int *ends, int *connection) {
+  struct helper_reply reply = {0};
+  union descriptors sent = {0}, received;
+  struct iovec part = {&request, sizeof request}, reply_part = {&reply, sizeof reply};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  struct msghdr answer = {
+      .msg_iov = &reply_part, .msg_iovlen = 1, .msg_control = &received, .msg_controllen = sizeof received};
+  if (ends) put_descriptors(&message, &sent, ends, 2);
+  ssize_t count;
+  do count = sendmsg(helper, &message, MSG_NOSIGNAL);
+  while (count < 0 && errno == EINTR);
+  if (count >= 0)
+    do count = recvmsg(helper, &answer, MSG_CMSG_CLOEXEC);
+    while (count < 0 && errno == EINTR);
+  if (count < 0) reply.error = errno;
+  if (count == 0) reply.error = EPIPE;
+  if (connection && !reply.error && !take_descriptors(&answer, connection, 1)) reply.error = EMFILE;
+  return reply;
+}
+
+int clinux_helper_start(int helper, int input, int output, pid_t *process) {
+  const struct helper_request request = {.operation = HELPER_START};
+  const struct helper_reply reply = ask(helper, request, (int[]){input, output}, NULL);
+  *process = reply.process;
+  return reply.error;
+}
+
+int clinux_helper_wait(int helper, pid_t process, int options, int *code, int *status) {
+  const struct helper_request request = {.operation = HELPER_WAIT, .process = process, .options = options};
+  const struct helper_reply reply = ask(helper, request, NULL, NULL);
+  *code = reply.code;
+  *status = reply.status;
+  return reply.error;
+}
+
+int clinux_helper_connect(int helper, int *connection) {
+  const struct helper_request request = {.operation = HELPER_CONNECT};
+  return ask(helper, request, NULL, connection).error;
+}

@@ -1,0 +1,122 @@
+import CLinux
+import CSeccomp
+import Glibc
+package import ProcessIO
+
+/// The system calls that a process can still make after it has given up the rest (seccomp(2)).
+///
+/// The others fail with ENOSYS, as on a kernel that does not have them. No program can be started, no memory made
+/// executable after it was written, no connection made, and no socket of a family that is not named.
+package struct SystemCallSandbox: Sendable {
+  /// Restricts one argument of a call: allowed if the bits of `mask` have this value.
+  private struct Rule {
+    let call: String
+    var argument: UInt32 = 0
+    var mask: UInt64 = 0
+    var value: UInt64 = 0
+  }
+
+  private var families: [Int32]
+
+  /// - Parameter families: the address families of sockets, such as `AF_UNIX`.
+  package init(families: [Int32]) { self.families = families }
+
+  /// Gives up the rest, for all threads, and forbids new privileges.
+  ///
+  /// - Throws: the system's error number.
+  package func enter() throws(SystemNumber) {
+    guard let filter = seccomp_init(Self.errorAction | UInt32(ENOSYS)) else { throw SystemNumber(ENOMEM) }
+    defer { seccomp_release(filter) }
+    // All threads; and a tree instead of a list, which is as long to walk as it has calls.
+    try Self.check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1))
+    _ = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2)
+    for name in Self.calls { try Self.allow(Rule(call: name), in: filter) }
+    for rule in Self.limited { try Self.allow(rule, in: filter) }
+    for family in families {
+      for call in ["socket", "socketpair"] {
+        try Self.allow(Rule(call: call, mask: ~0, value: UInt64(family)), in: filter)
+      }
+    }
+    try Self.check(seccomp_load(filter))
+  }
+
+  private static func allow(_ rule: Rule, in filter: scmp_filter_ctx) throws(SystemNumber) {
+    let number = seccomp_syscall_resolve_name(rule.call)
+    // A call that this machine, or this library, does not have.
+    guard number >= 0 else { return }
+    var comparison = scmp_arg_cmp(
+      arg: rule.argument, op: SCMP_CMP_MASKED_EQ, datum_a: rule.mask, datum_b: rule.value)
+    try check(seccomp_rule_add_array(filter, allowAction, number, rule.mask == 0 ? 0 : 1, &comparison))
+  }
+
+  private static func check(_ result: Int32) throws(SystemNumber) {
+    guard result == 0 else { throw SystemNumber(-result) }
+  }
+
+  /// `SCMP_ACT_ERRNO(0)` and `SCMP_ACT_ALLOW`, macros that Swift does not import.
+  private static let errorAction: UInt32 = 0x0005_0000
+  private static let allowAction: UInt32 = 0x7FFF_0000
+
+  private static let limited: [Rule] = {
+    var rules: [Rule] = []
+    // Threads, but no processes. clone3 keeps its flags in memory, which no filter can read; glibc then uses clone.
+    rules.append(Rule(call: "clone", mask: UInt64(CLONE_THREAD), value: UInt64(CLONE_THREAD)))
+    // Memory that can be written or executed, but not both.
+    let (write, execute) = (UInt64(PROT_WRITE), UInt64(PROT_EXEC))
+    for call in ["mmap", "mmap2"] {
+      rules.append(Rule(call: call, argument: 2, mask: execute, value: 0))
+      rules.append(Rule(call: call, argument: 2, mask: write | execute, value: execute))
+    }
+    for call in ["mprotect", "pkey_mprotect"] { rules.append(Rule(call: call, argument: 2, mask: execute, value: 0)) }
+    // Terminals, and the number of bytes that wait; not TIOCSTI, which types into a terminal.
+    let terminals = [
+      TCGETS, TCSETS, TCSETSW, TCSETSF, TCFLSH, TIOCGWINSZ, TIOCSWINSZ, TIOCGPGRP, TIOCSPGRP, TIOCSCTTY, TIOCNOTTY,
+      FIONREAD, FIONBIO,
+    ]
+    let (number, unlock, peer) = clinux_pty_requests
+    for request in terminals.map(UInt64.init) + [number, unlock, peer].map(UInt64.init) {
+      rules.append(Rule(call: "ioctl", argument: 1, mask: ~0, value: request))
+    }
+    return rules
+  }()
+
+  private static let calls: [String] = [
+    // Files, below the directories that the file sandbox allows.
+    """
+    access chmod close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate
+    fchdir fchmod fchmodat fchmodat2 fchown fcntl fdatasync fgetxattr flistxattr flock fstat fstatfs fsync
+    ftruncate futimesat getcwd getdents getdents64 getxattr inotify_add_watch inotify_init inotify_init1
+    inotify_rm_watch lgetxattr link linkat listxattr llistxattr lseek lstat mkdir mkdirat newfstatat open openat
+    openat2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv rename
+    renameat renameat2 rmdir sendfile splice stat statfs statx sync_file_range truncate umask unlink unlinkat
+    utime utimensat utimes write writev
+    """,
+    // Memory.
+    """
+    brk get_mempolicy madvise membarrier mincore mlock mlock2 mlockall mremap msync munlock munlockall munmap
+    set_mempolicy
+    """,
+    // Waiting.
+    """
+    alarm clock_getres clock_gettime clock_nanosleep epoll_create epoll_create1 epoll_ctl epoll_pwait
+    epoll_pwait2 epoll_wait eventfd eventfd2 futex futex_waitv getitimer gettimeofday nanosleep pause poll ppoll
+    pselect6 select setitimer time timer_create timer_delete timer_getoverrun timer_gettime timer_settime
+    timerfd_create timerfd_gettime timerfd_settime
+    """,
+    // Sockets; `socket` and `socketpair` depend on the family. A connection to the session's bus could start programs.
+    """
+    accept accept4 bind getpeername getsockname getsockopt listen pipe pipe2 recvfrom recvmmsg recvmsg
+    sendmmsg sendmsg sendto setsockopt shutdown
+    """,
+    // This process.
+    """
+    arch_prctl capget exit exit_group get_robust_list get_thread_area getcpu getegid geteuid getgid getgroups
+    getpgid getpgrp getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid gettid
+    getuid kill pidfd_open pidfd_send_signal prctl prlimit64 restart_syscall riscv_flush_icache riscv_hwprobe
+    rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
+    rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr
+    sched_getparam sched_getscheduler sched_setaffinity sched_yield set_robust_list set_thread_area
+    set_tid_address setpgid setsid sigaltstack signalfd signalfd4 sysinfo tgkill times tkill uname wait4 waitid
+    """,
+  ].flatMap { $0.split(whereSeparator: \.isWhitespace).map(String.init) }
+}

@@ -1,0 +1,60 @@
+import CLinux
+import Glibc
+import ProcessIO
+import Synchronization
+import UHID
+
+/// A process of this program outside the sandbox, forked before this process entered it.
+///
+/// It does two things: it starts pinentries, which need windows, and it connects to the broker.
+final class HelperProcess: Sendable {
+  /// The pinentry: a path, or a name that is looked up in PATH.
+  let program: String
+  private let requests: Mutex<Int32>
+
+  /// Forks the process, which ends with this one; the calling thread must be the only one.
+  ///
+  /// - Parameter broker: the path of the broker's socket.
+  /// - Throws: the system's error number.
+  init(program: String, broker: String = BrokerMessage.path) throws(SystemNumber) {
+    let requests = clinux_fork_helper(program, broker)
+    guard requests >= 0 else { throw SystemNumber() }
+    self.program = program
+    self.requests = Mutex(requests)
+  }
+
+  deinit { requests.withLock { _ = close($0) } }
+
+  /// Starts the program in a session of its own, with these as its standard input and output.
+  ///
+  /// - Throws: the system's error number.
+  func start(input: Int32, output: Int32) throws(SystemNumber) -> pid_t {
+    var process = pid_t()
+    let number = requests.withLock { clinux_helper_start($0, input, output, &process) }
+    guard number == 0 else { throw SystemNumber(number) }
+    return process
+  }
+
+  /// waitid(2) for a process that this has started.
+  ///
+  /// - Returns: how it ended; `nil` if it runs.
+  func wait(for process: pid_t, _ options: Int32) -> ChildProcess.Ending? {
+    var (code, status) = (Int32(0), Int32(0))
+    let number = requests.withLock { clinux_helper_wait($0, process, options, &code, &status) }
+    // ECHILD: it was reaped.
+    guard number == 0 else { return .exited(0) }
+    guard code != 0 else { return nil }
+    return code == CLD_EXITED ? .exited(status) : .killed(signal: status)
+  }
+
+  /// Connects to the broker.
+  ///
+  /// - Returns: the connection, close-on-exec.
+  /// - Throws: the system's error number.
+  @Sendable func connectToBroker() throws(SystemNumber) -> Int32 {
+    var connection: Int32 = -1
+    let number = requests.withLock { clinux_helper_connect($0, &connection) }
+    guard number == 0 else { throw SystemNumber(number) }
+    return connection
+  }
+}
