@@ -33,17 +33,17 @@ package enum UserNamespace {
   }
 }
 
-/// SIGTERM, SIGINT and SIGHUP, for which the main thread waits.
+/// Signals for which the main thread waits.
 ///
 /// Make it before the first other thread starts, because threads inherit the blocked signals.
 package struct StopSignals {
   private let set: sigset_t
 
   /// Blocks them in this thread and in those that it starts.
-  package init() {
+  package init(_ numbers: [Int32] = [SIGTERM, SIGINT, SIGHUP]) {
     var set = sigset_t()
     sigemptyset(&set)
-    for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
+    for number in numbers { sigaddset(&set, number) }
     pthread_sigmask(SIG_BLOCK, &set, nil)
     self.set = set
   }

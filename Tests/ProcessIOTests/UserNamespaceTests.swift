@@ -3,6 +3,7 @@ import Testing
 @testable import ProcessIO
 
 struct UserNamespaceTests {
+  // Holds: SANDBOX-6
   @Test(
     arguments: [
       ("         0          0 4294967295\n", 0),

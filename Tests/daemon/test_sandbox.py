@@ -78,6 +78,7 @@ def call(words: str) -> str:
     return f"((long(*)(long,...)){function})({arguments[0] if arguments else ''})"
 
 
+# Holds: SANDBOX-1
 @needs_root
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers of the calls are those of x86-64")
 def test_what_the_daemon_cannot_do(key, tmp_path):
@@ -104,7 +105,8 @@ def test_what_the_daemon_cannot_do(key, tmp_path):
     assert [path.name for path in home.iterdir()] == ["secret"]
 
 
-def test_every_thread_is_restricted_and_the_helper_is_not(key):
+# Holds: SANDBOX-2
+def test_every_thread_is_restricted_and_its_helper_is_not(key):
     with key:
         key.unlock()
         threads = [int(task.name) for task in pathlib.Path(f"/proc/{key.process.pid}/task").iterdir()]
@@ -124,6 +126,7 @@ def test_the_sandbox_can_be_left_out(key):
         assert status(key.process.pid)["Seccomp"] == "0"
 
 
+# Holds: SANDBOX-4
 def test_without_its_helper_a_prompt_fails_with_a_reason(key):
     with key:
         key.unlock()
@@ -137,6 +140,7 @@ def test_without_its_helper_a_prompt_fails_with_a_reason(key):
         assert "cannot start" in key.run("status", "--control", key.control_socket, status=1).stdout
 
 
+# Holds: SANDBOX-3
 @needs_root
 def test_no_call_of_a_ceremony_is_missing(key, tmp_path):
     """A call that the filter forbids fails with ENOSYS: strace lists none, from the start on."""

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import time
 import pytest
 from support import figures
 from support.authenticator import BIN, PASSPHRASE, wait_for
+from support.hardware_key import HardwareKey
 
 from .conftest import PERSON, WORK, nodes
 
@@ -102,6 +104,43 @@ class TestOnDemand:
         systemctl("start", SOCKET, SERVICE)
         assert process() == 0
         assert systemctl("is-active", SOCKET, status=3).strip() == "inactive"
+
+
+class TestSandbox:
+    # Holds: SANDBOX-5
+    def test_the_unit_is_restricted(self):
+        text = systemctl("show", SERVICE, "--property=LoadState")
+        assert text.strip() == "LoadState=loaded"
+        found = in_session("systemd-analyze", "--user", "--no-pager", "security", SERVICE)
+        (level,) = re.findall(r"Overall exposure level for \S+: ([\d.]+)", found)
+        figures.note(f"systemd-analyze --user security {SERVICE}", level)
+        figures.note("what it counts", "; ".join(
+            re.sub(r"\s+", " ", line) for line in found.splitlines() if line.startswith("✗")))
+        assert float(level) <= 1.5
+
+    # Holds: SANDBOX-6
+    def test_it_finds_its_device_and_other_keys_in_its_namespaces(self):
+        """There root and all other users have the number of nobody, and libudev gets no message of udev."""
+        drop_in = pathlib.Path(f"/etc/systemd/user/{SERVICE}.d/test.conf")
+        drop_in.parent.mkdir(exist_ok=True)
+        drop_in.write_text(f"[Service]\nExecStart=\nExecStart={BIN}/liquid-authenticator --beside-hardware-key step-aside\n")
+        systemctl("daemon-reload")
+        try:
+            systemctl("start", SERVICE)
+            node = wait_for("node", lambda: state()["node"], 60)
+            maps = pathlib.Path(f"/proc/{process()}/uid_map").read_text().split()
+            assert maps[:2] == [str(pwd.getpwnam(PERSON).pw_uid)] * 2
+            other = HardwareKey()
+            try:
+                wait_for("the device to step aside", lambda: not state()["attached"], 60)
+                assert "Example Key" in liquid_auth("status", status=1)
+            finally:
+                other.pull_out()
+            assert wait_for("the device", lambda: state()["node"], 60)
+            assert os.stat(node).st_uid == pwd.getpwnam(PERSON).pw_uid
+        finally:
+            drop_in.unlink()
+            systemctl("daemon-reload")
 
 
 class TestSession:

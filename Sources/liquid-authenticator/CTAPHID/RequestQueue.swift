@@ -8,6 +8,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
   private struct State {
     var authenticator: Authenticator
     var isTaken = false
+    var turns: UInt64 = 0
     var waiting: [(ticket: UInt64, turn: CheckedContinuation<Bool, Never>)] = []
     var lastTicket: UInt64 = 0
 
@@ -15,6 +16,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
     mutating func take() -> Bool {
       guard !isTaken else { return false }
       isTaken = true
+      turns += 1
       return true
     }
   }
@@ -25,6 +27,8 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   /// Whether a request is being served.
   var isTaken: Bool { state.withLock(\.isTaken) }
+  /// How many requests came to their turn without waiting.
+  var turns: UInt64 { state.withLock(\.turns) }
   /// A copy of the authenticator as the last request left it; changes to the copy are lost.
   var copy: Authenticator { state.withLock(\.authenticator) }
   /// How many requests wait in line.

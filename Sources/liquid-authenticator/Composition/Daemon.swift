@@ -176,6 +176,15 @@ final class Daemon: Sendable {
     }
   }
 
+  /// Waits until no request was served for `time`: also the steps of one ceremony come one after the other.
+  func quiet(for time: Duration) async {
+    var turns: UInt64?
+    while turns != router.queue.turns || router.queue.isTaken {
+      turns = router.queue.turns
+      try? await loop.sleep(until: loop.now.advanced(by: time))
+    }
+  }
+
   /// Detaches the device, withdraws pending requests, and forgets the secrets.
   func stop() async {
     control.withLock { $0.take() }?.stop()

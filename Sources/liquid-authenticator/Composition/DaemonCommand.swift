@@ -6,13 +6,16 @@ import StateDirectory
 
 /// `liquid-authenticator`: the key itself.
 enum DaemonCommand {
+  /// After SIGUSR1, how long no request may come before the daemon ends: a browser asks for a PIN between two requests.
+  private static let quietTime = Duration.seconds(30)
+
   /// Starts the daemon, sleeps until a signal comes, and stops it; all other work is on other threads.
   static func start() -> Never {
     // Each step of a dialog has a thread; an arena of memory for each would cost system calls and memory.
     mallopt(M_ARENA_MAX, 1)
     let log = Log.standardError(environment: environmentVariable)
     let options = options()
-    let signals = StopSignals()
+    let signals = StopSignals([SIGTERM, SIGINT, SIGHUP, SIGUSR1])
     let daemon: Daemon
     do throws(StartError) {
       daemon = try Daemon(options, helper: try helper(options), log: log)
@@ -29,7 +32,17 @@ enum DaemonCommand {
         exit(error.exitStatus)
       }
     }
-    log.info("stopped by signal \(signals.wait())")
+    var number = signals.wait()
+    if number == SIGUSR1 {
+      log.info("will end after 30 seconds without a request, to be started again")
+      Task(executorPreference: daemon.loop) {
+        await daemon.quiet(for: quietTime)
+        await daemon.stop()
+        exit(EX_TEMPFAIL)
+      }
+      repeat { number = signals.wait() } while number == SIGUSR1
+    }
+    log.info("stopped by signal \(number)")
     Task(executorPreference: daemon.loop) {
       await daemon.stop()
       exit(EXIT_SUCCESS)

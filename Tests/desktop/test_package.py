@@ -1,0 +1,153 @@
+"""The Debian packages on a machine without compiler and headers: install, first key, upgrade, remove, purge.
+
+The tests of this file run in their order, before scripts/run's way of installing is tried.
+"""
+
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import stat
+import subprocess
+import threading
+
+from fido2.ctap2 import Ctap2
+from fido2.hid import CtapHidDevice, get_descriptor, open_connection
+from support import figures
+from support.authenticator import PASSPHRASE, PHRASE, wait_for
+from support.ceremonies import OWN, register
+
+from .conftest import PERSON, As, nodes
+from .test_service import HOME, SERVICE, SOCKET, in_session, process, systemctl
+
+PACKAGES = pathlib.Path(os.environ.get("DESKTOP_PACKAGES", "/nonexistent"))
+NAMES = ("liquid-auth", "liquid-auth-wallet")
+VAULT = HOME / ".local/state/liquid-auth"
+PINENTRY = pathlib.Path(__file__).resolve().parents[1] / "support/pinentry.py"
+USER = pwd.getpwnam(PERSON).pw_uid
+#: Where the pinentry of the tests has its files: the unit can write there.
+PROMPTS = pathlib.Path(f"/run/user/{USER}/prompts")
+
+
+def dpkg(*arguments):
+    done = subprocess.run(["dpkg", *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def files(version):
+    return [next((PACKAGES / version).glob(f"{name}_*.deb")) for name in NAMES]
+
+
+def liquid_auth(*arguments, **settings):
+    return in_session("/usr/bin/liquid-auth", *arguments, **settings)
+
+
+def state(**settings):
+    return json.loads(liquid_auth("status", "--json", **settings))
+
+
+def answer(behaviour="approve", **members):
+    fresh = PROMPTS / "control.new"
+    fresh.write_text(json.dumps({"behaviour": behaviour, "passphrase": PASSPHRASE, **members}))
+    fresh.rename(PROMPTS / "control.json")
+
+
+def device():
+    (node,) = nodes()
+    with As(PERSON):
+        return CtapHidDevice(get_descriptor(str(node)), open_connection(get_descriptor(str(node))))
+
+
+def passkeys():
+    return [site["rpId"] for site in json.loads(liquid_auth("credentials", "list", "--json", stdin=f"{PASSPHRASE}\n"))]
+
+
+class TestPackage:
+    def test_install(self):
+        found = dpkg("--install", *files("previous"))
+        assert "warning" not in found.lower(), found
+        for name in NAMES:
+            assert dpkg("--status", name).splitlines()[1] == "Status: install ok installed"
+            for path in filter(os.path.isfile, dpkg("--listfiles", name).splitlines()):
+                mode = os.lstat(path)
+                assert (mode.st_uid, mode.st_gid) == (0, 0) and not mode.st_mode & (stat.S_ISUID | stat.S_ISGID | 0o022), path
+        for program in ("liquid-auth", "liquid-authenticator", "liquid-auth-wallet", "../libexec/liquid-auth-broker"):
+            linked = subprocess.run(["ldd", f"/usr/bin/{program}"], capture_output=True, text=True, check=True).stdout
+            assert "not found" not in linked and "swift" not in linked.lower()
+        assert subprocess.run(["systemctl", "is-active", "liquid-auth-broker.socket"]).returncode == 0
+        assert subprocess.run(["systemctl", "--global", "is-enabled", SOCKET, SERVICE]).returncode == 0
+        assert pwd.getpwnam("liquid-auth-broker").pw_shell == "/usr/sbin/nologin"
+        assert stat.S_IMODE(os.stat("/dev/uhid").st_mode) == 0o660
+        figures.note("bytes of the packages, without compression", ", ".join(
+            f"{path.name.split('_')[0]} {path.stat().st_size}" for path in files("previous")))
+
+    def test_a_session_starts_the_key(self):
+        PROMPTS.mkdir(exist_ok=True)
+        answer()
+        shutil.chown(HOME, PERSON, PERSON)
+        subprocess.run(["chown", "-R", f"{PERSON}:{PERSON}", PROMPTS], check=True)
+        liquid_auth("init", "--import", stdin=f"{PHRASE}\n{PASSPHRASE}\n")
+        # A log-in: the user's service manager starts what the package has enabled.
+        subprocess.run(["systemctl", "restart", f"user@{USER}.service"], check=True)
+        PROMPTS.mkdir(exist_ok=True)
+        answer()
+        subprocess.run(["chown", "-R", f"{PERSON}:{PERSON}", PROMPTS], check=True)
+        assert systemctl("is-active", SOCKET).strip() == "active" and process() == 0
+        systemctl(
+            "set-environment", "DISPLAY=:0", f"PINENTRY_CONTROL={PROMPTS / 'control.json'}",
+            f"PINENTRY_LOG={PROMPTS / 'log'}", f"PATH={PROMPTS}:/usr/bin:/bin")
+        (PROMPTS / "pinentry").symlink_to(PINENTRY)
+        target = pathlib.Path("/etc/systemd/user/desktop-of-test.target")
+        target.write_text("[Unit]\nBindsTo=graphical-session.target\n")
+        systemctl("daemon-reload")
+        systemctl("start", target.name)
+        wait_for("the service", process, 60)
+        assert wait_for("node", lambda: state()["node"], 60)
+        liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
+        with device() as hid:
+            register(Ctap2(hid), OWN, "package.example")
+        assert passkeys() == ["package.example"]
+
+    def test_an_upgrade_waits_for_the_ceremony(self):
+        """The old program finishes it; the new one has the same vault and store."""
+        before = process()
+        answer("wait", delay=3)
+        made = []
+        with device() as hid:
+            ceremony = threading.Thread(target=lambda: made.append(register(Ctap2(hid), OWN, "upgrade.example")))
+            ceremony.start()
+            wait_for("the prompt", lambda: '"ask"' in (PROMPTS / "log").read_text(), 60)
+            dpkg("--install", *files("present"))
+            assert process() == before
+            answer()
+            ceremony.join(120)
+        assert len(made) == 1 and process() == before
+        wait_for("another process", lambda: process() not in (0, before), 120)
+        wait_for("node", lambda: state()["node"], 60)
+        (exe,) = {os.readlink(f"/proc/{process()}/exe")}
+        assert exe == "/usr/bin/liquid-authenticator"
+        assert passkeys() == ["package.example", "upgrade.example"]
+        with device() as hid:
+            Ctap2(hid).get_assertion("upgrade.example", bytes(32), [made[0].descriptor])
+
+    def test_remove(self):
+        dpkg("--remove", *reversed(NAMES))
+        wait_for("end of the device", lambda: not nodes(), 60)
+        assert process() == 0
+        assert not os.path.exists("/usr/bin/liquid-auth") and not os.path.exists("/run/liquid-auth/broker")
+        assert {"vault", "credentials.sqlite"} <= {path.name for path in VAULT.iterdir()}
+
+    def test_purge(self):
+        said = dpkg("--purge", *reversed(NAMES))
+        assert "~/.local/state/liquid-auth" in said
+        assert (VAULT / "vault").exists()
+        left = subprocess.run(
+            ["find", "/etc", "/usr", "/lib", "/var/lib", "-xdev", "-name", "*liquid-auth*", "-not", "-path", "*/dpkg/*"],
+            capture_output=True, text=True).stdout.split()
+        # sysusers.d(5): a system user stays, so that its number is not given to another.
+        assert left == []
+        shutil.rmtree(VAULT)
+        pathlib.Path("/etc/systemd/user/desktop-of-test.target").unlink()
+        systemctl("unset-environment", "DISPLAY", "PINENTRY_CONTROL", "PINENTRY_LOG", "PATH")
