@@ -11,10 +11,11 @@ packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-d
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
-packages_to_package=(debhelper dpkg-dev lintian)
+packages_to_package=(debhelper dpkg-dev lintian python3)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
-packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc)
+packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc rpm rpmlint makepkg libarchive-tools
+    fakeroot "${packages_to_check[@]}" "${packages_to_package[@]}")
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
@@ -181,8 +182,12 @@ drop_stale_manifests() {
 
 # One release build for all scripts; static, so that the daemon starts fast and runs on
 # a machine without Swift. No RUNPATH, so that only system libraries are loaded; `-z now`,
-# so that the table of their functions is read-only.
-release_flags=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now)
+# so that the table of their functions is read-only. The same bytes in any directory: no
+# debug information and no hash of each module's code, which depend on the directory and go into
+# the linker's build id, and no directory in __FILE__.
+release_flags=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now
+    -debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
+    -Xcc "-ffile-prefix-map=$repo=." -Xcxx "-ffile-prefix-map=$repo=.")
 release=$repo/.build/release
 
 # The programs of the project; the daemon is `liquid-authenticator`.
