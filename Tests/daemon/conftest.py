@@ -8,6 +8,7 @@ from support import figures, wire
 from support.accounts import own_group_is_private
 from support.authenticator import Authenticator
 from support.ceremonies import OWN, register
+from support.packages import NAMES, REPOSITORY, run
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,3 +40,13 @@ def pristine(tmp_path_factory):
         made.passkey = register(Ctap2(device), OWN, "kept.example", rk=True, uv=True)
         device.close()
     return made
+
+
+@pytest.fixture(scope="session")
+def debs(tmp_path_factory):
+    """Return a directory with what scripts/package deb makes; each package is unpacked there too, by its name."""
+    folder = tmp_path_factory.mktemp("deb")
+    run(REPOSITORY / "scripts/package", "deb", "--output", folder)
+    for name in NAMES:
+        run("dpkg-deb", "--extract", next(folder.glob(f"{name}_*.deb")), folder / name)
+    return folder
