@@ -69,6 +69,10 @@ class TestSBOM:
         assert listed["swift-runtime"]["licenseDeclared"] in ("Apache-2.0 WITH Swift-exception", "NOASSERTION")
         assert ("CNIOLLHTTP" in listed) is (name == "liquid-auth-wallet")
 
+    def test_the_wallet_has_the_licence_of_llhttp(self, debs):
+        licence = (REPOSITORY / ".build/checkouts/swift-nio/Sources/CNIOLLHTTP/LICENSE").read_text()
+        assert (debs / "liquid-auth-wallet/usr/share/doc/liquid-auth-wallet/llhttp.txt").read_text() == licence
+
     def test_its_time_is_that_of_the_commit(self, bill):
         content = json.loads(bill[2].read_text())
         committed = run("git", "-C", REPOSITORY, "log", "-1", "--format=%ct %H").split()
