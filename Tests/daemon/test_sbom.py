@@ -55,7 +55,7 @@ class TestSBOM:
             package = next(filter(None, owners)).split(":")[0]
             assert package in listed, path
 
-    def test_swift_packages_are_the_pinned_ones(self, bill):
+    def test_swift_packages_are_the_resolved_ones(self, bill):
         name, _, file = bill
         pins = {pin["identity"]: pin["state"]
                 for pin in json.loads((REPOSITORY / "Package.resolved").read_text())["pins"]}
