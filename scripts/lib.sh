@@ -20,7 +20,7 @@ packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc 
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
     x11-xserver-utils fonts-dejavu-core)
-packages_for_desktop=(acl)
+packages_for_desktop=(acl strace)
 packages_for_bench_in_guest=(gcc libc6-dev strace "${packages_for_browsers[@]}")
 packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils)
 # Unpacked and not installed, because Debian would start it as a system service.
