@@ -65,14 +65,16 @@ def passkeys():
 
 
 class TestPackage:
+    # Holds: PACKAGE-5
     def test_install(self):
         found = dpkg("--install", *files("previous"))
         assert "warning" not in found.lower(), found
         for name in NAMES:
             assert dpkg("--status", name).splitlines()[1] == "Status: install ok installed"
             for path in filter(os.path.isfile, dpkg("--listfiles", name).splitlines()):
-                mode = os.lstat(path)
-                assert (mode.st_uid, mode.st_gid) == (0, 0) and not mode.st_mode & (stat.S_ISUID | stat.S_ISGID | 0o022), path
+                file = os.stat(path)
+                assert (file.st_uid, file.st_gid) == (0, 0), path
+                assert not file.st_mode & (stat.S_ISUID | stat.S_ISGID | 0o022), path
         for program in ("liquid-auth", "liquid-authenticator", "liquid-auth-wallet", "../libexec/liquid-auth-broker"):
             linked = subprocess.run(["ldd", f"/usr/bin/{program}"], capture_output=True, text=True, check=True).stdout
             assert "not found" not in linked and "swift" not in linked.lower()
@@ -83,6 +85,7 @@ class TestPackage:
         figures.note("bytes of the packages, without compression", ", ".join(
             f"{path.name.split('_')[0]} {path.stat().st_size}" for path in files("previous")))
 
+    # Holds: PACKAGE-5
     def test_a_session_starts_the_key(self):
         PROMPTS.mkdir(exist_ok=True)
         answer()
@@ -107,19 +110,22 @@ class TestPackage:
         assert wait_for("node", lambda: state()["node"], 60)
         liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
         with device() as hid:
-            register(Ctap2(hid), OWN, "package.example")
+            register(Ctap2(hid), OWN, "package.example", rk=True, uv=True)
         assert passkeys() == ["package.example"]
 
+    # Holds: PACKAGE-6
     def test_an_upgrade_waits_for_the_ceremony(self):
         """The old program finishes it; the new one has the same vault and store."""
         before = process()
-        answer("wait", delay=3)
+        dpkg("--unpack", *files("present"))
+        (PROMPTS / "log").unlink()
+        answer("wait")
         made = []
         with device() as hid:
-            ceremony = threading.Thread(target=lambda: made.append(register(Ctap2(hid), OWN, "upgrade.example")))
+            ceremony = threading.Thread(target=lambda: made.append(register(Ctap2(hid), OWN, "upgrade.example", rk=True, uv=True)))
             ceremony.start()
             wait_for("the prompt", lambda: '"ask"' in (PROMPTS / "log").read_text(), 60)
-            dpkg("--install", *files("present"))
+            dpkg("--configure", *NAMES)
             assert process() == before
             answer()
             ceremony.join(120)
@@ -132,6 +138,7 @@ class TestPackage:
         with device() as hid:
             Ctap2(hid).get_assertion("upgrade.example", bytes(32), [made[0].descriptor])
 
+    # Holds: PACKAGE-7
     def test_remove(self):
         dpkg("--remove", *reversed(NAMES))
         wait_for("end of the device", lambda: not nodes(), 60)
@@ -139,6 +146,7 @@ class TestPackage:
         assert not os.path.exists("/usr/bin/liquid-auth") and not os.path.exists("/run/liquid-auth/broker")
         assert {"vault", "credentials.sqlite"} <= {path.name for path in VAULT.iterdir()}
 
+    # Holds: PACKAGE-7
     def test_purge(self):
         said = dpkg("--purge", *reversed(NAMES))
         assert "~/.local/state/liquid-auth" in said
