@@ -27,15 +27,20 @@ func cModule(_ name: String, pkgConfig: String, apt: String) -> Target {
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// The products of Swift's network packages that the wallet uses.
-let network: [Target.Dependency] = [
-  .product(name: "AsyncHTTPClient", package: "async-http-client"),
+/// The products of Swift's network packages that `liquid-auth demo --browser` uses, without TLS.
+let localServer: [Target.Dependency] = [
   .product(name: "NIOCore", package: "swift-nio"),
   .product(name: "NIOPosix", package: "swift-nio"),
   .product(name: "NIOHTTP1", package: "swift-nio"),
-  .product(name: "NIOWebSocket", package: "swift-nio"),
-  .product(name: "NIOSSL", package: "swift-nio-ssl"),
 ]
+
+/// The products of Swift's network packages that the wallet uses.
+let network: [Target.Dependency] =
+  localServer + [
+    .product(name: "AsyncHTTPClient", package: "async-http-client"),
+    .product(name: "NIOWebSocket", package: "swift-nio"),
+    .product(name: "NIOSSL", package: "swift-nio-ssl"),
+  ]
 
 // One statement for each library: Swift 6.2 takes minutes to infer the type of one long sum.
 var targets: [Target] = [
@@ -126,9 +131,9 @@ targets += [
     name: "liquid-auth",
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB",
-      "ControlProtocol", "ControlClient", "StateDirectory", "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CZlib",
-      "CQREncode", argumentParser,
-    ], swiftSettings: settings),
+      "ControlProtocol", "ControlClient", "StateDirectory", "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CLinux",
+      "CZlib", "CQREncode", argumentParser,
+    ] + localServer, swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
     dependencies: [
@@ -158,8 +163,8 @@ targets += [
     dependencies: [
       "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlProtocol", "CryptoPrimitives", "DeterministicKeys",
       "LiquidAuth",
-      "ProcessIO", "CLinux", "TestVectors",
-    ],
+      "ProcessIO", "CLinux", "TestVectors", .product(name: "NIOEmbedded", package: "swift-nio"),
+    ] + localServer,
     swiftSettings: settings),
   // The code of the tutorials in Sources/*/*.docc.
   .testTarget(
@@ -190,8 +195,8 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    // Only for the wallet.
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    // Only for the wallet.
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],

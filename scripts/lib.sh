@@ -192,7 +192,7 @@ release=$repo/.build/release
 
 # The programs of the project; the daemon is `liquid-authenticator`.
 programs=(liquid-authenticator liquid-auth liquid-auth-broker)
-# The program that uses the network; a security key alone does not need it.
+# The program that uses the Internet; a security key alone does not need it.
 wallet_programs=(liquid-auth-wallet)
 
 # build_release PRODUCT...: make a release build. `swift build` builds one product at a time.

@@ -27,9 +27,10 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       """,
     version: "liquid-auth \(DeviceIdentity(capabilities: []).version)",
     subcommands: [
-      InitCommand.self, StatusCommand.self, CredentialsCommand.self, PINCommand.self, ConfigCommand.self,
-      BlobsCommand.self, RecoverCommand.self, DeriveCommand.self, AccountsCommand.self, UnlockCommand.self,
-      LockCommand.self, DeviceCommand.self, ConnectCommand.self, KeyriCommand.self, LinkCommand.self, DemoCommand.self,
+      InitCommand.self, StatusCommand.self, CredentialsCommand.self, PINCommand.self,
+      ConfigCommand.self, BlobsCommand.self, RecoverCommand.self, DeriveCommand.self, AccountsCommand.self,
+      UnlockCommand.self, LockCommand.self, DeviceCommand.self, ConnectCommand.self, KeyriCommand.self,
+      LinkCommand.self, DemoCommand.self,
     ])
 
   /// Parses the arguments, runs the command and ends the process; failures go to standard error, with their exit code.

@@ -44,8 +44,13 @@ enum JSON {
   }
 }
 
+/// Reads one JSON value from a web page, with the checks of this module; for `liquid-auth demo --browser`.
+package func decodeJSON<Value: Decodable>(_ type: Value.Type, from json: [UInt8]) throws(JSONError) -> Value {
+  try JSON.decode(type, from: json)
+}
+
 /// Why a text is not acceptable JSON, or a value cannot be written as JSON.
-enum JSONError: Error, Equatable, CustomStringConvertible {
+package enum JSONError: Error, Equatable, CustomStringConvertible {
   /// The text is not JSON in UTF-8, or a number in it is out of its type's range.
   case noJSON
   /// The text is nested too deeply.
@@ -62,7 +67,7 @@ enum JSONError: Error, Equatable, CustomStringConvertible {
   case unwritable
 
   /// What is wrong, as part of a sentence; without any of the text.
-  var description: String {
+  package var description: String {
     switch self {
     case .noJSON: "it is not JSON"
     case .tooDeep: "it is nested more than \(JSON.maximumDepth) deep"

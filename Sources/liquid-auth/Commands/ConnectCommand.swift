@@ -3,7 +3,7 @@ import ControlClient
 import Glibc
 import ProcessIO
 
-/// `liquid-auth connect`: runs liquid-auth-wallet, a separate program because only it uses the network.
+/// `liquid-auth connect`: runs liquid-auth-wallet, a separate program because only it uses the Internet.
 struct ConnectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "connect",
@@ -16,7 +16,7 @@ struct ConnectCommand: ParsableCommand {
   func run() throws { throw WalletProgram.run(["connect"] + arguments) }
 }
 
-/// The program that uses the network; it is installed beside this one.
+/// The program that uses the Internet; it is installed beside this one.
 enum WalletProgram {
   private static let name = "liquid-auth-wallet"
   /// The commands of this program that the wallet program runs.

@@ -6,16 +6,42 @@ import Synchronization
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
-    abstract: "Show a registration, a sign-in and a recovery, without a device and without a vault.",
+    abstract: "Show a registration and a sign-in, in one process or, with --browser, in your own browser.",
     discussion: """
       Runs the real key in this process, against a site of its own, with a temporary phrase that it does not show. The \
       demo answers the prompts itself, and prints that it does. It verifies every signature, flag and hash; the exit code \
       is 0 only if all checks succeed. It reads and writes no file.
+
+      With --browser, it is a site for your own browser instead, at http://localhost on this machine, and opens its page. \
+      You register and sign in with your running key; the page and the terminal show each check. It needs no Internet. \
+      The demo ends with "Done" in the page, with Ctrl-C, or after 15 minutes without a request. The exit code is 0 if \
+      all checks succeed, and there was at least one registration and one sign-in; otherwise it is 1. With --json, it \
+      writes one line for each event.
       """)
+
+  @Flag(help: "Serve a page for your own browser and key.")
+  var browser = false
+
+  @Option(
+    help: ArgumentHelp("The port of the page. (default: a free one)", valueName: "number"),
+    transform: wholeNumber(1...65535))
+  var port: Int?
+
+  @Flag(help: "Do not open a browser; only print the page's address.")
+  var noOpen = false
 
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    guard browser || port == nil && !noOpen else { throw ValidationError("--port and --no-open need --browser") }
+  }
+
   func run() async throws {
+    if browser {
+      let results = try await BrowserDemo(port: port ?? 0, opensBrowser: !noOpen, isJSON: output.json).run()
+      if !results.holds { throw ExitCode(1) }
+      return
+    }
     let transcript = Transcript(isQuiet: output.json)
     let holds: Bool
     do {

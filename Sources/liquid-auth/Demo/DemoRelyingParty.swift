@@ -57,13 +57,9 @@ struct DemoRelyingParty {
     checks += [
       Check(name: "the AAGUID is ours", holds: credential.aaguid == .liquidAuth),
       Check(name: "the attestation is packed, by the key itself", holds: try answer.requiredText(0x01) == "packed"),
-      Check(
-        name: "the attestation's signature is valid",
-        holds: publicKey.isValidSignature(try statement.requiredBytes("sig"), for: signed)),
-      Check(
-        name: "the same signature over other data is not valid",
-        holds: !publicKey.isValidSignature(try statement.requiredBytes("sig"), for: signed + [0])),
     ]
+    checks += Check.signature(
+      try statement.requiredBytes("sig"), over: signed, by: publicKey, called: "the attestation's signature")
     let account = Account(
       credentialID: credential.credentialID, publicKey: publicKey, signCount: parsed.signCount)
     return (account, checks)
@@ -83,11 +79,7 @@ struct DemoRelyingParty {
         name: "the credential is the registered one",
         holds: try answer.requiredMap(0x01).requiredBytes("id") == account.credentialID),
       Check(name: "the user handle is \(userID == nil ? "absent" : "the account's")", holds: user == userID),
-      Check(name: "the signature is valid", holds: account.publicKey.isValidSignature(signature, for: signed)),
-      Check(
-        name: "the same signature over other data is not valid",
-        holds: !account.publicKey.isValidSignature(signature, for: signed + [0])),
-    ]
+    ] + Check.signature(signature, over: signed, by: account.publicKey)
   }
 
   private static func common(_ data: AuthenticatorData, verified: Bool, attested: Bool) -> [Check] {
@@ -96,9 +88,30 @@ struct DemoRelyingParty {
     if verified { flags.insert(.userVerified) }
     if attested { flags.insert(.attestedCredentialData) }
     return [
-      Check(name: "rpIdHash is that of \(rpID)", holds: data.rpIDHash == RPIDHash(rpID: rpID)),
+      Check.rpIDHash(of: data, isThatOf: rpID),
       Check(name: "the flags are \(verified ? "UP UV BE BS" : "UP BE BS")", holds: data.flags == flags),
       Check(name: "the signature counter is 0", holds: data.signCount == 0),
+    ]
+  }
+}
+
+// MARK: - Checks of both demos
+
+extension DemoRelyingParty.Check {
+  /// Whether the authenticator answered for this site.
+  static func rpIDHash(of data: AuthenticatorData, isThatOf rpID: String) -> Self {
+    Self(name: "rpIdHash is that of \(rpID)", holds: data.rpIDHash == RPIDHash(rpID: rpID))
+  }
+
+  /// Whether a signature verifies, and a wrong one does not.
+  static func signature(
+    _ signature: [UInt8], over signed: [UInt8], by key: CredentialPublicKey, called name: String = "the signature"
+  ) -> [Self] {
+    [
+      Self(name: "\(name) is valid", holds: key.isValidSignature(signature, for: signed)),
+      Self(
+        name: "the same signature over other data is not valid",
+        holds: !key.isValidSignature(signature, for: signed + [0])),
     ]
   }
 }

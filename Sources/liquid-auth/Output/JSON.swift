@@ -4,7 +4,7 @@ import LiquidAuth
 /// A JSON value (RFC 8259) that a program reads from standard output.
 ///
 /// Members keep the order in which they are written, so that output is the same from run to run.
-enum JSON: Equatable {
+enum JSON: Equatable, Sendable {
   case null
   case bool(Bool)
   case number(Int64)
@@ -13,7 +13,7 @@ enum JSON: Equatable {
   case object([Member])
 
   /// A name and its value.
-  struct Member: Equatable {
+  struct Member: Equatable, Sendable {
     let name: String
     let value: JSON
   }

@@ -1,0 +1,164 @@
+import CLinux
+import Glibc
+import ProcessIO
+import Synchronization
+
+/// `liquid-auth demo --browser`: serves the page until the person ends it, and prints what happened.
+struct BrowserDemo: Sendable {
+  /// The demo ends after so long without a request.
+  static let patience = Duration.seconds(15 * 60)
+
+  /// 0 for a free port.
+  let port: Int
+  /// Whether to open the person's browser.
+  let opensBrowser: Bool
+  let isJSON: Bool
+
+  /// Runs the demo; returns its results, which it has printed.
+  func run() async throws(CommandFailure) -> DemoResults {
+    let ending = Cancellation()
+    let signals = EndingSignals(ending)
+    defer { signals.restore() }
+    let server = try await DemoServer(port: port)
+    let site = DemoSite(port: server.port, at: .now) { [isJSON] event in
+      StandardStream.output.write(isJSON ? event.json.line : event.lines.joined(separator: "\n"))
+    }
+    server.serve(site) { ending.cancel() }
+    begin(at: site.origin + "/")
+    Self.wait(for: ending, site)
+    await server.close()
+    end(site.results)
+    return site.results
+  }
+
+  private func begin(at url: String) {
+    let isOpening = opensBrowser && Self.open(url)
+    if isJSON {
+      StandardStream.output.write((["event": "listening", "url": .string(url)] as JSON).line)
+    } else {
+      StandardStream.output.write(
+        """
+        \(isOpening ? "opening this page in your browser" : "open this page in a browser on this machine"): \(url)
+        the demo ends with "Done" in the page, with Ctrl-C here, or after 15 minutes without a request
+        """)
+    }
+  }
+
+  private func end(_ results: DemoResults) {
+    StandardStream.output.write(isJSON ? JSON.finished(results).line : results.text)
+  }
+
+  /// Starts the desktop's browser; whether there is a program for that.
+  private static func open(_ url: String) -> Bool {
+    let null = Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
+    guard null >= 0 else { return false }
+    defer { close(null) }
+    // Nothing waits for it: on some desktops it is the browser itself.
+    return (try? Child.start(["xdg-open", url], input: null, output: null, errorOutput: null)) != nil
+  }
+
+  /// Waits for the end, or until the page was idle for too long; it blocks the thread.
+  static func wait(for ending: Cancellation, _ site: DemoSite) {
+    while ending.wait(for: -1, Int32(POLLIN), until: site.lastRequest + patience) != .cancelled,
+      site.lastRequest + patience > .now
+    {}
+  }
+}
+
+/// Makes Ctrl-C and the other signals that would end the process end a wait instead.
+private struct EndingSignals {
+  /// What the handler may use: a cancellation's descriptor.
+  private static let descriptor = Atomic<Int32>(-1)
+  private var before: [(number: Int32, action: sigaction)] = []
+
+  init(_ ending: Cancellation) {
+    Self.descriptor.store(ending.descriptor, ordering: .relaxed)
+    var handling = sigaction()
+    sigfillset(&handling.sa_mask)
+    handling.sa_flags = SA_RESTART
+    handling.__sigaction_handler.sa_handler = { _ in eventfd_write(EndingSignals.descriptor.load(ordering: .relaxed), 1)
+    }
+    var ignoring = sigaction()
+    ignoring.__sigaction_handler.sa_handler = SIG_IGN
+    // A browser, or a reader of the output, that goes away must not end the process.
+    for (number, action) in [(SIGINT, handling), (SIGTERM, handling), (SIGHUP, handling), (SIGPIPE, ignoring)] {
+      var (action, earlier) = (action, sigaction())
+      sigaction(number, &action, &earlier)
+      before.append((number, earlier))
+    }
+  }
+
+  /// Handles the signals as before.
+  func restore() {
+    for (number, action) in before {
+      var action = action
+      sigaction(number, &action, nil)
+    }
+  }
+}
+
+// MARK: - Output
+
+extension DemoSiteEvent {
+  /// For people, as ``Transcript`` shows the other demo.
+  var lines: [String] {
+    switch self {
+    case .verified(let ceremony, let verdict):
+      [Transcript.line(.step(ceremony.title), isFirst: false)]
+        + verdict.facts.map { Transcript.line(.note("\($0.name): \($0.value)".printable), isFirst: false) }
+        + verdict.checks.map { Transcript.line(.check($0.name.printable, holds: $0.holds), isFirst: false) }
+    case .unfinished(let ceremony, let reason):
+      [
+        Transcript.line(.step(ceremony.title), isFirst: false),
+        Transcript.line(.note(reason.printable), isFirst: false),
+      ]
+    }
+  }
+
+  /// `{"event": "verified", "ceremony", "holds", "checks": […], "facts": […]}` or
+  /// `{"event": "unfinished", "ceremony", "reason"}`.
+  var json: JSON {
+    switch self {
+    case .verified(let ceremony, let verdict):
+      (["event": "verified", "ceremony": .string(ceremony.rawValue)] as JSON).adding(verdict.json)
+    case .unfinished(let ceremony, let reason):
+      ["event": "unfinished", "ceremony": .string(ceremony.rawValue), "reason": .string(reason)]
+    }
+  }
+}
+
+extension DemoResults {
+  /// How many digits of an id name a passkey on the command line; ids are random after their first byte.
+  private static let digits = 12
+
+  /// For people: the totals, and how to delete what the demo has stored.
+  var text: String {
+    let counts = "\(checks) \(checks == 1 ? "check" : "checks")"
+    let verdict =
+      failures > 0
+      ? "\(failures) of \(counts) failed"
+      : holds ? "all \(counts) hold" : "no check failed, but a demo needs a registration and a sign-in"
+    guard !storedIDs.isEmpty else { return "\n\(verdict)" }
+    let commands = storedIDs.map { "  liquid-auth credentials remove \($0.hexadecimal.prefix(Self.digits))" }
+    return """
+
+      \(verdict)
+      the test \(storedIDs.count == 1 ? "passkey is" : "passkeys are") still on your key; to delete:
+      \(commands.joined(separator: "\n"))
+      for those of earlier demos, see "localhost" in: liquid-auth credentials list
+      """
+  }
+}
+
+extension JSON {
+  /// The last event: `{"event": "finished", …}` with the totals.
+  fileprivate static func finished(_ results: DemoResults) -> JSON {
+    (["event": "finished"] as JSON).adding(results.json)
+  }
+
+  /// This object with the members of another one after its own.
+  fileprivate func adding(_ other: JSON) -> JSON {
+    guard case .object(let members) = self, case .object(let more) = other else { return self }
+    return .object(members + more)
+  }
+}

@@ -1,0 +1,238 @@
+import CryptoPrimitives
+import LiquidAuth
+import Recovery
+import Synchronization
+
+/// A request to the demo's server, whole.
+struct DemoRequest: Sendable {
+  var method: String
+  var path: String
+  /// In the order of the request; names in any case.
+  var headers: [(name: String, value: String)]
+  var body: [UInt8] = []
+
+  /// All values of a header.
+  func values(_ name: String) -> [String] {
+    headers.filter { $0.name.lowercased() == name }.map(\.value)
+  }
+}
+
+/// The answer of the demo's server.
+struct DemoResponse: Sendable {
+  var status: Int
+  var contentType = "application/json"
+  var body: [UInt8]
+  /// Headers beside those that every answer has.
+  var headers: [(name: String, value: String)] = []
+  /// Whether the demo ends once this is sent.
+  var endsDemo = false
+
+  static func json(_ value: JSON, status: Int = 200) -> Self { Self(status: status, body: Array(value.line.utf8)) }
+  static func refused(_ status: Int, _ reason: String) -> Self { json(["error": .string(reason)], status: status) }
+}
+
+/// What happens at the demo's site.
+enum DemoSiteEvent: Equatable, Sendable {
+  /// The answer to a ceremony was verified.
+  case verified(DemoCeremony, DemoVerdict)
+  /// A ceremony gave nothing to verify: refused by this site, or ended by the browser.
+  case unfinished(DemoCeremony, reason: String)
+}
+
+/// The totals of a demo.
+struct DemoResults: Equatable, Sendable {
+  var checks = 0
+  var failures = 0
+  var registrations = 0
+  var signIns = 0
+  /// The ids of the passkeys that are stored on the key.
+  var storedIDs: [[UInt8]] = []
+
+  /// Whether every check succeeded, and there was a registration and a sign-in.
+  var holds: Bool { failures == 0 && registrations > 0 && signIns > 0 }
+}
+
+/// The site of `liquid-auth demo --browser`: requests in, answers out; all state is in memory.
+final class DemoSite: Sendable {
+  /// The most browsers at a time.
+  static let mostSessions = 64
+  /// The longest body of a request, bytes.
+  static let longestBody = 65_536
+
+  /// `localhost:PORT`, the only host that is answered: any other name leads to 127.0.0.1 by DNS rebinding.
+  let host: String
+  /// The origin of the page.
+  var origin: String { "http://\(host)" }
+  private let cookie: String
+  private let report: @Sendable (DemoSiteEvent) -> Void
+
+  private struct State {
+    var sessions: [String: DemoSession] = [:]
+    var results = DemoResults()
+    var lastRequest: ContinuousClock.Instant
+  }
+
+  private let state: Mutex<State>
+
+  /// - Parameter report: takes each event, in order; it is called during a request.
+  init(port: Int, at now: ContinuousClock.Instant, report: @escaping @Sendable (DemoSiteEvent) -> Void) {
+    host = port == 80 ? "localhost" : "localhost:\(port)"
+    // Cookies do not belong to a port: two demos at a time need two names.
+    cookie = "liquid-auth-demo-\(port)"
+    self.report = report
+    state = Mutex(State(lastRequest: now))
+  }
+
+  /// The totals so far.
+  var results: DemoResults { state.withLock(\.results) }
+  /// When the page sent its last request.
+  var lastRequest: ContinuousClock.Instant { state.withLock(\.lastRequest) }
+
+  /// Answers a request.
+  func answer(_ request: DemoRequest, at now: ContinuousClock.Instant) -> DemoResponse {
+    if let refusal = refusal(request) { return refusal }
+    let (response, event) = state.withLock { state in
+      state.lastRequest = now
+      return request.method == "GET" ? (page(request, &state, now), nil) : posted(request, &state, now)
+    }
+    if let event { report(event) }
+    return response
+  }
+
+  /// Refuses what our own page never sends.
+  private func refusal(_ request: DemoRequest) -> DemoResponse? {
+    guard request.values("host") == [host] else { return .refused(421, "open \(origin)/ in a browser on this machine") }
+    guard request.method == "GET" || request.method == "POST" else {
+      var refused = DemoResponse.refused(405, "only GET and POST are answered")
+      refused.headers = [("Allow", "GET, POST")]
+      return refused
+    }
+    let isPost = request.method == "POST"
+    // "none": the person's own navigation.
+    guard Set(request.values("sec-fetch-site")).isSubset(of: isPost ? ["same-origin"] : ["same-origin", "none"]),
+      isPost ? request.values("origin") == [origin] : Set(request.values("origin")).isSubset(of: [origin])
+    else { return .refused(403, "only the page of this server may send this") }
+    guard isPost else { return nil }
+    guard request.values("content-type") == ["application/json"] else {
+      return .refused(415, "the content type is not application/json")
+    }
+    guard request.body.count <= Self.longestBody else { return .refused(413, "the body is too long") }
+    return nil
+  }
+
+  // MARK: Pages
+
+  private func page(_ request: DemoRequest, _ state: inout State, _ now: ContinuousClock.Instant) -> DemoResponse {
+    switch request.path {
+    case "/demo.js": return DemoResponse(status: 200, contentType: "text/javascript", body: Array(DemoPage.script.utf8))
+    case "/demo.css": return DemoResponse(status: 200, contentType: "text/css", body: Array(DemoPage.style.utf8))
+    case "/":
+      var page = DemoResponse(status: 200, contentType: "text/html", body: Array(DemoPage.html.utf8))
+      if session(request, state) == nil {
+        guard makeRoom(&state) else { return .refused(503, "too many browsers use this demo") }
+        let token = Base64URL.encode(randomBytes(32))
+        state.sessions[token] = DemoSession(at: now)
+        page.headers = [("Set-Cookie", "\(cookie)=\(token); Path=/; HttpOnly; SameSite=Strict")]
+      }
+      return page
+    default: return .refused(404, "there is no such page")
+    }
+  }
+
+  /// Makes room for one session: the one that was idle for longest and made no passkey goes.
+  private func makeRoom(_ state: inout State) -> Bool {
+    guard state.sessions.count >= Self.mostSessions else { return true }
+    let unused = state.sessions.filter(\.value.passkeys.isEmpty)
+    guard let oldest = unused.min(by: { $0.value.lastRequest < $1.value.lastRequest }) else { return false }
+    state.sessions[oldest.key] = nil
+    return true
+  }
+
+  /// The name of the request's session, by its cookie.
+  private func session(_ request: DemoRequest, _ state: State) -> String? {
+    let prefix = "\(cookie)="
+    let pairs = request.values("cookie").flatMap { $0.split(separator: ";") }
+    return pairs.lazy.map { $0.drop { $0 == " " } }.filter { $0.hasPrefix(prefix) }
+      .map { String($0.dropFirst(prefix.count)) }.first { state.sessions[$0] != nil }
+  }
+
+  // MARK: Ceremonies
+
+  private struct Begin: Decodable {
+    let ceremony: DemoCeremony
+  }
+
+  private struct Finish: Decodable {
+    let ceremony: DemoCeremony
+    let credential: PageCredential
+  }
+
+  private struct Failure: Decodable {
+    let ceremony: DemoCeremony
+    let error: String
+  }
+
+  private func posted(
+    _ request: DemoRequest, _ state: inout State, _ now: ContinuousClock.Instant
+  ) -> (DemoResponse, DemoSiteEvent?) {
+    guard let token = session(request, state), var session = state.sessions[token] else {
+      return (.refused(403, "this page is from an earlier demo; load it again"), nil)
+    }
+    session.lastRequest = now
+    defer { state.sessions[token] = session }
+    var ceremony: DemoCeremony?
+    do {
+      switch request.path {
+      case "/begin":
+        let begin = try decodeJSON(Begin.self, from: request.body)
+        return (.json(try session.begin(begin.ceremony, at: now)), nil)
+      case "/finish":
+        let finish = try decodeJSON(Finish.self, from: request.body)
+        ceremony = finish.ceremony
+        let before = session.passkeys.count
+        let verdict = try session.finish(
+          finish.ceremony, finish.credential, for: BrowserRelyingParty(origin: origin), at: now)
+        state.results.add(verdict, of: finish.ceremony, made: session.passkeys[before...])
+        return (.json(verdict.json), .verified(finish.ceremony, verdict))
+      case "/failed":
+        let failure = try decodeJSON(Failure.self, from: request.body)
+        ceremony = failure.ceremony
+        guard let verdict = try session.fail(failure.ceremony, failure.error, at: now) else {
+          return (.json([:]), .unfinished(failure.ceremony, reason: "the browser reports \(failure.error.prefix(64))"))
+        }
+        state.results.add(verdict, of: failure.ceremony, made: [])
+        return (.json(verdict.json), .verified(failure.ceremony, verdict))
+      case "/done":
+        var response = DemoResponse.json(state.results.json)
+        response.endsDemo = true
+        return (response, nil)
+      default: return (.refused(404, "there is no such request"), nil)
+      }
+    } catch let refusal as DemoSession.Refusal {
+      return (.refused(409, refusal.reason), ceremony.map { .unfinished($0, reason: refusal.reason) })
+    } catch {
+      return (.refused(400, "the request cannot be read: \(error)"), nil)
+    }
+  }
+}
+
+extension DemoResults {
+  fileprivate mutating func add(
+    _ verdict: DemoVerdict, of ceremony: DemoCeremony, made passkeys: ArraySlice<BrowserRelyingParty.Passkey>
+  ) {
+    checks += verdict.checks.count
+    failures += verdict.checks.count { !$0.holds }
+    registrations += passkeys.count
+    if verdict.holds, !ceremony.isRegistration { signIns += 1 }
+    storedIDs += passkeys.filter(\.isDiscoverable).map(\.account.credentialID)
+  }
+
+  /// `{"holds", "checks", "failures", "registrations", "signIns", "storedPasskeys": [id …]}`.
+  var json: JSON {
+    [
+      "holds": .bool(holds), "checks": .number(Int64(checks)), "failures": .number(Int64(failures)),
+      "registrations": .number(Int64(registrations)), "signIns": .number(Int64(signIns)),
+      "storedPasskeys": .array(storedIDs.map(JSON.hex)),
+    ]
+  }
+}

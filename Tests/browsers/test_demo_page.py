@@ -1,0 +1,115 @@
+"""`liquid-auth demo --browser` in Chromium and Firefox: the person presses the page's buttons from top to bottom.
+
+Each step leaves a picture of the page in .build/browsers/demo-BROWSER-STEP.png.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import pytest
+from support.authenticator import BIN, Authenticator, wait_for
+
+from .browsers import Chromium, Firefox, Person
+from .browsers import wait_for as wait_for_browser
+
+WORK = pathlib.Path(os.environ.get("BROWSERS_WORK", "/tmp"))
+STEPS = {
+    1: ["passkey"], 2: ["sign-in"], 3: ["second-factor", "second-factor-sign-in"], 4: ["prf", "prf-again"],
+    5: ["excluded"],
+}
+# The steps in which a browser may show a dialog of its own: the choice of an account, a key that is registered already.
+TALKATIVE = (2, 5)
+# The page's errors that a stalled guest can cause; the step is then pressed once more.
+STOOD_STILL = ("✗ NotAllowedError", "✗ AbortError")
+
+
+class Visit:
+    """One browser, the attached authenticator, and the command."""
+
+    def __init__(self, browser_class):
+        self.folder = WORK / browser_class.name / "demo"
+        self.authenticator = Authenticator(self.folder, transport="uhid")
+        self.authenticator.start(wait=False)
+        wait_for("device", self.authenticator.attached, 120)
+        self.authenticator.unlock()
+        self.output = self.folder / "demo.log"
+        with open(self.output, "wb") as output:
+            self.demo = subprocess.Popen(
+                [BIN / "liquid-auth", "demo", "--browser", "--no-open", "--json"], stdin=subprocess.DEVNULL,
+                stdout=output, stderr=output)
+        wait_for("page", self.events, 60)
+        self.browser = browser_class(self.folder)
+        self.browser.open(self.events()[0]["url"])
+
+    def events(self):
+        text = self.output.read_text("utf-8")
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+    def text(self, selector):
+        return self.browser.script(f"return document.querySelector('{selector}').textContent")
+
+    def press(self, step):
+        """Press the button of a step, answer the browser's dialogs, and return what the page says at the end."""
+        person = Person(WORK / f"demo-{self.browser.name}-dialog-{step}.png")
+        self.browser.script(f"document.getElementById('title-{step}').scrollIntoView()")
+        self.browser.click(f"#step-{step}")
+
+        def outcome():
+            text = self.text(f"#state-{step}")
+            return text if text.startswith(("✓", "✗")) else step in TALKATIVE and self.browser.attend(person)
+
+        return wait_for_browser(f"end of step {step}", outcome, 300)
+
+    def marks(self, step):
+        """Return the page's checks, each with its mark in front."""
+        return self.browser.script(
+            f"return [...document.querySelectorAll('#results-{step} .checks li')].map((line) => line.textContent)")
+
+    def save_picture(self, step):
+        self.browser.script(f"document.getElementById('title-{step}').scrollIntoView()")
+        shutil.move(self.browser.picture(), WORK / f"demo-{self.browser.name}-{step}.png")
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            self.demo.kill()
+        self.demo.wait()
+        self.browser.close()
+        assert self.authenticator.stop() == 0
+
+
+@pytest.fixture(params=[Chromium, Firefox], ids=lambda kind: kind.name)
+def visit(request):
+    visit = Visit(request.param)
+    yield visit
+    visit.close()
+
+
+def test_the_buttons_from_top_to_bottom(visit):
+    assert [visit.browser.script(f"return document.getElementById('step-{step}').disabled") for step in STEPS] == [
+        False, True, False, True, True]
+    for step in STEPS:
+        began = time.monotonic()
+        state = visit.press(step)
+        if state.startswith(STOOD_STILL):
+            print(f"{visit.browser.name:9}step {step} FAILED, is tried once more: {state}", flush=True)
+            state = visit.press(step)
+        visit.save_picture(step)
+        print(f"{visit.browser.name:9}step {step} {(time.monotonic() - began) * 1000:7.0f} ms  {state}", flush=True)
+        marks = visit.marks(step)
+        assert state == f"✓ Checks succeeded: {len(marks)}", (marks, visit.authenticator.said())
+        assert marks and all(mark.startswith("✓") for mark in marks)
+    verified = [event for event in visit.events() if event["event"] == "verified"]
+    assert [event["ceremony"] for event in verified] == sum(STEPS.values(), [])
+    assert all(event["holds"] for event in verified)
+    visit.browser.click("#done")
+    assert visit.demo.wait(60) == 0
+    wait_for_browser("result", lambda: "You can close this page" in visit.text("#result"), 60)
+    finished = visit.events()[-1]
+    assert finished["event"] == "finished" and finished["holds"] and len(finished["storedPasskeys"]) == 1
+    stored = json.loads(visit.authenticator.ask("credentials", "list", "--json"))
+    assert [(one["rpId"], one["credentialId"]) for one in stored] == [("localhost", finished["storedPasskeys"][0])]

@@ -1,0 +1,331 @@
+"""`liquid-auth demo --browser`: python-fido2's client does what the page's script does, over HTTP, with the running key."""
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from judges.derivation import judge
+from judges.relying_parties import b64, raw_key, unb64
+from judges.strict_cbor import authenticator_data
+from support.authenticator import BIN, wait_for
+from support.ceremonies import OWN
+from support.demo_page import Page, failed
+
+CEREMONIES = ["passkey", "sign-in", "second-factor", "second-factor-sign-in", "prf", "prf-again", "excluded"]
+LONGEST_BODY = 65536
+
+
+class Demo:
+    """The command, and what it printed."""
+
+    def __init__(self, folder, *options):
+        self.output, self.errors = folder / "demo.out", folder / "demo.err"
+        command = [BIN / "liquid-auth", "demo", "--browser", "--no-open", *options]
+        with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+        line = wait_for("address", lambda: self.lines()[:1])[0]
+        self.origin = (json.loads(line)["url"] if "--json" in options else line.split()[-1]).rstrip("/")
+        self.port = int(self.origin.rpartition(":")[2])
+
+    def lines(self):
+        text = self.output.read_text("utf-8")
+        return text[: text.rfind("\n") + 1].splitlines()
+
+    def events(self):
+        return [json.loads(line) for line in self.lines()]
+
+    def end(self, number=None):
+        """Return the exit status."""
+        if number:
+            self.process.send_signal(number)
+        return self.process.wait(20)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def test_all_steps(key, tmp_path):
+    """Each check succeeds, and the passkeys are those of the phrase."""
+    with Demo(tmp_path, "--json") as demo:
+        page = Page(demo.origin, key.socket)
+        verdicts = {}
+        for ceremony in CEREMONIES:
+            status, verdicts[ceremony] = page.run(ceremony)
+            assert (status, failed(verdicts[ceremony])) == (200, []), ceremony
+        facts = {fact["name"]: fact["value"] for fact in verdicts["passkey"]["facts"]}
+        assert facts["algorithm"].endswith("(-7)") and facts["transports"] == "usb"
+        assert facts["backup"] == "eligible (BE 1), backed up (BS 1)"
+        assert "UP UV BE BS AT" in facts["flags"]
+        assert facts["attestation"] in ("packed", "none")
+        flags = {name: dict((f["name"], f["value"]) for f in verdicts[name]["facts"])["flags"] for name in CEREMONIES[:6]}
+        assert " UV" not in flags["second-factor"] + flags["second-factor-sign-in"]
+        assert all(" UV" in flags[name] for name in ("sign-in", "prf", "prf-again"))
+        for ceremony, made in page.made.items():
+            if ceremony == "excluded":
+                continue
+            data = made.response.attestation_object.auth_data
+            *_, credential_id, public_key, _ = authenticator_data(bytes(data))
+            user_id = unb64(page.begin("passkey")["user"]["id"])
+            verdict = judge(OWN, "localhost", credential_id, raw_key(public_key), user_id)
+            assert ("non-discoverable" in verdict) is (ceremony == "second-factor"), verdict
+        status, results = page.post("/done", {})
+        assert status == 200 and demo.end() == 0
+        assert results["holds"] and results["failures"] == 0 and results["registrations"] == 2
+        assert results["signIns"] == 4 and results["storedPasskeys"] == [page.made["passkey"].raw_id.hex()]
+        *happened, finished = demo.events()
+        assert [event.get("ceremony") for event in happened] == [None, *CEREMONIES]
+        assert finished == {"event": "finished", **results}
+        assert results["checks"] == sum(len(event.get("checks", [])) for event in happened)
+        page.close()
+
+
+def test_the_printed_command_removes_the_passkey(key, tmp_path):
+    with Demo(tmp_path) as demo:
+        page = Page(demo.origin, key.socket)
+        for ceremony in CEREMONIES[:2]:
+            assert failed(page.run(ceremony)[1]) == []
+        assert demo.end(signal.SIGINT) == 0
+        text = demo.output.read_text("utf-8")
+        [command] = [line.split() for line in text.splitlines() if "credentials remove" in line]
+        assert "  ok  the origin is " + demo.origin in text and "FAILED" not in text
+        assert "localhost" in key.ask(*command[1:])
+        page.close()
+
+
+def test_a_registration_alone_is_not_enough(key, tmp_path):
+    with Demo(tmp_path, "--json") as demo:
+        page = Page(demo.origin, key.socket)
+        assert failed(page.run("passkey")[1]) == []
+        assert demo.end(signal.SIGTERM) == 1
+        assert demo.events()[-1]["failures"] == 0
+        page.close()
+
+
+# Holds: DEMO-1, DEMO-2, DEMO-3
+def test_answers_that_a_site_must_refuse(key, tmp_path):
+    """Real signatures, but for another origin, another challenge, changed bytes, or a second time."""
+    with Demo(tmp_path, "--json") as demo:
+        other = Page(demo.origin, key.socket, origin="http://localhost:1")
+        assert failed(other.run("passkey")[1]) == [f"the origin is {demo.origin}"]
+        other.close()
+        page = Page(demo.origin, key.socket)
+        assert failed(page.run("passkey")[1]) == []
+        answer = page.credential("sign-in", page.begin("sign-in"))
+        page.begin("sign-in")
+        assert failed(page.post("/finish", {"ceremony": "sign-in", "credential": answer})[1]) == [
+            "the challenge is the one of this step"]
+        answer = page.credential("sign-in", page.begin("sign-in"))
+        finish = {"ceremony": "sign-in", "credential": answer}
+        assert failed(page.post("/finish", finish)[1]) == []
+        assert page.post("/finish", finish)[0] == 409, "an answer counts once"
+        answer = page.credential("sign-in", page.begin("sign-in"))
+        signature = bytearray(unb64(answer["signature"]))
+        signature[-1] ^= 1
+        answer["signature"] = b64(bytes(signature))
+        assert failed(page.post("/finish", {"ceremony": "sign-in", "credential": answer})[1]) == ["the signature is valid"]
+        answer = page.credential("sign-in", page.begin("sign-in"))
+        answer["authenticatorData"] = answer["authenticatorData"][:20]
+        [reason] = failed(page.post("/finish", {"ceremony": "sign-in", "credential": answer})[1])
+        assert reason.startswith("the answer can be read: authenticatorData")
+        # Another browser's session has other challenges, and none of these passkeys.
+        stranger = Page(demo.origin)
+        assert stranger.post("/begin", {"ceremony": "sign-in"})[0] == 409
+        assert stranger.post("/finish", finish)[0] == 409
+        assert demo.end(signal.SIGINT) == 1
+        page.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    with Demo(tmp_path_factory.mktemp("demo"), "--json") as demo:
+        yield demo
+        assert demo.process.poll() is None, "the demo has ended"
+
+
+@pytest.fixture
+def page(running):
+    return Page(running.origin)
+
+
+def test_the_page_needs_nothing_from_elsewhere(running, page):
+    assert page.attributes == " Path=/; HttpOnly; SameSite=Strict"
+    for path, kind in (("/", b"<!doctype html>"), ("/demo.css", b":root"), ("/demo.js", b'"use strict"')):
+        status, headers, body = page.ask("GET", path)
+        assert status == 200 and body.startswith(kind)
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert headers["cache-control"] == "no-store" and headers["x-content-type-options"] == "nosniff"
+        assert b"http:" not in body and b"https:" not in body, "only its own resources"
+    assert b"<script src=" in page.html and page.html.count(b"<script") == 1 and b"style=" not in page.html
+
+
+# Holds: DEMO-4
+@pytest.mark.parametrize("status, method, path, headers", [
+    (421, "GET", "/", {"Host": "evil.example"}),
+    (421, "GET", "/", {"Host": "127.0.0.1"}),
+    (421, "POST", "/begin", {"Host": "localhost"}),
+    (403, "GET", "/", {"Sec_Fetch_Site": "cross-site"}),
+    (403, "GET", "/demo.js", {"Sec_Fetch_Site": "same-site"}),
+    (403, "POST", "/begin", {"Sec_Fetch_Site": "cross-site"}),
+    (403, "POST", "/begin", {"Origin": "http://evil.example"}),
+    (403, "POST", "/begin", {"Origin": "null"}),
+    (403, "POST", "/begin", {"Origin": None}),
+    (403, "POST", "/begin", {"Cookie": None}),
+    (403, "POST", "/done", {"Cookie": "liquid-auth-demo=x"}),
+    (415, "POST", "/begin", {"Content_Type": "text/plain"}),
+    (405, "PUT", "/begin", {}),
+    (405, "DELETE", "/", {}),
+    (405, "HEAD", "/", {}),
+    (404, "GET", "/../etc/passwd", {}),
+    (404, "POST", "/other", {}),
+])
+def test_a_request_that_our_page_never_sends(page, status, method, path, headers):
+    body = json.dumps({"ceremony": "passkey"}) if method == "POST" else None
+    assert page.ask(method, path, body, **headers)[0] == status
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"{", b"[]", b"null", b'{"ceremony":"bogus"}', b'{"ceremony":1}', b'{"ceremony":"passkey","ceremony":"passkey"}',
+    b"[" * 10_000, b"\xff\xfe", b'{"ceremony":"passkey"}x',
+])
+def test_a_body_that_is_not_ours(page, body):
+    assert page.ask("POST", "/begin", body)[0] == 400
+    assert page.ask("POST", "/finish", body)[0] == 400
+
+
+# Holds: DEMO-4
+def test_a_long_body(page):
+    fill = b" " * (LONGEST_BODY - len(b'{"ceremony":"passkey"}'))
+    assert page.ask("POST", "/begin", fill + b'{"ceremony":"passkey"}')[0] == 200
+    assert page.ask("POST", "/begin", None, Content_Length=str(LONGEST_BODY + 1))[0] == 413
+
+
+def raw(demo, request, family=socket.AF_INET):
+    """Send bytes and return all that comes until the server closes."""
+    with socket.socket(family) as client:
+        client.settimeout(20)
+        client.connect(("127.0.0.1" if family == socket.AF_INET else "::1", demo.port))
+        client.sendall(request)
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while piece := client.recv(65536):
+                answer += piece
+        return answer
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_both_addresses(running, family):
+    request = f"GET / HTTP/1.1\r\nHost: localhost:{running.port}\r\n\r\n".encode()
+    assert raw(running, request, family).startswith(b"HTTP/1.1 200 ")
+
+
+# Holds: DEMO-5
+@pytest.mark.parametrize("request_", [
+    b"\0" * 200, b"GET / HTTP/1.1\r\n: no name\r\n\r\n", b"GET /\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20,
+    b"POST /begin HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+    b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", b"GET / HTTP/1.1\r\nA: " + b"b" * 200_000 + b"\r\n\r\n",
+    b"POST /begin HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"ffff\r\n" + b" " * 0xFFFF + b"\r\n" * 40_000,
+    b"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+])
+def test_what_is_not_http(running, page, request_):
+    """It is refused or dropped, and never answered as a page."""
+    answer = raw(running, request_)
+    assert answer == b"" or answer.split(b" ")[1] in (b"400", b"413", b"421", b"431"), answer[:200]
+    assert b"liquid-auth-demo" not in answer
+    assert page.ask("GET", "/")[0] == 200
+
+
+# Holds: DEMO-5
+def test_one_request_on_a_connection(running):
+    """A second request, smuggled behind the first, gets no answer."""
+    request = f"GET /demo.css HTTP/1.1\r\nHost: localhost:{running.port}\r\n\r\n".encode()
+    assert raw(running, request * 3).count(b"HTTP/1.1 ") == 1
+
+
+# Holds: DEMO-5
+def test_a_slow_client_is_cut_off(running, page):
+    """Slow loris: a byte at a time never keeps a connection for longer than its ten seconds."""
+    with socket.create_connection(("127.0.0.1", running.port), 20) as client:
+        began, sent = time.monotonic(), 0
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            for byte in b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 100:
+                client.send(bytes([byte]))
+                sent += 1
+                time.sleep(0.2)
+        assert time.monotonic() - began < 30 and sent < 200, sent
+    assert page.ask("GET", "/")[0] == 200
+
+
+# Holds: DEMO-5
+def test_a_thousand_connections_do_not_stop_it(running, page):
+    with contextlib.ExitStack() as clients:
+        for number in range(1000):
+            client = clients.enter_context(socket.create_connection(("127.0.0.1", running.port), 20))
+            if number % 2:
+                client.sendall(b"POST /begin HTTP/1.1\r\nContent-Le")
+        for _ in range(20):
+            assert page.ask("GET", "/")[0] == 200
+    assert page.post("/begin", {"ceremony": "passkey"})[0] == 200
+
+
+# Holds: DEMO-5
+def test_many_browsers(running, page):
+    """Sessions without a passkey make room, the one that was idle for longest first."""
+    first = Page(running.origin)
+    for _ in range(70):
+        Page(running.origin)
+    assert first.post("/begin", {"ceremony": "passkey"})[0] == 403
+    assert Page(running.origin).post("/begin", {"ceremony": "passkey"})[0] == 200
+
+
+# Holds: DEMO-3
+def test_requests_at_once(running, page):
+    """One answer to a challenge counts, however many come at a time."""
+    page.begin("passkey")
+    statuses = []
+    failure = {"ceremony": "passkey", "error": "NotAllowedError"}
+    threads = [threading.Thread(target=lambda: statuses.append(page.post("/failed", failure)[0])) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200] + 15 * [409]
+
+
+def test_a_port_that_is_taken(running, tmp_path):
+    done = subprocess.run([BIN / "liquid-auth", "demo", "--browser", "--no-open", "--port", str(running.port)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and f"cannot listen on port {running.port}" in done.stderr
+
+
+def test_the_browser_is_opened(tmp_path):
+    """xdg-open gets the page's address, and may be missing."""
+    opened = tmp_path / "opened"
+    program = tmp_path / "bin/xdg-open"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nprintf %s "$1" >{opened}.new && mv {opened}.new {opened}\n')
+    program.chmod(0o755)
+    for path in (f"{program.parent}:/usr/bin:/bin", str(tmp_path)):
+        command = [BIN / "liquid-auth", "demo", "--browser"]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                              env={"PATH": path}) as demo:
+            line = demo.stdout.readline()
+            address = line.split()[-1]
+            if "/bin" in path:
+                assert wait_for("opened page", opened.exists) and opened.read_text() == address
+                assert line.startswith("opening")
+            else:
+                assert line.startswith("open this page")
+            demo.send_signal(signal.SIGINT)
+            assert demo.wait(20) == 1
