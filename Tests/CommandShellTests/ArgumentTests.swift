@@ -37,6 +37,8 @@ import Testing
     ["blobs", "get"],
     ["blobs", "set", "0123"],
     ["blobs", "import"],
+    ["setup", "everything"],
+    ["setup", "--json"],
     ["demo", "--port", "8080"],
     ["demo", "--no-open"],
     ["demo", "--browser", "--port", "0"],

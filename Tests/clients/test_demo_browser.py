@@ -1,7 +1,8 @@
-"""`liquid-auth demo --browser`: python-fido2's client does what the page's script does, over HTTP, with the running key."""
+"""`liquid-auth demo --browser`: python-fido2's client does what the script does, over HTTP, with the running key."""
 
 import contextlib
 import json
+import resource
 import signal
 import socket
 import subprocess
@@ -67,7 +68,9 @@ def test_all_steps(key, tmp_path):
         assert facts["backup"] == "eligible (BE 1), backed up (BS 1)"
         assert "UP UV BE BS AT" in facts["flags"]
         assert facts["attestation"] in ("packed", "none")
-        flags = {name: dict((f["name"], f["value"]) for f in verdicts[name]["facts"])["flags"] for name in CEREMONIES[:6]}
+        flags = {
+            name: next(fact["value"] for fact in verdicts[name]["facts"] if fact["name"] == "flags")
+            for name in CEREMONIES[:6]}
         assert " UV" not in flags["second-factor"] + flags["second-factor-sign-in"]
         assert all(" UV" in flags[name] for name in ("sign-in", "prf", "prf-again"))
         for ceremony, made in page.made.items():
@@ -132,7 +135,8 @@ def test_answers_that_a_site_must_refuse(key, tmp_path):
         signature = bytearray(unb64(answer["signature"]))
         signature[-1] ^= 1
         answer["signature"] = b64(bytes(signature))
-        assert failed(page.post("/finish", {"ceremony": "sign-in", "credential": answer})[1]) == ["the signature is valid"]
+        assert failed(page.post("/finish", {"ceremony": "sign-in", "credential": answer})[1]) == [
+            "the signature is valid"]
         answer = page.credential("sign-in", page.begin("sign-in"))
         answer["authenticatorData"] = answer["authenticatorData"][:20]
         [reason] = failed(page.post("/finish", {"ceremony": "sign-in", "credential": answer})[1])
@@ -195,8 +199,8 @@ def test_a_request_that_our_page_never_sends(page, status, method, path, headers
 
 
 @pytest.mark.parametrize("body", [
-    b"", b"{", b"[]", b"null", b'{"ceremony":"bogus"}', b'{"ceremony":1}', b'{"ceremony":"passkey","ceremony":"passkey"}',
-    b"[" * 10_000, b"\xff\xfe", b'{"ceremony":"passkey"}x',
+    b"", b"{", b"[]", b"null", b'{"ceremony":"bogus"}', b'{"ceremony":1}',
+    b'{"ceremony":"passkey","ceremony":"passkey"}', b"[" * 10_000, b"\xff\xfe", b'{"ceremony":"passkey"}x',
 ])
 def test_a_body_that_is_not_ours(page, body):
     assert page.ask("POST", "/begin", body)[0] == 400
@@ -231,11 +235,12 @@ def test_both_addresses(running, family):
 
 # Holds: DEMO-5
 @pytest.mark.parametrize("request_", [
-    b"\0" * 200, b"GET / HTTP/1.1\r\n: no name\r\n\r\n", b"GET /\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20,
+    b"\0" * 200, b"GET / HTTP/1.1\r\n: no name\r\n\r\n", b"GET /\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20,
     b"POST /begin HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
     b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", b"GET / HTTP/1.1\r\nA: " + b"b" * 200_000 + b"\r\n\r\n",
-    b"POST /begin HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"ffff\r\n" + b" " * 0xFFFF + b"\r\n" * 40_000,
+    b"POST /begin HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n" + b" " * 0xFFFF + b"\r\n" * 40_000,
     b"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
 ])
 def test_what_is_not_http(running, page, request_):
@@ -269,7 +274,10 @@ def test_a_slow_client_is_cut_off(running, page):
 
 # Holds: DEMO-5
 def test_a_thousand_connections_do_not_stop_it(running, page):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # this process has all of them open
     with contextlib.ExitStack() as clients:
+        clients.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         for number in range(1000):
             client = clients.enter_context(socket.create_connection(("127.0.0.1", running.port), 20))
             if number % 2:

@@ -15,7 +15,7 @@ COMMON = "liquid-auth.1"
 PAGE = {
     "accounts": "accounts", "blobs": "blobs", "config": "config", "credentials": "credentials", "demo": "demo",
     "derive": "recover", "device": "device", "init": "init", "link": "link", "lock": "device", "pin": "pin",
-    "recover": "recover", "status": "status", "unlock": "device",
+    "recover": "recover", "setup": "setup", "status": "status", "unlock": "device",
 }
 
 

@@ -85,9 +85,9 @@ def is_alive(pid):
 def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
     """Run a command on a terminal of its own; type each answer after its prompt.
 
-    `answers` is a list of (pattern of the prompt, line to type); the line may be a function of the match. `output` is a
-    file that takes standard output and standard error, so that only output to the terminal itself is shown. Returns the
-    exit status and what the terminal showed.
+    `answers` is a list of (pattern of the prompt, line to type); the line may be a function of the match, which
+    returns None to type nothing. `output` is a file that takes standard output and standard error, so that only output
+    to the terminal itself is shown. Returns the exit status and what the terminal showed.
     """
     terminal, slave = pty.openpty()
     with contextlib.ExitStack() as files:
@@ -114,7 +114,8 @@ def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
                 if answers and (match := re.compile(answers[0][0]).search(shown, searched)):
                     searched = match.end()
                     line = answers.pop(0)[1]
-                    os.write(terminal, (line(match) if callable(line) else line).encode() + b"\n")
+                    if (typed := line(match) if callable(line) else line) is not None:
+                        os.write(terminal, typed.encode() + b"\n")
             status = process.wait(max(1, end - time.monotonic()))
         finally:
             if process.poll() is None:

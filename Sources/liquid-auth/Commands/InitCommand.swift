@@ -73,7 +73,7 @@ struct InitCommand: PlacedCommand {
   ///
   /// - Returns: the vault's path, the fingerprint of the main key (4 bytes), and the number of passkeys in a store that
   ///   existed already.
-  private static func make(
+  static func make(
     in path: String, ask source: Source, form: CredentialIDForm?
   ) throws(CommandFailure) -> (path: String, fingerprint: [UInt8], passkeys: Int?) {
     let isNew = access(path, F_OK) != 0
@@ -126,7 +126,7 @@ struct InitCommand: PlacedCommand {
       do throws(CommandFailure) {
         return try PhraseInput.parse(terminal.askSecret("Phrase, all words on one line (not shown): "))
       } catch {
-        guard triesLeft > 0, error.code == .failed else { throw error }
+        guard triesLeft > 0, error.code == .failed, error != .cancelled else { throw error }
         terminal.show("\(error.description); try again\n")
       }
     }

@@ -76,7 +76,7 @@ struct PINCommand: ParsableCommand {
   }
 
   /// Asks for the passphrase and then for the PIN; before the PIN, `check` gets whether one is set, and may throw.
-  private static func setPIN(
+  static func setPIN(
     at place: PlaceOptions, check: (Bool) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     let connection = try place.connect()

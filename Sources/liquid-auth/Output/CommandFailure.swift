@@ -55,6 +55,11 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   }
 }
 
+extension CommandFailure {
+  /// The user pressed Ctrl-C, or ended the input, at a question.
+  static let cancelled = CommandFailure("cancelled; nothing was changed")
+}
+
 // MARK: - Exit codes of the libraries' errors
 
 extension CommandFailure {

@@ -64,7 +64,7 @@ extension TerminalDevice {
   private func line(isEdited: Bool) throws(CommandFailure) -> SecretBytes {
     switch SecretLine.read(from: descriptor, isEdited: isEdited) {
     case .line(let line): return line
-    case .ended, .cancelled: throw CommandFailure("cancelled; nothing was changed")
+    case .ended, .cancelled: throw .cancelled
     case .tooLong:
       throw CommandFailure("the line is longer than \(SecretLine.maximumSize) bytes; nothing was changed")
     case .system(let number): throw Self.unusable(number)

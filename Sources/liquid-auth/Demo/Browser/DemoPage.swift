@@ -102,7 +102,7 @@ enum DemoPage {
     }
     button:disabled { background: transparent; color: GrayText; border-color: GrayText; cursor: default; }
     button:focus-visible { outline: 3px solid Highlight; outline-offset: 2px; }
-    .state:empty, .results:empty { display: none; }
+    .results:empty { display: none; }
     .state { margin: .75rem 0 0; font-weight: 600; }
     h3 { font-size: 1rem; margin: 1rem 0 .25rem; }
     ul.checks { list-style: none; margin: 0; padding: 0; }

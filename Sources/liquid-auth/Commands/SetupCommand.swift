@@ -1,0 +1,43 @@
+import ArgumentParser
+import Glibc
+import ProcessIO
+
+/// `liquid-auth setup`: leads from nothing to the first sign-in, on a terminal.
+struct SetupCommand: AsyncParsableCommand, PlacedCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "setup",
+    abstract: "Set up everything, step by step: phrase, passphrase, start, first sign-in.",
+    discussion: """
+      Makes the vault from a new or an existing phrase, explains how the key verifies you, starts the authenticator, and \
+      offers a sign-in in your own browser. It needs a terminal. A step that is done already is passed over, so you can \
+      end the command with Ctrl-C and run it again later.
+      """)
+
+  @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.")
+  var hold = false
+
+  @OptionGroup var place: PlaceOptions
+
+  func run() async throws {
+    guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
+      throw CommandFailure(
+        "setup asks questions on a terminal, and standard input is none; run it in a terminal, or use in a script: "
+          + "liquid-auth init --import")
+    }
+    do throws(CommandFailure) {
+      try await Setup(terminal: terminal, place: place).run()
+      if hold { Self.waitForEnter(on: terminal) }
+    } catch {
+      let failure = error == .cancelled ? CommandFailure("cancelled; to go on later, run: liquid-auth setup") : error
+      guard hold else { throw failure }
+      StandardStream.error.write(failure.completed(by: place).text)
+      Self.waitForEnter(on: terminal)
+      throw ExitCode(failure.code.rawValue)
+    }
+  }
+
+  private static func waitForEnter(on terminal: TerminalDevice) {
+    // Whatever is typed, also Ctrl-C, closes the window.
+    _ = try? terminal.askLine("\nPress Enter to close this window. ")
+  }
+}

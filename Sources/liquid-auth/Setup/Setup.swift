@@ -1,0 +1,239 @@
+import ControlProtocol
+import CryptoPrimitives
+import Glibc
+import ProcessIO
+import StateDirectory
+
+/// The steps of `liquid-auth setup`, in order; each passes over what is done already.
+struct Setup {
+  let terminal: TerminalDevice
+  let place: PlaceOptions
+
+  /// Runs all steps.
+  ///
+  /// - Throws: ``CommandFailure/cancelled`` after Ctrl-C; else why a step failed. What was done until then stays.
+  func run() async throws(CommandFailure) {
+    terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can go on later.\n")
+    let path = try makeVault()
+    let wantsPIN = try chooseVerification()
+    try start()
+    if wantsPIN { try setPIN() }
+    try await signIn()
+    finish(path)
+  }
+
+  /// One of our commands with the place options.
+  private func command(_ words: String) -> String {
+    let introduction = "run: "
+    return String(place.completing(introduction + words).dropFirst(introduction.count)).printable
+  }
+
+  private func begin(_ number: Int, _ title: String) { terminal.show("\n\(number). \(title)\n\n") }
+
+  // MARK: 1
+
+  /// Makes the vault if there is none; returns its directory.
+  private func makeVault() throws(CommandFailure) -> String {
+    begin(1, "Phrase and passphrase")
+    let path = try place.statePath()
+    let finding = VaultFinding(at: path)
+    if finding.isThere == true, finding.problem == nil {
+      terminal.show("Done already: the vault is in \(path.printable).\n")
+      return path
+    }
+    // Without a vault, the only problem may be that nothing is there yet.
+    if let problem = finding.problem, finding.isThere != false { throw CommandFailure(problem) }
+    terminal.show(
+      """
+      All passkeys come from a phrase of 12 to 24 words. It is never stored: keep it on paper. With it, you get your
+      passkeys back on any machine. The passphrase, which you choose next, unlocks the vault on this machine only.
+
+
+      """)
+    let isNew = try terminal.choose(["make a new phrase", "type a phrase that I have on paper"]) == 0
+    let made = try InitCommand.make(in: path, ask: isNew ? .newPhrase(words: 24) : .existingPhrase, form: nil)
+    terminal.show("\nmade \(made.path.printable), fingerprint \(made.fingerprint.hexadecimal)\n")
+    return path
+  }
+
+  // MARK: 2
+
+  /// Explains passphrase and PIN; returns whether to set a PIN after the start.
+  private func chooseVerification() throws(CommandFailure) -> Bool {
+    begin(2, "How the key verifies you")
+    // It is not known before the start; then the passphrase verifies, as by default.
+    let information = try? place.connect().keyInformation()
+    let isByPassphrase = information?.canVerify ?? true
+    if information?.isPINSet == true {
+      let passphrase = isByPassphrase ? ", and the passphrase verifies you too" : ""
+      terminal.show("Done already: a PIN is set\(passphrase).\n")
+      return false
+    }
+    terminal.show(
+      """
+      Each registration and sign-in shows a dialog that names the site. Some sites require verification, not only a click:
+      \(isByPassphrase
+        ? "then the dialog asks for the vault's passphrase. No PIN is needed for that."
+        : "the authenticator runs with --verification none, so that only a PIN verifies you.")
+
+      Some programs, such as ssh-keygen with resident keys, verify by PIN only. A PIN has at least 4 characters, belongs
+      to this machine, and encrypts nothing. You can set one later, too: liquid-auth pin set
+
+
+      """)
+    let choices =
+      isByPassphrase
+      ? ["the passphrase alone", "the passphrase, and a PIN for programs that need one"]
+      : ["no verification", "a PIN"]
+    return try terminal.choose(choices) == 1
+  }
+
+  /// Sets the PIN, as `liquid-auth pin set` does.
+  private func setPIN() throws(CommandFailure) {
+    terminal.show("\nThe PIN: first the vault's passphrase, then the new PIN twice.\n\n")
+    try PINCommand.setPIN(at: place) { isSet throws(CommandFailure) in
+      if isSet { throw CommandFailure("a PIN is set already; change it with: liquid-auth pin change") }
+    }
+    terminal.show("the PIN is set\n")
+  }
+
+  // MARK: 3
+
+  /// Starts the authenticator, or waits until the user has started it.
+  private func start() throws(CommandFailure) {
+    begin(3, "Start")
+    if let status = try status() {
+      terminal.show("Done already: the authenticator runs.\n")
+      return try repair(status)
+    }
+    if UserService.isFor(place), UserService.isInstalled {
+      terminal.show("Starting the authenticator for this login and all later ones:\n\n    \(UserService.command)\n\n")
+      try UserService.enable()
+      try repair(try waitForAnswer(until: .now + .seconds(60)))
+    } else {
+      terminal.show(
+        """
+        Start the authenticator in another terminal, and leave it running:
+
+            \(command("liquid-authenticator"))
+
+        Waiting for it. Ctrl-C ends the set-up; to go on later, run: \(command("liquid-auth setup"))
+
+        """)
+      try repair(try waitForAnswer(until: nil))
+    }
+  }
+
+  /// The authenticator's status; `nil` if it does not run.
+  private func status() throws(CommandFailure) -> AuthenticatorStatus? {
+    do throws(CommandFailure) {
+      return try place.connect().ask(GetStatus())
+    } catch {
+      guard error.code == .notRunning else { throw error }
+      return nil
+    }
+  }
+
+  /// - Parameter deadline: that of the user service; without one, the user starts the authenticator and may take long.
+  private func waitForAnswer(until deadline: ContinuousClock.Instant?) throws(CommandFailure) -> AuthenticatorStatus {
+    while true {
+      do throws(CommandFailure) {
+        if let status = try status() {
+          terminal.show("The authenticator runs.\n")
+          return status
+        }
+      } catch {
+        // The service's socket answers before the service does, and closes the connection if that fails.
+        guard deadline != nil else { throw error }
+      }
+      if let deadline, deadline < .now {
+        throw CommandFailure(
+          "the authenticator does not answer; its log is in: journalctl --user --unit liquid-authenticator")
+      }
+      usleep(300_000)
+    }
+  }
+
+  /// Shows what prevents use by a browser until it is repaired, or the user goes on without that.
+  private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) {
+    var status = first
+    while true {
+      let problems = StatusReport(running: status, system: .current).problems
+      guard !problems.isEmpty else { return }
+      terminal.show("\nA browser cannot use the key yet:\n")
+      for problem in problems { terminal.show("- \(place.completing(problem).printable)\n") }
+      let answer = try terminal.ask("Press Enter to check again, or s and Enter to go on without that: ")
+      if answer.lowercased() == "s" { return }
+      guard let next = try self.status() else {
+        throw CommandFailure("the authenticator has ended; run again: liquid-auth setup")
+      }
+      status = next
+    }
+  }
+
+  // MARK: 4
+
+  /// Offers the demo in the user's browser.
+  private func signIn() async throws(CommandFailure) {
+    begin(4, "A first sign-in, in your own browser")
+    guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else {
+      terminal.show("There is no desktop in this session. On the desktop, run: liquid-auth demo --browser\n")
+      return
+    }
+    terminal.show(
+      """
+      A page of this machine, at http://localhost, registers a test passkey and signs in with it. It needs no Internet.
+      Press its buttons from top to bottom. If the browser asks where to save the passkey, choose "security key". Then a
+      dialog of Liquid Auth names the site "localhost" and asks for your consent, or your passphrase.
+
+
+      """)
+    guard try terminal.choose(["open the page now", "not now"]) == 0 else { return }
+    terminal.show("\n")
+    let results = try await BrowserDemo(port: 0, opensBrowser: true, isJSON: false).run()
+    if !results.holds { terminal.show("\nTo try it again, run: liquid-auth demo --browser\n") }
+  }
+
+  // MARK: 5
+
+  private func finish(_ path: String) {
+    begin(5, "Done")
+    terminal.show(
+      """
+      Register your key at a site with passkeys now, such as https://webauthn.io.
+
+      On a new machine, liquid-auth setup and your phrase bring back second factors, passkeys whose id the site sends,
+      PRF secrets and Algorand accounts. Names of accounts and large blobs do not come back; to keep a copy of the blobs,
+      run: liquid-auth blobs export
+
+      vault      \(path.printable)/vault
+      state      \(command("liquid-auth status"))
+      recovery   man liquid-auth-recover
+
+      """)
+  }
+}
+
+// MARK: - Questions
+
+extension TerminalDevice {
+  /// Asks for a line that is no secret, without white space around it.
+  fileprivate func ask(_ prompt: String) throws(CommandFailure) -> String {
+    let line = try askLine(prompt).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    return String(line.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+  }
+
+  /// Asks for one of several things, up to three times; Enter takes the first.
+  ///
+  /// - Returns: its index.
+  fileprivate func choose(_ choices: [String]) throws(CommandFailure) -> Int {
+    for (index, choice) in choices.enumerated() { show("  \(index + 1)  \(choice)\n") }
+    for _ in 0..<PassphraseDialogue.tries {
+      let answer = try ask("Your choice, 1 to \(choices.count) [1]: ")
+      if answer.isEmpty { return 0 }
+      if let number = Int(answer), 1...choices.count ~= number { return number - 1 }
+      show("this is not a number from 1 to \(choices.count)\n")
+    }
+    throw CommandFailure("nothing was chosen; run again: liquid-auth setup")
+  }
+}

@@ -1,0 +1,42 @@
+import Glibc
+import ProcessIO
+import StateDirectory
+
+/// The user service of systemd that runs the authenticator: liquid-authenticator(8).
+enum UserService {
+  private static let units = ["liquid-authenticator.socket", "liquid-authenticator.service"]
+  /// Starts it now and with each graphical session.
+  private static let enabling = ["systemctl", "--user", "enable", "--now"] + units
+
+  /// The command that ``enable()`` runs.
+  static var command: String { enabling.joined(separator: " ") }
+
+  /// Whether the service is for this place: its vault and its socket are always the default ones.
+  static func isFor(
+    _ place: PlaceOptions, environment: (String) -> String? = environmentVariable
+  ) -> Bool {
+    guard place.stateDir == nil, place.control == nil, environment("XDG_RUNTIME_DIR") != nil else { return false }
+    let path = try? StateDirectory.defaultPath(environment: environment)
+    return path != nil && path == environment("HOME").map { "\($0)/.local/state/liquid-auth" }
+  }
+
+  /// Whether systemd runs for this user and has both units.
+  static var isInstalled: Bool { (try? run(["systemctl", "--user", "cat"] + units)) == 0 }
+
+  /// Enables and starts the service.
+  static func enable() throws(CommandFailure) {
+    let status: Int32
+    do { status = try run(enabling) } catch { throw CommandFailure("cannot run systemctl: \(error)") }
+    guard status == 0 else {
+      throw CommandFailure("systemctl failed; see what it says with: \(command)")
+    }
+  }
+
+  /// Runs a program without input and output, and returns its status, as waitpid(2) does.
+  private static func run(_ arguments: [String]) throws(SystemNumber) -> Int32 {
+    let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+    guard null >= 0 else { throw SystemNumber() }
+    defer { close(null) }
+    return Child.reap(try Child.start(arguments, input: null, output: null, errorOutput: null))
+  }
+}

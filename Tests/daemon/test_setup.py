@@ -1,0 +1,272 @@
+"""`liquid-auth setup` on a terminal: each step, wrong entries, Ctrl-C and again, with and without a user service."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, on_terminal, wait_for
+from support.ceremonies import OWN
+from support.demo_page import Page, failed
+
+CONTROL_C = "\x03"
+CANCELLED = "cancelled; to go on later, run: liquid-auth setup"
+PIN = "4711"
+
+# The questions.
+PHRASE_CHOICE = "1  make a new phrase(?s:.)*Your choice.*: "
+PIN_CHOICE = "1  the passphrase alone(?s:.)*Your choice.*: "
+PAGE_CHOICE = "1  open the page now(?s:.)*Your choice.*: "
+WAITING = "Waiting for it"
+AGAIN = "Press Enter to check again.*: "
+TYPED = [("Phrase, all words.*: ", PHRASE), ("New passphrase.*: ", PASSPHRASE), ("The passphrase again: ", PASSPHRASE)]
+
+
+@pytest.fixture
+def machine(tmp_path):
+    made = Machine(tmp_path)
+    yield made
+    made.close()
+
+
+class Machine:
+    """A home directory, programs of the test's own in PATH, and an authenticator at the default place."""
+
+    def __init__(self, folder):
+        self.folder, self.bin = folder, folder / "bin"
+        self.key = Authenticator(folder / "home/.local")
+        self.key.state = folder / "home/.local/state/liquid-auth"
+        self.runtime = folder / "run"
+        self.runtime.mkdir(0o700)
+        self.key.control_socket = self.runtime / "liquid-auth/control.sock"
+        self.bin.mkdir()
+        for program in ("setsid", "sh", "mv", "env"):
+            (self.bin / program).symlink_to(shutil.which(program))
+        (self.bin / "python3").symlink_to(sys.executable)
+        self.opened = folder / "opened"
+        self.calls = folder / "systemctl.log"
+
+    @property
+    def environment(self):
+        return self.key.pinentry.environment | {
+            "HOME": str(self.folder / "home"), "XDG_RUNTIME_DIR": str(self.runtime), "PATH": str(self.bin),
+            "DISPLAY": ":99", "TERM": "xterm", "LANG": "C.UTF-8"}
+
+    def program(self, name, script):
+        path = self.bin / name
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+
+    def service(self, enable=None):
+        """A systemctl that has the units, and starts the authenticator as the service does."""
+        prompt = f"--prompt pinentry --pinentry {self.key.pinentry_program}"
+        start = f"{self.key.binary} --transport {self.key.transport} {prompt}"
+        enable = enable or f"{start} </dev/null >{self.key.log} 2>&1 &\necho $! >{self.folder}/pid"
+        self.program("systemctl", f'echo "$*" >>{self.calls}\ncase $2 in\nenable)\n{enable} ;;\nesac\n')
+
+    def start(self):
+        """The person starts the authenticator, in the other terminal."""
+        self.key.start()
+
+    def setup(self, answers, *options, status=0, environment=None):
+        command = [BIN / "liquid-auth", "setup", *options]
+        code, shown = on_terminal(command, answers, environment or self.environment)
+        assert code == status, shown
+        assert PASSPHRASE not in shown and "salon" not in shown, "a secret was echoed"
+        return shown
+
+    def close(self):
+        self.key.stop()
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(int((self.folder / "pid").read_text()), signal.SIGTERM)
+
+
+def steps_done(shown):
+    """Return the numbers of the steps that were passed over."""
+    return [int(number) for number in re.findall(r"(\d)\. [^\n]+\r?\n\r?\nDone already", shown)]
+
+
+def learned():
+    """Return the answers for a new phrase, which read the words from the terminal."""
+    phrase = {}
+
+    def learn(match):
+        phrase.update((int(number), word) for number, word in re.findall(r"\b(\d+)\. ([a-z]+)", match.string))
+        return ""
+
+    words = [(r"Word (\d+): ", lambda match: phrase[int(match[1])])] * 3
+    return phrase, [("written down: ", learn), *words]
+
+
+def test_from_nothing_to_a_sign_in(machine):
+    """A new phrase, the user service, and both ceremonies in the browser that xdg-open started."""
+    machine.service()
+    machine.program("xdg-open", f'printf %s "$1" >{machine.opened}.new\nmv {machine.opened}.new {machine.opened}\n')
+    phrase, words = learned()
+    passphrases = [("New passphrase.*: ", PASSPHRASE), ("The passphrase again: ", PASSPHRASE)]
+    verdicts = []
+
+    def browse():
+        wait_for("opened page", machine.opened.exists, 60)
+        page = Page(machine.opened.read_text().rstrip("/"), machine.key.socket)
+        machine.key.pinentry.set("approve")
+        verdicts.extend(page.run(ceremony) for ceremony in ("passkey", "sign-in"))
+        page.close()
+        assert page.post("/done", {})[0] == 200
+
+    browser = threading.Thread(target=browse)
+    browser.start()
+    shown = machine.setup([(PHRASE_CHOICE, "1"), *words, *passphrases, (PIN_CHOICE, ""), (PAGE_CHOICE, "1")])
+    browser.join()
+    assert [(status, failed(verdict)) for status, verdict in verdicts] == [(200, []), (200, [])]
+    assert "checks hold" in shown and "FAILED" not in shown and "\n5. Done" in shown
+    assert "systemctl --user enable --now liquid-authenticator.socket liquid-authenticator.service" in shown
+    assert machine.calls.read_text().splitlines() == [
+        "--user cat liquid-authenticator.socket liquid-authenticator.service",
+        "--user enable --now liquid-authenticator.socket liquid-authenticator.service"]
+    # The words are only on the second screen, which is cleared: they are not repeated at the end.
+    assert len(phrase) == 24 and " ".join(phrase[n] for n in range(1, 4)) not in shown
+    # Again: nothing is left to do but to try the browser.
+    assert steps_done(machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, "2")])) == [1, 3]
+
+
+def test_a_phrase_from_paper_without_a_service(machine):
+    """The command for the other terminal has the place, and the PIN is set once the authenticator runs."""
+    place = ["--state-dir", machine.folder / "a state", "--control", machine.folder / "c.sock"]
+    machine.service()  # not for this place
+    machine.key.state, machine.key.control_socket = place[1], place[3]
+    answers = [
+        (PHRASE_CHOICE, "2"), *TYPED, (PIN_CHOICE, "2"), (WAITING, lambda _: machine.start()),
+        ("Vault passphrase: ", PASSPHRASE), ("New PIN: ", PIN), ("The PIN again: ", PIN), (PAGE_CHOICE, "2")]
+    shown = machine.setup(answers, *place)
+    assert f"liquid-authenticator --state-dir '{place[1]}' --control {place[3]}\r\n" in shown
+    assert OWN.fingerprint.hex() in shown and "the PIN is set" in shown
+    assert f"to go on later, run: liquid-auth setup --state-dir '{place[1]}'" in shown
+    assert not machine.calls.exists() and PIN not in shown
+    assert steps_done(machine.setup([(PAGE_CHOICE, "2")], *place)) == [1, 2, 3]
+
+
+def test_without_systemd_and_without_a_desktop(machine):
+    environment = {name: value for name, value in machine.environment.items() if name != "DISPLAY"}
+    answers = [(PHRASE_CHOICE, "2"), *TYPED, (PIN_CHOICE, "1"), (WAITING, lambda _: machine.start())]
+    shown = machine.setup(answers, environment=environment)
+    assert "\r\n    liquid-authenticator\r\n" in shown
+    assert "no desktop in this session. On the desktop, run: liquid-auth demo --browser" in shown
+
+
+# Holds: INPUT-24
+@pytest.mark.parametrize("answers, said", [
+    ([(PHRASE_CHOICE, "3"), ("Your choice.*: ", "x"), ("Your choice.*: ", "0")], "nothing was chosen"),
+    ([(PHRASE_CHOICE, "2"), *3 * [("Phrase.*: ", "no phrase at all")]], "is not in the English BIP39 list"),
+    ([(PHRASE_CHOICE, "2"), TYPED[0], *3 * [("New passphrase.*: ", "short")]], "no passphrase was chosen"),
+    ([(PHRASE_CHOICE, "2"), TYPED[0], *3 * [("New passphrase.*: ", PASSPHRASE), ("again: ", "another one")]],
+     "no passphrase was chosen"),
+], ids=["choice", "phrase", "passphrase", "passphrase again"])
+def test_three_wrong_entries_make_no_vault(machine, answers, said):
+    shown = machine.setup(answers, status=1)
+    assert said in shown.splitlines()[-1], shown
+    assert not machine.key.state.exists()
+
+
+# Holds: INPUT-24
+def test_three_wrong_pins_can_be_made_good(machine):
+    machine.key.install()
+    machine.start()
+    wrong = [("Vault passphrase: ", "wrong"), ("Vault passphrase: ", PASSPHRASE), *3 * [("New PIN: ", "1")]]
+    shown = machine.setup([(PIN_CHOICE, "2"), *wrong], status=1)
+    assert "wrong passphrase; try again" in shown and "no PIN was chosen" in shown
+    right = [("Vault passphrase: ", PASSPHRASE), ("New PIN: ", PIN), ("again: ", PIN)]
+    assert steps_done(machine.setup([(PIN_CHOICE, "2"), *right, (PAGE_CHOICE, "2")])) == [1, 3]
+
+
+# Holds: INPUT-25
+def test_ctrl_c_at_each_step_and_then_on(machine):
+    """Before the vault, nothing stays; after it, the next run goes on behind it."""
+    phrase, words = learned()
+    before_the_vault = [
+        [(PHRASE_CHOICE, CONTROL_C)],
+        [(PHRASE_CHOICE, "1"), ("written down: ", CONTROL_C)],
+        [(PHRASE_CHOICE, "1"), words[0], ("Word .*: ", CONTROL_C)],
+        [(PHRASE_CHOICE, "1"), *words, ("New passphrase.*: ", CONTROL_C)],
+        [(PHRASE_CHOICE, "2"), ("Phrase.*: ", CONTROL_C)],
+        [(PHRASE_CHOICE, "2"), *TYPED[:2], ("again: ", CONTROL_C)],
+    ]
+    for answers in before_the_vault:
+        phrase.clear()
+        assert CANCELLED in machine.setup(answers, status=1)
+        assert not machine.key.state.exists()
+    assert CANCELLED in machine.setup([(PHRASE_CHOICE, "2"), *TYPED, (PIN_CHOICE, CONTROL_C)], status=1)
+    vault = (machine.key.state / "vault").read_bytes()
+    shown = machine.setup([(PIN_CHOICE, "2"), (WAITING, CONTROL_C)], status=-signal.SIGINT)
+    assert steps_done(shown) == [1]
+    machine.start()
+    assert CANCELLED in machine.setup([(PIN_CHOICE, "2"), ("Vault passphrase: ", CONTROL_C)], status=1)
+    shown = machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, CONTROL_C)], status=1)
+    assert steps_done(shown) == [1, 3] and CANCELLED in shown
+    # Ctrl-C ends the demo, and the set-up goes on.
+    shown = machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, "1"), ("the demo ends with.*", CONTROL_C)])
+    assert "To try it again, run: liquid-auth demo --browser" in shown and "\n5. Done" in shown
+    assert (machine.key.state / "vault").read_bytes() == vault
+
+
+def test_without_verification_by_passphrase(machine):
+    machine.key.install()
+    machine.key.verification = "none"
+    machine.start()
+    set_pin = [("Vault passphrase: ", PASSPHRASE), ("New PIN: ", PIN), ("again: ", PIN)]
+    shown = machine.setup([("1  no verification(?s:.)*Your choice.*: ", "2"), *set_pin, (PAGE_CHOICE, "2")])
+    assert "--verification none, so that only a PIN verifies you" in shown
+    assert "Done already: a PIN is set.\r\n" in machine.setup([(PAGE_CHOICE, "2")])
+
+
+# Holds: INPUT-24
+def test_a_service_that_does_not_start(machine):
+    machine.service(enable="echo no bus >&2; exit 1")
+    machine.key.install()
+    shown = machine.setup([(PIN_CHOICE, "1")], status=1)
+    assert "systemctl failed; see what it says with: systemctl --user enable --now" in shown
+    # The next run has a service that works.
+    machine.service()
+    assert steps_done(machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, "2")])) == [1]
+
+
+def test_a_problem_is_shown_until_it_is_repaired(machine):
+    machine.key.install()
+    machine.start()
+    machine.key.ask("device", "detach")
+    answers = [(PIN_CHOICE, "1"), (AGAIN, ""), (AGAIN, lambda _: machine.key.ask("device", "attach") and "")]
+    shown = machine.setup([*answers, (PAGE_CHOICE, "2")])
+    assert shown.count("- the device is detached; attach it with: liquid-auth device attach") == 2
+    machine.key.ask("device", "detach")
+    machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])
+
+
+# Holds: INPUT-24
+def test_a_damaged_vault_is_not_replaced(machine):
+    machine.key.install()
+    (machine.key.state / "vault").chmod(0o644)
+    shown = machine.setup([], status=1)
+    assert "vault" in shown.splitlines()[-1] and "chmod" in shown.splitlines()[-1], shown
+
+
+# Holds: INPUT-24
+def test_without_a_terminal(machine):
+    done = subprocess.run([BIN / "liquid-auth", "setup"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=machine.environment, timeout=60)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "run it in a terminal, or use in a script: liquid-auth init --import" in done.stderr
+    assert not machine.key.state.exists()
+
+
+def test_a_window_stays_open(machine):
+    close = ("Press Enter to close this window. ", "")
+    shown = machine.setup([(PHRASE_CHOICE, CONTROL_C), close], "--hold", status=1)
+    assert shown.index(CANCELLED) < shown.index(close[0])
+    machine.key.install()
+    machine.start()
+    machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, "2"), close], "--hold")
