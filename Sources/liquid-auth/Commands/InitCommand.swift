@@ -55,7 +55,7 @@ struct InitCommand: PlacedCommand {
       """
       made \(made.path.printable)\(store)
       fingerprint \(made.fingerprint.hexadecimal)
-      \(place.completing("next: start the authenticator with: liquid-authenticator"))
+      \(place.completing("next: start the authenticator with: \(UserService.starting(place))"))
       """,
       json: [
         "vault": .string(made.path), "fingerprint": .hex(made.fingerprint),

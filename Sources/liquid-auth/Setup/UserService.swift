@@ -20,6 +20,11 @@ enum UserService {
     return path != nil && path == environment("HOME").map { "\($0)/.local/state/liquid-auth" }
   }
 
+  /// The command that starts the authenticator for this place.
+  static func starting(_ place: PlaceOptions) -> String {
+    isFor(place) && isInstalled ? command : "liquid-authenticator"
+  }
+
   /// Whether systemd runs for this user and has both units.
   static var isInstalled: Bool { (try? run(["systemctl", "--user", "cat"] + units)) == 0 }
 
