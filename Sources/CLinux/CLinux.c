@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timex.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
 #include <termios.h>
@@ -211,4 +212,10 @@ int clinux_landlock_allow(int ruleset, int version, const char *path, enum clinu
 int clinux_landlock_enter(int ruleset) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -1;
   return (int)syscall(SYS_landlock_restrict_self, ruleset, 0);
+}
+
+int clinux_is_clock_synchronized(void) {
+  struct timex clock = {0};
+  const int state = adjtimex(&clock);
+  return state >= 0 && state != TIME_ERROR;
 }

@@ -28,7 +28,7 @@ public struct CommandPlace: Sendable, Equatable {
   }
 
   /// Quotes a path so that a shell reads it as one word.
-  private static func quoted(_ path: String) -> String {
+  public static func quoted(_ path: String) -> String {
     let isPlain = path.utf8.allSatisfy { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -14,8 +14,8 @@ COMMON = "liquid-auth.1"
 # The page of each command of liquid-auth; the wallet's pages cover connect and keyri.
 PAGE = {
     "accounts": "accounts", "blobs": "blobs", "config": "config", "credentials": "credentials", "demo": "demo",
-    "derive": "recover", "device": "device", "init": "init", "link": "link", "lock": "device", "pin": "pin",
-    "recover": "recover", "setup": "setup", "status": "status", "unlock": "device",
+    "derive": "recover", "device": "device", "doctor": "doctor", "init": "init", "link": "link", "lock": "device",
+    "pin": "pin", "recover": "recover", "setup": "setup", "status": "status", "unlock": "device",
 }
 
 

@@ -85,3 +85,6 @@ int clinux_landlock_allow(int ruleset, int version, const char *path, enum clinu
 
 /// Enforces the rules for this thread, and forbids it new privileges: 0, or -1 with errno.
 int clinux_landlock_enter(int ruleset);
+
+/// 1 if the kernel's clock is synchronized, adjtimex(2); 0 if not, or unknown. Changes nothing.
+int clinux_is_clock_synchronized(void);

@@ -20,9 +20,12 @@ struct StatusCommand: PlacedCommand {
   func run() throws {
     var report = try Self.report(place)
     report.problems = report.problems.map(place.completing)
-    output.write(report.text, json: report.json)
+    output.write(report.problems.isEmpty ? report.text : report.text + Self.pointer, json: report.json)
     guard report.problems.isEmpty else { throw ExitCode(report.isRunning == false ? 2 : 1) }
   }
+
+  /// What comes after problems.
+  static let pointer = "\n\nto check each part of the system: liquid-auth doctor"
 
   private static func report(_ place: PlaceOptions) throws(CommandFailure) -> StatusReport {
     do throws(CommandFailure) {

@@ -1,0 +1,80 @@
+import ArgumentParser
+import CLinux
+import ControlProtocol
+import Glibc
+import ProcessIO
+
+/// `liquid-auth doctor`: each part of this system that the key needs, and the command that repairs it.
+struct DoctorCommand: PlacedCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Check each part of this system that the key needs, and show how to repair it.",
+    discussion: """
+      Each line is "ok", a "note", or a problem ("!!"), with the command that mends it. It never asks for a secret, and \
+      changes nothing without --fix. The exit code is 0 without a problem, also with notes, and 1 with a problem.
+      """)
+
+  @Flag(help: "Run the commands that need no other rights and change only your own services; then check again.")
+  var fix = false
+  @Option(help: .hidden) var root = ""
+  @OptionGroup var place: PlaceOptions
+  @OptionGroup var output: OutputOptions
+
+  /// How long a program that is asked may take, and one that mends.
+  private static let (answerLimit, mendLimit) = (Duration.seconds(3), Duration.seconds(60))
+
+  func run() throws {
+    var report = report()
+    if fix, !report.safeMends.isEmpty {
+      for mend in report.safeMends { Self.perform(mend) }
+      report = self.report()
+    }
+    output.write(report.text, json: report.json)
+    guard report.isHealthy else { throw ExitCode(report.exitCode) }
+  }
+
+  /// Runs the commands until one fails; the second report shows the effect.
+  private static func perform(_ mend: Mend) {
+    for command in mend.commands {
+      StandardStream.error.write("running: \(Mend(command).text.printable)")
+      guard case .unknown(let reason) = Tool.run(command, within: mendLimit).output(of: command[0]) else { continue }
+      StandardStream.error.write("liquid-auth: \(reason.printable)")
+      return
+    }
+  }
+
+  private func report() -> DoctorReport {
+    let options = [("--state-dir", place.stateDir), ("--control", place.control)].flatMap { name, value in
+      value.map { [name, $0] } ?? []
+    }
+    let findings = reader.findings(authenticator, system: .current)
+    return DoctorReport(
+      checks: findings.checks.map { check in
+        var check = check
+        check.explanation = place.completing(check.explanation)
+        check.mend = check.mend?.completed(options)
+        return check
+      })
+  }
+
+  private var authenticator: DoctorFindings.Authenticator {
+    do throws(CommandFailure) {
+      let connection = try place.connect()
+      let status = try connection.ask(GetStatus())
+      // Settings and tries need the store, which may be damaged.
+      let information = try? connection.keyInformation()
+      let tries = information.flatMap { try? connection.triesLeft($0) }
+      return .running(status, information, tries)
+    } catch {
+      return error.code == .notRunning ? .notRunning(error.description) : .unknown(error.description)
+    }
+  }
+
+  private var reader: FindingsReader {
+    FindingsReader(
+      tree: SystemTree(root: root), home: environmentVariable("HOME") ?? "/", user: geteuid(),
+      environment: environmentVariable, ask: { Tool.run($0, within: Self.answerLimit) }, now: Int64(time(nil)),
+      isClockSynchronized: clinux_is_clock_synchronized() == 1,
+      program: OwnProgram.path(of: "liquid-auth") ?? CommandLine.arguments[0])
+  }
+}

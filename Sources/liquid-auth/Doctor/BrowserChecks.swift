@@ -1,0 +1,59 @@
+// The lines about browsers and other applications.
+extension DoctorFindings {
+  var snapBrowsers: [Check] {
+    guard !snaps.isEmpty else { return [.ok(.snapBrowser, "no browser is installed as a snap")] }
+    return snaps.map { snap in
+      guard snap.isConnected else {
+        return .problem(
+          .snapBrowser, "it cannot open security keys", about: snap.name,
+          mend: Mend(["sudo", "snap", "connect", "\(snap.name):u2f-devices"]))
+      }
+      guard let node = ownNode else {
+        return .note(.snapBrowser, "cannot be checked: there is no node", about: snap.name)
+      }
+      if node.tags.contains(where: { $0.hasPrefix("snap_\(snap.name)_") }) {
+        return .ok(.snapBrowser, "it can open \(node.path)", about: snap.name)
+      }
+      // Our rule names these two; others depend on a snapd that follows fido_id.
+      let isNamed = ["chromium", "firefox"].contains(snap.name)
+      return .problem(
+        .snapBrowser, isNamed ? "udev has not given it \(node.path)" : "this snapd does not give it \(node.path)",
+        about: snap.name,
+        mend: isNamed
+          ? Mend(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
+          : Mend(["sudo", "snap", "refresh", "snapd"]))
+    }
+  }
+
+  var flatpakBrowsers: [Check] {
+    let browsers = flatpaks.filter(\.isBrowser)
+    guard !browsers.isEmpty else { return [.ok(.flatpakBrowser, "no browser is installed as a Flatpak")] }
+    return browsers.map { browser in
+      browser.hasAllDevices
+        ? .ok(.flatpakBrowser, "it can open devices", about: browser.id)
+        : .problem(
+          .flatpakBrowser, "it cannot open hidraw devices; this gives it all devices, after its next start",
+          about: browser.id, mend: Mend(["flatpak", "override", "--user", "--device=all", browser.id]))
+    }
+  }
+
+  var firefox: [Check] {
+    guard firefoxProfiles > 0 else { return [.ok(.firefox, "you have no profile of Firefox")] }
+    guard !firefoxOff.isEmpty else { return [.ok(.firefox, "its preferences allow security keys")] }
+    return firefoxOff.map { off in
+      let pattern = #"/"\#(off.name.split(separator: ".").joined(separator: "\\."))"/d"#
+      return .problem(
+        .firefox, "it is false in \(off.files.joined(separator: " and ")); close Firefox before you remove it",
+        about: off.name, mend: Mend(["sed", "-i", pattern] + off.files))
+    }
+  }
+
+  var applications: Check {
+    let closed = flatpaks.filter { !$0.isBrowser && !$0.hasAllDevices }
+    guard let first = closed.first else {
+      return .ok(.applications, "programs that open hidraw devices, such as browsers and ssh, can use the key")
+    }
+    return .note(
+      .applications, "\(closed.count) other Flatpak applications cannot open the key, for example \(first.id)")
+  }
+}

@@ -1,0 +1,95 @@
+import StateDirectory
+
+/// One line of `liquid-auth doctor`: a part of this system, and whether it does what the key needs.
+struct Check: Equatable {
+  /// The stable identifiers of the lines, in the order of the output.
+  enum Name: String, CaseIterable {
+    case authenticator, service
+    case kernelModule = "kernel-module"
+    case broker, rule, node
+    case reportDescriptor = "report-descriptor"
+    case fidoProperties = "fido-properties"
+    case secondKey = "second-key"
+    case snapBrowser = "snap-browser"
+    case flatpakBrowser = "flatpak-browser"
+    case firefox, applications, pinentry
+    case notificationDaemon = "notification-daemon"
+    case session
+    case screenLock = "screen-lock"
+    case vault, verification, u2f, backup, memlock, clock, packages
+  }
+
+  enum State: String {
+    case ok
+    /// It works, but it is of interest; or it cannot be found out.
+    case note
+    case problem
+  }
+
+  let name: Name
+  /// What the line is about, if several lines have this name: a browser, a package.
+  var subject: String?
+  let state: State
+  /// A phrase without a full stop.
+  var explanation: String
+  /// What repairs it.
+  var mend: Mend?
+
+  /// `kernel module`.
+  var title: String {
+    ([name.rawValue.split(separator: "-").joined(separator: " ")] + (subject.map { [$0] } ?? []))
+      .joined(separator: " ")
+  }
+
+  static func ok(_ name: Name, _ explanation: String, about subject: String? = nil) -> Check {
+    Check(name: name, subject: subject, state: .ok, explanation: explanation)
+  }
+
+  static func note(_ name: Name, _ explanation: String, about subject: String? = nil, mend: Mend? = nil) -> Check {
+    Check(name: name, subject: subject, state: .note, explanation: explanation, mend: mend)
+  }
+
+  static func problem(_ name: Name, _ explanation: String, about subject: String? = nil, mend: Mend? = nil) -> Check {
+    Check(name: name, subject: subject, state: .problem, explanation: explanation, mend: mend)
+  }
+}
+
+/// The commands that repair one thing, each as its words.
+struct Mend: Equatable {
+  private(set) var commands: [[String]]
+  /// Whether `--fix` runs it: it needs no other rights, and changes at most the user's own services.
+  let isSafe: Bool
+
+  init(_ commands: [String]..., isSafe: Bool = false) {
+    self.commands = commands
+    self.isSafe = isSafe
+  }
+
+  /// The command line for a shell.
+  var text: String { commands.map { $0.map(Self.quoted).joined(separator: " ") }.joined(separator: " && ") }
+
+  /// Adds the options for the place to our own commands.
+  func completed(_ options: [String]) -> Mend {
+    var mend = self
+    mend.commands = commands.map { ["liquid-auth", "liquid-authenticator"].contains($0[0]) ? $0 + options : $0 }
+    return mend
+  }
+
+  /// Leaves `--name=value` and `snap:plug` as they are, which a shell reads as one word.
+  private static func quoted(_ word: String) -> String {
+    let rest = word.filter { $0 != "=" && $0 != ":" }
+    return !rest.isEmpty && !word.hasPrefix("=") && CommandPlace.quoted(rest) == rest ? word : CommandPlace.quoted(word)
+  }
+}
+
+/// A value that another program gives.
+enum Asked<Value: Equatable>: Equatable {
+  case known(Value)
+  /// Why it is not known: a phrase without a full stop.
+  case unknown(String)
+
+  var value: Value? {
+    guard case .known(let value) = self else { return nil }
+    return value
+  }
+}

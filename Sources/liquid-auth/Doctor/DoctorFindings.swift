@@ -1,0 +1,221 @@
+import ControlProtocol
+import UHID
+
+/// What `liquid-auth doctor` has found on this system, before it is judged.
+struct DoctorFindings: Equatable {
+  enum Authenticator: Equatable {
+    /// It answers; the key's information is `nil` if it cannot be read now.
+    case running(AuthenticatorStatus, KeyInformation?, TriesLeft?)
+    /// Nothing listens: why, and what to do.
+    case notRunning(String)
+    /// Whether it runs cannot be found out.
+    case unknown(String)
+  }
+
+  /// A unit of systemd.
+  struct Unit: Equatable {
+    /// LoadState: `loaded`, `not-found`, `masked` and others.
+    var load: String
+    /// ActiveState: `active`, `inactive`, `failed` and others.
+    var active: String
+    /// UnitFileState: `enabled`, `disabled` and others.
+    var file: String
+  }
+
+  enum Driver: Equatable {
+    case loaded, builtIn, absent
+    /// A file of modprobe.d forbids it.
+    case blocked(by: String)
+  }
+
+  /// Permissions of a file.
+  struct Access: Equatable {
+    /// The lower 12 bits of st_mode.
+    var mode: UInt32
+    var group: UInt32
+  }
+
+  enum Rule: Equatable {
+    case missing
+    case present(String)
+    /// Another file of that name takes its place.
+    case replaced(String)
+  }
+
+  /// A hidraw node.
+  struct Node: Equatable {
+    /// `hidraw3`.
+    var name: String
+    /// HID_NAME, HID_PHYS and HID_UNIQ.
+    var product = ""
+    var place = ""
+    var serial = ""
+    var descriptor: [UInt8] = []
+    /// Whether this user can open it for reading and writing.
+    var isOpenable = false
+    /// Its permissions; `nil` if it is not in /dev.
+    var access: Access?
+    /// The properties and tags in udev's database; `nil` without a record.
+    var properties: [String: String]?
+    var tags: Set<String> = []
+
+    var path: String { "/dev/\(name)" }
+    var isOurs: Bool { UHIDIdentity.Maker(rawValue: place) != nil }
+    /// Whether udev has marked it as a security key.
+    var isMarked: Bool { ["ID_FIDO_TOKEN", "ID_SECURITY_TOKEN"].contains { properties?[$0] == "1" } }
+    /// Whether its first collection has usage page F1D0 and usage 1.
+    var isSecurityKey: Bool { ReportUsage(of: descriptor) == ReportUsage(of: UHIDIdentity.reportDescriptor) }
+  }
+
+  struct SnapBrowser: Equatable {
+    var name: String
+    /// Whether its interface u2f-devices is connected.
+    var isConnected: Bool
+  }
+
+  struct FlatpakApplication: Equatable {
+    var id: String
+    var isBrowser: Bool
+    /// Whether its permissions have devices=all.
+    var hasAllDevices: Bool
+  }
+
+  /// A preference that takes security keys away from Firefox.
+  struct FirefoxPreference: Equatable {
+    /// The files of the profile that set it to false.
+    var files: [String]
+    var name: String
+  }
+
+  struct Pinentry: Equatable {
+    var program: String
+    /// Its path; `nil` if it is not found.
+    var path: String?
+    /// The name of the file at the end of all links.
+    var target = ""
+  }
+
+  struct Session: Equatable {
+    var isActive: Bool
+    var isRemote: Bool
+    var isAtSeat: Bool
+    var isLocked: Bool
+  }
+
+  /// A limit of locked memory, bytes; `nil` is unlimited.
+  struct MemoryLimit: Equatable {
+    var soft: UInt64?
+    var hard: UInt64?
+    /// The authenticator's process; `nil` if the limit is this command's.
+    var process: Int32?
+  }
+
+  struct Clock: Equatable {
+    /// Unix seconds.
+    var now: Int64
+    /// When the file of this program was made, Unix seconds.
+    var program: Int64?
+    var isSynchronized: Bool
+  }
+
+  struct Packages: Equatable {
+    /// Packages that are not completely installed, with the state's word.
+    var broken: [Package] = []
+    /// Whether dpkg was interrupted.
+    var isInterrupted = false
+  }
+
+  struct Package: Equatable {
+    var name: String
+    /// `half-installed`, `unpacked` and others.
+    var state: String
+  }
+
+  var user: UInt32
+  var authenticator: Authenticator
+  var hasSystemd: Bool
+  var system: SystemFindings
+  var socketUnit: Asked<Unit>
+  var serviceUnit: Asked<Unit>
+  var driver: Driver
+  var brokerUnit: Asked<Unit>
+  var hasBrokerSocket: Bool
+  var rule: Rule
+  /// Of `/dev/uhid`; `nil` if there is none.
+  var uhid: Access?
+  /// The number of the group liquid-auth; `nil` if there is none.
+  var group: UInt32?
+  /// Whether systemd's rule that marks security keys is installed.
+  var hasFIDORule: Bool
+  var nodes: [Node]
+  var snaps: [SnapBrowser]
+  var flatpaks: [FlatpakApplication]
+  /// How many profiles of Firefox there are.
+  var firefoxProfiles: Int
+  var firefoxOff: [FirefoxPreference]
+  var pinentry: Pinentry
+  var hasDisplay: Bool
+  /// XDG_CURRENT_DESKTOP.
+  var desktop: String
+  /// What the notification daemon can do; `known(nil)` if none runs.
+  var notifications: Asked<[String]?>
+  /// The user's session; `known(nil)` if there is none.
+  var session: Asked<Session?>
+  var memory: MemoryLimit?
+  var clock: Clock
+  /// `nil` without dpkg.
+  var packages: Packages?
+}
+
+extension DoctorFindings {
+  var status: AuthenticatorStatus? {
+    guard case .running(let status, _, _) = authenticator else { return nil }
+    return status
+  }
+
+  /// The transport of the running authenticator if that is not a device of the kernel.
+  var otherTransport: String? {
+    status.flatMap { ["broker", "uhid"].contains($0.transport) ? nil : $0.transport }
+  }
+
+  /// The node of this user's authenticator.
+  var ownNode: Node? {
+    if let path = status?.node { return nodes.first { $0.path == path } }
+    return nodes.first { $0.place == UHIDIdentity.Maker.broker.rawValue && $0.serial == String(user) }
+  }
+
+  /// All lines, in the order of ``Check/Name``.
+  var checks: [Check] {
+    let device = [kernelModule, broker, rules, node, reportDescriptor, fidoProperties]
+    return [runs, service] + device + secondKeys + snapBrowsers + flatpakBrowsers + firefox
+      + [
+        applications, prompts, notificationDaemon, sessions, screenLock, vaults, verification, u2f, backup, memlock,
+        clocks,
+      ] + dpkg
+  }
+}
+
+/// The usage of a report descriptor's first collection.
+struct ReportUsage: Equatable {
+  private var page: UInt32 = 0
+  private var usage: UInt32 = 0
+
+  /// Reads short items until the first collection (HID 1.11 §6.2.2.2); `nil` if there is none.
+  init?(of descriptor: [UInt8]) {
+    var rest = descriptor[...]
+    while let prefix = rest.popFirst() {
+      let size = [0, 1, 2, 4][Int(prefix & 3)]
+      // FE begins a long item, which no device uses.
+      guard prefix != 0xFE, rest.count >= size else { return nil }
+      let value = rest.prefix(size).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+      rest = rest.dropFirst(size)
+      switch prefix & 0xFC {
+      case 0x04: page = value
+      case 0x08: usage = value
+      case 0xA0: return
+      default: break
+      }
+    }
+    return nil
+  }
+}

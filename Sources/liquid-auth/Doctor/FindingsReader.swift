@@ -1,0 +1,179 @@
+import ControlProtocol
+import Glibc
+import ProcessIO
+import UHID
+
+/// Collects the findings of a system; changes nothing.
+struct FindingsReader {
+  let tree: SystemTree
+  /// The user's home directory, a path in the tree.
+  let home: String
+  let user: UInt32
+  let environment: (String) -> String?
+  /// Runs a program that answers a question.
+  let ask: ([String]) -> Tool.Result
+  /// Unix seconds.
+  let now: Int64
+  /// Whether the kernel's clock is synchronized.
+  let isClockSynchronized: Bool
+  /// The file of this program, a path in the tree.
+  let program: String
+
+  func findings(_ authenticator: DoctorFindings.Authenticator, system: SystemFindings) -> DoctorFindings {
+    var prompt = "pinentry"
+    var process: Int32?
+    if case .running(let status, _, _) = authenticator {
+      process = status.processID
+      if status.prompt.hasPrefix("pinentry ("), status.prompt.hasSuffix(")") {
+        prompt = String(status.prompt.dropFirst("pinentry (".count).dropLast())
+      }
+    }
+    return DoctorFindings(
+      user: user, authenticator: authenticator, hasSystemd: tree.isDirectory("/run/systemd/system"), system: system,
+      socketUnit: unit(["--user"], "liquid-authenticator.socket"),
+      serviceUnit: unit(["--user"], "liquid-authenticator.service"), driver: driver,
+      brokerUnit: unit([], "liquid-auth-broker.socket"),
+      hasBrokerSocket: tree.attributes(BrokerMessage.path).map { $0.st_mode & S_IFMT == S_IFSOCK } ?? false,
+      rule: rule, uhid: access(to: UHIDConnection.path), group: group,
+      hasFIDORule: Self.ruleDirectories.contains { tree.exists("\($0)/60-fido-id.rules") }, nodes: nodes, snaps: snaps,
+      flatpaks: flatpaks, firefoxProfiles: profiles.count, firefoxOff: firefoxOff, pinentry: pinentry(prompt),
+      hasDisplay: ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment($0) != nil },
+      desktop: environment("XDG_CURRENT_DESKTOP") ?? "", notifications: notifications, session: session,
+      memory: memoryLimit(of: process), clock: clock, packages: packages)
+  }
+
+  // MARK: Programs that are asked
+
+  private func unit(_ options: [String], _ name: String) -> Asked<DoctorFindings.Unit> {
+    let words = ["systemctl"] + options + ["show", "--property=LoadState,ActiveState,UnitFileState", name]
+    switch ask(words).output(of: "systemctl") {
+    case .unknown(let reason): return .unknown(reason)
+    case .known(let output):
+      let found = Self.assignments(output)
+      guard let load = found["LoadState"], let active = found["ActiveState"] else {
+        return .unknown("systemctl did not give the state of \(name)")
+      }
+      return .known(DoctorFindings.Unit(load: load, active: active, file: found["UnitFileState"] ?? ""))
+    }
+  }
+
+  private var session: Asked<DoctorFindings.Session?> {
+    let words = ["loginctl", "show-user", String(user), "--property=Display"]
+    let result = ask(words)
+    // loginctl fails for a user who has not logged in.
+    if case .ended(let status, let output) = result, status != 0, output.contains("not logged in") {
+      return .known(nil)
+    }
+    switch result.output(of: "loginctl") {
+    case .unknown(let reason): return .unknown(reason)
+    case .known(let output):
+      guard let id = Self.assignments(output)["Display"], !id.isEmpty else { return .known(nil) }
+      let answer = ask(["loginctl", "show-session", id, "--property=Active,Remote,Seat,LockedHint"])
+      switch answer.output(of: "loginctl") {
+      case .unknown(let reason): return .unknown(reason)
+      case .known(let output):
+        let found = Self.assignments(output)
+        guard let active = found["Active"] else { return .unknown("loginctl did not give the state of the session") }
+        return .known(
+          DoctorFindings.Session(
+            isActive: active == "yes", isRemote: found["Remote"] == "yes", isAtSeat: found["Seat"]?.isEmpty == false,
+            isLocked: found["LockedHint"] == "yes"))
+      }
+    }
+  }
+
+  /// Asks the daemon that runs, and starts none.
+  private var notifications: Asked<[String]?> {
+    let name = "org.freedesktop.Notifications"
+    let result = ask([
+      "busctl", "--user", "--auto-start=no", "--timeout=2", "call", name, "/org/freedesktop/Notifications", name,
+      "GetCapabilities",
+    ])
+    if case .ended(let status, let output) = result, status != 0,
+      ["not provided by any", "was not activat", "not known", "does not exist"].contains(where: output.contains)
+    {
+      return .known(nil)
+    }
+    switch result.output(of: "busctl") {
+    case .unknown(let reason): return .unknown(reason)
+    case .known(let output):
+      // as 3 "actions" "body" "icon-static"
+      let words = output.split(separator: "\"", omittingEmptySubsequences: false)
+      return .known(words.indices.filter { !$0.isMultiple(of: 2) }.map { String(words[$0]) })
+    }
+  }
+
+  /// Lines of the form NAME=VALUE.
+  static func assignments(_ text: String) -> [String: String] {
+    var found: [String: String] = [:]
+    for line in text.split(separator: "\n") {
+      guard let sign = line.firstIndex(of: "=") else { continue }
+      found[String(line[..<sign])] = String(line[line.index(after: sign)...])
+    }
+    return found
+  }
+
+  // MARK: Desktop
+
+  private func pinentry(_ program: String) -> DoctorFindings.Pinentry {
+    let path =
+      program.contains("/")
+      ? program
+      : (environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map { "\($0)/\(program)" }
+        .first { isProgram($0) }
+    guard let path, isProgram(path) else { return DoctorFindings.Pinentry(program: program) }
+    let target = tree.resolved(path)
+    return DoctorFindings.Pinentry(
+      program: program, path: path, target: target.split(separator: "/").last.map(String.init) ?? "")
+  }
+
+  private func isProgram(_ path: String) -> Bool { !tree.isDirectory(path) && tree.allows(path, X_OK) }
+
+  // MARK: System
+
+  private func memoryLimit(of process: Int32?) -> DoctorFindings.MemoryLimit? {
+    let name = "Max locked memory"
+    let path = "/proc/\(process.map(String.init) ?? "self")/limits"
+    guard let line = tree.lines(path).first(where: { $0.hasPrefix(name) }) else { return nil }
+    let fields = line.dropFirst(name.count).split(separator: " ")
+    guard fields.count >= 2 else { return nil }
+    var limits: [UInt64?] = []
+    for field in fields.prefix(2) {
+      if field == "unlimited" {
+        limits.append(nil)
+      } else {
+        guard let bytes = UInt64(field) else { return nil }
+        limits.append(bytes)
+      }
+    }
+    return DoctorFindings.MemoryLimit(soft: limits[0], hard: limits[1], process: process)
+  }
+
+  private var clock: DoctorFindings.Clock {
+    DoctorFindings.Clock(
+      now: now, program: tree.attributes(program).map { Int64($0.st_mtim.tv_sec) },
+      isSynchronized: isClockSynchronized || tree.exists("/run/systemd/timesync/synchronized"))
+  }
+
+  private var packages: DoctorFindings.Packages? {
+    let database = "/var/lib/dpkg"
+    // A large desktop has some thousand packages, and 10 MB.
+    guard let bytes = tree.bytes("\(database)/status", atMost: 1 << 26) else { return nil }
+    var found = DoctorFindings.Packages()
+    var name = ""
+    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+      if line.starts(with: "Package: ".utf8) {
+        name = String(decoding: line.dropFirst(9), as: UTF8.self)
+      } else if line.starts(with: "Status: ".utf8) {
+        // The wish, the error flag and the state.
+        let words = String(decoding: line.dropFirst(8), as: UTF8.self).split(separator: " ")
+        guard words.count == 3, !Self.finished.contains(String(words[2])) else { continue }
+        found.broken.append(DoctorFindings.Package(name: name, state: String(words[2])))
+      }
+    }
+    found.isInterrupted = tree.names("\(database)/updates").contains { $0.allSatisfy(\.isNumber) }
+    return found
+  }
+
+  private static let finished: Set = ["installed", "config-files", "not-installed"]
+}

@@ -1,0 +1,115 @@
+import ControlProtocol
+
+// The lines about the desktop and the system.
+extension DoctorFindings {
+  private var graphicalPinentry: Mend {
+    Mend(["sudo", "apt-get", "install", desktop.contains("KDE") ? "pinentry-qt" : "pinentry-gnome3"])
+  }
+
+  var prompts: Check {
+    if status?.prompt == "terminal" { return .ok(.pinentry, "not used: prompts are on the authenticator's terminal") }
+    guard let path = pinentry.path else {
+      return .problem(
+        .pinentry, "\(pinentry.program) is not installed: no prompt can be shown", mend: graphicalPinentry)
+    }
+    if hasDisplay, ["pinentry-curses", "pinentry-tty"].contains(pinentry.target) {
+      return .problem(.pinentry, "\(path) is \(pinentry.target), which has no window", mend: graphicalPinentry)
+    }
+    return .ok(.pinentry, path == pinentry.target ? path : "\(path) (\(pinentry.target))")
+  }
+
+  /// Never a problem: prompts are dialogs of pinentry.
+  var notificationDaemon: Check {
+    let unused = "prompts do not need it: they are dialogs of pinentry"
+    switch notifications {
+    case .unknown(let reason): return .note(.notificationDaemon, "cannot be checked: \(reason); \(unused)")
+    case .known(nil): return .note(.notificationDaemon, "none runs; \(unused)")
+    case .known(let capabilities?):
+      return capabilities.contains("actions")
+        ? .ok(.notificationDaemon, "it runs, and has actions; \(unused)")
+        : .note(.notificationDaemon, "it has no actions; \(unused)")
+    }
+  }
+
+  var sessions: Check {
+    if let other = otherTransport {
+      return .note(.session, "not needed: the authenticator uses \(other), which browsers do not see")
+    }
+    switch session {
+    case .unknown(let reason): return .note(.session, "cannot be checked: \(reason)")
+    case .known(nil):
+      return .problem(.session, "you have no session: the broker makes a key for a user at this machine; log in there")
+    case .known(let session?):
+      guard !session.isRemote, session.isAtSeat else {
+        return .problem(
+          .session,
+          "your session is not at this machine: the broker makes a key for a user who sits there; log in there")
+      }
+      guard session.isActive else {
+        return .note(.session, "it is in the background: the device is detached until it is in the foreground")
+      }
+      return .ok(.session, "in the foreground of its seat")
+    }
+  }
+
+  var screenLock: Check {
+    switch session {
+    case .unknown(let reason): .note(.screenLock, "cannot be checked: \(reason)")
+    case .known(nil): .note(.screenLock, "you have no session")
+    case .known(let session?):
+      session.isLocked
+        ? .note(
+          .screenLock, "the screen is locked, and hides prompts", mend: Mend(["loginctl", "unlock-session"]))
+        : .ok(.screenLock, "the screen is not locked")
+    }
+  }
+
+  /// What the authenticator needs, bytes.
+  private static let neededMemory: UInt64 = 1 << 20
+
+  var memlock: Check {
+    guard let memory else { return .note(.memlock, "cannot be checked: there is no limit in /proc") }
+    let owner = memory.process == nil ? "your limit" : "the authenticator's limit"
+    guard let soft = memory.soft, soft < Self.neededMemory else {
+      return .ok(.memlock, memory.soft.map { "\(owner) is \($0 >> 10) KiB" } ?? "\(owner) is unlimited")
+    }
+    let text = "\(owner) of locked memory is \(soft >> 10) KiB, and secrets need 1024 KiB"
+    guard let process = memory.process else {
+      return .problem(
+        .memlock, "\(text); raise it where you start the authenticator", mend: Mend(["ulimit", "-l", "1024"]))
+    }
+    let isAllowed = memory.hard.map { $0 >= Self.neededMemory } ?? true
+    let raise = ["prlimit", "--pid", String(process), isAllowed ? "--memlock=1048576:" : "--memlock=1048576:1048576"]
+    return .problem(
+      .memlock, "\(text); this is until its next start, LimitMEMLOCK= in its unit or ulimit -l is for later ones",
+      mend: isAllowed ? Mend(raise, isSafe: true) : Mend(["sudo"] + raise))
+  }
+
+  var clocks: Check {
+    let mend = Mend(["sudo", "timedatectl", "set-ntp", "true"])
+    if let program = clock.program, clock.now < program {
+      let (now, made) = (Self.date(clock.now), Self.date(program))
+      return .problem(.clock, "it says \(now), and this program was made on \(made)", mend: mend)
+    }
+    guard clock.isSynchronized else { return .note(.clock, "it is not synchronized over the network", mend: mend) }
+    return .ok(.clock, "synchronized, \(Self.date(clock.now))")
+  }
+
+  private static func date(_ seconds: Int64) -> String {
+    UTCTime(milliseconds: UInt64(clamping: seconds).multipliedReportingOverflow(by: 1000).partialValue).date
+  }
+
+  var dpkg: [Check] {
+    guard let packages else { return [.note(.packages, "cannot be checked: there is no database of dpkg")] }
+    var checks: [Check] = []
+    let configure = Mend(["sudo", "dpkg", "--configure", "-a"])
+    if packages.isInterrupted { checks.append(.problem(.packages, "dpkg was interrupted", mend: configure)) }
+    checks += packages.broken.map { package in
+      .problem(
+        .packages, "it is \(package.state)", about: package.name,
+        mend: package.state == "half-installed"
+          ? Mend(["sudo", "apt-get", "install", "--reinstall", package.name]) : configure)
+    }
+    return checks.isEmpty ? [.ok(.packages, "dpkg has finished all of them")] : checks
+  }
+}

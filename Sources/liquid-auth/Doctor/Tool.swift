@@ -1,0 +1,87 @@
+import Glibc
+import ProcessIO
+
+/// Runs other programs, each with a time limit.
+enum Tool {
+  enum Result: Equatable {
+    /// The exit status and the output.
+    case ended(Int32, String)
+    /// It is not installed.
+    case missing
+    /// It did not end in time, and was ended.
+    case tooSlow
+    /// It could not be started.
+    case failed(String)
+
+    /// The output after status 0; otherwise why there is none: a phrase without a full stop.
+    func output(of program: String) -> Asked<String> {
+      switch self {
+      case .ended(0, let output): return .known(output)
+      case .ended(let status, let output):
+        let first = output.split(separator: "\n").first.map { ": \($0)" } ?? ""
+        return .unknown("\(program) ended with status \(status)\(first)")
+      case .missing: return .unknown("\(program) is not installed")
+      case .tooSlow: return .unknown("\(program) did not answer in time")
+      case .failed(let reason): return .unknown("\(program) did not start: \(reason)")
+      }
+    }
+  }
+
+  /// The most output that is kept, bytes; a program that writes more is ended.
+  private static let outputLimit = 1 << 16
+
+  /// Runs a program, looked up in PATH, without input, and waits for its end and that of its output.
+  ///
+  /// Everything that it started in its session ends with it.
+  static func run(_ words: [String], within limit: Duration) -> Result {
+    guard let pipe = try? Descriptor.pipe() else { return .failed(SystemNumber().description) }
+    defer { close(pipe.read) }
+    let process: pid_t
+    do {
+      let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
+      defer {
+        close(input)
+        close(pipe.write)
+      }
+      process = try Child.start(words, input: input, output: pipe.write, errorOutput: pipe.write)
+    } catch {
+      return error.number == ENOENT ? .missing : .failed(error.description)
+    }
+    let deadline = ContinuousClock.now + limit
+    let output = read(pipe.read, until: deadline)
+    let hasEnded = output != nil && waits(for: process, until: deadline)
+    kill(-process, SIGKILL)
+    let status = Child.reap(process)
+    guard let output, hasEnded else { return .tooSlow }
+    let signal = status & 0x7F
+    return .ended(signal == 0 ? status >> 8 & 0xFF : 128 + signal, String(decoding: output, as: UTF8.self))
+  }
+
+  /// Reads to the end, or to the limit; `nil` if the deadline passes first.
+  private static func read(_ descriptor: Int32, until deadline: ContinuousClock.Instant) -> [UInt8]? {
+    var output: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while output.count <= outputLimit {
+      let rest = deadline - .now
+      guard rest > .zero else { return nil }
+      var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&ready, 1, Int32(clamping: Int64(rest / .milliseconds(1)) + 1)) > 0 else { continue }
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      guard count > 0 else { return output }
+      output += buffer.prefix(count)
+    }
+    return output
+  }
+
+  /// Waits for the end without reaping it, so that its number stays its own.
+  private static func waits(for process: pid_t, until deadline: ContinuousClock.Instant) -> Bool {
+    while deadline > .now {
+      var information = siginfo_t()
+      let result = waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT | WNOHANG)
+      if result < 0, errno != EINTR { return true }
+      if information.si_signo == SIGCHLD { return true }
+      usleep(2000)
+    }
+    return false
+  }
+}

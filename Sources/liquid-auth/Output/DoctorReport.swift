@@ -1,0 +1,51 @@
+import Glibc
+
+/// The result of `liquid-auth doctor`, before it is text or JSON.
+struct DoctorReport: Equatable {
+  let checks: [Check]
+
+  var isHealthy: Bool { !checks.contains { $0.state == .problem } }
+
+  /// 0 without a problem, else 1.
+  var exitCode: Int32 { isHealthy ? 0 : 1 }
+
+  /// What `--fix` runs, each once.
+  var safeMends: [Mend] {
+    var mends: [Mend] = []
+    for mend in checks.compactMap(\.mend) where mend.isSafe && !mends.contains(mend) { mends.append(mend) }
+    return mends
+  }
+
+  /// For people.
+  var text: String {
+    let titles = checks.map(\.title.printable)
+    let width = min(titles.map(\.count).max() ?? 0, 30)
+    return zip(checks, titles).map { check, title in
+      let line = "\(Self.mark(check.state))  \(title.padded(to: width))  \(check.explanation.printable)"
+      return line + (check.mend.map { "\n        mend: \($0.text.printable)" } ?? "")
+    }.joined(separator: "\n")
+  }
+
+  private static func mark(_ state: Check.State) -> String {
+    switch state {
+    case .ok: "ok  "
+    case .note: "note"
+    case .problem: "!!  "
+    }
+  }
+
+  /// For programs.
+  var json: JSON {
+    [
+      "healthy": .bool(isHealthy),
+      "checks": .array(
+        checks.map { check in
+          [
+            "name": .string(check.name.rawValue), "subject": JSON(check.subject), "title": .string(check.title),
+            "state": .string(check.state.rawValue), "explanation": .string(check.explanation),
+            "mend": JSON(check.mend?.text), "safe": .bool(check.mend?.isSafe ?? false),
+          ]
+        }),
+    ]
+  }
+}

@@ -1,0 +1,315 @@
+import ControlProtocol
+import Glibc
+import Testing
+import UHID
+
+@testable import liquid_auth
+
+/// The findings of a system that the test makes as a tree of files.
+// Holds: DOCTOR-3
+@Suite struct DoctorReaderTests {
+  /// A directory that is removed at the end.
+  final class Scratch {
+    let root: String
+
+    init() {
+      var template = Array("/tmp/doctor.XXXXXX".utf8CString)
+      root = mkdtemp(&template).map { String(cString: $0) } ?? ""
+    }
+
+    deinit { _ = Tool.run(["rm", "-r", root], within: .seconds(60)) }
+
+    func put(_ path: String, _ text: String, mode: UInt32 = 0o644) { put(path, Array(text.utf8), mode: mode) }
+
+    func put(_ path: String, _ bytes: [UInt8], mode: UInt32 = 0o644) {
+      makeParents(path)
+      let descriptor = open(root + path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+      #expect(write(descriptor, bytes, bytes.count) == bytes.count)
+      close(descriptor)
+      chmod(root + path, mode)
+    }
+
+    func link(_ path: String, to target: String) {
+      makeParents(path)
+      #expect(symlink(target, root + path) == 0)
+    }
+
+    func directory(_ path: String) { makeParents(path + "/x") }
+
+    private func makeParents(_ path: String) {
+      var parent = root
+      for name in path.split(separator: "/").dropLast() {
+        parent += "/\(name)"
+        mkdir(parent, 0o755)
+      }
+    }
+
+    /// The findings; programs that are asked answer from `answers`, by their words.
+    func findings(
+      _ authenticator: DoctorFindings.Authenticator = .notRunning("x"), environment: [String: String] = [:],
+      synchronized: Bool = false, answers: [String: Tool.Result] = [:]
+    ) -> DoctorFindings {
+      FindingsReader(
+        tree: SystemTree(root: root + "/"), home: "/home/anna", user: 1000, environment: { environment[$0] },
+        ask: { words in answers[words.joined(separator: " ")] ?? .missing }, now: 1_800_000_000,
+        isClockSynchronized: synchronized, program: "/usr/bin/liquid-auth"
+      ).findings(authenticator, system: StatusReportTests.fine)
+    }
+  }
+
+  let scratch = Scratch()
+
+  @Test func `an empty tree has nothing, and every missing program is named`() {
+    let found = scratch.findings()
+    #expect(found.driver == .absent && found.rule == .missing && found.uhid == nil && found.group == nil)
+    #expect(!found.hasSystemd && !found.hasBrokerSocket && !found.hasFIDORule && found.nodes.isEmpty)
+    #expect(found.snaps.isEmpty && found.flatpaks.isEmpty && found.firefoxProfiles == 0 && found.firefoxOff.isEmpty)
+    #expect(found.pinentry == .init(program: "pinentry") && found.memory == nil && found.packages == nil)
+    #expect(found.clock == .init(now: 1_800_000_000, program: nil, isSynchronized: false))
+    #expect(found.socketUnit == .unknown("systemctl is not installed"))
+    #expect(found.session == .unknown("loginctl is not installed"))
+    #expect(found.notifications == .unknown("busctl is not installed"))
+  }
+
+  @Test func `the driver, and what forbids it`() {
+    scratch.put("/etc/modprobe.d/a.conf", "# install uhid /bin/false\noptions uhid x=1\nblacklist uhidx\n")
+    scratch.put("/etc/modprobe.d/b.txt", "blacklist uhid\n")
+    #expect(scratch.findings().driver == .absent)
+    scratch.put("/usr/lib/modprobe.d/c.conf", "  install\tuhid /bin/false\n")
+    #expect(scratch.findings().driver == .blocked(by: "/usr/lib/modprobe.d/c.conf"))
+    scratch.directory("/sys/class/misc/uhid")
+    #expect(scratch.findings().driver == .builtIn)
+    scratch.put("/proc/modules", "snd 1 2 - Live 0x0\nuhid 20480 1 - Live 0x0\n")
+    #expect(scratch.findings().driver == .loaded)
+  }
+
+  @Test func `the first rule of the name counts`() {
+    let rule = "# x\nKERNEL==\"uhid\", MODE=\"0660\"\nENV{HID_PHYS}==\"liquid-auth-broker\"\n"
+    scratch.put("/usr/lib/udev/rules.d/71-liquid-auth.rules", rule)
+    scratch.put("/usr/lib/udev/rules.d/60-fido-id.rules", "")
+    scratch.put("/etc/group", "root:x:0:\nliquid-auth:x:998:\n")
+    scratch.put("/dev/uhid", "", mode: 0o660)
+    let found = scratch.findings()
+    #expect(found.rule == .present("/usr/lib/udev/rules.d/71-liquid-auth.rules") && found.hasFIDORule)
+    #expect(found.group == 998 && found.uhid?.mode == 0o660)
+    scratch.put("/etc/udev/rules.d/71-liquid-auth.rules", "# KERNEL==\"uhid\" liquid-auth-broker\n")
+    #expect(scratch.findings().rule == .replaced("/etc/udev/rules.d/71-liquid-auth.rules"))
+    scratch.put("/etc/group", "liquid-auth\nliquid-auth:x:many:\n\u{0}\n")
+    #expect(scratch.findings().group == nil)
+  }
+
+  @Test func `nodes, their descriptors and udev's records`() {
+    // As in sysfs: the class has links to the devices.
+    scratch.link("/sys/class/hidraw/hidraw3", to: "../../devices/uhid/hidraw3")
+    scratch.put("/sys/devices/uhid/hidraw3/dev", "240:3\n")
+    scratch.put(
+      "/sys/devices/uhid/hidraw3/device/uevent",
+      "HID_ID=0003:00001209:00000001\nHID_NAME=A=B\nHID_PHYS=liquid-auth-broker\nHID_UNIQ=1000\n")
+    scratch.put("/sys/devices/uhid/hidraw3/device/report_descriptor", UHIDIdentity.reportDescriptor)
+    scratch.put("/dev/hidraw3", "", mode: 0o600)
+    scratch.put("/run/udev/data/c240:3", "I:1\nE:ID_FIDO_TOKEN=1\nG:security-device\nQ:snap_firefox_firefox\nE:\nE:x\n")
+    scratch.directory("/sys/class/hidraw/hidraw4/device")
+    scratch.put("/sys/class/hidraw/hidraw4/dev", "../../../etc:1")
+    let nodes = scratch.findings().nodes
+    #expect(
+      nodes == [
+        .init(
+          name: "hidraw3", product: "A=B", place: "liquid-auth-broker", serial: "1000",
+          descriptor: UHIDIdentity.reportDescriptor, isOpenable: true,
+          access: .init(mode: 0o600, group: getegid()), properties: ["ID_FIDO_TOKEN": "1"],
+          tags: ["security-device", "snap_firefox_firefox"]),
+        .init(name: "hidraw4"),
+      ])
+    #expect(nodes[0].isOurs && nodes[0].isMarked && nodes[0].isSecurityKey)
+    #expect(!nodes[1].isOurs && !nodes[1].isMarked && !nodes[1].isSecurityKey)
+    #expect(scratch.findings().ownNode == nodes[0])
+  }
+
+  @Test func `browsers in snaps and Flatpaks`() {
+    scratch.directory("/snap/firefox")
+    scratch.directory("/var/lib/snapd/snap/brave")
+    scratch.directory("/snap/other")
+    scratch.put("/etc/udev/rules.d/70-snap.firefox.rules", "# u2f-devices\nSUBSYSTEM==\"hidraw\"\n")
+    scratch.put("/etc/udev/rules.d/70-snap.brave.rules", "# joystick\n")
+    let flatpak = "/var/lib/flatpak/app"
+    for (id, text) in [
+      ("org.mozilla.firefox", "[Application]\nname=x\n[Context]\ndevices=dri;all;\n"),
+      ("org.chromium.Chromium", "[Other]\ndevices=all;\n[Context]\ndevices=dri\n"), ("b.B", "\u{0}[Context"),
+    ] {
+      scratch.link("\(flatpak)/\(id)/current", to: "x86_64/stable")
+      scratch.link("\(flatpak)/\(id)/x86_64/stable/active", to: "0123")
+      scratch.put("\(flatpak)/\(id)/x86_64/stable/0123/metadata", text)
+    }
+    scratch.directory("\(flatpak)/c.NotInstalled")
+    let found = scratch.findings()
+    #expect(found.snaps == [.init(name: "brave", isConnected: false), .init(name: "firefox", isConnected: true)])
+    #expect(
+      found.flatpaks == [
+        .init(id: "b.B", isBrowser: false, hasAllDevices: false),
+        .init(id: "org.chromium.Chromium", isBrowser: true, hasAllDevices: false),
+        .init(id: "org.mozilla.firefox", isBrowser: true, hasAllDevices: true),
+      ])
+    let overrides = "/home/anna/.local/share/flatpak/overrides"
+    scratch.put("/var/lib/flatpak/overrides/global", "[Context]\ndevices=!all;\n")
+    scratch.put("\(overrides)/org.chromium.Chromium", "[Context]\ndevices=all;\n")
+    #expect(scratch.findings().flatpaks.filter(\.hasAllDevices).map(\.id) == ["org.chromium.Chromium"])
+    #expect(
+      scratch.findings(environment: ["XDG_DATA_HOME": "/data"]).flatpaks.filter(\.hasAllDevices).isEmpty)
+  }
+
+  @Test func `preferences of Firefox`() {
+    let (own, snap) = ("/home/anna/.mozilla/firefox/a b", "/home/anna/snap/firefox/common/.mozilla/firefox/c")
+    scratch.put(
+      "\(own)/prefs.js",
+      """
+      // security.webauthn.ctap2
+      user_pref("security.webauthn.ctap2", false);
+      user_pref("security.webauth.webauthn", false);
+      user_pref("security.webauth.webauthn_enable_usbtoken", true);
+      user_pref("security.webauth.webauthn_enable_usbtoken
+      user_pref("x",
+      user_pref("y");
+      """)
+    scratch.put("\(own)/user.js", #"user_pref("security.webauth.webauthn", true);"# + "\n")
+    scratch.put("\(snap)/user.js", #"user_pref("security.webauth.webauthn_enable_usbtoken",   false);"#)
+    scratch.directory("/home/anna/.mozilla/firefox/Crash Reports")
+    let found = scratch.findings()
+    #expect(found.firefoxProfiles == 2)
+    #expect(
+      found.firefoxOff == [
+        .init(files: ["\(own)/prefs.js"], name: "security.webauthn.ctap2"),
+        .init(files: ["\(snap)/user.js"], name: "security.webauth.webauthn_enable_usbtoken"),
+      ])
+  }
+
+  @Test func `pinentry is looked up as the authenticator does, through its links`() {
+    scratch.put("/usr/bin/pinentry-curses", "", mode: 0o755)
+    scratch.link("/etc/alternatives/pinentry", to: "/usr/bin/pinentry-curses")
+    scratch.link("/usr/bin/pinentry", to: "/etc/alternatives/pinentry")
+    scratch.put("/opt/pinentry", "", mode: 0o644)
+    let path = ["PATH": "/opt:/usr/bin", "DISPLAY": ":0"]
+    let found = scratch.findings(environment: path)
+    #expect(
+      found.pinentry == .init(program: "pinentry", path: "/usr/bin/pinentry", target: "pinentry-curses")
+        && found.hasDisplay)
+    #expect(scratch.findings(environment: ["PATH": "/opt"]).pinentry.path == nil)
+    var status = DoctorChecksTests.status()
+    status.prompt = "pinentry (/usr/bin/pinentry-curses)"
+    let running = DoctorFindings.Authenticator.running(status, nil, nil)
+    #expect(
+      scratch.findings(running).pinentry
+        == .init(program: "/usr/bin/pinentry-curses", path: "/usr/bin/pinentry-curses", target: "pinentry-curses"))
+    scratch.link("/loop", to: "/loop")
+    status.prompt = "pinentry (/loop)"
+    #expect(scratch.findings(.running(status, nil, nil)).pinentry.path == nil)
+  }
+
+  @Test func `the limit of locked memory is that of the authenticator`() {
+    let limits = { (soft: String, hard: String) in
+      "Limit                     Soft Limit           Hard Limit           Units\n"
+        + "Max locked memory         \(soft)                \(hard)              bytes\n"
+    }
+    scratch.put("/proc/self/limits", limits("unlimited", "unlimited"))
+    #expect(scratch.findings().memory == .init(soft: nil, hard: nil, process: nil))
+    let running = DoctorFindings.Authenticator.running(DoctorChecksTests.status(), nil, nil)
+    #expect(scratch.findings(running).memory == nil)
+    scratch.put("/proc/42/limits", limits("65536", "8388608"))
+    #expect(scratch.findings(running).memory == .init(soft: 65_536, hard: 8_388_608, process: 42))
+    for (soft, hard) in [("-1", "5"), ("many", "5"), ("5", "")] {
+      scratch.put("/proc/42/limits", "Max locked memory \(soft) \(hard)\n")
+      #expect(scratch.findings(running).memory == nil)
+    }
+  }
+
+  @Test func `states of dpkg`() {
+    let package = { (name: String, status: String) in "Package: \(name)\nStatus: \(status)\nVersion: 1\n\n" }
+    scratch.put(
+      "/var/lib/dpkg/status",
+      package("a", "install ok installed") + package("b", "deinstall ok config-files")
+        + package("c", "install reinstreq half-installed") + package("d", "install ok unpacked")
+        + package("e", "cut") + "Status: install ok triggers-pending\n\u{0}")
+    scratch.put("/var/lib/dpkg/updates/tmp.i", "")
+    #expect(
+      scratch.findings().packages
+        == .init(
+          broken: [
+            .init(name: "c", state: "half-installed"), .init(name: "d", state: "unpacked"),
+            .init(name: "e", state: "triggers-pending"),
+          ], isInterrupted: false))
+    scratch.put("/var/lib/dpkg/updates/0001", "")
+    #expect(scratch.findings().packages?.isInterrupted == true)
+  }
+
+  @Test func `the clock, and the file of this program`() {
+    scratch.put("/usr/bin/liquid-auth", "")
+    #expect(scratch.findings().clock.program != nil && !scratch.findings().clock.isSynchronized)
+    #expect(scratch.findings(synchronized: true).clock.isSynchronized)
+    scratch.put("/run/systemd/timesync/synchronized", "")
+    #expect(scratch.findings().clock.isSynchronized)
+  }
+
+  @Test func `answers of systemctl, loginctl and busctl`() {
+    let show = "show --property=LoadState,ActiveState,UnitFileState"
+    let display = "loginctl show-user 1000 --property=Display"
+    let session = "loginctl show-session 7 --property=Active,Remote,Seat,LockedHint"
+    let name = "org.freedesktop.Notifications"
+    let capabilities =
+      "busctl --user --auto-start=no --timeout=2 call \(name) /org/freedesktop/Notifications \(name) GetCapabilities"
+    let found = scratch.findings(answers: [
+      "systemctl \(show) liquid-auth-broker.socket":
+        .ended(0, "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n"),
+      "systemctl --user \(show) liquid-authenticator.socket": .ended(0, "LoadState=loaded\n"),
+      "systemctl --user \(show) liquid-authenticator.service": .ended(1, "Failed to connect\nx"),
+      display: .ended(0, "Display=7\n"), session: .ended(0, "Active=yes\nRemote=no\nSeat=seat0\nLockedHint=yes\n"),
+      capabilities: .ended(0, "as 2 \"body\" \"actions\"\n"),
+    ])
+    #expect(found.brokerUnit == .known(DoctorChecksTests.unit))
+    #expect(found.socketUnit == .unknown("systemctl did not give the state of liquid-authenticator.socket"))
+    #expect(found.serviceUnit == .unknown("systemctl ended with status 1: Failed to connect"))
+    #expect(found.session == .known(.init(isActive: true, isRemote: false, isAtSeat: true, isLocked: true)))
+    #expect(found.notifications == .known(["body", "actions"]))
+
+    let other = scratch.findings(answers: [
+      "systemctl \(show) liquid-auth-broker.socket": .tooSlow, display: .ended(0, "Display=\n"),
+      capabilities: .ended(1, "Call failed: The name \(name) was not provided by any .service files\n"),
+    ])
+    #expect(other.brokerUnit == .unknown("systemctl did not answer in time"))
+    #expect(other.session == .known(nil) && other.notifications == .known(nil))
+    let absent = Tool.Result.ended(1, "Failed to get user: User ID 1000 is not logged in or lingering\n")
+    #expect(scratch.findings(answers: [display: absent]).session == .known(nil))
+    #expect(
+      scratch.findings(answers: [display: .ended(0, "Display=7\n"), session: .failed("no memory")]).session
+        == .unknown("loginctl did not start: no memory"))
+    #expect(
+      scratch.findings(answers: [display: .ended(0, "Display=7\n"), session: .ended(0, "")]).session
+        == .unknown("loginctl did not give the state of the session"))
+  }
+
+  @Test func `files that are no regular files, or too large, are not read`() {
+    scratch.directory("/proc/modules")
+    #expect(scratch.findings().driver == .absent)
+    let tree = SystemTree(root: scratch.root)
+    scratch.put("/large", [UInt8](repeating: 0x61, count: 17))
+    #expect(tree.bytes("/large", atMost: 16) == nil && tree.bytes("/large", atMost: 17)?.count == 17)
+    #expect(mkfifo(scratch.root + "/pipe", 0o600) == 0)
+    #expect(tree.bytes("/pipe") == nil)
+    scratch.put("/bytes", [0xFF, 0x0A, 0x61, 0x0D, 0x0A])
+    #expect(tree.lines("/bytes") == ["\u{FFFD}", "a"])
+  }
+}
+
+/// Programs that are asked.
+@Suite struct DoctorToolTests {
+  @Test func `a program ends with its status and output`() {
+    #expect(Tool.run(["sh", "-c", "echo a; echo b >&2; exit 3"], within: .seconds(60)) == .ended(3, "a\nb\n"))
+    #expect(Tool.run(["sh", "-c", "kill -9 $$"], within: .seconds(60)) == .ended(137, ""))
+    #expect(Tool.run(["/nonexistent"], within: .seconds(60)) == .missing)
+  }
+
+  @Test func `a program that hangs is ended at its limit, with its children`() {
+    let began = ContinuousClock.now
+    #expect(Tool.run(["sh", "-c", "sleep 600 & sleep 600"], within: .milliseconds(100)) == .tooSlow)
+    #expect(Tool.run(["sh", "-c", "exec >&- 2>&-; sleep 600"], within: .milliseconds(100)) == .tooSlow)
+    #expect(ContinuousClock.now - began < .seconds(300))
+  }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+@testable import liquid_auth
+
+/// Text and JSON of `liquid-auth doctor`, and its manual.
+@Suite struct DoctorReportTests {
+  static let report = DoctorReport(checks: [
+    .ok(.kernelModule, "uhid is loaded"),
+    .problem(.node, "it \u{1B}[2J is gone", mend: Mend(["liquid-auth", "device", "replug"])),
+    .note(.firefox, "x", about: "y\n", mend: Mend(["rm", "a 'b'", "--c=d"], isSafe: true)),
+  ])
+
+  @Test func `text has a mark, a title and an explanation, and the command below`() {
+    #expect(
+      Self.report.text == #"""
+        ok    kernel module   uhid is loaded
+        !!    node            it \u{1B}[2J is gone
+                mend: liquid-auth device replug
+        note  firefox y\u{A}  x
+                mend: rm 'a '\''b'\''' --c=d
+        """#)
+    #expect(Self.report.exitCode == 1 && !Self.report.isHealthy)
+  }
+
+  @Test func `JSON has the members of each line`() {
+    #expect(
+      Self.report.json.line == #"{"healthy": false, "checks": ["#
+        + #"{"name": "kernel-module", "subject": null, "title": "kernel module", "state": "ok", "#
+        + #""explanation": "uhid is loaded", "mend": null, "safe": false}, "#
+        + #"{"name": "node", "subject": null, "title": "node", "state": "problem", "#
+        + #""explanation": "it \u001b[2J is gone", "mend": "liquid-auth device replug", "safe": false}, "#
+        + #"{"name": "firefox", "subject": "y\n", "title": "firefox y\n", "state": "note", "explanation": "x", "#
+        + #""mend": "rm 'a '\\''b'\\''' --c=d", "safe": true}]}"#)
+  }
+
+  @Test func `only safe commands are run, each once`() {
+    let safe = Mend(["true"], isSafe: true)
+    let report = DoctorReport(checks: [
+      .problem(.service, "a", mend: safe), .problem(.node, "b", mend: safe),
+      .problem(.rule, "c", mend: Mend(["false"])), .note(.memlock, "d", mend: Mend(["id"], isSafe: true)),
+    ])
+    #expect(report.safeMends == [safe, Mend(["id"], isSafe: true)])
+  }
+
+  @Test func `a mend adds the place to our own commands, and is quoted for a shell`() {
+    let mend = Mend(["liquid-auth", "init"], ["sudo", "rm", "$(x)"], ["", "=a", "a:b"])
+    #expect(
+      mend.completed(["--control", "/a b"]).text
+        == "liquid-auth init --control '/a b' && sudo rm '$(x)' && '' '=a' a:b")
+  }
+
+  // Holds: DOCTOR-2
+  @Test func `the manual names every line, and each of the fifteen pains has existing ones`() throws {
+    let path = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Sources/Manual/liquid-auth-doctor.1.scd")
+    let manual = try String(contentsOf: path, encoding: .utf8)
+    let names = Set(Check.Name.allCases.map(\.rawValue))
+    let described = manual.split(separator: "\n").filter { $0.hasPrefix("*") && $0.hasSuffix("*") }
+      .map { String($0.dropFirst().dropLast()) }
+    #expect(names.isSubset(of: Set(described)))
+
+    let section = try #require(manual.components(separatedBy: "# WHAT CAN GO WRONG").last)
+    let rows = section.components(separatedBy: "\n# ")[0].split(separator: "\n").filter { $0.hasPrefix("- ") }
+    var pains: [Int] = []
+    for row in rows {
+      let number = row.dropFirst(2).prefix { $0.isNumber }
+      pains.append(try #require(Int(number)))
+      let named = row.components(separatedBy: "_").enumerated().filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
+      #expect(!named.isEmpty, "\(row)")
+      for name in named { #expect(names.contains(name), "\(row)") }
+    }
+    #expect(pains == Array(1...15))
+  }
+}

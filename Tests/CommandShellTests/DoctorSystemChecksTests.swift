@@ -1,0 +1,219 @@
+import ControlProtocol
+import Testing
+
+@testable import liquid_auth
+
+/// The lines about browsers, the key's content and the system.
+// Holds: DOCTOR-1
+@Suite struct DoctorSystemChecksTests {
+  typealias Findings = DoctorFindings
+
+  private func lines(_ name: Check.Name, _ change: (inout Findings) -> Void) -> [String] {
+    DoctorChecksTests.lines(name, change)
+  }
+
+  private func key(_ name: Check.Name, _ information: KeyInformation?, _ tries: TriesLeft? = nil) -> [String] {
+    lines(name) { $0.authenticator = .running(DoctorChecksTests.status(), information, tries) }
+  }
+
+  @Test func `snap browsers`() {
+    #expect(lines(.snapBrowser) { $0.snaps = [] } == ["ok|no browser is installed as a snap|-"])
+    #expect(lines(.snapBrowser) { _ in } == ["ok|[firefox] it can open /dev/hidraw3|-"])
+    #expect(
+      lines(.snapBrowser) { $0.snaps[0].isConnected = false }
+        == ["problem|[firefox] it cannot open security keys|sudo snap connect firefox:u2f-devices"])
+    #expect(lines(.snapBrowser) { $0.nodes = [] } == ["note|[firefox] cannot be checked: there is no node|-"])
+    #expect(
+      lines(.snapBrowser) { $0.nodes[0].tags = ["snap_firefoxes_x"] } == [
+        "problem|[firefox] udev has not given it /dev/hidraw3|"
+          + "sudo udevadm trigger --action=add --settle /sys/class/hidraw/hidraw3"
+      ])
+    #expect(
+      lines(.snapBrowser) { $0.snaps[0].name = "brave" }
+        == ["problem|[brave] this snapd does not give it /dev/hidraw3|sudo snap refresh snapd"])
+  }
+
+  @Test func `Flatpak browsers and applications`() {
+    #expect(lines(.flatpakBrowser) { $0.flatpaks = [] } == ["ok|no browser is installed as a Flatpak|-"])
+    #expect(lines(.flatpakBrowser) { _ in } == ["ok|[org.mozilla.firefox] it can open devices|-"])
+    #expect(
+      lines(.flatpakBrowser) { $0.flatpaks[0].hasAllDevices = false } == [
+        "problem|[org.mozilla.firefox] it cannot open hidraw devices; this gives it all devices, after its next start|"
+          + "flatpak override --user --device=all org.mozilla.firefox"
+      ])
+    #expect(
+      lines(.applications) { _ in }
+        == ["ok|programs that open hidraw devices, such as browsers and ssh, can use the key|-"])
+    #expect(
+      lines(.applications) {
+        $0.flatpaks += ["b.B", "c.C"].map { .init(id: $0, isBrowser: false, hasAllDevices: false) }
+      } == ["note|2 other Flatpak applications cannot open the key, for example b.B|-"])
+  }
+
+  @Test func firefox() {
+    #expect(lines(.firefox) { $0.firefoxProfiles = 0 } == ["ok|you have no profile of Firefox|-"])
+    #expect(lines(.firefox) { _ in } == ["ok|its preferences allow security keys|-"])
+    #expect(
+      lines(.firefox) {
+        $0.firefoxOff = [.init(files: ["/h/a b/prefs.js", "/h/user.js"], name: "security.webauthn.ctap2")]
+      }
+        == [
+          "problem|[security.webauthn.ctap2] it is false in /h/a b/prefs.js and /h/user.js; close Firefox before you "
+            + #"remove it|sed -i '/"security\.webauthn\.ctap2"/d' '/h/a b/prefs.js' /h/user.js"#
+        ])
+  }
+
+  @Test func vault() {
+    #expect(lines(.vault) { _ in } == ["ok|locked; the next request asks for the passphrase|-"])
+    let with = { (vault: AuthenticatorStatus.VaultCondition, problems: [String]) in
+      lines(.vault) { DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (vault, problems) } }
+    }
+    #expect(with(.unlocked, []) == ["ok|unlocked|-"])
+    #expect(with(.missing, []) == ["problem|there is no vault|liquid-auth init"])
+    #expect(with(.unusable, ["it is damaged"]) == ["problem|it is damaged|-"])
+    #expect(with(.unusable, []) == ["problem|it cannot be used|-"])
+    #expect(
+      lines(.vault) { DoctorChecksTests.change(&$0) { $0.lockReason = "before a suspend" } }
+        == ["ok|locked before a suspend; the next request asks for the passphrase|-"])
+    #expect(
+      lines(.vault) { $0.authenticator = .unknown("x") }
+        == ["note|cannot be checked: the authenticator is not running|-"])
+  }
+
+  @Test func `verification and U2F`() {
+    let with = DoctorChecksTests.information
+    let tries = TriesLeft(pin: 8, needsReplug: false)
+    let none = ["note|cannot be checked: the authenticator gives no information|-"]
+    #expect(key(.verification, nil) == none && key(.u2f, nil) == none)
+    #expect(key(.verification, with(false, false, true, false)) == ["ok|by passphrase|-"])
+    #expect(key(.verification, with(true, false, true, false), tries) == ["ok|by passphrase or PIN|-"])
+    #expect(key(.verification, with(true, false, false, false), tries) == ["ok|by PIN|-"])
+    #expect(
+      key(.verification, with(false, false, false, false))
+        == ["note|nothing verifies you, so sites that require it refuse|liquid-auth pin set"])
+    #expect(
+      key(.verification, with(true, false, true, false), TriesLeft(pin: 0, needsReplug: true))
+        == ["problem|the PIN is blocked|liquid-auth pin change"])
+    #expect(
+      key(.verification, with(true, false, true, false), TriesLeft(pin: 5, needsReplug: true)) == [
+        "problem|three wrong PINs in a row: the PIN can be tried after a power cycle|"
+          + "liquid-auth device replug --power-cycle"
+      ])
+    #expect(
+      key(.verification, with(true, false, true, true), tries)
+        == ["problem|the PIN must be changed before its next use|liquid-auth pin change"])
+    #expect(key(.u2f, with(false, false, true, false)) == ["ok|on, beside FIDO2|-"])
+    #expect(
+      key(.u2f, with(false, true, true, false)) == [
+        "note|off while always-uv is on: sites that know only U2F do not work|liquid-auth config always-uv off"
+      ])
+    #expect(
+      lines(.backup) { _ in } == [
+        "note|passkeys come back from the phrase; rehearse that before you need it|liquid-auth recover --help"
+      ])
+  }
+
+  @Test func pinentry() {
+    #expect(lines(.pinentry) { _ in } == ["ok|/usr/bin/pinentry (pinentry-gnome3)|-"])
+    #expect(
+      lines(.pinentry) { DoctorChecksTests.change(&$0) { $0.prompt = "terminal" } }
+        == ["ok|not used: prompts are on the authenticator's terminal|-"])
+    for (desktop, package) in [("GNOME", "pinentry-gnome3"), ("KDE", "pinentry-qt")] {
+      #expect(
+        lines(.pinentry) { ($0.pinentry.path, $0.desktop) = (nil, desktop) } == [
+          "problem|pinentry is not installed: no prompt can be shown|sudo apt-get install \(package)"
+        ])
+    }
+    for target in ["pinentry-curses", "pinentry-tty"] {
+      #expect(
+        lines(.pinentry) { $0.pinentry.target = target } == [
+          "problem|/usr/bin/pinentry is \(target), which has no window|sudo apt-get install pinentry-gnome3"
+        ])
+      #expect(
+        lines(.pinentry) { ($0.pinentry.target, $0.hasDisplay) = (target, false) }
+          == ["ok|/usr/bin/pinentry (\(target))|-"])
+    }
+  }
+
+  @Test func `notification daemon`() {
+    let unused = "prompts do not need it: they are dialogs of pinentry"
+    let with = { (found: Asked<[String]?>) in lines(.notificationDaemon) { $0.notifications = found } }
+    #expect(with(.known(["body", "actions"])) == ["ok|it runs, and has actions; \(unused)|-"])
+    #expect(with(.known(["body"])) == ["note|it has no actions; \(unused)|-"])
+    #expect(with(.known(nil)) == ["note|none runs; \(unused)|-"])
+    #expect(with(.unknown("no busctl")) == ["note|cannot be checked: no busctl; \(unused)|-"])
+  }
+
+  @Test func `session and screen lock`() {
+    let session = { (active: Bool, remote: Bool, seat: Bool, locked: Bool) in
+      Asked<Findings.Session?>.known(.init(isActive: active, isRemote: remote, isAtSeat: seat, isLocked: locked))
+    }
+    let with = { (name: Check.Name, found: Asked<Findings.Session?>) in lines(name) { $0.session = found } }
+    #expect(with(.session, session(true, false, true, false)) == ["ok|in the foreground of its seat|-"])
+    #expect(
+      with(.session, session(false, false, true, false))
+        == ["note|it is in the background: the device is detached until it is in the foreground|-"])
+    let away =
+      "problem|your session is not at this machine: the broker makes a key for a user who sits there; log in there|-"
+    #expect(with(.session, session(true, true, true, false)) == [away])
+    #expect(with(.session, session(true, false, false, false)) == [away])
+    #expect(
+      with(.session, .known(nil))
+        == ["problem|you have no session: the broker makes a key for a user at this machine; log in there|-"])
+    #expect(with(.session, .unknown("x")) == ["note|cannot be checked: x|-"])
+    #expect(with(.screenLock, session(true, false, true, false)) == ["ok|the screen is not locked|-"])
+    #expect(
+      with(.screenLock, session(true, false, true, true))
+        == ["note|the screen is locked, and hides prompts|loginctl unlock-session"])
+    #expect(with(.screenLock, .known(nil)) == ["note|you have no session|-"])
+    #expect(with(.screenLock, .unknown("x")) == ["note|cannot be checked: x|-"])
+  }
+
+  @Test func memlock() {
+    let with = { (soft: UInt64?, hard: UInt64?, process: Int32?) in
+      lines(.memlock) { $0.memory = .init(soft: soft, hard: hard, process: process) }
+    }
+    #expect(with(1 << 20, 1 << 20, 42) == ["ok|the authenticator's limit is 1024 KiB|-"])
+    #expect(with(nil, nil, nil) == ["ok|your limit is unlimited|-"])
+    let text =
+      "problem|the authenticator's limit of locked memory is 64 KiB, and secrets need 1024 KiB; this is until its next "
+      + "start, LimitMEMLOCK= in its unit or ulimit -l is for later ones|"
+    for hard in [nil, 1 << 20] as [UInt64?] {
+      #expect(with(65_536, hard, 42) == [text + "*prlimit --pid 42 --memlock=1048576:"])
+    }
+    #expect(with(65_536, 65_536, 42) == [text + "sudo prlimit --pid 42 --memlock=1048576:1048576"])
+    #expect(
+      with(65_536, nil, nil) == [
+        "problem|your limit of locked memory is 64 KiB, and secrets need 1024 KiB; raise it where you start the "
+          + "authenticator|ulimit -l 1024"
+      ])
+    #expect(lines(.memlock) { $0.memory = nil } == ["note|cannot be checked: there is no limit in /proc|-"])
+  }
+
+  @Test func clock() {
+    let mend = "sudo timedatectl set-ntp true"
+    #expect(lines(.clock) { _ in } == ["ok|synchronized, 2027-01-15|-"])
+    #expect(
+      lines(.clock) { $0.clock.now = 0 }
+        == ["problem|it says 1970-01-01, and this program was made on 2023-11-14|\(mend)"])
+    #expect(
+      lines(.clock) { ($0.clock.program, $0.clock.isSynchronized) = (nil, false) }
+        == ["note|it is not synchronized over the network|\(mend)"])
+  }
+
+  @Test func packages() {
+    let configure = "sudo dpkg --configure -a"
+    #expect(lines(.packages) { _ in } == ["ok|dpkg has finished all of them|-"])
+    #expect(lines(.packages) { $0.packages = nil } == ["note|cannot be checked: there is no database of dpkg|-"])
+    #expect(
+      lines(.packages) {
+        $0.packages = .init(
+          broken: [.init(name: "a", state: "half-installed"), .init(name: "b", state: "half-configured")],
+          isInterrupted: true)
+      } == [
+        "problem|dpkg was interrupted|\(configure)",
+        "problem|[a] it is half-installed|sudo apt-get install --reinstall a",
+        "problem|[b] it is half-configured|\(configure)",
+      ])
+  }
+}
