@@ -125,7 +125,8 @@ import UHID
     #expect(
       lines(.blocked(by: "/etc/modprobe.d/my file.conf")) == [
         "problem|uhid is not loaded, because /etc/modprobe.d/my file.conf forbids it|"
-          + #"sudo sed -i -E '/^\s*(install|blacklist)\s+uhid\b/d' '/etc/modprobe.d/my file.conf' && sudo modprobe uhid"#
+          + #"sudo sed -i -E '/^\s*(install|blacklist)\s+uhid\b/d' '/etc/modprobe.d/my file.conf' "#
+          + "&& sudo modprobe uhid"
       ])
   }
 
@@ -177,6 +178,9 @@ import UHID
     #expect(
       lines { $0.rule = .replaced(path) }
         == ["problem|\(path) takes the place of our rule|sudo rm \(path) && scripts/run"])
+    #expect(
+      lines { ($0.rule, $0.packages) = (.missing, .init(hasOurs: true)) }
+        == ["problem|71-liquid-auth.rules is not installed|sudo apt-get install --reinstall liquid-auth"])
     #expect(lines { $0.group = nil } == ["problem|there is no group liquid-auth|scripts/run"])
     #expect(
       lines { $0.uhid?.mode = 0o666 }
@@ -256,8 +260,8 @@ import UHID
       } == ["note|[/dev/hidraw4] \(beside)|-"])
     #expect(
       with { Self.change(&$0) { $0.steppedAsideFor = "/dev/hidraw4 Example Key" } } == [
-        "note|[/dev/hidraw4 Example Key] only this key answers while it is plugged in (--beside-hardware-key step-aside)|"
-          + "liquid-auth device attach"
+        "note|[/dev/hidraw4 Example Key] only this key answers while it is plugged in "
+          + "(--beside-hardware-key step-aside)|liquid-auth device attach"
       ])
     // A mouse, a long item, a cut item, and nothing.
     for descriptor: [UInt8] in [[0x05, 0x01, 0x09, 0x02, 0xA1, 0x01], [0xFE, 0], [0x06, 0xD0], [0xA1], []] {

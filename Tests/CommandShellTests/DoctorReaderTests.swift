@@ -236,6 +236,10 @@ import UHID
             .init(name: "c", state: "half-installed"), .init(name: "d", state: "unpacked"),
             .init(name: "e", state: "triggers-pending"),
           ], isInterrupted: false))
+    scratch.put("/var/lib/dpkg/status", package("liquid-auth", "deinstall ok config-files"))
+    #expect(scratch.findings().packages?.hasOurs == false)
+    scratch.put("/var/lib/dpkg/status", package("liquid-auth", "install ok installed"))
+    #expect(scratch.findings().packages?.hasOurs == true)
     scratch.put("/var/lib/dpkg/updates/0001", "")
     #expect(scratch.findings().packages?.isInterrupted == true)
   }
@@ -250,8 +254,9 @@ import UHID
 
   @Test func `answers of systemctl, loginctl and busctl`() {
     let show = "show --property=LoadState,ActiveState,UnitFileState"
-    let display = "loginctl show-user 1000 --property=Display"
-    let session = "loginctl show-session 7 --property=Active,Remote,Seat,LockedHint"
+    let display = "loginctl show-user 1000 --property=Display --property=Sessions"
+    let session =
+      "loginctl show-session 7 --property=Active --property=Remote --property=Seat --property=LockedHint"
     let name = "org.freedesktop.Notifications"
     let capabilities =
       "busctl --user --auto-start=no --timeout=2 call \(name) /org/freedesktop/Notifications \(name) GetCapabilities"
@@ -260,7 +265,8 @@ import UHID
         .ended(0, "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n"),
       "systemctl --user \(show) liquid-authenticator.socket": .ended(0, "LoadState=loaded\n"),
       "systemctl --user \(show) liquid-authenticator.service": .ended(1, "Failed to connect\nx"),
-      display: .ended(0, "Display=7\n"), session: .ended(0, "Active=yes\nRemote=no\nSeat=seat0\nLockedHint=yes\n"),
+      display: .ended(0, "Display=7\nSessions=9 7\n"),
+      session: .ended(0, "Active=yes\nRemote=no\nSeat=seat0\nLockedHint=yes\n"),
       capabilities: .ended(0, "as 2 \"body\" \"actions\"\n"),
     ])
     #expect(found.brokerUnit == .known(DoctorChecksTests.unit))
@@ -270,7 +276,7 @@ import UHID
     #expect(found.notifications == .known(["body", "actions"]))
 
     let other = scratch.findings(answers: [
-      "systemctl \(show) liquid-auth-broker.socket": .tooSlow, display: .ended(0, "Display=\n"),
+      "systemctl \(show) liquid-auth-broker.socket": .tooSlow, display: .ended(0, "Display=\nSessions=\n"),
       capabilities: .ended(1, "Call failed: The name \(name) was not provided by any .service files\n"),
     ])
     #expect(other.brokerUnit == .unknown("systemctl did not answer in time"))
@@ -278,7 +284,7 @@ import UHID
     let absent = Tool.Result.ended(1, "Failed to get user: User ID 1000 is not logged in or lingering\n")
     #expect(scratch.findings(answers: [display: absent]).session == .known(nil))
     #expect(
-      scratch.findings(answers: [display: .ended(0, "Display=7\n"), session: .failed("no memory")]).session
+      scratch.findings(answers: [display: .ended(0, "Display=\nSessions=7 9\n"), session: .failed("no memory")]).session
         == .unknown("loginctl did not start: no memory"))
     #expect(
       scratch.findings(answers: [display: .ended(0, "Display=7\n"), session: .ended(0, "")]).session

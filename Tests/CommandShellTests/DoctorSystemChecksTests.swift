@@ -160,6 +160,11 @@ import Testing
     #expect(
       with(.session, .known(nil))
         == ["problem|you have no session: the broker makes a key for a user at this machine; log in there|-"])
+    #expect(
+      lines(.session) { findings in
+        DoctorChecksTests.change(&findings) { $0.transport = "uhid" }
+        findings.session = .known(nil)
+      } == ["note|not needed with --transport uhid|-"])
     #expect(with(.session, .unknown("x")) == ["note|cannot be checked: x|-"])
     #expect(with(.screenLock, session(true, false, true, false)) == ["ok|the screen is not locked|-"])
     #expect(

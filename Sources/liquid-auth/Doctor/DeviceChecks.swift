@@ -8,7 +8,9 @@ extension DoctorFindings {
   }
 
   /// What installs our own files again.
-  private var installation: Mend { Mend(["scripts/run"]) }
+  private var installation: Mend {
+    Mend(packages?.hasOurs == true ? ["sudo", "apt-get", "install", "--reinstall", "liquid-auth"] : ["scripts/run"])
+  }
 
   var kernelModule: Check {
     if let check = unneeded(.kernelModule) { return check }
@@ -61,7 +63,8 @@ extension DoctorFindings {
     switch rule {
     case .missing: return .problem(.rule, "71-liquid-auth.rules is not installed", mend: installation)
     case .replaced(let path):
-      return .problem(.rule, "\(path) takes the place of our rule", mend: Mend(["sudo", "rm", path], ["scripts/run"]))
+      return .problem(
+        .rule, "\(path) takes the place of our rule", mend: Mend(["sudo", "rm", path], installation.commands[0]))
     case .present(let path):
       let apply = Mend(
         ["sudo", "udevadm", "control", "--reload"],

@@ -123,6 +123,8 @@ struct DoctorFindings: Equatable {
     var broken: [Package] = []
     /// Whether dpkg was interrupted.
     var isInterrupted = false
+    /// Whether the package liquid-auth is installed.
+    var hasOurs = false
   }
 
   struct Package: Equatable {

@@ -58,7 +58,7 @@ struct FindingsReader {
   }
 
   private var session: Asked<DoctorFindings.Session?> {
-    let words = ["loginctl", "show-user", String(user), "--property=Display"]
+    let words = ["loginctl", "show-user", String(user), "--property=Display", "--property=Sessions"]
     let result = ask(words)
     // loginctl fails for a user who has not logged in.
     if case .ended(let status, let output) = result, status != 0, output.contains("not logged in") {
@@ -67,8 +67,12 @@ struct FindingsReader {
     switch result.output(of: "loginctl") {
     case .unknown(let reason): return .unknown(reason)
     case .known(let output):
-      guard let id = Self.assignments(output)["Display"], !id.isEmpty else { return .known(nil) }
-      let answer = ask(["loginctl", "show-session", id, "--property=Active,Remote,Seat,LockedHint"])
+      // The user's main session, or else any.
+      let found = Self.assignments(output)
+      let sessions = ["Display", "Sessions"].flatMap { (found[$0] ?? "").split(separator: " ").map(String.init) }
+      guard let id = sessions.first else { return .known(nil) }
+      let properties = ["Active", "Remote", "Seat", "LockedHint"].map { "--property=\($0)" }
+      let answer = ask(["loginctl", "show-session", id] + properties)
       switch answer.output(of: "loginctl") {
       case .unknown(let reason): return .unknown(reason)
       case .known(let output):
@@ -167,7 +171,9 @@ struct FindingsReader {
       } else if line.starts(with: "Status: ".utf8) {
         // The wish, the error flag and the state.
         let words = String(decoding: line.dropFirst(8), as: UTF8.self).split(separator: " ")
-        guard words.count == 3, !Self.finished.contains(String(words[2])) else { continue }
+        guard words.count == 3 else { continue }
+        if name == "liquid-auth", words[2] == "installed" { found.hasOurs = true }
+        guard !Self.finished.contains(String(words[2])) else { continue }
         found.broken.append(DoctorFindings.Package(name: name, state: String(words[2])))
       }
     }

@@ -35,6 +35,7 @@ extension DoctorFindings {
     if let other = otherTransport {
       return .note(.session, "not needed: the authenticator uses \(other), which browsers do not see")
     }
+    if status?.transport == "uhid" { return .note(.session, "not needed with --transport uhid") }
     switch session {
     case .unknown(let reason): return .note(.session, "cannot be checked: \(reason)")
     case .known(nil):
