@@ -35,7 +35,8 @@ import UHID
   static var healthy: Findings {
     Findings(
       user: 1000, authenticator: .running(status(), information(), TriesLeft(pin: 8, needsReplug: false)),
-      hasSystemd: true, system: StatusReportTests.fine, socketUnit: .known(unit), serviceUnit: .known(unit),
+      vault: VaultFinding(isThere: true), hasSystemd: true, system: StatusReportTests.fine, socketUnit: .known(unit),
+      serviceUnit: .known(unit),
       driver: .loaded, brokerUnit: .known(unit), hasBrokerSocket: true,
       rule: .present("/etc/udev/rules.d/71-liquid-auth.rules"), uhid: .init(mode: 0o660, group: 998), group: 998,
       hasFIDORule: true, nodes: [ours], snaps: [.init(name: "firefox", isConnected: true)],

@@ -53,7 +53,7 @@ import UHID
         tree: SystemTree(root: root + "/"), home: "/home/anna", user: 1000, environment: { environment[$0] },
         ask: { words in answers[words.joined(separator: " ")] ?? .missing }, now: 1_800_000_000,
         isClockSynchronized: synchronized, program: "/usr/bin/liquid-auth"
-      ).findings(authenticator, system: StatusReportTests.fine)
+      ).findings(authenticator, vault: VaultFinding(isThere: true), system: StatusReportTests.fine)
     }
   }
 

@@ -75,9 +75,14 @@ import Testing
     #expect(
       lines(.vault) { DoctorChecksTests.change(&$0) { $0.lockReason = "before a suspend" } }
         == ["ok|locked before a suspend; the next request asks for the passphrase|-"])
-    #expect(
-      lines(.vault) { $0.authenticator = .unknown("x") }
-        == ["note|cannot be checked: the authenticator is not running|-"])
+    for (found, line) in [
+      (VaultFinding(isThere: true), "ok|there is one, and no authenticator uses it|-"),
+      (VaultFinding(isThere: false, problem: "x"), "problem|there is no vault|liquid-auth init"),
+      (VaultFinding(isThere: true, problem: "it is open to others"), "problem|it is open to others|-"),
+      (VaultFinding(isThere: nil, problem: "cannot open it"), "problem|cannot open it|-"),
+    ] {
+      #expect(lines(.vault) { ($0.authenticator, $0.vault) = (.unknown("x"), found) } == [line])
+    }
   }
 
   @Test func `verification and U2F`() {

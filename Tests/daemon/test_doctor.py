@@ -49,7 +49,7 @@ class System:
 
     def run(self, *options, status=0, path=None):
         environment = {**os.environ, "HOME": str(self.home), "PATH": str(path or self.programs)}
-        for name in ("DISPLAY", "WAYLAND_DISPLAY", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        for name in ("DISPLAY", "WAYLAND_DISPLAY", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
             environment.pop(name, None)
         done = subprocess.run(
             [BIN / "liquid-auth", "doctor", "--root", self.root, "--control", self.key.control_socket, *options],
@@ -99,6 +99,8 @@ class TestResult:
         system.key.stop()
         found = system.checks(status=1)
         assert found["authenticator"]["state"] == "problem" and found["node"]["state"] == "problem"
+        assert found["vault"]["mend"] == f"liquid-auth init --control {system.key.control_socket}"
+        assert system.checks("--state-dir", system.key.state, status=1)["vault"]["state"] == "ok"
         assert found["authenticator"]["mend"] == f"systemctl --user enable --now {SOCKET}"
         system.programs.joinpath("systemctl").unlink()
         assert system.checks(status=1)["authenticator"]["mend"] == f"liquid-authenticator --control {system.key.control_socket}"

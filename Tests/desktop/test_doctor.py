@@ -179,14 +179,15 @@ class TestService:
         assert is_ok("memlock")
 
     def test_no_vault(self):
-        systemctl("stop", SERVICE)
+        systemctl("stop", SOCKET, SERVICE)
         aside = VAULT.with_name("aside")
         VAULT.rename(aside)
         try:
-            assert line("authenticator")["state"] == "problem"
+            assert problem("vault", "there is no vault") == "liquid-auth init"
         finally:
             shutil.rmtree(VAULT, ignore_errors=True)
             aside.rename(VAULT)
+        assert is_ok("vault")
 
     def test_always_uv_turns_u2f_off(self):
         in_session(BIN / "liquid-auth", "config", "always-uv", "on", stdin=f"{PASSPHRASE}\n")

@@ -47,7 +47,7 @@ struct DoctorCommand: PlacedCommand {
     let options = [("--state-dir", place.stateDir), ("--control", place.control)].flatMap { name, value in
       value.map { [name, $0] } ?? []
     }
-    let findings = reader.findings(authenticator, system: .current)
+    let findings = reader.findings(authenticator, vault: vault, system: .current)
     return DoctorReport(
       checks: findings.checks.map { check in
         var check = check
@@ -55,6 +55,12 @@ struct DoctorCommand: PlacedCommand {
         check.mend = check.mend?.completed(options)
         return check
       })
+  }
+
+  private var vault: VaultFinding {
+    do { return VaultFinding(at: try place.statePath()) } catch {
+      return VaultFinding(isThere: nil, problem: error.description)
+    }
   }
 
   private var authenticator: DoctorFindings.Authenticator {

@@ -135,6 +135,8 @@ struct DoctorFindings: Equatable {
 
   var user: UInt32
   var authenticator: Authenticator
+  /// The files of vault and store, which count while no authenticator answers.
+  var vault: VaultFinding
   var hasSystemd: Bool
   var system: SystemFindings
   var socketUnit: Asked<Unit>

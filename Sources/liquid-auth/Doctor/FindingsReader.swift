@@ -19,7 +19,9 @@ struct FindingsReader {
   /// The file of this program, a path in the tree.
   let program: String
 
-  func findings(_ authenticator: DoctorFindings.Authenticator, system: SystemFindings) -> DoctorFindings {
+  func findings(
+    _ authenticator: DoctorFindings.Authenticator, vault: VaultFinding, system: SystemFindings
+  ) -> DoctorFindings {
     var prompt = "pinentry"
     var process: Int32?
     if case .running(let status, _, _) = authenticator {
@@ -29,7 +31,8 @@ struct FindingsReader {
       }
     }
     return DoctorFindings(
-      user: user, authenticator: authenticator, hasSystemd: tree.isDirectory("/run/systemd/system"), system: system,
+      user: user, authenticator: authenticator, vault: vault, hasSystemd: tree.isDirectory("/run/systemd/system"),
+      system: system,
       socketUnit: unit(["--user"], "liquid-authenticator.socket"),
       serviceUnit: unit(["--user"], "liquid-authenticator.service"), driver: driver,
       brokerUnit: unit([], "liquid-auth-broker.socket"),

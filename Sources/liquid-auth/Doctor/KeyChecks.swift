@@ -47,7 +47,13 @@ extension DoctorFindings {
   }
 
   var vaults: Check {
-    guard let status else { return .note(.vault, "cannot be checked: the authenticator is not running") }
+    guard let status else {
+      if vault.isThere == false {
+        return .problem(.vault, "there is no vault", mend: Mend(["liquid-auth", "init"]))
+      }
+      if let problem = vault.problem { return .problem(.vault, problem) }
+      return .ok(.vault, "there is one, and no authenticator uses it")
+    }
     return switch status.vault {
     case .missing: .problem(.vault, "there is no vault", mend: Mend(["liquid-auth", "init"]))
     case .unusable: .problem(.vault, status.problems.first ?? "it cannot be used")
