@@ -10,8 +10,8 @@ struct DoctorCommand: PlacedCommand {
     commandName: "doctor",
     abstract: "Check each part of this system that the key needs, and show how to repair it.",
     discussion: """
-      Each line is "ok", a "note", or a problem ("!!"), with the command that mends it. It never asks for a secret, and \
-      changes nothing without --fix. The exit code is 0 without a problem, also with notes, and 1 with a problem.
+      Each line is "ok", a "note", or a problem ("!!"), with the command that mends it. It never asks for a secret, \
+      and changes nothing without --fix. The exit code is 0 without a problem, also with notes, and 1 with a problem.
       """)
 
   @Flag(help: "Run the commands that need no other rights and change only your own services; then check again.")
