@@ -110,7 +110,7 @@ static void serve_requests(int requests, const char *program, const char *path) 
   }
 }
 
-int clinux_fork_helper(const char *program, const char *path) {
+pid_t clinux_fork_helper(const char *program, const char *path, int *requests) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -1;
   const pid_t process = fork();
@@ -121,20 +121,18 @@ int clinux_fork_helper(const char *program, const char *path) {
     sigprocmask(SIG_SETMASK, &all, NULL);
     prctl(PR_SET_NAME, "auth-helper", 0, 0, 0);
     clinux_forbid_dumps();
-    const int requests = STDERR_FILENO + 1;
-    if (dup2(ends[1], requests) < 0) _exit(EXIT_FAILURE);
-    closefrom(requests + 1);
-    serve_requests(requests, program, path);
+    const int descriptor = STDERR_FILENO + 1;
+    if (dup2(ends[1], descriptor) < 0) _exit(EXIT_FAILURE);
+    closefrom(descriptor + 1);
+    serve_requests(descriptor, program, path);
     _exit(EXIT_SUCCESS);
   }
   const int error = errno;
   close(ends[1]);
-  if (process < 0) {
-    close(ends[0]);
-    errno = error;
-    return -1;
-  }
-  return ends[0];
+  if (process < 0) close(ends[0]);
+  *requests = ends[0];
+  errno = error;
+  return process;
 }
 
 // Sends a request, with two descriptors or none, and receives the reply, with one descriptor or none.

@@ -25,9 +25,9 @@ int clinux_spawn_session(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 
 /// Forks a process that keeps the rights that this one gives up later: it starts `program` (looked up in PATH), and
-/// connects to the SOCK_SEQPACKET socket at `path`, on request. It ends with this process. Returns the socket for requests,
-/// close-on-exec, or -1 with errno.
-int clinux_fork_helper(const char *program, const char *path);
+/// connects to the SOCK_SEQPACKET socket at `path`, on request. It ends when `requests`, a close-on-exec socket, is closed.
+/// Returns the process, or -1 with errno.
+pid_t clinux_fork_helper(const char *program, const char *path, int *requests);
 
 /// Asks the helper for its program, with no arguments, as clinux_spawn_session does. Returns 0 and the process id, or an
 /// error number.

@@ -11,19 +11,24 @@ final class HelperProcess: Sendable {
   /// The pinentry: a path, or a name that is looked up in PATH.
   let program: String
   private let requests: Mutex<Int32>
+  private let process: pid_t
 
   /// Forks the process, which ends with this one; the calling thread must be the only one.
   ///
   /// - Parameter broker: the path of the broker's socket.
   /// - Throws: the system's error number.
   init(program: String, broker: String = BrokerMessage.path) throws(SystemNumber) {
-    let requests = clinux_fork_helper(program, broker)
-    guard requests >= 0 else { throw SystemNumber() }
+    var requests: Int32 = -1
+    process = clinux_fork_helper(program, broker, &requests)
+    guard process >= 0 else { throw SystemNumber() }
     self.program = program
     self.requests = Mutex(requests)
   }
 
-  deinit { requests.withLock { _ = close($0) } }
+  deinit {
+    requests.withLock { _ = close($0) }
+    while waitpid(process, nil, 0) < 0, errno == EINTR {}
+  }
 
   /// Starts the program in a session of its own, with these as its standard input and output.
   ///
