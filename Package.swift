@@ -138,7 +138,7 @@ targets += [
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol", "StateDirectory",
-      "DisplayText", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CWebRTC", "CPSL", "CZlib", argumentParser,
+      "DisplayText", "CTAPHID", "CryptoPrimitives", "ProcessIO", "Sandbox", "CWebRTC", "CPSL", "CZlib", argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",

@@ -22,7 +22,7 @@ packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagema
     x11-xserver-utils fonts-dejavu-core)
 packages_for_desktop=(acl strace)
 packages_for_bench_in_guest=(gcc libc6-dev strace "${packages_for_browsers[@]}")
-packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils)
+packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils gdb)
 # Unpacked and not installed, because Debian would start it as a system service.
 packages_of_turn=(coturn)
 

@@ -190,11 +190,13 @@ int clinux_landlock_begin(int version) {
 }
 
 int clinux_landlock_allow(int ruleset, int version, const char *path, enum clinux_file_access access) {
-  const uint64_t files = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE;
+  const uint64_t files = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+                         LANDLOCK_ACCESS_FS_TRUNCATE;
   uint64_t rights = LANDLOCK_ACCESS_FS_READ_DIR;
   if (access >= CLINUX_READ) rights |= LANDLOCK_ACCESS_FS_READ_FILE;
+  if (access == CLINUX_RUN) rights |= LANDLOCK_ACCESS_FS_EXECUTE;
   if (access == CLINUX_WRITE)
-    rights |= files | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+    rights |= LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
               LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REFER;
   struct landlock_path_beneath_attr rule = {.parent_fd = open(path, O_PATH | O_CLOEXEC)};
   if (rule.parent_fd < 0) return -1;

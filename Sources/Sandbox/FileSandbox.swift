@@ -12,6 +12,8 @@ package struct FileSandbox {
     case list
     /// Read, and list directories.
     case read
+    /// Read, list directories, and start programs.
+    case run
     /// Read, write, make and remove files and sockets.
     case write
   }
@@ -20,11 +22,12 @@ package struct FileSandbox {
 
   /// Allows what every program here reads: the system's programs, libraries, settings and devices' properties, but
   /// nobody's home.
-  package init() {
-    rules = [
-      "/usr", "/lib", "/lib64", "/bin", "/etc", "/proc", "/sys", "/run/udev", "/run/systemd", "/run/nscd",
-      "/var/lib/sss", "/nix/store", "/dev/urandom",
-    ].map { ($0, .read) }
+  ///
+  /// - Parameter startsPrograms: whether the system's programs may be started.
+  package init(startsPrograms: Bool = false) {
+    let programs = ["/usr", "/lib", "/lib64", "/bin", "/nix/store"]
+    let others = ["/etc", "/proc", "/sys", "/run/udev", "/run/systemd", "/run/nscd", "/var/lib/sss", "/dev/urandom"]
+    rules = programs.map { ($0, startsPrograms ? .run : .read) } + others.map { ($0, .read) }
     rules.append(("/dev/null", .write))
   }
 
@@ -45,6 +48,7 @@ package struct FileSandbox {
         switch access {
         case .list: CLINUX_LIST
         case .read: CLINUX_READ
+        case .run: CLINUX_RUN
         case .write: CLINUX_WRITE
         }
       guard clinux_landlock_allow(ruleset, version, path, kind) == 0 || errno == ENOENT || errno == EACCES else {

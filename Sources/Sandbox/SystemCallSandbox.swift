@@ -6,7 +6,7 @@ package import ProcessIO
 /// The system calls that a process can still make after it has given up the rest (seccomp(2)).
 ///
 /// The others fail with ENOSYS, as on a kernel that does not have them. No program can be started, no memory made
-/// executable after it was written, no connection made, and no socket of a family that is not named.
+/// executable after it was written, and no socket made of a family that is not named.
 package struct SystemCallSandbox: Sendable {
   /// Restricts one argument of a call: allowed if the bits of `mask` have this value.
   private struct Rule {
@@ -16,10 +16,13 @@ package struct SystemCallSandbox: Sendable {
     var value: UInt64 = 0
   }
 
-  private var families: [Int32]
+  private let families: [Int32]
+  private let connects: Bool
 
-  /// - Parameter families: the address families of sockets, such as `AF_UNIX`.
-  package init(families: [Int32]) { self.families = families }
+  /// - Parameters:
+  ///   - families: the address families of sockets, such as `AF_UNIX`.
+  ///   - connects: whether sockets may connect; a connection to the session's bus can start programs.
+  package init(families: [Int32], connects: Bool) { (self.families, self.connects) = (families, connects) }
 
   /// Gives up the rest, for all threads, and forbids new privileges.
   ///
@@ -37,6 +40,7 @@ package struct SystemCallSandbox: Sendable {
         try Self.allow(Rule(call: call, mask: ~0, value: UInt64(family)), in: filter)
       }
     }
+    if connects { try Self.allow(Rule(call: "connect"), in: filter) }
     try Self.check(seccomp_load(filter))
   }
 
@@ -103,7 +107,7 @@ package struct SystemCallSandbox: Sendable {
     pselect6 select setitimer time timer_create timer_delete timer_getoverrun timer_gettime timer_settime
     timerfd_create timerfd_gettime timerfd_settime
     """,
-    // Sockets; `socket` and `socketpair` depend on the family. A connection to the session's bus could start programs.
+    // Sockets; `socket` and `socketpair` depend on the family.
     """
     accept accept4 bind getpeername getsockname getsockopt listen pipe pipe2 recvfrom recvmmsg recvmsg
     sendmmsg sendmsg sendto setsockopt shutdown

@@ -33,6 +33,7 @@ struct WalletCommand: ParsableCommand {
     // A closed pipe makes a write fail, and must not end the process.
     signal(SIGPIPE, SIG_IGN)
     let operation = parsed()
+    WalletSandbox.restrictFiles(operation.files)
     let isOver = Latch()
     let running = Task.detached {
       let ending = await status(of: operation)
@@ -101,6 +102,8 @@ protocol WalletOperation: ParsableCommand, Sendable {
   var output: EventOutput { get }
   /// Whether the terminal stays open until the user has read the output.
   var hold: Bool { get }
+  /// The files and directories that the command line and the settings name.
+  var files: [String] { get }
   /// Runs the command; closes all that it opened before it returns.
   func perform() async throws
 }

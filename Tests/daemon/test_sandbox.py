@@ -4,14 +4,13 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 
 import pytest
 from fido2.client import ClientError
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2
 
-from support import figures, stacks, wire
+from support import figures, sandbox, wire
 from support.authenticator import wait_for
 from support.ceremonies import OWN, register
 
@@ -20,17 +19,12 @@ READ, WRITE, CREATE = 0, 1, 0o101
 ENOSYS, EACCES, ENOENT = 38, 13, 2
 
 
-def status(process: int, thread: int | None = None) -> dict[str, str]:
-    path = pathlib.Path(f"/proc/{process}/task/{thread or process}/status")
-    return dict(line.split(":\t", 1) for line in path.read_text().splitlines())
-
-
 def children(process: int) -> list[int]:
     tasks = pathlib.Path(f"/proc/{process}/task").iterdir()
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
-def attempts(key, state: pathlib.Path, home: pathlib.Path) -> dict[str, tuple[str, int]]:
+def attempts(state: pathlib.Path, home: pathlib.Path) -> dict[str, tuple[str, int]]:
     """Each call as C, and the error that it must end with; 0 is success."""
     return {
         "make a file in the state directory": (f'open, "{state}/probe", {CREATE}, 0600', 0),
@@ -73,11 +67,6 @@ def attempts(key, state: pathlib.Path, home: pathlib.Path) -> dict[str, tuple[st
     }
 
 
-def call(words: str) -> str:
-    function, *arguments = words.split(", ", 1)
-    return f"((long(*)(long,...)){function})({arguments[0] if arguments else ''})"
-
-
 # Holds: SANDBOX-1
 @needs_root
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers of the calls are those of x86-64")
@@ -87,19 +76,7 @@ def test_what_the_daemon_cannot_do(key, tmp_path):
     home.mkdir()
     (home / "secret").write_text("not for the authenticator")
     with key:
-        tried = attempts(key, key.state, home)
-        script = tmp_path / "script.gdb"
-        lines = ["set confirm off", "set pagination off", "set language c"]
-        for number, (words, _) in enumerate(tried.values()):
-            lines += [
-                f"set $result = (int){call(words)}",
-                f'printf "%d: %d\\n", {number}, $result < 0 ? *(int*)((long(*)())__errno_location)() : 0']
-        script.write_text("\n".join(lines) + "\n")
-        done = stacks.run(
-            ["gdb", "-nx", "-q", "-batch", "-p", str(key.process.pid), "-x", str(script)], seconds=120)
-        found = {int(n): int(error) for n, error in re.findall(r"^(\d+): (\d+)$", done.stdout, re.M)}
-        assert found == {number: error for number, (_, error) in enumerate(tried.values())}, (
-            [name for number, (name, (_, error)) in enumerate(tried.items()) if found.get(number) != error], done.stderr)
+        sandbox.attempt(key.process.pid, tmp_path, attempts(key.state, home))
         assert key.ask("status")
     assert (home / "secret").read_text() == "not for the authenticator"
     assert [path.name for path in home.iterdir()] == ["secret"]
@@ -110,10 +87,10 @@ def test_every_thread_is_restricted_and_its_helper_is_not(key):
     with key:
         key.unlock()
         threads = [int(task.name) for task in pathlib.Path(f"/proc/{key.process.pid}/task").iterdir()]
-        assert {(status(key.process.pid, thread)["Seccomp"], status(key.process.pid, thread)["NoNewPrivs"])
+        assert {(sandbox.status(key.process.pid, thread)["Seccomp"], sandbox.status(key.process.pid, thread)["NoNewPrivs"])
                 for thread in threads} == {("2", "1")}
         (helper,) = children(key.process.pid)
-        assert status(helper)["Seccomp"] == "0" and status(helper)["Name"] == "auth-helper"
+        assert sandbox.status(helper)["Seccomp"] == "0" and sandbox.status(helper)["Name"] == "auth-helper"
         if os.geteuid() == 0:
             assert sorted(map(int, os.listdir(f"/proc/{helper}/fd"))) == [0, 1, 2, 3]
     wait_for("end of the helper", lambda: not os.path.exists(f"/proc/{helper}"), 5)
@@ -123,7 +100,7 @@ def test_the_sandbox_can_be_left_out(key):
     key.extra = ["--sandbox=off"]
     with key:
         key.unlock()
-        assert status(key.process.pid)["Seccomp"] == "0"
+        assert sandbox.status(key.process.pid)["Seccomp"] == "0"
 
 
 # Holds: SANDBOX-4

@@ -75,7 +75,7 @@ int clinux_has_acl(const char *path);
 int clinux_landlock_version(void);
 
 /// What clinux_landlock_allow allows.
-enum clinux_file_access { CLINUX_LIST, CLINUX_READ, CLINUX_WRITE };
+enum clinux_file_access { CLINUX_LIST, CLINUX_READ, CLINUX_RUN, CLINUX_WRITE };
 
 /// A ruleset that forbids all access to files that this version knows (landlock(7)); -1 with errno.
 int clinux_landlock_begin(int version);

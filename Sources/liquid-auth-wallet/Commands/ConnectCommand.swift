@@ -55,6 +55,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @OptionGroup var network: NetworkOptions
 
+  var files: [String] { network.files + [image].compactMap(\.self) }
+
   var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }
   private static let start = ContinuousClock.now
 

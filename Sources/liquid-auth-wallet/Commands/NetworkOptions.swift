@@ -28,6 +28,12 @@ struct NetworkOptions: ParsableArguments {
     return try StateDirectory.controlSocketPath(stateDirectory: stateDir, environment: environmentVariable)
   }
 
+  /// The files that the options and the configuration name.
+  var files: [String] {
+    let authorities = try? configuration().certificateAuthorities?.path
+    return [config ?? WalletConfiguration.usualPath(environmentVariable), authorities].compactMap(\.self)
+  }
+
   /// The configuration, with the overrides of the command line.
   func configuration() throws(WalletFailure) -> WalletConfiguration {
     var configuration = try WalletConfiguration(readFrom: config, environment: environmentVariable)

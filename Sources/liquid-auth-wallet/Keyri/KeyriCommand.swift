@@ -86,6 +86,8 @@ struct KeyriCommand: ParsableCommand {
 
     @OptionGroup var general: KeyriOptions
 
+    var files: [String] { general.network.files + [image].compactMap(\.self) }
+
     func validate() throws {
       guard (link == nil) != (image == nil) else { throw ValidationError("Give one link, or --image.") }
       guard confirm == nil || !deny else { throw ValidationError("Give --confirm or --deny, not both.") }
@@ -121,6 +123,7 @@ extension KeyriOperation {
   var output: EventOutput { general.output }
   /// These commands run in a terminal that stays open.
   var hold: Bool { false }
+  var files: [String] { general.network.files }
 }
 
 /// The arguments that name the account and the service.

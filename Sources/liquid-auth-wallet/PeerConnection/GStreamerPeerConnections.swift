@@ -18,7 +18,7 @@ struct GStreamerPeerConnections: PeerConnectionPort {
 
   /// Loads GStreamer, which may take seconds at its very first start, when it scans its plug-ins.
   static func load() throws(PortError) {
-    guard let missing = cwebrtc_missing_element() else { return }
+    guard let missing = cwebrtc_missing_element() else { return WalletSandbox.restrictSystemCalls() }
     throw PortError.unreachable(
       "GStreamer has no element \(String(cString: missing)); install gstreamer1.0-plugins-bad and gstreamer1.0-nice")
   }

@@ -1,0 +1,51 @@
+import Glibc
+import ProcessIO
+import Sandbox
+import Synchronization
+
+/// What the wallet can still do: it gives bytes of strangers to GStreamer, libnice and parsers of TLS and HTTP.
+///
+/// A kernel without Landlock or seccomp restricts less; the wallet has no secret, and goes on.
+enum WalletSandbox {
+  /// Restricts the files: to the system's, to the programs in PATH, and to those that the user names.
+  ///
+  /// GStreamer still has to scan its plug-ins, in a program of its own, and QR codes are read by another.
+  /// - Parameter paths: what the command line and the settings name, files or directories. The calling thread must be the
+  ///   only one.
+  static func restrictFiles(_ paths: [String]) {
+    var files = FileSandbox(startsPrograms: true)
+    for path in paths { files.allow(.read, path) }
+    for directory in (environmentVariable("PATH") ?? "").split(separator: ":") { files.allow(.run, String(directory)) }
+    for program in [OwnProgram.path(of: ""), environmentVariable("GST_PLUGIN_SCANNER")] {
+      program.map { files.allow(.run, $0) }
+    }
+    for path in ["/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates"] { files.allow(.read, path) }
+    // The question about a new host.
+    for path in ["/dev/tty", "/dev/pts"] { files.allow(.write, path) }
+    registryDirectory().map { files.allow(.write, $0) }
+    try? files.enter()
+  }
+
+  /// Forbids new programs and executable memory to all threads, once; GStreamer must have been loaded.
+  static func restrictSystemCalls() {
+    guard !isRestricted.exchange(true, ordering: .relaxed) else { return }
+    try? SystemCallSandbox(families: [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK], connects: true).enter()
+  }
+
+  private static let isRestricted = Atomic(false)
+
+  /// The directory of GStreamer's list of plug-ins: one of our own, because a plug-in that cannot start in the sandbox is
+  /// left out of the list, and other programs use the list of the user.
+  private static func registryDirectory() -> String? {
+    if let path = environmentVariable("GST_REGISTRY") {
+      return String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+    }
+    let caches = environmentVariable("XDG_CACHE_HOME") ?? environmentVariable("HOME").map { $0 + "/.cache" }
+    guard let caches, caches.hasPrefix("/") else { return nil }
+    let directory = caches + "/liquid-auth"
+    mkdir(caches, 0o700)
+    mkdir(directory, 0o700)
+    setenv("GST_REGISTRY", directory + "/gstreamer-registry.bin", 0)
+    return directory
+  }
+}
