@@ -21,7 +21,8 @@ package struct SystemCallSandbox: Sendable {
 
   /// - Parameters:
   ///   - families: the address families of sockets, such as `AF_UNIX`.
-  ///   - connects: whether sockets may connect; a connection to the session's bus can start programs.
+  ///   - connects: whether sockets may connect, and ask about the network; a connection to the session's bus can start
+  ///     programs.
   package init(families: [Int32], connects: Bool) { (self.families, self.connects) = (families, connects) }
 
   /// Gives up the rest, for all threads, and forbids new privileges.
@@ -40,7 +41,11 @@ package struct SystemCallSandbox: Sendable {
         try Self.allow(Rule(call: call, mask: ~0, value: UInt64(family)), in: filter)
       }
     }
-    if connects { try Self.allow(Rule(call: "connect"), in: filter) }
+    if connects {
+      try Self.allow(Rule(call: "connect"), in: filter)
+      let (packet, name, flags, address, index) = clinux_network_requests
+      for request in [packet, name, flags, address, index] { try Self.allow(Self.ioctl(request), in: filter) }
+    }
     try Self.check(seccomp_load(filter))
   }
 
@@ -78,11 +83,13 @@ package struct SystemCallSandbox: Sendable {
       FIONREAD, FIONBIO,
     ]
     let (number, unlock, peer) = clinux_pty_requests
-    for request in terminals.map(UInt64.init) + [number, unlock, peer].map(UInt64.init) {
-      rules.append(Rule(call: "ioctl", argument: 1, mask: ~0, value: request))
-    }
+    rules += terminals.map { ioctl(UInt32($0)) } + [number, unlock, peer].map(ioctl)
     return rules
   }()
+
+  private static func ioctl(_ request: UInt32) -> Rule {
+    Rule(call: "ioctl", argument: 1, mask: ~0, value: UInt64(request))
+  }
 
   private static let calls: [String] = [
     // Files, below the directories that the file sandbox allows.

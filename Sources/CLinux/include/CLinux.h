@@ -1,6 +1,7 @@
 #pragma once
 // What the C library declares only with _GNU_SOURCE, or in headers that Swift's Glibc module leaves out.
 #include <linux/sched.h>
+#include <linux/sockios.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
@@ -11,9 +12,14 @@
 
 /// Requests of ioctl(2) for pseudo terminals, which Swift does not import.
 static const unsigned clinux_pty_requests[] = {TIOCGPTN, TIOCSPTLCK, TIOCGPTPEER};
+/// Requests of ioctl(2) about a socket's last packet and the network interfaces.
+static const unsigned clinux_network_requests[] = {SIOCGSTAMP, SIOCGIFNAME, SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFINDEX};
 
 /// rename(2) that never replaces: 0, or -1 with errno EEXIST if `to` exists.
 int clinux_rename_new(const char *from, const char *to);
+
+/// An unnamed file in memory, with close-on-exec (memfd_create(2)); -1 with errno.
+int clinux_memory_file(void);
 
 /// pipe(2) with close-on-exec ends: 0, or -1 with errno.
 int clinux_pipe(int ends[2]);

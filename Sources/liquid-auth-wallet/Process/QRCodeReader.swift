@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import NIOPosix
 import ProcessIO
@@ -32,7 +33,7 @@ struct QRCodeReader {
       for copy in [picture, picture.thresholded] {
         guard let file = PictureFile(copy.pgm) else { break }
         defer { file.close() }
-        if let code = try await code(in: "-", input: file.descriptor, of: path) { return code }
+        if let code = try await code(in: "pgm:fd:0", input: file.descriptor, of: path) { return code }
       }
     }
     throw WalletFailure("there is no QR code in \(path)")
@@ -41,7 +42,7 @@ struct QRCodeReader {
   /// The text that zbarimg finds in a picture; `nil` if there is none.
   ///
   /// - Parameters:
-  ///   - picture: its path, or `-` for `input`.
+  ///   - picture: its path; or `pgm:fd:0` for `input`, which ImageMagick reads without a temporary file.
   ///   - path: the name for error messages.
   private func code(
     in picture: String, input: Int32?, of path: String
@@ -72,22 +73,19 @@ private struct PictureFile {
   /// The most bytes of a file that are read.
   private static let maximumSize = 1 << 26
 
-  private let file: UnsafeMutablePointer<FILE>
+  let descriptor: Int32
 
-  /// Makes an unnamed file with these bytes; `nil` if the system has no room for it.
+  /// Makes an unnamed file in memory with these bytes; `nil` if the system has no room for it.
   init?(_ bytes: [UInt8]) {
-    guard let file = tmpfile() else { return nil }
-    self.file = file
-    guard fwrite(bytes, 1, bytes.count, file) == bytes.count, fflush(file) == 0, lseek(descriptor, 0, SEEK_SET) == 0
-    else {
+    descriptor = clinux_memory_file()
+    guard descriptor >= 0 else { return nil }
+    guard Descriptor.write(bytes, to: descriptor), lseek(descriptor, 0, SEEK_SET) == 0 else {
       close()
       return nil
     }
   }
 
-  var descriptor: Int32 { fileno(file) }
-
-  func close() { fclose(file) }
+  func close() { Glibc.close(descriptor) }
 
   /// The content of a regular file; `nil` for other files, and if it is too large or unreadable.
   static func bytes(of path: String) -> [UInt8]? {
