@@ -10,6 +10,9 @@ let settings: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
+/// Checks of lengths that the C library makes where the compiler knows a buffer's size; they need optimization.
+let fortified: [CSetting] = [.define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release))]
+
 /// A library, and the tests that mirror its files.
 func module(_ name: String, _ dependencies: [Target.Dependency], tests: [Target.Dependency] = []) -> [Target] {
   [
@@ -55,10 +58,11 @@ var targets: [Target] = [
   cModule("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
   cModule("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
   cModule("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
-  .target(name: "CUHID"),
-  .target(name: "CLinux"),
+  .target(name: "CUHID", cSettings: fortified),
+  .target(name: "CLinux", cSettings: fortified),
   .target(
-    name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
+    name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], cSettings: fortified,
+    linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
   // Reads the vector files under Tests/Vectors; no product uses it.
   .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
   // Reads the vectors of the recovery contract; no product uses it.
