@@ -129,7 +129,7 @@ def test_programs_use_system_libraries_only_and_bind_them_at_once(program):
     assert "BIND_NOW" in dynamic and "NOW" in dynamic.split("FLAGS_1", 1)[1], dynamic
 
 
-# Holds: SCRIPT-10
+# Holds: SCRIPT-11
 @pytest.mark.skipif(os.environ.get("LIQUID_AUTH_BIN", "").endswith("debug"), reason="bounds are checked in release only")
 def test_c_code_checks_the_bounds_of_buffers():
     """_FORTIFY_SOURCE makes the compiler call functions that check lengths; the stack has canaries."""
