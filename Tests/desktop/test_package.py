@@ -139,7 +139,7 @@ class TestPackage:
         wait_for("node", lambda: state()["node"], 60)
         (exe,) = {os.readlink(f"/proc/{process()}/exe")}
         assert exe == "/usr/bin/liquid-authenticator"
-        assert passkeys() == ["package.example", "upgrade.example"]
+        assert sorted(passkeys()) == ["package.example", "upgrade.example"]
         with device() as hid:
             Ctap2(hid).get_assertion("upgrade.example", bytes(32), [made[0].descriptor])
 
