@@ -18,7 +18,7 @@ from support import figures
 from support.authenticator import PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import OWN, register
 
-from .conftest import PERSON, As, nodes
+from .conftest import PERSON, WORK, As, nodes
 from .test_service import HOME, SERVICE, SOCKET, in_session, process, systemctl
 
 PACKAGES = pathlib.Path(os.environ.get("DESKTOP_PACKAGES", "/nonexistent"))
@@ -142,6 +142,19 @@ class TestPackage:
         assert sorted(passkeys()) == ["package.example", "upgrade.example"]
         with device() as hid:
             Ctap2(hid).get_assertion("upgrade.example", bytes(32), [made[0].descriptor])
+
+    # Holds: PACKAGE-8
+    def test_browsers(self):
+        """Chromium and Firefox find the installed key, on the page of `liquid-auth demo --browser`."""
+        work = WORK / "pages"
+        work.mkdir()
+        shutil.chown(work, PERSON, PERSON)
+        done = subprocess.run(
+            ["/run/liquid-vm/in-session", "env", f"PAGES_WORK={work}", "PYTHONPATH=.build/python:Tests",
+             "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-s",
+             "Tests/desktop/test_demo_page.py"], cwd="/opt/liquid-auth", timeout=900)
+        assert done.returncode == 0
+        assert passkeys().count("localhost") == 2
 
     # Holds: PACKAGE-7
     def test_remove(self):

@@ -1,6 +1,7 @@
 """`liquid-auth demo --browser` in Chromium and Firefox: the person presses the page's buttons from top to bottom.
 
-Each step leaves a picture of the page in .build/browsers/demo-BROWSER-STEP.png.
+test_package.py runs this file as the person of the session, with the installed programs: the key is the user service's,
+over the broker. Each step leaves a picture of the page in .build/desktop/pages/demo-BROWSER-STEP.png.
 """
 
 import contextlib
@@ -12,12 +13,12 @@ import subprocess
 import time
 
 import pytest
-from support.authenticator import BIN, Authenticator, wait_for
+from browsers.browsers import Chromium, Firefox, Person
+from browsers.browsers import wait_for as wait_for_browser
+from support.authenticator import PASSPHRASE, wait_for
 
-from .browsers import Chromium, Firefox, Person
-from .browsers import wait_for as wait_for_browser
-
-WORK = pathlib.Path(os.environ.get("BROWSERS_WORK", "/tmp"))
+PROGRAM = "/usr/bin/liquid-auth"
+WORK = pathlib.Path(os.environ.get("PAGES_WORK", "/tmp"))
 STEPS = {
     1: ["passkey"], 2: ["sign-in"], 3: ["second-factor", "second-factor-sign-in"], 4: ["prf", "prf-again"],
     5: ["excluded"],
@@ -29,19 +30,16 @@ STOOD_STILL = ("✗ NotAllowedError", "✗ AbortError")
 
 
 class Visit:
-    """One browser, the attached authenticator, and the command."""
+    """One browser, and the command."""
 
     def __init__(self, browser_class):
-        self.folder = WORK / browser_class.name / "demo"
-        self.authenticator = Authenticator(self.folder, transport="uhid")
-        self.authenticator.start(wait=False)
-        wait_for("device", self.authenticator.attached, 120)
-        self.authenticator.unlock()
+        self.folder = WORK / browser_class.name
+        self.folder.mkdir()
         self.output = self.folder / "demo.log"
         with open(self.output, "wb") as output:
             self.demo = subprocess.Popen(
-                [BIN / "liquid-auth", "demo", "--browser", "--no-open", "--json"], stdin=subprocess.DEVNULL,
-                stdout=output, stderr=output)
+                [PROGRAM, "demo", "--browser", "--no-open", "--json"], stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output)
         wait_for("page", self.events, 60)
         self.browser = browser_class(self.folder)
         self.browser.open(self.events()[0]["url"])
@@ -79,7 +77,6 @@ class Visit:
             self.demo.kill()
         self.demo.wait()
         self.browser.close()
-        assert self.authenticator.stop() == 0
 
 
 @pytest.fixture(params=[Chromium, Firefox], ids=lambda kind: kind.name)
@@ -101,7 +98,7 @@ def test_the_buttons_from_top_to_bottom(visit):
         visit.save_picture(step)
         print(f"{visit.browser.name:9}step {step} {(time.monotonic() - began) * 1000:7.0f} ms  {state}", flush=True)
         marks = visit.marks(step)
-        assert state == f"✓ Checks succeeded: {len(marks)}", (marks, visit.authenticator.said())
+        assert state == f"✓ Checks succeeded: {len(marks)}", marks
         assert marks and all(mark.startswith("✓") for mark in marks)
     verified = [event for event in visit.events() if event["event"] == "verified"]
     assert [event["ceremony"] for event in verified] == sum(STEPS.values(), [])
@@ -111,5 +108,7 @@ def test_the_buttons_from_top_to_bottom(visit):
     wait_for_browser("result", lambda: "You can close this page" in visit.text("#result"), 60)
     finished = visit.events()[-1]
     assert finished["event"] == "finished" and finished["holds"] and len(finished["storedPasskeys"]) == 1
-    stored = json.loads(visit.authenticator.ask("credentials", "list", "--json"))
-    assert [(one["rpId"], one["credentialId"]) for one in stored] == [("localhost", finished["storedPasskeys"][0])]
+    listed = subprocess.run(
+        [PROGRAM, "credentials", "list", "--json"], input=PASSPHRASE + "\n", capture_output=True, text=True, check=True)
+    stored = [one for one in json.loads(listed.stdout) if one["credentialId"] == finished["storedPasskeys"][0]]
+    assert [one["rpId"] for one in stored] == ["localhost"]
