@@ -3,10 +3,12 @@
 The tests of this file run in their order, before scripts/run's way of installing is tried.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import stat
 import subprocess
@@ -34,6 +36,10 @@ def dpkg(*arguments):
     done = subprocess.run(["dpkg", *map(str, arguments)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def systemctl_of_system(*arguments):
+    return subprocess.run(["systemctl", *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def files(version):
@@ -67,6 +73,36 @@ def device():
 
 def passkeys():
     return [site["rpId"] for site in json.loads(liquid_auth("credentials", "list", "--json", stdin=f"{PASSPHRASE}\n"))]
+
+
+def expanded(names):
+    """Return the system calls of a list of calls and groups, as a unit names them."""
+    calls = set()
+    for name in names:
+        if name.startswith("@"):
+            listed = subprocess.run(["systemd-analyze", "syscall-filter", name], capture_output=True, text=True, check=True)
+            lines = [line.strip() for line in listed.stdout.splitlines()[1:]]
+            calls |= expanded([line for line in lines if line and not line.startswith("#")])
+        else:
+            calls.add(name)
+    return calls
+
+
+def allowed(unit):
+    """Return the system calls that a unit file allows: what the first line names, without what the others name."""
+    first, *others = re.findall(r"^SystemCallFilter=(.+)$", pathlib.Path(unit).read_text(), re.M)
+    return expanded(first.split()) - expanded(" ".join(others).replace("~", "").split())
+
+
+@contextlib.contextmanager
+def traced(process, path):
+    """Write the system calls of a process and its threads to a file while the block runs."""
+    tracer = subprocess.Popen(["strace", "-f", "-o", path, "-p", str(process)], stderr=subprocess.PIPE, text=True)
+    while "attached" not in tracer.stderr.readline():
+        assert tracer.poll() is None
+    yield
+    tracer.terminate()
+    tracer.wait(60)
 
 
 class TestPackage:
@@ -117,6 +153,26 @@ class TestPackage:
         with device() as hid:
             register(Ctap2(hid), OWN, "package.example", rk=True, uv=True)
         assert passkeys() == ["package.example"]
+
+    # Holds: SANDBOX-8
+    def test_a_ceremony_stays_within_the_filters_of_the_units(self):
+        broker = systemctl_of_system("show", "--value", "--property=MainPID", "liquid-auth-broker.service")
+        units = {"broker": ("/usr/lib/systemd/system/liquid-auth-broker.service", int(broker)),
+                 "authenticator": (f"/usr/lib/systemd/user/{SERVICE}", process())}
+        with contextlib.ExitStack() as traces:
+            for name, (_, number) in units.items():
+                traces.enter_context(traced(number, WORK / f"{name}.trace"))
+            with device() as hid:
+                made = register(Ctap2(hid), OWN, "filter.example", uv=True)
+                Ctap2(hid).get_assertion("filter.example", bytes(32), [made.descriptor])
+            liquid_auth("device", "replug")
+            wait_for("node", lambda: state()["node"], 60)
+        for name, (unit, _) in units.items():
+            trace = (WORK / f"{name}.trace").read_text()
+            calls = set(re.findall(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)", trace, re.M))
+            figures.note(f"system calls of the {name} in a ceremony", f"{len(calls)}: {', '.join(sorted(calls))}")
+            assert len(calls) >= 5 and calls <= allowed(unit)
+            assert "EPERM" not in trace
 
     # Holds: PACKAGE-6
     def test_an_upgrade_waits_for_the_ceremony(self):
