@@ -13,6 +13,7 @@ import shutil
 import stat
 import subprocess
 import threading
+import time
 
 from fido2.ctap2 import Ctap2
 from fido2.hid import CtapHidDevice, get_descriptor, open_connection
@@ -211,6 +212,44 @@ class TestPackage:
              "Tests/desktop/test_demo_page.py"], cwd="/opt/liquid-auth", timeout=900)
         assert done.returncode == 0
         assert passkeys().count("localhost") == 2
+
+    # Holds: PACKAGE-9
+    def test_a_pinentry_of_the_desktop(self):
+        """In the unit's sandbox it shows its window and reads the keyboard."""
+        def on_screen(*command, status=0):
+            return in_session("env", "DISPLAY=:77", *command, status=status)
+
+        def is_drawn():
+            """Return whether a dialog is visible, and drawn: two pictures of it are equal."""
+            if not on_screen("xdotool", "search", "--onlyvisible", "--class", "pinentry", status=None):
+                return False
+            pictures = []
+            for _ in range(2):
+                on_screen("import", "-window", "root", WORK / "pages/pinentry.png")
+                pictures.append((WORK / "pages/pinentry.png").read_bytes())
+                time.sleep(1)
+            return pictures[0] == pictures[1]
+
+        server = subprocess.Popen(["/run/liquid-vm/in-session", "Xvfb", ":77", "-screen", "0", "800x600x24"])
+        try:
+            wait_for("the X server", lambda: on_screen("xdotool", "getmouselocation", status=None), 60)
+            systemctl("unset-environment", "PINENTRY_CONTROL", "PINENTRY_LOG")
+            systemctl("set-environment", "DISPLAY=:77", "PATH=/usr/bin:/bin")
+            systemctl("restart", SERVICE)
+            wait_for("node", lambda: state()["node"], 60)
+            made = []
+            with device() as hid:
+                ceremony = threading.Thread(
+                    target=lambda: made.append(register(Ctap2(hid), OWN, "pinentry.example", rk=True, uv=True)))
+                ceremony.start()
+                wait_for("the dialog", is_drawn, 100)
+                on_screen("xdotool", "type", "--delay", "80", PASSPHRASE)
+                on_screen("xdotool", "key", "Return")
+                ceremony.join(120)
+            assert made and "pinentry.example" in passkeys()
+        finally:
+            server.terminate()
+            server.wait(60)
 
     # Holds: PACKAGE-7
     def test_remove(self):
