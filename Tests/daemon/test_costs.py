@@ -71,6 +71,7 @@ def test_system_calls(key, tmp_path, request_name, reports, most):
     The client writes one report after the other, so the number of reports read at once may vary.
     """
     with key, contextlib.closing(Client(key)) as client:
+        key.pinentry.wait_for_no_dialog()
         table = tmp_path / "calls"
         tracer = subprocess.Popen(
             ["strace", "-c", "-f", "-o", str(table), "-p", str(key.process.pid)], stderr=subprocess.PIPE, text=True)

@@ -27,7 +27,7 @@ MACROS = {
     "_userunitdir": "/usr/lib/systemd/user", "_udevrulesdir": "/usr/lib/udev/rules.d",
     "_sysusersdir": "/usr/lib/sysusers.d", "_modulesloaddir": "/usr/lib/modules-load.d",
     **{f"systemd_{name}()": ":" for name in (
-        "post", "preun", "postun_with_restart", "user_post", "user_preun", "user_postun")},
+        "post", "preun", "postun", "user_post", "user_preun", "user_postun")},
 }
 NOBODY = 65534
 

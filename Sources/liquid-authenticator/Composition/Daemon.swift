@@ -43,13 +43,17 @@ final class Daemon: Sendable {
     let directory = try StartError.from { () throws(StateDirectoryError) in try Self.directory(options) }
     lock = try StartError.from(directory.lock)
     try StartError.from(directory.checkAtRest)
-    controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
+    let controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
+    self.controlPath = controlPath
     ControlSocket.makeDirectory(for: controlPath)
     // Connects to the system bus.
     let follows = options.detachesInBackground || !options.session.lockEvents.isEmpty
     loginSignals = Mutex(follows ? LoginSignals(of: getuid()) : nil)
     if options.sandbox == .on {
-      DaemonSandbox.enter(options, directory: directory, controlPath: controlPath).forEach(log.info)
+      let problems = try StartError.from { () throws(TransportError) in
+        try DaemonSandbox.enter(options, directory: directory, controlPath: controlPath)
+      }
+      problems.forEach(log.info)
     }
 
     let loop = try StartError.from { () throws(TransportError) in try EventLoop() }

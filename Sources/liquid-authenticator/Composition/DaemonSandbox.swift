@@ -10,10 +10,15 @@ import UHID
 /// It can then read nobody's home but its state directory, start no program, and connect to nobody: a ``HelperProcess``
 /// starts the prompts and connects to the broker.
 enum DaemonSandbox {
-  /// Enters the sandbox; the calling thread must be the only one.
+  /// Removes sockets that a crash left, and enters the sandbox; the calling thread must be the only one.
   ///
   /// - Returns: lines for the log, about what this kernel does not restrict.
-  static func enter(_ options: DaemonOptions, directory: StateDirectory, controlPath: String) -> [String] {
+  /// - Throws: that another program listens at a socket's path.
+  static func enter(
+    _ options: DaemonOptions, directory: StateDirectory, controlPath: String
+  ) throws(TransportError) -> [String] {
+    try ControlSocket.removeStale(at: controlPath)
+    if case .unix(let path) = options.transport { try UnixSocketTransport.removeStale(at: path) }
     var files = FileSandbox()
     // OtherKeysWatch.
     files.allow(.list, "/dev")

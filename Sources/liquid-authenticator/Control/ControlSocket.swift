@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ProcessIO
 
 /// The control socket, in a directory of its own.
 struct ControlSocket: ~Copyable {
@@ -18,7 +19,15 @@ struct ControlSocket: ~Copyable {
       return
     }
     Self.makeDirectory(for: path)
-    socket = try ListeningSocket(at: path, elsewhere: "give another path with --control")
+    socket = try ListeningSocket(at: path, elsewhere: Self.elsewhere)
+  }
+
+  private static let elsewhere = "give another path with --control"
+
+  /// Removes the socket that a crash left, unless systemd made it.
+  static func removeStale(at path: String) throws(TransportError) {
+    guard environmentVariable("LISTEN_PID") == nil else { return }
+    try ListeningSocket.removeStale(at: path, elsewhere: elsewhere)
   }
 
   /// Makes the directory of the socket (0700) if it is missing.

@@ -21,7 +21,7 @@ struct ListeningSocket: Sendable {
       )
     }
     try Self.checkDirectory(of: path, elsewhere)
-    try Self.removeStale(path, address, elsewhere)
+    try Self.removeStale(at: path, elsewhere: elsewhere)
     let descriptor = try Self.make()
     do throws(TransportError) {
       // Linux gives the file the mode of the descriptor, so that no other user can ever connect.
@@ -123,11 +123,11 @@ struct ListeningSocket: Sendable {
   }
 
   /// Removes the socket of a process that has ended; throws for anything else.
-  private static func removeStale(
-    _ path: String, _ address: SocketAddress, _ elsewhere: String
-  ) throws(TransportError) {
+  ///
+  /// It connects to the socket, which the sandbox forbids.
+  static func removeStale(at path: String, elsewhere: String) throws(TransportError) {
     var status = stat()
-    guard lstat(path, &status) == 0 else { return }
+    guard let address = SocketAddress(path), lstat(path, &status) == 0 else { return }
     guard status.st_mode & S_IFMT == S_IFSOCK else {
       throw TransportError("\(path) is not a socket; move it away, or \(elsewhere)")
     }

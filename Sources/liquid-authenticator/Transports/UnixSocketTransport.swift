@@ -7,6 +7,13 @@ struct UnixSocketTransport: ReportTransport {
   var name: String { "unix:" + path }
 
   func attach() throws(TransportError) -> any DeviceLink {
-    UnixSocketDevice(try ListeningSocket(at: path, elsewhere: "name another path"), on: loop)
+    UnixSocketDevice(try ListeningSocket(at: path, elsewhere: Self.elsewhere), on: loop)
+  }
+
+  private static let elsewhere = "name another path"
+
+  /// Removes the socket that a crash left.
+  static func removeStale(at path: String) throws(TransportError) {
+    try ListeningSocket.removeStale(at: path, elsewhere: elsewhere)
   }
 }
