@@ -30,7 +30,9 @@ struct QRCodeReaderTests {
 
   @Test(arguments: [
     ("echo liquid://a.example/", "liquid://a.example/"),
-    ("echo one; echo two", "there is more than one QR code in /dev/null; cut out the dApp's, and try again"),
+    (
+      "echo one; echo two", "there is more than one QR code in /dev/null; cut out the dApp's, and try again"
+    ),
     ("exit 4", "there is no QR code in /dev/null"), ("exit 0", "there is no QR code in /dev/null"),
     ("echo noise; [ /dev/fd/2 -ef /dev/null ] && exit 4", "there is no QR code in /dev/null"),
     ("exit 1", "zbarimg cannot read /dev/null: is it a picture?"),
@@ -43,12 +45,15 @@ struct QRCodeReaderTests {
   // Holds: INPUT-9
   @Test(arguments: [
     // The second try is over white with a border, the third in black and white.
-    (#"[ "$6" = - ] || exit 4; head -n 1"#, "P5 22 21 255"),
-    (#"[ "$6" = - ] || exit 4; [ "$(tail -n +2 | tr -d '\000\377' | wc -c)" = 0 ] || exit 4; echo found"#, "found"),
+    (#"[ $6 = pgm:fd:0 ] || exit 4; head -n 1"#, "P5 22 21 255"),
+    (#"[ $6 = pgm:fd:0 ] || exit 4; [ "$(tail -n +2 | tr -d '\000\377' | wc -c)" = 0 ] || exit 4; echo ok"#, "ok"),
     // There is no fourth try.
     ("exit 4", nil),
     // The error of the first try is reported for all tries.
-    (#"[ "$6" = - ] && exec yes; exit 4"#, "there is more than one QR code in PATH; cut out the dApp's, and try again"),
+    (
+      #"[ $6 = pgm:fd:0 ] && exec yes; exit 4"#,
+      "there is more than one QR code in PATH; cut out the dApp's, and try again"
+    ),
   ])
   func `a PNG picture without a code is tried twice more`(script: String, said: String?) async throws {
     let picture = try file(PNG(2, 1, depth: 8, colour: 4, rows: [0, 100, 255, 0, 0]).bytes)
@@ -63,7 +68,8 @@ struct QRCodeReaderTests {
     let picture = try file(Array(content.utf8))
     defer { unlink(picture) }
     #expect(
-      try await reading(#"[ "$6" = - ] && echo again; exit 4"#, of: picture) == "there is no QR code in \(picture)")
+      try await reading(#"[ $6 = pgm:fd:0 ] && echo again; exit 4"#, of: picture) == "there is no QR code in \(picture)"
+    )
   }
 
   @Test func `a picture with too many codes stops zbarimg`() async throws {

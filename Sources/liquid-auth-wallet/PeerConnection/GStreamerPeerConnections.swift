@@ -10,15 +10,17 @@ struct GStreamerPeerConnections: PeerConnectionPort {
   /// Whether GStreamer has been loaded, or found missing.
   let isLoaded = Latch()
 
-  /// Loads GStreamer early; a missing part is reported when it is needed.
+  /// Loads GStreamer early, and gives up the system calls that only this needs; a missing part is reported when it is
+  /// needed.
   func loadAhead() {
     try? Self.load()
+    WalletSandbox.restrictSystemCalls()
     isLoaded.set()
   }
 
   /// Loads GStreamer, which may take seconds at its very first start, when it scans its plug-ins.
   static func load() throws(PortError) {
-    guard let missing = cwebrtc_missing_element() else { return WalletSandbox.restrictSystemCalls() }
+    guard let missing = cwebrtc_missing_element() else { return }
     throw PortError.unreachable(
       "GStreamer has no element \(String(cString: missing)); install gstreamer1.0-plugins-bad and gstreamer1.0-nice")
   }

@@ -1,7 +1,6 @@
 import Glibc
 import ProcessIO
 import Sandbox
-import Synchronization
 
 /// What the wallet can still do: it gives bytes of strangers to GStreamer, libnice and parsers of TLS and HTTP.
 ///
@@ -10,8 +9,9 @@ enum WalletSandbox {
   /// Restricts the files: to the system's, to the programs in PATH, and to those that the user names.
   ///
   /// GStreamer still has to scan its plug-ins, in a program of its own, and QR codes are read by another.
-  /// - Parameter paths: what the command line and the settings name, files or directories. The calling thread must be the
-  ///   only one.
+  /// The calling thread must be the only one.
+  ///
+  /// - Parameter paths: the files and directories that the command line and the settings name.
   static func restrictFiles(_ paths: [String]) {
     var files = FileSandbox(startsPrograms: true)
     for path in paths { files.allow(.read, path) }
@@ -26,16 +26,13 @@ enum WalletSandbox {
     try? files.enter()
   }
 
-  /// Forbids new programs and executable memory to all threads, once; GStreamer must have been loaded.
+  /// Forbids new programs and executable memory to all threads; GStreamer must have been loaded.
   static func restrictSystemCalls() {
-    guard !isRestricted.exchange(true, ordering: .relaxed) else { return }
     try? SystemCallSandbox(families: [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK], connects: true).enter()
   }
 
-  private static let isRestricted = Atomic(false)
-
-  /// The directory of GStreamer's list of plug-ins: one of our own, because a plug-in that cannot start in the sandbox is
-  /// left out of the list, and other programs use the list of the user.
+  /// The directory of GStreamer's list of plug-ins: not the user's, which other programs use, because the list lacks
+  /// plug-ins that cannot start in the sandbox.
   private static func registryDirectory() -> String? {
     if let path = environmentVariable("GST_REGISTRY") {
       return String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
