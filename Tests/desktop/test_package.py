@@ -211,7 +211,6 @@ class TestPackage:
              "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-s",
              "Tests/desktop/test_demo_page.py"], cwd="/opt/liquid-auth", timeout=900)
         assert done.returncode == 0
-        assert passkeys().count("localhost") == 2
 
     # Holds: PACKAGE-9
     def test_a_pinentry_of_the_desktop(self):
