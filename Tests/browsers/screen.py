@@ -27,6 +27,10 @@ class Screen:
     def click(self, x: int, y: int):
         self._run("xdotool", "mousemove", x, y, "click", 1)
 
+    def leave(self):
+        """Move the pointer into a corner: a button below it has another colour."""
+        self._run("xdotool", "mousemove", self.width - 1, self.height - 1)
+
     def type(self, text: str):
         """Type at a person's speed: a slow program may lose faster input."""
         self._run("xdotool", "type", "--delay", 80, text)

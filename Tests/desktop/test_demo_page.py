@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import pytest
-from browsers.browsers import Chromium, Firefox, Person
+from browsers.browsers import BrowserError, Chromium, Firefox, Person
 from browsers.browsers import wait_for as wait_for_browser
 from support.authenticator import PASSPHRASE, wait_for
 
@@ -55,13 +55,18 @@ class Visit:
         """Press the button of a step, answer the browser's dialogs, and return what the page says at the end."""
         person = Person(WORK / f"demo-{self.browser.name}-dialog-{step}.png")
         self.browser.script(f"document.getElementById('title-{step}').scrollIntoView()")
+        self.browser.screen.leave()
         self.browser.click(f"#step-{step}")
 
         def outcome():
             text = self.text(f"#state-{step}")
             return text if text.startswith(("✓", "✗")) else step in TALKATIVE and self.browser.attend(person)
 
-        return wait_for_browser(f"end of step {step}", outcome, 300)
+        try:
+            return wait_for_browser(f"end of step {step}", outcome, 120)
+        except BrowserError:
+            shutil.move(self.browser.picture(), WORK / f"demo-{self.browser.name}-{step}-late.png")
+            raise
 
     def marks(self, step):
         """Return the page's checks, each with its mark in front."""

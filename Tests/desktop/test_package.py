@@ -236,6 +236,7 @@ class TestPackage:
             systemctl("set-environment", "DISPLAY=:77", "PATH=/usr/bin:/bin")
             systemctl("restart", SERVICE)
             wait_for("node", lambda: state()["node"], 60)
+            liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
             made = []
             with device() as hid:
                 ceremony = threading.Thread(
