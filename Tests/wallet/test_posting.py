@@ -52,6 +52,7 @@ def test_signed_and_posted_as_one_group(loop, shared_key, algod, dapp):
     assert found["txnIDs"] == [transaction.get_txid() for transaction in group]
     ((first, second),) = algod.posted
     assert (first.transaction, second.transaction) == tuple(group)
+    dapp.wallet.wait_for_event("posted")
     told = [event for event in dapp.wallet.events if event["event"] in ("signing", "signed", "posted")]
     assert [event["event"] for event in told] == ["signing", "signed", "posted"]
     assert (told[0]["count"], told[0]["of"]) == (2, 2)
