@@ -91,7 +91,7 @@ targets += module("CryptoPrimitives", ["COpenSSL", "CSodium"])
 targets += module("DeterministicKeys", ["CryptoPrimitives"])
 targets += module("CBOR", ["CCBOR"])
 targets += module("CTAPHID", [])
-// Its tests are those of the programs in the guest: all of it calls logind.
+// The tests of the programs in the guest test it: all of it calls logind.
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
@@ -106,7 +106,7 @@ targets += module(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
   tests: ["DeterministicKeys", "TestSupport"])
 targets += module("ProcessIO", ["CryptoPrimitives", "CLinux"])
-// Its tests run programs: a sandbox cannot be left.
+// The tests of the programs test it: a process cannot leave a sandbox.
 targets.append(.target(name: "Sandbox", dependencies: ["ProcessIO", "CSeccomp", "CLinux"], swiftSettings: settings))
 targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += module("ControlProtocol", ["CBOR", "CryptoPrimitives"])

@@ -42,7 +42,7 @@ static void put_descriptors(struct msghdr *message, union descriptors *control, 
   memcpy(CMSG_DATA(header), descriptors, count * sizeof(int));
 }
 
-// Whether exactly so many descriptors came with the message.
+// Copies the descriptors of the message; returns whether there are exactly `count`.
 static int take_descriptors(struct msghdr *message, int *descriptors, size_t count) {
   struct cmsghdr *header = CMSG_FIRSTHDR(message);
   if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(count * sizeof(int))) return 0;
@@ -115,7 +115,7 @@ pid_t clinux_fork_helper(const char *program, const char *path, int *requests) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -1;
   const pid_t process = fork();
   if (process == 0) {
-    // The terminal and systemd send their signals to all processes; this one ends when its socket does.
+    // The terminal and systemd send their signals to all processes; this one ends when its socket is closed.
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);

@@ -14,7 +14,7 @@ public struct Report: Hashable, Sendable {
     self.bytes = Array(bytes)
   }
 
-  /// What a host wrote: 64 bytes, or 65 of which the first is the number 0 of a report that has none.
+  /// A report that a host wrote: 64 bytes, or 65 that begin with 0, the number of a report without a number.
   package init?(hostBytes bytes: UnsafeBufferPointer<UInt8>) {
     if bytes.count == Self.size + 1, bytes[0] == 0 {
       self.init(bytes.dropFirst())

@@ -25,7 +25,7 @@ package enum LoginSession {
 
   /// A descriptor that is readable after sessions begin, end or become active; -1 without logind.
   ///
-  /// Read it empty after each event. It stays open as long as the process lives.
+  /// Read until it is empty after each event. It stays open until the process ends.
   package static func changes() -> Int32 {
     var monitor: OpaquePointer?
     // A user's file, which names the active sessions, is written after those of the sessions.

@@ -51,7 +51,7 @@ package final class LoginSignals: @unchecked Sendable {
     (sd_bus_get_fd(bus), Int16(truncatingIfNeeded: sd_bus_get_events(bus)))
   }
 
-  /// Handles what the bus has sent; returns the signals, or `nil` if the bus has gone.
+  /// Handles what the bus has sent; returns the signals, or `nil` if the connection has ended.
   ///
   /// Call it when the descriptor is ready, and after `init` and ``delaySleep()``: messages that come while these wait for
   /// their answers are queued, and then the descriptor reports nothing.
@@ -78,7 +78,7 @@ package final class LoginSignals: @unchecked Sendable {
     defer { sd_bus_message_unref(reply) }
     var descriptor: Int32 = -1
     guard sd_bus_message_read_basic(reply, CChar(UInt8(ascii: "h")), &descriptor) > 0 else { return }
-    // The message closes its own.
+    // The message closes its own descriptor.
     delay = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
   }
 

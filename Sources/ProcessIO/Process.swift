@@ -17,15 +17,15 @@ package enum Hardening {
   }
 }
 
-/// The users as this process sees them: in a user namespace, those that it does not map have one number (user_namespaces(7)).
+/// User ids as this process sees them: in a user namespace, all unmapped users have one id (user_namespaces(7)).
 package enum UserNamespace {
-  /// The number of all users that the namespace does not map.
+  /// The id of all users that the namespace does not map.
   package static let unmapped: uid_t = 65534
-  /// The number of the system's root: 0, or `unmapped`.
+  /// The id of the system's root: 0, or `unmapped`.
   package static let root = root(
     map: String(decoding: Descriptor.contents(of: "/proc/self/uid_map") ?? [], as: UTF8.self))
 
-  /// Reads a `uid_map`: lines of the first number inside, the first outside, and how many.
+  /// Reads a `uid_map`: lines of the first id inside, the first id outside, and how many.
   static func root(map: String) -> uid_t {
     let lines = map.split(separator: "\n").map { $0.split(separator: " ").map { UInt32($0) } }
     guard !lines.isEmpty else { return 0 }

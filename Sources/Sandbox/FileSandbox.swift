@@ -21,7 +21,7 @@ package struct FileSandbox {
   private var rules: [(path: String, access: Access)]
 
   /// Allows what every program here reads: the system's programs, libraries, settings and devices' properties, but
-  /// nobody's home.
+  /// no home directory.
   ///
   /// - Parameter startsPrograms: whether the system's programs may be started.
   package init(startsPrograms: Bool = false) {

@@ -31,7 +31,7 @@ package struct SystemCallSandbox: Sendable {
   package func enter() throws(SystemNumber) {
     guard let filter = seccomp_init(Self.errorAction | UInt32(ENOSYS)) else { throw SystemNumber(ENOMEM) }
     defer { seccomp_release(filter) }
-    // All threads; and a tree instead of a list, which is as long to walk as it has calls.
+    // For all threads; and as a tree, because the time for a list grows with the number of calls.
     try Self.check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1))
     _ = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2)
     for name in Self.calls { try Self.allow(Rule(call: name), in: filter) }

@@ -17,7 +17,7 @@ package struct UHIDConnection: Sendable {
     case report(Report)
     /// The last client has closed the node.
     case closed
-    /// An event that needs nothing.
+    /// An event that needs no action.
     case other
     /// No event waits.
     case none

@@ -1,8 +1,8 @@
 /// The identity of the device for the kernel, udev and clients.
 package enum UHIDIdentity {
-  /// The name that people see in a browser's list: with no USB parent, clients show HID_NAME.
+  /// The name that users see in a browser's list: with no USB parent, clients show HID_NAME.
   package static let name = "Liquid Auth"
-  /// pid.codes; the product id is to be asked for before a release (until then the one for tests).
+  /// The vendor id of pid.codes, with its product id for tests; a release needs one that pid.codes assigns.
   package static let vendor: UInt32 = 0x1209
   /// See `vendor`.
   package static let product: UInt32 = 0x0001
@@ -19,7 +19,7 @@ package enum UHIDIdentity {
   package static func isSecurityKey(_ descriptor: [UInt8]) -> Bool {
     var (rest, page) = (descriptor[...], UInt32(0))
     while let prefix = rest.popFirst() {
-      // A long item, which no usage is.
+      // A long item, which is never a usage.
       if prefix == 0xFE {
         rest = rest.dropFirst(2 + Int(rest.first ?? 0))
         continue
@@ -43,7 +43,7 @@ package enum UHIDIdentity {
   package enum Maker: String, Sendable, CaseIterable {
     /// The user's own authenticator; HID_UNIQ is random.
     case authenticator = "liquid-authenticator"
-    /// The broker; HID_UNIQ is the number of the user that the device is for, and udev gives that user the node.
+    /// The broker; HID_UNIQ is the id of the user that the device is for, and udev gives that user the node.
     case broker = "liquid-auth-broker"
   }
 }

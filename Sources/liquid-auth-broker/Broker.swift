@@ -9,14 +9,14 @@ import UHID
 struct Broker {
   /// How many clients can have a device.
   static let maximumClients = 16
-  /// How long the broker waits for the next client after the last one has left, in milliseconds.
+  /// How long the broker waits for the next client after the last one has disconnected, in milliseconds.
   static let lingering: Int32 = 10_000
 
   /// A listening SOCK_SEQPACKET socket, non-blocking.
   let listener: Int32
   /// Opens `/dev/uhid`; -1 with errno if that fails.
   let open: () -> Int32
-  /// Whether a user has a session at this machine; one in the foreground, if that is asked for.
+  /// Whether a user has a session at this machine; with `isActive`, one in the foreground.
   let isAtSeat: (_ user: uid_t, _ isActive: Bool) -> Bool
   let log: (String) -> Void
   private(set) var relays: [Relay] = []
@@ -133,7 +133,7 @@ struct Relay {
   let user: uid_t
   let device: UHIDConnection
 
-  /// Relays what waits, at most ``packetsAtOnce`` reports in each direction; returns the end, if it has come.
+  /// Relays what waits, at most ``packetsAtOnce`` reports in each direction; returns why the device ended, if it did.
   func relay(isClientReady: Bool, isDeviceReady: Bool) -> End? {
     if isDeviceReady, let end = toClient() { return end }
     return isClientReady ? toDevice() : nil

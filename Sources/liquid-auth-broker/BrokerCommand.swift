@@ -26,7 +26,7 @@ enum BrokerCommand {
       switch error {
       case .notOne:
         fail(
-          "systemd starts this program, with one socket; "
+          "this program needs one socket from systemd; "
             + "enable it with: systemctl enable --now liquid-auth-broker.socket")
       case .otherType: fail("the socket of systemd is not of type SOCK_SEQPACKET")
       }
@@ -57,7 +57,7 @@ enum BrokerCommand {
     Usage: liquid-auth-broker
 
     systemd starts it when a program connects to \(BrokerMessage.path).
-    It has no options of its own. See liquid-auth-broker(8).
+    See liquid-auth-broker(8).
 
       --version    Show the version.
       -h, --help   Show this help.

@@ -185,7 +185,7 @@ import UHID
     #expect(lines { $0.group = nil } == ["problem|there is no group liquid-auth|scripts/run"])
     #expect(
       lines { $0.uhid?.mode = 0o666 }
-        == ["problem|every user can open /dev/uhid, and so make keyboards|\(apply)"])
+        == ["problem|every user can open /dev/uhid, and so emulate a keyboard|\(apply)"])
     for work: (inout Findings) -> Void in [{ $0.uhid?.mode = 0o600 }, { $0.uhid?.group = 0 }] {
       #expect(lines(work) == ["problem|udev has not applied \(path) to /dev/uhid|\(apply)"])
     }
@@ -252,7 +252,7 @@ import UHID
     }
     #expect(Self.lines(.secondKey) { _ in } == ["ok|no other security key is plugged in|-"])
     let beside =
-      "browsers ask both keys; detach ours, or start it with --beside-hardware-key step-aside to do that each time"
+      "browsers ask both keys; detach ours, or start the authenticator with --beside-hardware-key step-aside"
     #expect(with { _ in } == ["note|[/dev/hidraw4 Example Key] \(beside)|liquid-auth device detach"])
     #expect(
       with {

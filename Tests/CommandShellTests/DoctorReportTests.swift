@@ -16,9 +16,9 @@ import Testing
       Self.report.text == #"""
         ok    kernel module   uhid is loaded
         !!    node            it \u{1B}[2J is gone
-                mend: liquid-auth device replug
+                repair: liquid-auth device replug
         note  firefox y\u{A}  x
-                mend: rm 'a '\''b'\''' --c=d
+                repair: rm 'a '\''b'\''' --c=d
         """#)
     #expect(Self.report.exitCode == 1 && !Self.report.isHealthy)
   }
@@ -51,7 +51,7 @@ import Testing
   }
 
   // Holds: DOCTOR-2
-  @Test func `the manual names every line, and each of the fifteen pains has existing ones`() throws {
+  @Test func `the manual names every line, and each of the fifteen problems has existing ones`() throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../../Sources/Manual/liquid-auth-doctor.1.scd")
     let manual = try String(contentsOf: path, encoding: .utf8)
@@ -62,14 +62,14 @@ import Testing
 
     let section = try #require(manual.components(separatedBy: "# WHAT CAN GO WRONG").last)
     let rows = section.components(separatedBy: "\n# ")[0].split(separator: "\n").filter { $0.hasPrefix("- ") }
-    var pains: [Int] = []
+    var problems: [Int] = []
     for row in rows {
       let number = row.dropFirst(2).prefix { $0.isNumber }
-      pains.append(try #require(Int(number)))
+      problems.append(try #require(Int(number)))
       let named = row.components(separatedBy: "_").enumerated().filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
       #expect(!named.isEmpty, "\(row)")
       for name in named { #expect(names.contains(name), "\(row)") }
     }
-    #expect(pains == Array(1...15))
+    #expect(problems == Array(1...15))
   }
 }

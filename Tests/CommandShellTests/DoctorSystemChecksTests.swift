@@ -25,12 +25,12 @@ import Testing
     #expect(lines(.snapBrowser) { $0.nodes = [] } == ["note|[firefox] cannot be checked: there is no node|-"])
     #expect(
       lines(.snapBrowser) { $0.nodes[0].tags = ["snap_firefoxes_x"] } == [
-        "problem|[firefox] udev has not given it /dev/hidraw3|"
+        "problem|[firefox] udev has not given it access to /dev/hidraw3|"
           + "sudo udevadm trigger --action=add --settle /sys/class/hidraw/hidraw3"
       ])
     #expect(
       lines(.snapBrowser) { $0.snaps[0].name = "brave" }
-        == ["problem|[brave] this snapd does not give it /dev/hidraw3|sudo snap refresh snapd"])
+        == ["problem|[brave] this snapd gives it no access to /dev/hidraw3|sudo snap refresh snapd"])
   }
 
   @Test func `Flatpak browsers and applications`() {
@@ -38,8 +38,8 @@ import Testing
     #expect(lines(.flatpakBrowser) { _ in } == ["ok|[org.mozilla.firefox] it can open devices|-"])
     #expect(
       lines(.flatpakBrowser) { $0.flatpaks[0].hasAllDevices = false } == [
-        "problem|[org.mozilla.firefox] it cannot open hidraw devices; this gives it all devices, after its next start|"
-          + "flatpak override --user --device=all org.mozilla.firefox"
+        "problem|[org.mozilla.firefox] it cannot open hidraw devices; the repair allows it all devices, from its next "
+          + "start|flatpak override --user --device=all org.mozilla.firefox"
       ])
     #expect(
       lines(.applications) { _ in }
@@ -95,13 +95,13 @@ import Testing
     #expect(key(.verification, with(true, false, false, false), tries) == ["ok|by PIN|-"])
     #expect(
       key(.verification, with(false, false, false, false))
-        == ["note|nothing verifies you, so sites that require it refuse|liquid-auth pin set"])
+        == ["note|nothing verifies you, so sites that require verification refuse the key|liquid-auth pin set"])
     #expect(
       key(.verification, with(true, false, true, false), TriesLeft(pin: 0, needsReplug: true))
         == ["problem|the PIN is blocked|liquid-auth pin change"])
     #expect(
       key(.verification, with(true, false, true, false), TriesLeft(pin: 5, needsReplug: true)) == [
-        "problem|three wrong PINs in a row: the PIN can be tried after a power cycle|"
+        "problem|three wrong PINs in a row: the PIN can be tried again after a power cycle|"
           + "liquid-auth device replug --power-cycle"
       ])
     #expect(
@@ -186,8 +186,8 @@ import Testing
     #expect(with(1 << 20, 1 << 20, 42) == ["ok|the authenticator's limit is 1024 KiB|-"])
     #expect(with(nil, nil, nil) == ["ok|your limit is unlimited|-"])
     let text =
-      "problem|the authenticator's limit of locked memory is 64 KiB, and secrets need 1024 KiB; this is until its next "
-      + "start, LimitMEMLOCK= in its unit or ulimit -l is for later ones|"
+      "problem|the authenticator's limit of locked memory is 64 KiB, and secrets need 1024 KiB; the repair lasts "
+      + "until its next start: for later ones, set LimitMEMLOCK= in its unit or use ulimit -l|"
     for hard in [nil, 1 << 20] as [UInt64?] {
       #expect(with(65_536, hard, 42) == [text + "*prlimit --pid 42 --memlock=1048576:"])
     }

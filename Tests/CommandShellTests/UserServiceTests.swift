@@ -3,7 +3,7 @@ import Testing
 
 @testable import liquid_auth
 
-/// The user service has the default directory and socket; for another place, the person starts the authenticator.
+/// The user service has the default directory and socket; for another place, the user starts the authenticator.
 @Suite struct UserServiceTests {
   private static let usual = ["HOME": "/home/alice", "XDG_RUNTIME_DIR": "/run/user/1000"]
 

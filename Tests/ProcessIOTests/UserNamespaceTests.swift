@@ -15,7 +15,7 @@ struct UserNamespaceTests {
       ("0 0\n0 x 1\n", 65534),
       ("", 0),
     ] as [(String, UInt32)])
-  func `root has its number in the namespace, or that of all unmapped users`(map: String, root: UInt32) {
+  func `root has its id in the namespace, or that of all unmapped users`(map: String, root: UInt32) {
     #expect(UserNamespace.root(map: map) == root)
   }
 }

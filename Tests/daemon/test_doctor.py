@@ -84,7 +84,7 @@ class TestResult:
 
     def test_text(self, system):
         lines = system.run().stdout.splitlines()
-        assert all(re.match(r"(ok  |note|!!  )  [a-z0-9]|        mend: \S", line) for line in lines), lines
+        assert all(re.match(r"(ok  |note|!!  )  [a-z0-9]|        repair: \S", line) for line in lines), lines
         assert f"ok    authenticator        it answers as process {system.key.process.pid}" in lines
 
     def test_a_problem(self, system):
@@ -92,7 +92,7 @@ class TestResult:
         lines = system.run(status=1).stdout.splitlines()
         place = next(number for number, line in enumerate(lines) if line.startswith("!!"))
         assert lines[place].split() == ["!!", "packages", "x", "it", "is", "half-installed"]
-        assert lines[place + 1] == "        mend: sudo apt-get install --reinstall x"
+        assert lines[place + 1] == "        repair: sudo apt-get install --reinstall x"
         assert json.loads(system.run("--json", status=1).stdout)["healthy"] is False
 
     def test_without_an_authenticator(self, system):

@@ -33,10 +33,11 @@ NOBODY = 65534
 
 
 @pytest.mark.parametrize("arguments, said", [
-    ([], "name the kind of package: deb or files"), (["zip"], "unknown argument zip"),
+    ([], "the kind of package is missing; name deb or files"), (["zip"], "unknown argument zip"),
     (["deb", "--output"], "--output needs a directory"), (["deb", "extra"], "unknown argument extra"),
-    (["files"], "name the directory of the files"), (["files", "--libexec", "x", "to"], "--libexec needs a directory"),
-    (["files", "."], "/scripts/. has files; name another directory"),
+    (["files"], "the directory of the files is missing"),
+    (["files", "--libexec", "x", "to"], "--libexec needs a directory"),
+    (["files", "."], "/scripts/. is not empty; name another directory"),
 ])
 def test_wrong_arguments(arguments, said):
     done = subprocess.run([REPOSITORY / "scripts/package", *arguments], capture_output=True, text=True,

@@ -113,7 +113,7 @@ def test_without_its_helper_a_prompt_fails_with_a_reason(key):
         with pytest.raises((CtapError, ClientError)):
             register(client, OWN, "example.com")
         wait_for("reason", lambda: "cannot start" in key.log.read_text(), 20)
-        # It tells the reason, too.
+        # The status has the reason, too.
         assert "cannot start" in key.run("status", "--control", key.control_socket, status=1).stdout
 
 

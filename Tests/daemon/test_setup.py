@@ -15,7 +15,7 @@ from support.ceremonies import OWN
 from support.demo_page import Page, failed
 
 CONTROL_C = "\x03"
-CANCELLED = "cancelled; to go on later, run: liquid-auth setup"
+CANCELLED = "cancelled; to continue later, run: liquid-auth setup"
 PIN = "4711"
 
 # The questions.
@@ -70,7 +70,7 @@ class Machine:
         self.program("systemctl", f'echo "$*" >>{self.calls}\ncase $2 in\nenable)\n{enable} ;;\nesac\n')
 
     def start(self):
-        """The person starts the authenticator, in the other terminal."""
+        """Start the authenticator, as the user does in the other terminal."""
         self.key.start()
 
     def setup(self, answers, *options, status=0, environment=None):
@@ -87,8 +87,8 @@ class Machine:
 
 
 def steps_done(shown):
-    """Return the numbers of the steps that were passed over."""
-    return [int(number) for number in re.findall(r"(\d)\. [^\n]+\r?\n\r?\nDone already", shown)]
+    """Return the numbers of the steps that were skipped."""
+    return [int(number) for number in re.findall(r"(\d)\. [^\n]+\r?\n\r?\nAlready done", shown)]
 
 
 def learned():
@@ -146,7 +146,7 @@ def test_a_phrase_from_paper_without_a_service(machine):
     shown = machine.setup(answers, *place)
     assert f"liquid-authenticator --state-dir '{place[1]}' --control {place[3]}\r\n" in shown
     assert OWN.fingerprint.hex() in shown and "the PIN is set" in shown
-    assert f"to go on later, run: liquid-auth setup --state-dir '{place[1]}'" in shown
+    assert f"to continue later, run: liquid-auth setup --state-dir '{place[1]}'" in shown
     assert not machine.calls.exists() and PIN not in shown
     assert steps_done(machine.setup([(PAGE_CHOICE, "2")], *place)) == [1, 2, 3]
 
@@ -186,7 +186,7 @@ def test_three_wrong_pins_can_be_made_good(machine):
 
 # Holds: INPUT-25
 def test_ctrl_c_at_each_step_and_then_on(machine):
-    """Before the vault, nothing stays; after it, the next run goes on behind it."""
+    """Before the vault, nothing stays; after it, the next run continues after it."""
     phrase, words = learned()
     before_the_vault = [
         [(PHRASE_CHOICE, CONTROL_C)],
@@ -208,7 +208,7 @@ def test_ctrl_c_at_each_step_and_then_on(machine):
     assert CANCELLED in machine.setup([(PIN_CHOICE, "2"), ("Vault passphrase: ", CONTROL_C)], status=1)
     shown = machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, CONTROL_C)], status=1)
     assert steps_done(shown) == [1, 3] and CANCELLED in shown
-    # Ctrl-C ends the demo, and the set-up goes on.
+    # Ctrl-C ends the demo, and the set-up continues.
     shown = machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, "1"), ("the demo ends with.*", CONTROL_C)])
     assert "To try it again, run: liquid-auth demo --browser" in shown and "\n5. Done" in shown
     assert (machine.key.state / "vault").read_bytes() == vault
@@ -221,7 +221,7 @@ def test_without_verification_by_passphrase(machine):
     set_pin = [("Vault passphrase: ", PASSPHRASE), ("New PIN: ", PIN), ("again: ", PIN)]
     shown = machine.setup([("1  no verification(?s:.)*Your choice.*: ", "2"), *set_pin, (PAGE_CHOICE, "2")])
     assert "--verification none, so that only a PIN verifies you" in shown
-    assert "Done already: a PIN is set.\r\n" in machine.setup([(PAGE_CHOICE, "2")])
+    assert "Already done: a PIN is set.\r\n" in machine.setup([(PAGE_CHOICE, "2")])
 
 
 # Holds: INPUT-24
@@ -229,7 +229,7 @@ def test_a_service_that_does_not_start(machine):
     machine.service(enable="echo no bus >&2; exit 1")
     machine.key.install()
     shown = machine.setup([(PIN_CHOICE, "1")], status=1)
-    assert "systemctl failed; see what it says with: systemctl --user enable --now" in shown
+    assert "systemctl failed; to see its message, run: systemctl --user enable --now" in shown
     # The next run has a service that works.
     machine.service()
     assert steps_done(machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, "2")])) == [1]
@@ -259,7 +259,7 @@ def test_without_a_terminal(machine):
     done = subprocess.run([BIN / "liquid-auth", "setup"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env=machine.environment, timeout=60)
     assert done.returncode == 1 and done.stdout == ""
-    assert "run it in a terminal, or use in a script: liquid-auth init --import" in done.stderr
+    assert "run setup in a terminal, or in a script use: liquid-auth init --import" in done.stderr
     assert not machine.key.state.exists()
 
 

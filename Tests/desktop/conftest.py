@@ -1,4 +1,4 @@
-"""The authenticator of the person at seat0, over the broker."""
+"""The authenticator of the user at seat0, over the broker."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ PERSON = "person"
 
 
 class Seat(Authenticator):
-    """An authenticator that runs as the person of the session."""
+    """An authenticator that runs as the user of the session."""
 
     def __init__(self, name):
         self.person = ["setpriv", f"--reuid={PERSON}", f"--regid={PERSON}", "--clear-groups"]

@@ -199,7 +199,7 @@ class TestHostileClient:
 
     # Holds: BROKER-5
     def test_floods(self):
-        """Reports, then connections: the broker goes on, and refuses and serves as before."""
+        """Reports, then connections: the broker continues, and refuses and serves as before."""
         with ready() as client:
             for _ in range(20000):
                 client.send(REPORT)

@@ -1,6 +1,6 @@
-"""`liquid-auth doctor` in a session: a healthy guest, then each part broken on purpose, named, and mended by its command.
+"""`liquid-auth doctor` in a session: a healthy guest, then each part broken on purpose, named, and repaired by its command.
 
-The commands that `doctor` prints run as they are: those with sudo as root, the others in the person's session. Where a
+The commands that `doctor` prints run as they are: those with sudo as root, the others in the user's session. Where a
 command needs what this guest has not (apt's archive, snapd, Flatpak, a time server), the test notes the command and does
 its work.
 """
@@ -51,7 +51,7 @@ def problem(name, words):
 
 
 def mend(command):
-    """Run a printed command as the person would; its parts with sudo as root."""
+    """Run a printed command as the user would; its parts with sudo as root."""
     assert command
     for part in command.split(" && "):
         words = part.removeprefix("sudo ")
@@ -67,7 +67,7 @@ def is_ok(name):
 
 @pytest.fixture(autouse=True)
 def healthy(units):
-    """Start the service, as a login does, and let the person see a pinentry with a window."""
+    """Start the service, as a login does, and let the user see a pinentry with a window."""
     systemctl("enable", SOCKET, SERVICE)
     systemctl("start", SOCKET, SERVICE)
     wait_for("node", lambda: state()["node"], 60)

@@ -73,7 +73,7 @@ def device():
 
 
 def pictures():
-    """Return a directory in which the person can leave pictures."""
+    """Return a directory in which the user can save pictures."""
     directory = WORK / "pages"
     directory.mkdir(exist_ok=True)
     shutil.chown(directory, PERSON, PERSON)

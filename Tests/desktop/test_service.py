@@ -25,7 +25,7 @@ VAULT = HOME / ".local/state/liquid-auth"
 
 
 def in_session(*command, stdin=None, status=0):
-    """Run a command as the person inside the session; return its output. A status of None accepts any."""
+    """Run a command as the user of the session; return its output. A status of None accepts any."""
     done = subprocess.run(["/run/liquid-vm/in-session", *map(str, command)], input=stdin, capture_output=True, text=True,
                           timeout=120)
     assert status is None or done.returncode == status, f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}"
@@ -120,7 +120,7 @@ class TestSandbox:
 
     # Holds: SANDBOX-6
     def test_it_finds_its_device_and_other_keys_in_its_namespaces(self):
-        """There root and all other users have the number of nobody, and libudev gets no message of udev."""
+        """There root and all other users have the id of nobody, and libudev gets no message of udev."""
         drop_in = pathlib.Path(f"/etc/systemd/user/{SERVICE}.d/test.conf")
         drop_in.parent.mkdir(exist_ok=True)
         drop_in.write_text(f"[Service]\nExecStart=\nExecStart={BIN}/liquid-authenticator --beside-hardware-key step-aside\n")

@@ -6,4 +6,4 @@ from support.first_use import first_use, is_in_group
 def test_first_use():
     shown = first_use()
     assert is_in_group()
-    assert "adding person to the group liquid-auth; every program of yours can then make devices, keyboards too" in shown
+    assert "adding person to the group liquid-auth; every program of yours can then make devices, including keyboards" in shown

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Write the SBOM of a Debian package, SPDX 2.3 in JSON: what its programs are made of, from what the build left behind.
+"""Write the SBOM of a Debian package, SPDX 2.3 in JSON: what its programs are made of, from the files of the build.
 
     sbom.py PACKAGE TREE
 
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-# What a licence's text has, and its SPDX expression; the first that matches counts.
+# What a licence's text contains, and its SPDX expression; the first that matches counts.
 LICENCES = [
     (("Apache License", "Version 2.0", "Runtime Library Exception to the Apache 2.0 License"),
      "Apache-2.0 WITH Swift-exception"),
@@ -151,10 +151,10 @@ class Build:
 @functools.cache
 def swift_runtime() -> dict:
     """Return the part of the toolchain that every program contains: `--static-swift-stdlib`."""
-    told = run("swift", "--version")
-    version = re.search(r"Swift version (\S+) \((swift-\S+-RELEASE)?", told)
+    output = run("swift", "--version")
+    version = re.search(r"Swift version (\S+) \((swift-\S+-RELEASE)?", output)
     if not version:
-        raise Fault(f"swift --version prints no version: {told}")
+        raise Fault(f"swift --version prints no version: {output}")
     location = f"git+https://github.com/swiftlang/swift@{version[2]}" if version[2] else "NOASSERTION"
     toolchain = pathlib.Path(shutil.which("swift")).resolve().parents[1] / "share/swift"
     # A distribution's package of Swift has the licence elsewhere.
@@ -239,7 +239,7 @@ def document(package: str, tree: pathlib.Path, build: Build, wanted: dict[str, s
                 part["comment"] = f"Depends: {wanted[library]}"
             packages[part["SPDXID"]] = part
             loaded.add(library)
-            # What a library loads in turn is no Depends of ours.
+            # What a library loads in turn is not in our Depends.
             kind = "DYNAMIC_LINK" if library in wanted else "DEPENDS_ON"
             relations.append((files[-1]["SPDXID"], kind, part["SPDXID"]))
     if unused := wanted.keys() - loaded:

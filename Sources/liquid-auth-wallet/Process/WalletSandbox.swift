@@ -2,13 +2,13 @@ import Glibc
 import ProcessIO
 import Sandbox
 
-/// What the wallet can still do: it gives bytes of strangers to GStreamer, libnice and parsers of TLS and HTTP.
+/// The rights that the wallet keeps: it passes untrusted bytes to GStreamer, libnice and parsers of TLS and HTTP.
 ///
-/// A kernel without Landlock or seccomp restricts less; the wallet has no secret, and goes on.
+/// On a kernel without Landlock or seccomp, the wallet runs with fewer restrictions, because it has no secret.
 enum WalletSandbox {
   /// Restricts the files: to the system's, to the programs in PATH, and to those that the user names.
   ///
-  /// GStreamer still has to scan its plug-ins, in a program of its own, and QR codes are read by another.
+  /// GStreamer still has to scan its plug-ins in a separate program, and another program reads QR codes.
   /// The calling thread must be the only one.
   ///
   /// - Parameter paths: the files and directories that the command line and the settings name.
@@ -20,7 +20,7 @@ enum WalletSandbox {
       program.map { files.allow(.run, $0) }
     }
     for path in ["/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates"] { files.allow(.read, path) }
-    // The question about a new host.
+    // For the question about a new host.
     for path in ["/dev/tty", "/dev/pts"] { files.allow(.write, path) }
     registryDirectory().map { files.allow(.write, $0) }
     try? files.enter()

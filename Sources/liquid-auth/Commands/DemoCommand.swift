@@ -12,11 +12,11 @@ struct DemoCommand: AsyncParsableCommand {
       demo answers the prompts itself, and prints that it does. It verifies every signature, flag and hash; the exit code \
       is 0 only if all checks succeed. It reads and writes no file.
 
-      With --browser, it is a site for your own browser instead, at http://localhost on this machine, and opens its page. \
-      You register and sign in with your running key; the page and the terminal show each check. It needs no Internet. \
-      The demo ends with "Done" in the page, with Ctrl-C, or after 15 minutes without a request. The exit code is 0 if \
-      all checks succeed, and there was at least one registration and one sign-in; otherwise it is 1. With --json, it \
-      writes one line for each event.
+      With --browser, it serves a site for your own browser instead, at http://localhost on this machine, and opens \
+      its page. You register and sign in with your running key; the page and the terminal show each check. It needs no \
+      Internet. The demo ends with "Done" in the page, with Ctrl-C, or after 15 minutes without a request. The exit \
+      code is 0 if all checks succeed, and there was at least one registration and one sign-in; otherwise it is 1. \
+      With --json, it writes one line for each event.
       """)
 
   @Flag(help: "Serve a page for your own browser and key.")

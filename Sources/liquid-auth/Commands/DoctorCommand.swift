@@ -10,17 +10,18 @@ struct DoctorCommand: PlacedCommand {
     commandName: "doctor",
     abstract: "Check each part of this system that the key needs, and show how to repair it.",
     discussion: """
-      Each line is "ok", a "note", or a problem ("!!"), with the command that mends it. It never asks for a secret, \
-      and changes nothing without --fix. The exit code is 0 without a problem, also with notes, and 1 with a problem.
+      Each line begins with "ok", "note", or "!!" for a problem. The command that repairs a problem is below its line. \
+      It never asks for a secret, and changes nothing without --fix. The exit code is 1 if there is a problem, \
+      and otherwise 0.
       """)
 
-  @Flag(help: "Run the commands that need no other rights and change only your own services; then check again.")
+  @Flag(help: "Run the commands that need no additional rights and change only your own services; then check again.")
   var fix = false
   @Option(help: .hidden) var root = ""
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
 
-  /// How long a program that is asked may take, and one that mends.
+  /// How long a program may take that answers a question, and one that repairs something.
   private static let (answerLimit, mendLimit) = (Duration.seconds(3), Duration.seconds(60))
 
   func run() throws {

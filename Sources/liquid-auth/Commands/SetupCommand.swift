@@ -9,8 +9,8 @@ struct SetupCommand: AsyncParsableCommand, PlacedCommand {
     abstract: "Set up everything, step by step: phrase, passphrase, start, first sign-in.",
     discussion: """
       Makes the vault from a new or an existing phrase, explains how the key verifies you, starts the authenticator, and \
-      offers a sign-in in your own browser. It needs a terminal. A step that is done already is passed over, so you can \
-      end the command with Ctrl-C and run it again later.
+      offers a sign-in in your own browser. It needs a terminal. It skips a step that is already done, so you can end \
+      the command with Ctrl-C and run it again later.
       """)
 
   @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.")
@@ -21,14 +21,13 @@ struct SetupCommand: AsyncParsableCommand, PlacedCommand {
   func run() async throws {
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
       throw CommandFailure(
-        "setup asks questions on a terminal, and standard input is none; run it in a terminal, or use in a script: "
-          + "liquid-auth init --import")
+        "standard input is not a terminal; run setup in a terminal, or in a script use: liquid-auth init --import")
     }
     do throws(CommandFailure) {
       try await Setup(terminal: terminal, place: place).run()
       if hold { Self.waitForEnter(on: terminal) }
     } catch {
-      let failure = error == .cancelled ? CommandFailure("cancelled; to go on later, run: liquid-auth setup") : error
+      let failure = error == .cancelled ? CommandFailure("cancelled; to continue later, run: liquid-auth setup") : error
       guard hold else { throw failure }
       StandardStream.error.write(failure.completed(by: place).text)
       Self.waitForEnter(on: terminal)
@@ -37,7 +36,7 @@ struct SetupCommand: AsyncParsableCommand, PlacedCommand {
   }
 
   private static func waitForEnter(on terminal: TerminalDevice) {
-    // Whatever is typed, also Ctrl-C, closes the window.
+    // Any input, and Ctrl-C too, closes the window.
     _ = try? terminal.askLine("\nPress Enter to close this window. ")
   }
 }

@@ -17,7 +17,8 @@ extension DoctorFindings {
       // Our rule names these two; others depend on a snapd that follows fido_id.
       let isNamed = ["chromium", "firefox"].contains(snap.name)
       return .problem(
-        .snapBrowser, isNamed ? "udev has not given it \(node.path)" : "this snapd does not give it \(node.path)",
+        .snapBrowser,
+        isNamed ? "udev has not given it access to \(node.path)" : "this snapd gives it no access to \(node.path)",
         about: snap.name,
         mend: isNamed
           ? Mend(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
@@ -32,7 +33,7 @@ extension DoctorFindings {
       browser.hasAllDevices
         ? .ok(.flatpakBrowser, "it can open devices", about: browser.id)
         : .problem(
-          .flatpakBrowser, "it cannot open hidraw devices; this gives it all devices, after its next start",
+          .flatpakBrowser, "it cannot open hidraw devices; the repair allows it all devices, from its next start",
           about: browser.id, mend: Mend(["flatpak", "override", "--user", "--device=all", browser.id]))
     }
   }

@@ -21,7 +21,7 @@ struct Check: Equatable {
 
   enum State: String {
     case ok
-    /// It works, but it is of interest; or it cannot be found out.
+    /// Information, or what could not be checked.
     case note
     case problem
   }
@@ -57,7 +57,7 @@ struct Check: Equatable {
 /// The commands that repair one thing, each as its words.
 struct Mend: Equatable {
   private(set) var commands: [[String]]
-  /// Whether `--fix` runs it: it needs no other rights, and changes at most the user's own services.
+  /// Whether `--fix` runs it: it needs no additional rights, and changes at most the user's own services.
   let isSafe: Bool
 
   init(_ commands: [String]..., isSafe: Bool = false) {

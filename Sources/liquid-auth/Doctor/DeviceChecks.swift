@@ -72,7 +72,7 @@ extension DoctorFindings {
       guard let uhid else { return .ok(.rule, path) }
       guard let group else { return .problem(.rule, "there is no group \(SystemFindings.group)", mend: installation) }
       guard uhid.mode & 0o007 == 0 else {
-        return .problem(.rule, "every user can open /dev/uhid, and so make keyboards", mend: apply)
+        return .problem(.rule, "every user can open /dev/uhid, and so emulate a keyboard", mend: apply)
       }
       guard uhid.mode & 0o777 == 0o660, uhid.group == group else {
         return .problem(.rule, "udev has not applied \(path) to /dev/uhid", mend: apply)
@@ -145,7 +145,7 @@ extension DoctorFindings {
       }
       return .note(
         .secondKey,
-        "browsers ask both keys; detach ours, or start it with --beside-hardware-key step-aside to do that each time",
+        "browsers ask both keys; detach ours, or start the authenticator with --beside-hardware-key step-aside",
         about: name, mend: status?.attached == true ? Mend(["liquid-auth", "device", "detach"]) : nil)
     }
   }

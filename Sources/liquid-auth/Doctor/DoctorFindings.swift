@@ -80,7 +80,7 @@ struct DoctorFindings: Equatable {
     var hasAllDevices: Bool
   }
 
-  /// A preference that takes security keys away from Firefox.
+  /// A preference that disables security keys in Firefox.
   struct FirefoxPreference: Equatable {
     /// The files of the profile that set it to false.
     var files: [String]

@@ -172,7 +172,7 @@ struct FindingsReader {
       if line.starts(with: "Package: ".utf8) {
         name = String(decoding: line.dropFirst(9), as: UTF8.self)
       } else if line.starts(with: "Status: ".utf8) {
-        // The wish, the error flag and the state.
+        // The selection, the error flag and the state.
         let words = String(decoding: line.dropFirst(8), as: UTF8.self).split(separator: " ")
         guard words.count == 3 else { continue }
         if name == "liquid-auth", words[2] == "installed" { found.hasOurs = true }

@@ -72,7 +72,7 @@ extension DoctorFindings {
     }
     if information.isPINSet, tries?.needsReplug == true {
       return .problem(
-        .verification, "three wrong PINs in a row: the PIN can be tried after a power cycle",
+        .verification, "three wrong PINs in a row: the PIN can be tried again after a power cycle",
         mend: Mend(["liquid-auth", "device", "replug", "--power-cycle"]))
     }
     if information.isPINSet, information.forcePINChange {
@@ -81,7 +81,7 @@ extension DoctorFindings {
     }
     guard information.canVerify || information.isPINSet else {
       return .note(
-        .verification, "nothing verifies you, so sites that require it refuse",
+        .verification, "nothing verifies you, so sites that require verification refuse the key",
         mend: Mend(["liquid-auth", "pin", "set"]))
     }
     return .ok(

@@ -82,7 +82,8 @@ extension DoctorFindings {
     let isAllowed = memory.hard.map { $0 >= Self.neededMemory } ?? true
     let raise = ["prlimit", "--pid", String(process), isAllowed ? "--memlock=1048576:" : "--memlock=1048576:1048576"]
     return .problem(
-      .memlock, "\(text); this is until its next start, LimitMEMLOCK= in its unit or ulimit -l is for later ones",
+      .memlock,
+      "\(text); the repair lasts until its next start: for later ones, set LimitMEMLOCK= in its unit or use ulimit -l",
       mend: isAllowed ? Mend(raise, isSafe: true) : Mend(["sudo"] + raise))
   }
 

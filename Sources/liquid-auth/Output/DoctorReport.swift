@@ -22,7 +22,7 @@ struct DoctorReport: Equatable {
     let width = min(titles.map(\.count).max() ?? 0, 30)
     return zip(checks, titles).map { check, title in
       let line = "\(Self.mark(check.state))  \(title.padded(to: width))  \(check.explanation.printable)"
-      return line + (check.mend.map { "\n        mend: \($0.text.printable)" } ?? "")
+      return line + (check.mend.map { "\n        repair: \($0.text.printable)" } ?? "")
     }.joined(separator: "\n")
   }
 

@@ -4,7 +4,7 @@ import Glibc
 import ProcessIO
 import StateDirectory
 
-/// The steps of `liquid-auth setup`, in order; each passes over what is done already.
+/// The steps of `liquid-auth setup`, in order; each skips what is already done.
 struct Setup {
   let terminal: TerminalDevice
   let place: PlaceOptions
@@ -13,7 +13,7 @@ struct Setup {
   ///
   /// - Throws: ``CommandFailure/cancelled`` after Ctrl-C; else why a step failed. What was done until then stays.
   func run() async throws(CommandFailure) {
-    terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can go on later.\n")
+    terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can continue later.\n")
     let path = try makeVault()
     let wantsPIN = try chooseVerification()
     try start()
@@ -38,7 +38,7 @@ struct Setup {
     let path = try place.statePath()
     let finding = VaultFinding(at: path)
     if finding.isThere == true, finding.problem == nil {
-      terminal.show("Done already: the vault is in \(path.printable).\n")
+      terminal.show("Already done: the vault is in \(path.printable).\n")
       return path
     }
     // Without a vault, the only problem may be that nothing is there yet.
@@ -66,7 +66,7 @@ struct Setup {
     let isByPassphrase = information?.canVerify ?? true
     if information?.isPINSet == true {
       let passphrase = isByPassphrase ? ", and the passphrase verifies you too" : ""
-      terminal.show("Done already: a PIN is set\(passphrase).\n")
+      terminal.show("Already done: a PIN is set\(passphrase).\n")
       return false
     }
     terminal.show(
@@ -103,7 +103,7 @@ struct Setup {
   private func start() throws(CommandFailure) {
     begin(3, "Start")
     if let status = try status() {
-      terminal.show("Done already: the authenticator runs.\n")
+      terminal.show("Already done: the authenticator runs.\n")
       return try repair(status)
     }
     if UserService.isFor(place), UserService.isInstalled {
@@ -117,7 +117,7 @@ struct Setup {
 
             \(command("liquid-authenticator"))
 
-        Waiting for it. Ctrl-C ends the set-up; to go on later, run: \(command("liquid-auth setup"))
+        Waiting for it. Ctrl-C ends the set-up; to continue later, run: \(command("liquid-auth setup"))
 
         """)
       try repair(try waitForAnswer(until: nil))
@@ -154,7 +154,7 @@ struct Setup {
     }
   }
 
-  /// Shows what prevents use by a browser until it is repaired, or the user goes on without that.
+  /// Shows what prevents use by a browser until it is repaired, or the user continues without that.
   private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) {
     var status = first
     while true {
@@ -162,7 +162,7 @@ struct Setup {
       guard !problems.isEmpty else { return }
       terminal.show("\nA browser cannot use the key yet:\n")
       for problem in problems { terminal.show("- \(place.completing(problem).printable)\n") }
-      let answer = try terminal.ask("Press Enter to check again, or s and Enter to go on without that: ")
+      let answer = try terminal.ask("Press Enter to check again, or s and Enter to continue without that: ")
       if answer.lowercased() == "s" { return }
       guard let next = try self.status() else {
         throw CommandFailure("the authenticator has ended; run again: liquid-auth setup")
@@ -182,7 +182,7 @@ struct Setup {
     }
     terminal.show(
       """
-      A page of this machine, at http://localhost, registers a test passkey and signs in with it. It needs no Internet.
+      A page on this machine, at http://localhost, registers a test passkey and signs in with it. It needs no Internet.
       Press its buttons from top to bottom. If the browser asks where to save the passkey, choose "security key". Then a
       dialog of Liquid Auth names the site "localhost" and asks for your consent, or your passphrase.
 

@@ -33,7 +33,7 @@ enum UserService {
     let status: Int32
     do { status = try run(enabling) } catch { throw CommandFailure("cannot run systemctl: \(error)") }
     guard status == 0 else {
-      throw CommandFailure("systemctl failed; see what it says with: \(command)")
+      throw CommandFailure("systemctl failed; to see its message, run: \(command)")
     }
   }
 

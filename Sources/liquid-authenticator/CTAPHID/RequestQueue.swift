@@ -27,7 +27,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   /// Whether a request is being served.
   var isTaken: Bool { state.withLock(\.isTaken) }
-  /// How many requests came to their turn without waiting.
+  /// How many requests got their turn without waiting.
   var turns: UInt64 { state.withLock(\.turns) }
   /// A copy of the authenticator as the last request left it; changes to the copy are lost.
   var copy: Authenticator { state.withLock(\.authenticator) }

@@ -117,7 +117,7 @@ final class Daemon: Sendable {
       do throws(TransportError) {
         try await begin()
       } catch {
-        // A client of systemd's socket waits for an answer; the status tells it why there is no device.
+        // A client of systemd's socket waits for an answer; the status says why there is no device.
         guard isPassed else { throw error }
         log.error(error.description)
       }
@@ -143,7 +143,9 @@ final class Daemon: Sendable {
         Task(executorPreference: router.writer) { await self.follow(change, detaches: detaches) }
       }
     }
-    guard let monitor else { return log.info("logind cannot be reached: its events neither lock nor detach") }
+    guard let monitor else {
+      return log.info("logind cannot be reached: its events do not lock the vault or detach the device")
+    }
     session.withLock { $0 = monitor }
     if detaches { await key.see(isInBackground: SessionMonitor.isInBackground()) }
   }
@@ -180,7 +182,7 @@ final class Daemon: Sendable {
     }
   }
 
-  /// Waits until no request was served for `time`: also the steps of one ceremony come one after the other.
+  /// Waits until no request was served for `time`: a ceremony consists of several requests, with pauses between them.
   func quiet(for time: Duration) async {
     var turns: UInt64?
     while turns != router.queue.turns || router.queue.isTaken {

@@ -7,13 +7,13 @@ import UHID
 /// What the daemon can still do after its start: use its own directories, its device, and the sockets that it has or
 /// listens at.
 ///
-/// It can then read nobody's home but its state directory, start no program, and connect to nobody: a ``HelperProcess``
-/// starts the prompts and connects to the broker.
+/// It can then read no home directory except its state directory, start no program, and make no connection: a
+/// ``HelperProcess`` starts the prompts and connects to the broker.
 enum DaemonSandbox {
   /// Removes sockets that a crash left, and enters the sandbox; the calling thread must be the only one.
   ///
   /// - Returns: lines for the log, about what this kernel does not restrict.
-  /// - Throws: that another program listens at a socket's path.
+  /// - Throws: an error if another program listens at a socket's path.
   static func enter(
     _ options: DaemonOptions, directory: StateDirectory, controlPath: String
   ) throws(TransportError) -> [String] {

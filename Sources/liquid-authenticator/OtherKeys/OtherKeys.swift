@@ -32,7 +32,7 @@ struct OtherKey: Equatable, Sendable {
 /// Reports all other keys each time one is plugged in or removed.
 ///
 /// Each node that appears or disappears in `/dev` starts a new search for all keys, so a missed event does no lasting
-/// harm, and the order of events does not matter. Between two events nothing wakes.
+/// harm, and the order of events does not matter. Between two events it causes no wake-up.
 final class OtherKeysWatch: Polled {
   /// All other keys after an event; only the latest value is kept.
   let changes: AsyncStream<[OtherKey]>

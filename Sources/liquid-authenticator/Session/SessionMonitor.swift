@@ -61,7 +61,7 @@ final class SessionMonitor: Polled {
     guard descriptors.dropFirst().contains(where: { $0.revents != 0 }) else { return }
     let received = signals.withLock { signals -> [LoginSignals.Signal] in
       guard let received = signals?.process() else {
-        // The bus has gone: it would be readable for ever.
+        // The connection has ended: its descriptor would stay readable.
         signals = nil
         return []
       }

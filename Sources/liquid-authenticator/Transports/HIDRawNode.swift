@@ -6,7 +6,7 @@ import UHID
 /// A hidraw node.
 ///
 /// Nothing here needs the messages of udev's daemon: libudev drops them in a user namespace, where their sender, root,
-/// has another number, and the units of the user's service manager run in one.
+/// has another id, and the units of the user's service manager run in one.
 struct HIDRawNode: Equatable, Sendable {
   /// `/dev/hidrawN`.
   let path: String
@@ -58,7 +58,7 @@ extension HIDRawNode {
     defer { udev_unref(udev) }
     guard let queue = udev_queue_new(udev) else { return nil }
     defer { udev_queue_unref(queue) }
-    // Readable after each time that udev has handled all events.
+    // Readable each time udev has handled all events.
     var idle = pollfd.readable(udev_queue_get_fd(queue))
     let deadline = ContinuousClock.now + limit
     while true {

@@ -193,7 +193,7 @@ import Testing
     let challenge = try #require(try begin(.excluded, cookie).challenge?.bytes)
     let (_, answer) = try finish(.excluded, BrowserKey().register(challenge), cookie)
     #expect(answer.failed?.count == 1 && site.results.registrations == 1)
-    // A refusal by the person is neither right nor wrong.
+    // A refusal by the user is neither right nor wrong.
     _ = try begin(.excluded, cookie)
     let refusal = try post("/failed", #"{"ceremony":"excluded","error":"NotAllowedError"}"#, cookie)
     #expect(refusal.status == 200 && refusal.answer.checks == nil)

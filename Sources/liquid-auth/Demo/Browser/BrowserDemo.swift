@@ -3,14 +3,14 @@ import Glibc
 import ProcessIO
 import Synchronization
 
-/// `liquid-auth demo --browser`: serves the page until the person ends it, and prints what happened.
+/// `liquid-auth demo --browser`: serves the page until the user ends it, and prints what happened.
 struct BrowserDemo: Sendable {
-  /// The demo ends after so long without a request.
+  /// The demo ends after this time without a request.
   static let patience = Duration.seconds(15 * 60)
 
   /// 0 for a free port.
   let port: Int
-  /// Whether to open the person's browser.
+  /// Whether to open the user's browser.
   let opensBrowser: Bool
   let isJSON: Bool
 
@@ -48,7 +48,7 @@ struct BrowserDemo: Sendable {
     StandardStream.output.write(isJSON ? JSON.finished(results).line : results.text)
   }
 
-  /// Starts the desktop's browser; whether there is a program for that.
+  /// Starts the desktop's browser; returns whether there is a program for that.
   private static func open(_ url: String) -> Bool {
     let null = Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
     guard null >= 0 else { return false }

@@ -3,8 +3,8 @@ import NIOHTTP1
 
 /// One connection to the demo's server: one request, its answer, and the end.
 ///
-/// A browser opens another connection for its next request. So nothing of a client stays, and a connection has one limit
-/// for its size and one for its time.
+/// A browser opens another connection for its next request. So the server keeps nothing of a client, and a connection
+/// has one limit for its size and one for its time.
 final class DemoConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -29,7 +29,7 @@ final class DemoConnection: ChannelInboundHandler {
     switch unwrapInboundIn(data) {
     case .head(let head):
       guard head.version == .http1_1, head.headers.count <= Self.mostHeaders else {
-        return answer(.refused(400, "only HTTP/1.1 is spoken here"), context)
+        return answer(.refused(400, "only HTTP/1.1 is supported"), context)
       }
       let length = head.headers.first(name: "content-length").flatMap(Int.init)
       guard length ?? 0 <= DemoSite.longestBody else { return answer(.refused(413, "the body is too long"), context) }

@@ -2,7 +2,7 @@
 ///
 /// Its script is in a file of its own, DemoScript.swift.
 enum DemoPage {
-  /// The headers of every answer: no other site's content, no frame, nothing kept.
+  /// The headers of every answer: no content of other sites, no frame, no cache.
   static let headers: [(name: String, value: String)] = [
     (
       "Content-Security-Policy",
@@ -49,8 +49,8 @@ enum DemoPage {
       once with another one. Only hashes of the secrets leave the page.
       """))
     \(section("5", "Register again", ["excluded"], "Try to register again", """
-      The page says which passkey it knows. The key then refuses to make a second one. The browser may show this in a dialog
-      that you must close.
+      The page sends the id of the passkey that it knows. The key then refuses to make a second one. The browser may
+      show this in a dialog that you must close.
       """))
     </ol>
     <section aria-labelledby="end">

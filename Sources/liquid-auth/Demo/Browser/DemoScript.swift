@@ -1,5 +1,5 @@
 extension DemoPage {
-  /// The page's script: it passes options and answers between this server and the browser, and decides nothing.
+  /// The page's script: it passes options and answers between this server and the browser, and verifies nothing.
   static let script = #"""
     "use strict";
 
@@ -38,7 +38,7 @@ extension DemoPage {
       return options;
     }
 
-    // What this server verifies of a credential. Of the secrets of PRF, only the hashes.
+    // The members of a credential that this server verifies; of the PRF secrets, only the hashes.
     async function verifiable(credential) {
       const { response } = credential;
       const members = { id: encode(credential.rawId), clientDataJSON: encode(response.clientDataJSON) };

@@ -78,7 +78,7 @@ struct DemoServer: Sendable {
 
 /// The open connections of the demo's server.
 private final class DemoConnections: Sendable {
-  /// The most at a time; another one closes the oldest, so that idle ones stop nobody.
+  /// The most at a time; another one closes the oldest, so that idle ones do not block others.
   private static let most = 128
 
   private let site = Mutex<(site: DemoSite, end: @Sendable () -> Void)?>(nil)

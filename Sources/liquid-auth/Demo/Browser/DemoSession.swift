@@ -51,11 +51,11 @@ struct DemoSession {
     return ceremony.isRegistration ? creation(ceremony, challenge) : signIn(ceremony, challenge)
   }
 
-  /// Takes the challenge of a ceremony; it cannot be used again, whatever comes of the answer.
+  /// Takes the challenge of a ceremony; it cannot be used again, whatever the answer is.
   private mutating func challenge(of ceremony: DemoCeremony, at now: ContinuousClock.Instant) throws(Refusal) -> [UInt8]
   {
     guard let taken = pending.removeValue(forKey: ceremony) else {
-      throw Refusal(reason: "no challenge is open for this step; it can be answered once")
+      throw Refusal(reason: "this step has no open challenge; begin the step again")
     }
     guard now < taken.end else { throw Refusal(reason: "the challenge has expired; begin the step again") }
     return taken.challenge

@@ -108,7 +108,7 @@ final class DemoSite: Sendable {
       return refused
     }
     let isPost = request.method == "POST"
-    // "none": the person's own navigation.
+    // "none": the user's own navigation.
     guard Set(request.values("sec-fetch-site")).isSubset(of: isPost ? ["same-origin"] : ["same-origin", "none"]),
       isPost ? request.values("origin") == [origin] : Set(request.values("origin")).isSubset(of: [origin])
     else { return .refused(403, "only the page of this server may send this") }
@@ -139,7 +139,7 @@ final class DemoSite: Sendable {
     }
   }
 
-  /// Makes room for one session: the one that was idle for longest and made no passkey goes.
+  /// Makes room for one session: removes the one that was idle for longest and made no passkey.
   private func makeRoom(_ state: inout State) -> Bool {
     guard state.sessions.count >= Self.mostSessions else { return true }
     let unused = state.sessions.filter(\.value.passkeys.isEmpty)
