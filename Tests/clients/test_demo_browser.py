@@ -30,7 +30,8 @@ class Demo:
         with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
         line = wait_for("address", lambda: self.lines()[:1])[0]
-        self.origin = (json.loads(line)["url"] if "--json" in options else line.split()[-1]).rstrip("/")
+        self.address = json.loads(line)["url"] if "--json" in options else line.split()[-1]
+        self.origin = self.address.rpartition("/")[0]
         self.port = int(self.origin.rpartition(":")[2])
 
     def lines(self):
@@ -58,7 +59,7 @@ class Demo:
 def test_all_steps(key, tmp_path):
     """Each check succeeds, and the passkeys are those of the phrase."""
     with Demo(tmp_path, "--json") as demo:
-        page = Page(demo.origin, key.socket)
+        page = Page(demo.address, key.socket)
         verdicts = {}
         for ceremony in CEREMONIES:
             status, verdicts[ceremony] = page.run(ceremony)
@@ -94,7 +95,7 @@ def test_all_steps(key, tmp_path):
 
 def test_the_printed_command_removes_the_passkey(key, tmp_path):
     with Demo(tmp_path) as demo:
-        page = Page(demo.origin, key.socket)
+        page = Page(demo.address, key.socket)
         for ceremony in CEREMONIES[:2]:
             assert failed(page.run(ceremony)[1]) == []
         assert demo.end(signal.SIGINT) == 0
@@ -107,7 +108,7 @@ def test_the_printed_command_removes_the_passkey(key, tmp_path):
 
 def test_a_registration_alone_is_not_enough(key, tmp_path):
     with Demo(tmp_path, "--json") as demo:
-        page = Page(demo.origin, key.socket)
+        page = Page(demo.address, key.socket)
         assert failed(page.run("passkey")[1]) == []
         assert demo.end(signal.SIGTERM) == 1
         assert demo.events()[-1]["failures"] == 0
@@ -118,10 +119,11 @@ def test_a_registration_alone_is_not_enough(key, tmp_path):
 def test_answers_that_a_site_must_refuse(key, tmp_path):
     """Real signatures, but for another origin, another challenge, changed bytes, or a second time."""
     with Demo(tmp_path, "--json") as demo:
-        other = Page(demo.origin, key.socket, origin="http://localhost:1")
+        other = Page(demo.address, key.socket, origin="http://localhost:1")
         assert failed(other.run("passkey")[1]) == [f"the origin is {demo.origin}"]
+        stored = [other.made["passkey"].raw_id.hex()]
         other.close()
-        page = Page(demo.origin, key.socket)
+        page = Page(demo.address, key.socket)
         assert failed(page.run("passkey")[1]) == []
         answer = page.credential("sign-in", page.begin("sign-in"))
         page.begin("sign-in")
@@ -142,10 +144,26 @@ def test_answers_that_a_site_must_refuse(key, tmp_path):
         [reason] = failed(page.post("/finish", {"ceremony": "sign-in", "credential": answer})[1])
         assert reason.startswith("the answer can be read: authenticatorData")
         # Another browser's session has other challenges, and none of these passkeys.
-        stranger = Page(demo.origin)
+        stranger = Page(demo.address)
         assert stranger.post("/begin", {"ceremony": "sign-in"})[0] == 409
         assert stranger.post("/finish", finish)[0] == 409
         assert demo.end(signal.SIGINT) == 1
+        # What the key has stored is named, whatever the checks said.
+        assert demo.events()[-1]["storedPasskeys"] == [*stored, page.made["passkey"].raw_id.hex()]
+        page.close()
+
+
+def test_a_browser_without_prf(key, tmp_path):
+    """The page says that the browser has none; no check of the key failed."""
+    with Demo(tmp_path, "--json") as demo:
+        page = Page(demo.address, key.socket)
+        for ceremony in CEREMONIES[:2]:
+            assert failed(page.run(ceremony)[1]) == []
+        answer = page.credential("prf", page.begin("prf"))
+        del answer["prf"], answer["prfHashes"]
+        status, refusal = page.post("/finish", {"ceremony": "prf", "credential": answer})
+        assert status == 409 and refusal["error"].startswith("this browser does not support PRF")
+        assert page.post("/done", {})[1]["holds"] is True and demo.end() == 0
         page.close()
 
 
@@ -158,7 +176,7 @@ def running(tmp_path_factory):
 
 @pytest.fixture
 def page(running):
-    return Page(running.origin)
+    return Page(running.address)
 
 
 def test_the_page_needs_nothing_from_elsewhere(running, page):
@@ -184,6 +202,8 @@ def test_the_page_needs_nothing_from_elsewhere(running, page):
     (403, "POST", "/begin", {"Origin": "http://evil.example"}),
     (403, "POST", "/begin", {"Origin": "null"}),
     (403, "POST", "/begin", {"Origin": None}),
+    (403, "GET", "/", {"Cookie": None}),
+    (404, "GET", "/AAAAAAAAAAAAAAAAAAAAAA", {"Cookie": None}),
     (403, "POST", "/begin", {"Cookie": None}),
     (403, "POST", "/done", {"Cookie": "liquid-auth-demo=x"}),
     (415, "POST", "/begin", {"Content_Type": "text/plain"}),
@@ -229,7 +249,7 @@ def raw(demo, request, family=socket.AF_INET):
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
 def test_both_addresses(running, family):
-    request = f"GET / HTTP/1.1\r\nHost: localhost:{running.port}\r\n\r\n".encode()
+    request = f"GET /demo.js HTTP/1.1\r\nHost: localhost:{running.port}\r\n\r\n".encode()
     assert raw(running, request, family).startswith(b"HTTP/1.1 200 ")
 
 
@@ -290,11 +310,11 @@ def test_a_thousand_connections_do_not_stop_it(running, page):
 # Holds: DEMO-5
 def test_many_browsers(running, page):
     """Sessions without a passkey make room, the one that was idle for longest first."""
-    first = Page(running.origin)
+    first = Page(running.address)
     for _ in range(70):
-        Page(running.origin)
+        Page(running.address)
     assert first.post("/begin", {"ceremony": "passkey"})[0] == 403
-    assert Page(running.origin).post("/begin", {"ceremony": "passkey"})[0] == 200
+    assert Page(running.address).post("/begin", {"ceremony": "passkey"})[0] == 200
 
 
 # Holds: DEMO-3

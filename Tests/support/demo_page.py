@@ -14,18 +14,19 @@ from . import wire
 class Page:
     """A browser at the page: a cookie, and requests with the headers of the script.
 
-    `socket` is the path of a key's socket; `origin` replaces the origin in the client data.
+    `address` is the one that the command prints; `socket` is the path of a key's socket; `origin` replaces the origin in the client data.
     """
 
     def __init__(self, address, socket=None, origin=None):
-        self.address, self.cookie = address, None
-        status, headers, self.html = self.ask("GET", "/")
+        self.address, _, path = address.rpartition("/")
+        self.cookie = None
+        status, headers, self.html = self.ask("GET", f"/{path}")
         assert status == 200
         self.cookie = headers["set-cookie"].partition(";")[0]
         self.attributes = headers["set-cookie"].partition(";")[2]
         if socket:
             self.device = wire.fido2_device(socket)
-            collector = DefaultClientDataCollector(origin or address)
+            collector = DefaultClientDataCollector(origin or self.address)
             self.client = Fido2Client(self.device, collector, user_interaction=Willing())
             self.made = {}
 
@@ -75,6 +76,7 @@ class Page:
         }
         if answer.response.user_handle:
             members["userHandle"] = b64(answer.response.user_handle)
+        members["prf"] = "prf" in answer.client_extension_results
         secrets = (answer.client_extension_results.get("prf") or {}).get("results")
         if secrets:
             members["prfHashes"] = {

@@ -20,6 +20,8 @@ struct BrowserKey {
   var signCount: UInt32 = 0
   var userHandle: [UInt8]?
   var prfHashes: [[UInt8]] = []
+  /// Whether the results of a sign-in have the member `prf`; `nil` as a browser without PRF.
+  var isPRFSupported: Bool?
   /// Changes the authenticator data after they were signed.
   var afterSigning: ([UInt8]) -> [UInt8] = { $0 }
   /// Changes the attestation object.
@@ -68,7 +70,7 @@ struct BrowserKey {
     return PageCredential(
       id: Base64URLBytes(id), clientDataJSON: Base64URLBytes(clientData),
       authenticatorData: Base64URLBytes(afterSigning(data)), signature: Base64URLBytes(signature),
-      userHandle: userHandle.map(Base64URLBytes.init), prfHashes: hashes)
+      userHandle: userHandle.map(Base64URLBytes.init), prf: isPRFSupported, prfHashes: hashes)
   }
 }
 

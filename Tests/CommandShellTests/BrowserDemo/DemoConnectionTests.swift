@@ -41,12 +41,12 @@ import Testing
     return text
   }
 
-  private static let page = "GET / HTTP/1.1\r\nHost: localhost:8080\r\n\r\n"
+  private var page: String { "GET \(site.start) HTTP/1.1\r\nHost: localhost:8080\r\n\r\n" }
 
   @Test(arguments: [Int.max, 7, 1])
   func `a request in any pieces is answered once, and the connection ends`(_ size: Int) throws {
     let channel = try connection()
-    let answer = try exchange(Self.page, pieces: size, on: channel)
+    let answer = try exchange(page, pieces: size, on: channel)
     #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.hasSuffix("</html>\n"))
     for header in [
       "Content-Type: text/html; charset=utf-8", "Connection: close", "Cache-Control: no-store",
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test func `a second request on the connection gets no answer`() throws {
-    let answer = try exchange(Self.page + Self.page, on: connection())
+    let answer = try exchange(page + page, on: connection())
     #expect(answer.matches(of: #/HTTP\/1.1 /#).count == 1)
   }
 
@@ -67,8 +67,8 @@ import Testing
   }
 
   @Test func `the answer to done ends the demo once it was sent`() throws {
-    let page = try exchange(Self.page, on: connection())
-    let cookie = try #require(page.firstMatch(of: #/Set-Cookie: ([^;]+);/#)?.1)
+    let answer = try exchange(page, on: connection())
+    let cookie = try #require(answer.firstMatch(of: #/Set-Cookie: ([^;]+);/#)?.1)
     let done =
       "POST /done HTTP/1.1\r\nHost: localhost:8080\r\nOrigin: http://localhost:8080\r\nCookie: \(cookie)\r\n"
       + "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"

@@ -56,8 +56,9 @@ import Testing
 
   /// Loads the page; returns its cookie.
   private func load(at time: Duration = .zero) throws -> String {
-    let response = site.answer(request("GET", "/"), at: start + time)
-    #expect(response.status == 200)
+    #expect(site.answer(request("GET", "/"), at: start + time).status == 403, "another user does not know the address")
+    let response = site.answer(request("GET", site.start), at: start + time)
+    #expect(response.status == 200 && site.start.utf8.count == 23)
     let cookie = try #require(response.headers.first { $0.name == "Set-Cookie" }?.value)
     #expect(cookie.hasSuffix("; Path=/; HttpOnly; SameSite=Strict"))
     return String(try #require(cookie.split(separator: ";").first))
@@ -174,6 +175,10 @@ import Testing
   @Test func `secrets that are missing, differ, or do not differ fail`() throws {
     let cookie = try load()
     var key = try registered(cookie)
+    let refusal = try signIn(.prf, key, cookie)
+    #expect(refusal.status == 409 && refusal.answer.error?.hasPrefix("this browser does not support PRF") == true)
+    #expect(site.results.failures == 0)
+    key.isPRFSupported = true
     #expect(try signIn(.prf, key, cookie).answer.failed == ["the key gave a secret"])
     key.prfHashes = [randomBytes(31)]
     #expect(try signIn(.prf, key, cookie).answer.failed == ["the key gave a secret"])
@@ -193,6 +198,7 @@ import Testing
     let challenge = try #require(try begin(.excluded, cookie).challenge?.bytes)
     let (_, answer) = try finish(.excluded, BrowserKey().register(challenge), cookie)
     #expect(answer.failed?.count == 1 && site.results.registrations == 1)
+    #expect(site.results.storedIDs.count == 2, "the key has stored it all the same")
     // A refusal by the user is neither right nor wrong.
     _ = try begin(.excluded, cookie)
     let refusal = try post("/failed", #"{"ceremony":"excluded","error":"NotAllowedError"}"#, cookie)
@@ -268,7 +274,9 @@ import Testing
     // What is refused is not a request of the page, and keeps nothing alive.
     _ = idle.answer(request("GET", "/") { $0.headers[0].value = "evil.example" }, at: .now)
     BrowserDemo.wait(for: Cancellation(), idle)
-    _ = idle.answer(request("GET", "/"), at: start)
+    _ = idle.answer(request("GET", "/"), at: .now)
+    BrowserDemo.wait(for: Cancellation(), idle)
+    _ = idle.answer(request("GET", idle.start), at: start)
     #expect(idle.lastRequest == start && BrowserDemo.patience == .seconds(900))
     let ending = Cancellation()
     ending.cancel()
@@ -313,6 +321,7 @@ extension PageCredential {
     add("authenticatorData", authenticatorData)
     add("signature", signature)
     add("userHandle", userHandle)
+    if let prf { members.append("\"prf\":\(prf)") }
     if let prfHashes {
       let second = prfHashes.second.map { #","second":"\#(Base64URL.encode($0.bytes))""# } ?? ""
       members.append(#""prfHashes":{"first":"\#(Base64URL.encode(prfHashes.first.bytes))"\#(second)}"#)

@@ -24,7 +24,7 @@ struct BrowserDemo: Sendable {
       StandardStream.output.write(isJSON ? event.json.line : event.lines.joined(separator: "\n"))
     }
     server.serve(site) { ending.cancel() }
-    begin(at: site.origin + "/")
+    begin(at: site.address)
     Self.wait(for: ending, site)
     await server.close()
     end(site.results)

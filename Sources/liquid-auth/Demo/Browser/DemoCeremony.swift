@@ -27,6 +27,9 @@ enum DemoCeremony: String, CaseIterable, Sendable, Decodable {
     }
   }
 
+  /// Whether the key stores what it makes.
+  var isStored: Bool { self == .passkey || self == .excluded }
+
   /// Whether the answer must have the flag UV.
   var needsVerification: Bool {
     switch self {
@@ -34,6 +37,9 @@ enum DemoCeremony: String, CaseIterable, Sendable, Decodable {
     case .passkey, .secondFactor, .secondFactorSignIn, .excluded: false
     }
   }
+
+  /// Whether the page asks for secrets of the passkey.
+  var asksForSecrets: Bool { self == .prf || self == .prfAgain }
 
   /// The ceremony that must have succeeded before.
   var predecessor: DemoCeremony? {
@@ -75,6 +81,8 @@ struct PageCredential: Decodable, Equatable {
   var signature: Base64URLBytes?
   /// Of a sign-in with a discoverable passkey: user.id.
   var userHandle: Base64URLBytes?
+  /// Whether the browser supports PRF with this key: its results have the member, also if it is empty.
+  var prf: Bool?
   /// Of a sign-in with PRF: the SHA-256 hashes of the secrets, which stay in the page.
   var prfHashes: PRFHashes?
 

@@ -50,7 +50,9 @@ extension DemoPage {
       members.authenticatorData = encode(response.authenticatorData);
       members.signature = encode(response.signature);
       if (response.userHandle?.byteLength) members.userHandle = encode(response.userHandle);
-      const secrets = credential.getClientExtensionResults().prf?.results;
+      const { prf } = credential.getClientExtensionResults();
+      const secrets = prf?.results;
+      members.prf = prf !== undefined;
       if (secrets?.first) {
         members.prfHashes = { first: await hash(secrets.first) };
         if (secrets.second) members.prfHashes.second = await hash(secrets.second);

@@ -78,6 +78,9 @@ struct DemoSession {
     guard ceremony.isRegistration || index != nil else {
       throw Refusal(reason: "this passkey is not the one of this step; choose the account \(userName)")
     }
+    guard !ceremony.asksForSecrets || credential.prf == true || credential.prfHashes != nil else {
+      throw Refusal(reason: "this browser does not support PRF with this key; the key itself was not checked")
+    }
     do throws(BrowserRelyingParty.Malformed) {
       if let index, !ceremony.isRegistration {
         verdict = try site.verify(
@@ -116,7 +119,7 @@ struct DemoSession {
   private mutating func checkPRF(
     _ ceremony: DemoCeremony, _ hashes: PageCredential.PRFHashes?, _ verdict: inout DemoVerdict
   ) {
-    guard ceremony == .prf || ceremony == .prfAgain else { return }
+    guard ceremony.asksForSecrets else { return }
     let isComplete = hashes?.first.bytes.count == 32 && (ceremony == .prf || hashes?.second?.bytes.count == 32)
     verdict.check("the key gave \(ceremony == .prf ? "a secret" : "two secrets")", isComplete)
     guard isComplete, let hashes else { return }

@@ -63,6 +63,10 @@ final class DemoSite: Sendable {
   let host: String
   /// The origin of the page.
   var origin: String { "http://\(host)" }
+  /// The page's address, which is new for each demo: other users of the machine do not know it.
+  var address: String { origin + start }
+  /// The path of the first request of a browser; after it, the browser's cookie opens "/", too.
+  let start = "/" + Base64URL.encode(randomBytes(16))
   private let cookie: String
   private let report: @Sendable (DemoSiteEvent) -> Void
 
@@ -92,8 +96,9 @@ final class DemoSite: Sendable {
   func answer(_ request: DemoRequest, at now: ContinuousClock.Instant) -> DemoResponse {
     if let refusal = refusal(request) { return refusal }
     let (response, event) = state.withLock { state in
-      state.lastRequest = now
-      return request.method == "GET" ? (page(request, &state, now), nil) : posted(request, &state, now)
+      let answer = request.method == "GET" ? (page(request, &state, now), nil) : posted(request, &state, now)
+      if answer.0.status == 200 { state.lastRequest = now }
+      return answer
     }
     if let event { report(event) }
     return response
@@ -126,9 +131,12 @@ final class DemoSite: Sendable {
     switch request.path {
     case "/demo.js": return DemoResponse(status: 200, contentType: "text/javascript", body: Array(DemoPage.script.utf8))
     case "/demo.css": return DemoResponse(status: 200, contentType: "text/css", body: Array(DemoPage.style.utf8))
-    case "/":
+    case start, "/":
       var page = DemoResponse(status: 200, contentType: "text/html", body: Array(DemoPage.html.utf8))
       if session(request, state) == nil {
+        guard request.path == start else {
+          return .refused(403, "open the address that liquid-auth demo has printed")
+        }
         guard makeRoom(&state) else { return .refused(503, "too many browsers use this demo") }
         let token = Base64URL.encode(randomBytes(32))
         state.sessions[token] = DemoSession(at: now)
@@ -192,7 +200,9 @@ final class DemoSite: Sendable {
         let before = session.passkeys.count
         let verdict = try session.finish(
           finish.ceremony, finish.credential, for: BrowserRelyingParty(origin: origin), at: now)
-        state.results.add(verdict, of: finish.ceremony, made: session.passkeys[before...])
+        state.results.add(verdict, of: finish.ceremony, made: session.passkeys.count - before)
+        // The browser says that the key has stored it, also if a check failed.
+        if finish.ceremony.isStored { state.results.storedIDs.append(finish.credential.id.bytes) }
         return (.json(verdict.json), .verified(finish.ceremony, verdict))
       case "/failed":
         let failure = try decodeJSON(Failure.self, from: request.body)
@@ -200,7 +210,7 @@ final class DemoSite: Sendable {
         guard let verdict = try session.fail(failure.ceremony, failure.error, at: now) else {
           return (.json([:]), .unfinished(failure.ceremony, reason: "the browser reports \(failure.error.prefix(64))"))
         }
-        state.results.add(verdict, of: failure.ceremony, made: [])
+        state.results.add(verdict, of: failure.ceremony, made: 0)
         return (.json(verdict.json), .verified(failure.ceremony, verdict))
       case "/done":
         var response = DemoResponse.json(state.results.json)
@@ -217,14 +227,11 @@ final class DemoSite: Sendable {
 }
 
 extension DemoResults {
-  fileprivate mutating func add(
-    _ verdict: DemoVerdict, of ceremony: DemoCeremony, made passkeys: ArraySlice<BrowserRelyingParty.Passkey>
-  ) {
+  fileprivate mutating func add(_ verdict: DemoVerdict, of ceremony: DemoCeremony, made passkeys: Int) {
     checks += verdict.checks.count
     failures += verdict.checks.count { !$0.holds }
-    registrations += passkeys.count
+    registrations += passkeys
     if verdict.holds, !ceremony.isRegistration { signIns += 1 }
-    storedIDs += passkeys.filter(\.isDiscoverable).map(\.account.credentialID)
   }
 
   /// `{"holds", "checks", "failures", "registrations", "signIns", "storedPasskeys": [id …]}`.
