@@ -17,6 +17,7 @@ from support.demo_page import Page, failed
 CONTROL_C = "\x03"
 CANCELLED = "cancelled; to continue later, run: liquid-auth setup"
 PIN = "4711"
+OTHER_PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 
 # The questions.
 PHRASE_CHOICE = "1  make a new phrase(?s:.)*Your choice.*: "
@@ -113,7 +114,7 @@ def test_from_nothing_to_a_sign_in(machine):
 
     def browse():
         wait_for("opened page", machine.opened.exists, 60)
-        page = Page(machine.opened.read_text().rstrip("/"), machine.key.socket)
+        page = Page(machine.opened.read_text(), machine.key.socket)
         machine.key.pinentry.set("approve")
         verdicts.extend(page.run(ceremony) for ceremony in ("passkey", "sign-in"))
         page.close()
@@ -133,6 +134,35 @@ def test_from_nothing_to_a_sign_in(machine):
     assert len(phrase) == 24 and " ".join(phrase[n] for n in range(1, 4)) not in shown
     # Again: nothing is left to do but to try the browser.
     assert steps_done(machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, "2")])) == [1, 3]
+
+
+def test_a_sign_in_with_another_key(machine, tmp_path):
+    """All checks of the page succeed, but the passkey is not ours: a password manager or another key made it."""
+    machine.key.install()
+    machine.start()
+    machine.program("xdg-open", f'printf %s "$1" >{machine.opened}.new\nmv {machine.opened}.new {machine.opened}\n')
+    other = Authenticator(tmp_path / "other")
+    other.init(phrase=OTHER_PHRASE)
+    other.start()
+
+    def browse():
+        wait_for("opened page", machine.opened.exists, 60)
+        page = Page(machine.opened.read_text(), other.socket)
+        other.pinentry.set("approve")
+        for ceremony in ("passkey", "sign-in"):
+            assert failed(page.run(ceremony)[1]) == []
+        page.close()
+        page.post("/done", {})
+
+    browser = threading.Thread(target=browse)
+    browser.start()
+    # The vault is open, as after a registration: the question about the passkey needs no prompt.
+    machine.key.unlock()
+    shown = machine.setup([(PIN_CHOICE, "1"), (PAGE_CHOICE, "1")], status=1)
+    browser.join()
+    other.stop()
+    assert "checks hold" in shown and "Another key or a password manager made the passkey" in shown
+    assert "the first sign-in failed; see what is wrong with: liquid-auth doctor" in shown
 
 
 def test_a_phrase_from_paper_without_a_service(machine):

@@ -18,8 +18,11 @@ struct Setup {
     let wantsPIN = try chooseVerification()
     try start()
     if wantsPIN { try setPIN() }
-    try await signIn()
+    let isTriedInVain = try await !signIn()
     finish(path)
+    if isTriedInVain {
+      throw CommandFailure("the first sign-in failed; see what is wrong with: liquid-auth doctor")
+    }
   }
 
   /// One of our commands with the place options.
@@ -173,12 +176,12 @@ struct Setup {
 
   // MARK: 4
 
-  /// Offers the demo in the user's browser.
-  private func signIn() async throws(CommandFailure) {
+  /// Offers the demo in the user's browser; returns false if a sign-in was tried and failed.
+  private func signIn() async throws(CommandFailure) -> Bool {
     begin(4, "A first sign-in, in your own browser")
     guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else {
       terminal.show("There is no desktop in this session. On the desktop, run: liquid-auth demo --browser\n")
-      return
+      return true
     }
     terminal.show(
       """
@@ -188,10 +191,31 @@ struct Setup {
 
 
       """)
-    guard try terminal.choose(["open the page now", "not now"]) == 0 else { return }
+    guard try terminal.choose(["open the page now", "not now"]) == 0 else { return true }
     terminal.show("\n")
     let results = try await BrowserDemo(port: 0, opensBrowser: true, isJSON: false).run()
-    if !results.holds { terminal.show("\nTo try it again, run: liquid-auth demo --browser\n") }
+    guard !results.holds || !knows(results.storedIDs) else { return true }
+    if results.holds {
+      terminal.show(
+        """
+
+        Another key or a password manager made the passkey, and not Liquid Auth: in the browser, choose "security key".
+
+        """)
+    }
+    terminal.show(
+      """
+
+      If the browser does not find the key, see what is wrong: \(command("liquid-auth doctor"))
+      To try it again, run: liquid-auth demo --browser
+
+      """)
+    return results.failures == 0 && results.registrations == 0
+  }
+
+  /// Whether the authenticator knows one of the passkeys that the demo made; true if there is none, or if it cannot say.
+  private func knows(_ ids: [[UInt8]]) -> Bool {
+    ids.isEmpty || ids.contains { (try? place.connect().knows($0, at: BrowserRelyingParty.rpID)) ?? true }
   }
 
   // MARK: 5
