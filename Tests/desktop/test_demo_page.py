@@ -30,30 +30,18 @@ STOOD_STILL = ("✗ NotAllowedError", "✗ AbortError")
 
 
 class Visit:
-    """One browser, and the command."""
+    """One browser at the page; `name` begins the names of its pictures."""
 
-    def __init__(self, browser_class):
-        self.folder = WORK / browser_class.name
-        self.folder.mkdir()
-        self.output = self.folder / "demo.log"
-        with open(self.output, "wb") as output:
-            self.demo = subprocess.Popen(
-                [PROGRAM, "demo", "--browser", "--no-open", "--json"], stdin=subprocess.DEVNULL, stdout=output,
-                stderr=output)
-        wait_for("page", self.events, 60)
-        self.browser = browser_class(self.folder)
-        self.browser.open(self.events()[0]["url"])
-
-    def events(self):
-        text = self.output.read_text("utf-8")
-        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    def __init__(self, browser_class, folder, name):
+        self.folder, self.name = folder, name
+        self.browser = browser_class(folder)
 
     def text(self, selector):
         return self.browser.script(f"return document.querySelector('{selector}').textContent")
 
     def press(self, step):
         """Press the button of a step, answer the browser's dialogs, and return what the page says at the end."""
-        person = Person(WORK / f"demo-{self.browser.name}-dialog-{step}.png")
+        person = Person(WORK / f"{self.name}-dialog-{step}.png")
         self.browser.script(f"document.getElementById('title-{step}').scrollIntoView()")
         self.browser.screen.leave()
         self.browser.click(f"#step-{step}")
@@ -65,7 +53,7 @@ class Visit:
         try:
             return wait_for_browser(f"end of step {step}", outcome, 120)
         except BrowserError:
-            shutil.move(self.browser.picture(), WORK / f"demo-{self.browser.name}-{step}-late.png")
+            shutil.move(self.browser.picture(), WORK / f"{self.name}-{step}-late.png")
             raise
 
     def marks(self, step):
@@ -75,13 +63,47 @@ class Visit:
 
     def save_picture(self, step):
         self.browser.script(f"document.getElementById('title-{step}').scrollIntoView()")
-        shutil.move(self.browser.picture(), WORK / f"demo-{self.browser.name}-{step}.png")
+        shutil.move(self.browser.picture(), WORK / f"{self.name}-{step}.png")
+
+    def go(self, step):
+        """Press the button of a step, and once more if the guest stalled; return what the page says, and its checks."""
+        began = time.monotonic()
+        state = self.press(step)
+        if state.startswith(STOOD_STILL):
+            print(f"{self.browser.name:9}step {step} FAILED, is tried once more: {state}", flush=True)
+            state = self.press(step)
+        self.save_picture(step)
+        print(f"{self.browser.name:9}step {step} {(time.monotonic() - began) * 1000:7.0f} ms  {state}", flush=True)
+        return state, self.marks(step)
+
+    def close(self):
+        self.browser.close()
+
+
+class Demo(Visit):
+    """One browser, and the command."""
+
+    def __init__(self, browser_class):
+        folder = WORK / browser_class.name
+        folder.mkdir()
+        self.output = folder / "demo.log"
+        with open(self.output, "wb") as output:
+            self.demo = subprocess.Popen(
+                [PROGRAM, "demo", "--browser", "--no-open", "--json"], stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output)
+        wait_for("page", self.events, 60)
+        super().__init__(browser_class, folder, f"demo-{browser_class.name}")
+        self.browser.open(self.events()[0]["url"])
+
+    def events(self):
+        text = self.output.read_text("utf-8")
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
     def close(self):
         with contextlib.suppress(ProcessLookupError):
             self.demo.kill()
         self.demo.wait()
-        self.browser.close()
+        super().close()
 
 
 def credentials(*arguments):
@@ -91,7 +113,7 @@ def credentials(*arguments):
 
 @pytest.fixture(params=[Chromium, Firefox], ids=lambda kind: kind.name)
 def visit(request):
-    visit = Visit(request.param)
+    visit = Demo(request.param)
     yield visit
     visit.close()
 
@@ -100,14 +122,7 @@ def test_the_buttons_from_top_to_bottom(visit):
     assert [visit.browser.script(f"return document.getElementById('step-{step}').disabled") for step in STEPS] == [
         False, True, False, True, True]
     for step in STEPS:
-        began = time.monotonic()
-        state = visit.press(step)
-        if state.startswith(STOOD_STILL):
-            print(f"{visit.browser.name:9}step {step} FAILED, is tried once more: {state}", flush=True)
-            state = visit.press(step)
-        visit.save_picture(step)
-        print(f"{visit.browser.name:9}step {step} {(time.monotonic() - began) * 1000:7.0f} ms  {state}", flush=True)
-        marks = visit.marks(step)
+        state, marks = visit.go(step)
         assert state == f"✓ Checks succeeded: {len(marks)}", marks
         assert marks and all(mark.startswith("✓") for mark in marks)
     verified = [event for event in visit.events() if event["event"] == "verified"]

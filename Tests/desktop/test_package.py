@@ -18,7 +18,7 @@ import time
 from fido2.ctap2 import Ctap2
 from fido2.hid import CtapHidDevice, get_descriptor, open_connection
 from support import figures
-from support.authenticator import PASSPHRASE, PHRASE, wait_for
+from support.authenticator import PASSPHRASE, wait_for
 from support.ceremonies import OWN, register
 
 from .conftest import PERSON, WORK, As, nodes
@@ -80,6 +80,14 @@ def pictures():
     return directory
 
 
+def run_as_user(tests):
+    done = subprocess.run(
+        ["/run/liquid-vm/in-session", "env", f"PAGES_WORK={pictures()}", "PYTHONPATH=.build/python:Tests",
+         "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-s", tests],
+        cwd="/opt/liquid-auth", timeout=900)
+    assert done.returncode == 0
+
+
 def passkeys():
     return [site["rpId"] for site in json.loads(liquid_auth("credentials", "list", "--json", stdin=f"{PASSPHRASE}\n"))]
 
@@ -135,28 +143,36 @@ class TestPackage:
         figures.note("bytes of the packages, without compression", ", ".join(
             f"{path.name.split('_')[0]} {path.stat().st_size}" for path in files("previous")))
 
-    # Holds: PACKAGE-5
-    def test_a_session_starts_the_key(self):
-        PROMPTS.mkdir(exist_ok=True)
-        answer()
+    # Holds: PACKAGE-10
+    def test_a_walk(self):
+        """A new user runs `liquid-auth setup`, which makes the vault, starts the service and opens the demo's page."""
         shutil.chown(HOME, PERSON, PERSON)
-        subprocess.run(["chown", "-R", f"{PERSON}:{PERSON}", PROMPTS], check=True)
-        liquid_auth("init", "--import", stdin=f"{PHRASE}\n{PASSPHRASE}\n")
-        # A log-in: the user's service manager starts what the package has enabled.
-        subprocess.run(["systemctl", "restart", f"user@{USER}.service"], check=True)
+        self.prepare_prompts()
+        run_as_user("Tests/desktop/test_walk.py")
+        systemctl("disable", "--now", SOCKET, SERVICE)
+
+    def prepare_prompts(self):
         PROMPTS.mkdir(exist_ok=True)
         answer()
+        (PROMPTS / "pinentry").unlink(missing_ok=True)
+        (PROMPTS / "pinentry").symlink_to(PINENTRY)
         subprocess.run(["chown", "-R", f"{PERSON}:{PERSON}", PROMPTS], check=True)
-        assert systemctl("is-active", SOCKET).strip() == "active" and process() == 0
         systemctl(
             "set-environment", "DISPLAY=:0", f"PINENTRY_CONTROL={PROMPTS / 'control.json'}",
             f"PINENTRY_LOG={PROMPTS / 'log'}", f"PATH={PROMPTS}:/usr/bin:/bin")
-        (PROMPTS / "pinentry").symlink_to(PINENTRY)
+
+    # Holds: PACKAGE-5
+    def test_a_session_starts_the_key(self):
+        # A log-in: the user's service manager starts what the package has enabled.
+        subprocess.run(["systemctl", "restart", f"user@{USER}.service"], check=True)
+        assert systemctl("is-active", SOCKET).strip() == "active" and process() == 0
+        self.prepare_prompts()
         target = pathlib.Path("/etc/systemd/user/desktop-of-test.target")
         target.write_text("[Unit]\nBindsTo=graphical-session.target\n")
         systemctl("daemon-reload")
         systemctl("start", target.name)
         wait_for("the service", process, 60)
+        assert systemctl("show", "--value", "--property=Description", SERVICE).strip() == "Earlier version"
         assert wait_for("node", lambda: state()["node"], 60)
         liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
         with device() as hid:
@@ -204,6 +220,8 @@ class TestPackage:
         wait_for("node", lambda: state()["node"], 60)
         (exe,) = {os.readlink(f"/proc/{process()}/exe")}
         assert exe == "/usr/bin/liquid-authenticator"
+        assert systemctl("show", "--value", "--property=Description", SERVICE).strip() != "Earlier version"
+        assert not os.path.exists("/usr/share/doc/liquid-auth/earlier")
         assert sorted(passkeys()) == ["package.example", "upgrade.example"]
         with device() as hid:
             Ctap2(hid).get_assertion("upgrade.example", bytes(32), [made[0].descriptor])
@@ -211,11 +229,7 @@ class TestPackage:
     # Holds: PACKAGE-8
     def test_browsers(self):
         """Chromium and Firefox find the installed key, on the page of `liquid-auth demo --browser`."""
-        done = subprocess.run(
-            ["/run/liquid-vm/in-session", "env", f"PAGES_WORK={pictures()}", "PYTHONPATH=.build/python:Tests",
-             "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-s",
-             "Tests/desktop/test_demo_page.py"], cwd="/opt/liquid-auth", timeout=900)
-        assert done.returncode == 0
+        run_as_user("Tests/desktop/test_demo_page.py")
 
     # Holds: PACKAGE-9
     def test_a_pinentry_of_the_desktop(self):
