@@ -18,8 +18,13 @@ package enum LoginSession {
   }
 
   private static func isAtSeat(_ session: UnsafeMutablePointer<CChar>) -> Bool {
-    var seat: UnsafeMutablePointer<CChar>?
-    defer { free(seat) }
+    var (seat, state): (UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?)
+    defer {
+      free(seat)
+      free(state)
+    }
+    // After a log-out logind keeps the session, and its seat, until its last process ends.
+    guard sd_session_get_state(session, &state) >= 0, let state, strcmp(state, "closing") != 0 else { return false }
     return sd_session_is_remote(session) == 0 && sd_session_get_seat(session, &seat) >= 0
   }
 
