@@ -12,9 +12,7 @@ struct HIDRawNode: Equatable, Sendable {
   let path: String
   /// HID_NAME: the name that the device reports.
   let name: String
-  /// HID_PHYS: where it is plugged in.
-  ///
-  /// The device cannot choose it: it comes from the kernel, or from the program that made the device through uhid.
+  /// HID_PHYS of a device that a program made through uhid; empty for a device that is plugged in.
   let place: String
   /// HID_UNIQ: the serial that the device reports.
   let serial: String
@@ -23,6 +21,14 @@ struct HIDRawNode: Equatable, Sendable {
 }
 
 extension HIDRawNode {
+  /// HID_PHYS of a device that was made through uhid, otherwise an empty text.
+  ///
+  /// HID_PHYS alone does not tell: the kernel writes each property on a line, and the serial of a device that is plugged
+  /// in can contain lines with other properties. It cannot choose its directory in `/sys`.
+  static func place(physical: String, directory: String) -> String {
+    directory.hasPrefix("/sys/devices/virtual/misc/uhid/") ? physical : ""
+  }
+
   /// Finds the node of the device with this maker and serial.
   typealias Search = @Sendable (_ maker: UHIDIdentity.Maker, _ serial: String) -> DeviceNode?
 
@@ -30,17 +36,16 @@ extension HIDRawNode {
   private init?(_ device: OpaquePointer) {
     guard let node = udev_device_get_devnode(device), access(node, F_OK) == 0,
       let parent = udev_device_get_parent_with_subsystem_devtype(device, "hid", nil),
-      let directory = udev_device_get_syspath(parent)
+      let directory = udev_device_get_syspath(parent).map({ String(cString: $0) })
     else { return nil }
     let property = { (name: String) in
       udev_device_get_property_value(parent, name).map { String(cString: $0) } ?? ""
     }
     path = String(cString: node)
     name = property("HID_NAME")
-    place = property("HID_PHYS")
+    place = Self.place(physical: property("HID_PHYS"), directory: directory)
     serial = property("HID_UNIQ")
-    isSecurityKey = UHIDIdentity.isSecurityKey(
-      Descriptor.contents(of: String(cString: directory) + "/report_descriptor") ?? [])
+    isSecurityKey = UHIDIdentity.isSecurityKey(Descriptor.contents(of: directory + "/report_descriptor") ?? [])
   }
 
   /// All hidraw nodes; none without udev.

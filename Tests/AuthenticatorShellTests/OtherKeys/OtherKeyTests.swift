@@ -25,6 +25,16 @@ struct OtherKeyTests {
     #expect(OtherKey(Self.node(place: "liquid-authenticator", serial: "another daemon's")) == nil)
   }
 
+  // Holds: BROKER-9
+  @Test func `a key whose serial contains the properties of ours still counts`() {
+    // The kernel's uevent of a USB device with the serial "x\nHID_PHYS=liquid-auth-broker\nHID_UNIQ=1000".
+    let usb = "/sys/devices/pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0/0003:1209:0001.0007"
+    let place = HIDRawNode.place(physical: "liquid-auth-broker", directory: usb)
+    #expect(OtherKey(Self.node(place: place, serial: "1000")) != nil)
+    let ours = "/sys/devices/virtual/misc/uhid/0003:1209:0001.0008"
+    #expect(HIDRawNode.place(physical: "liquid-auth-broker", directory: ours) == "liquid-auth-broker")
+  }
+
   @Test func `another key with our name and serial still counts`() {
     let node = HIDRawNode(
       path: "/dev/hidraw5", name: UHIDIdentity.name, place: "usb-1/input0", serial: "liquid-authenticator",
