@@ -28,11 +28,13 @@ struct Broker {
     (self.listener, self.open, self.isAtSeat, self.log) = (listener, open, isAtSeat, log)
   }
 
-  /// Serves clients until none is left and none comes.
+  /// Serves clients until none is left and none comes, or until none is left and an upgrade has replaced this program.
   ///
   /// - Parameter sessions: a descriptor that is readable after a change of sessions; or -1.
-  mutating func run(sessions: Int32) {
-    while serve(sessions: sessions, timeout: relays.isEmpty ? Self.lingering : -1) {}
+  mutating func run(sessions: Int32, isReplaced: () -> Bool) {
+    while serve(sessions: sessions, timeout: relays.isEmpty ? Self.lingering : -1) {
+      if relays.isEmpty && isReplaced() { return }
+    }
   }
 
   /// Waits for events and handles them; returns `false` if none came in time.

@@ -33,8 +33,16 @@ enum BrokerCommand {
     }
     var broker = Broker(
       listener: listener, open: UHIDConnection.open, isAtSeat: LoginSession.isAtSeat, log: log)
-    broker.run(sessions: LoginSession.changes())
+    broker.run(sessions: LoginSession.changes(), isReplaced: isReplaced)
     exit(EXIT_SUCCESS)
+  }
+
+  /// Whether the file of this program was replaced or removed.
+  private static func isReplaced() -> Bool {
+    var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/exe", &path, path.count)
+    let mark = " (deleted)".utf8CString.dropLast()
+    return path.prefix(max(0, count)).suffix(mark.count).elementsEqual(mark)
   }
 
   private static func fail(_ reason: String, status: Int32 = EXIT_FAILURE) -> Never {

@@ -231,4 +231,17 @@ struct BrokerTests {
     #expect(broker.relays.count == 1)
     #expect(try client.read() == Self.report)
   }
+
+  @Test mutating func `a broker whose program was replaced ends with its last client, and others wait for the new one`()
+    throws
+  {
+    var client: Descriptor? = try device().client
+    let start = ContinuousClock.now
+    client = nil
+    broker.run(sessions: -1) { true }
+    #expect(.now - start < .milliseconds(Int(Broker.lingering) / 2))
+    #expect(client == nil && broker.relays.isEmpty)
+    let next = try connect()
+    #expect(!next.isReadable(within: 0))
+  }
 }

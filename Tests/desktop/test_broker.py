@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -254,6 +255,16 @@ class TestService:
         score = float(re.search(r"Overall exposure level for \S+: ([\d.]+)", text)[1])
         figures.note(f"systemd-analyze security {UNIT}", str(score))
         assert score <= 1.5, text
+
+    def test_it_ends_with_its_last_client_after_an_upgrade(self):
+        with ready():
+            process = broker()
+            program = pathlib.Path(os.readlink(f"/proc/{process}/exe"))
+            shutil.copy2(program, program.with_name("new")).replace(program)
+        wait_for("end of the broker", lambda: broker() != process, 8)
+        with ready():
+            assert broker() not in (0, process)
+        wait_for_no_device()
 
     def test_it_ends_when_idle_and_starts_again(self):
         with ready():
