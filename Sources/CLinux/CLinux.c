@@ -21,6 +21,7 @@
 #include <sys/un.h>
 #include <sys/xattr.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 int clinux_rename_new(const char *from, const char *to) {
@@ -97,6 +98,11 @@ int clinux_open_pty(int *controller, int *terminal, char *path, size_t size) {
   return -1;
 }
 
+// Later than the headers of the oldest system that we build on.
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 enum { MOST_PACKETS = 64 };
 
 static int describe(struct mmsghdr *messages, struct iovec *parts, char *packets, size_t size, int count) {
@@ -124,6 +130,27 @@ void clinux_send_packets(int socket, const void *packets, size_t size, int count
   struct iovec parts[MOST_PACKETS];
   count = describe(messages, parts, (char *)packets, size, count);
   sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void ignore(int signal) { (void)signal; }
+
+int clinux_start_interrupts(timer_t *timer) {
+  const struct sigaction action = {.sa_handler = ignore}; // without SA_RESTART
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+  event._sigev_un._tid = gettid();
+  sigset_t alarm;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  const struct itimerspec times = {{0, 1000000}, {0, 1000000}};
+  if (sigaction(SIGALRM, &action, NULL) || pthread_sigmask(SIG_UNBLOCK, &alarm, NULL) || timer_create(CLOCK_MONOTONIC, &event, timer)) return -1;
+  return timer_settime(*timer, 0, &times, NULL);
+}
+
+void clinux_stop_interrupts(timer_t timer) { timer_delete(timer); }
+
+int clinux_refuse_descriptors(int socket) {
+  const int none = 0;
+  return setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof none);
 }
 
 int clinux_peer_user(int socket, uid_t *user) {

@@ -26,6 +26,7 @@ struct Broker {
     log: @escaping (String) -> Void
   ) {
     (self.listener, self.open, self.isAtSeat, self.log) = (listener, open, isAtSeat, log)
+    clinux_refuse_descriptors(listener)
   }
 
   /// Serves clients until none is left and none comes, or until none is left and an upgrade has replaced this program.
@@ -59,9 +60,11 @@ struct Broker {
       if errno != EAGAIN && errno != ECONNABORTED { usleep(100_000) }
       return
     }
+    // A client that has connected before the broker started can still pass some.
+    clinux_refuse_descriptors(client)
     var user: uid_t = 0
     guard clinux_peer_user(client, &user) == 0 else {
-      close(client)
+      closeWithoutWaiting(client)
       return
     }
     do throws(Refusal) {
@@ -72,7 +75,7 @@ struct Broker {
     } catch {
       log("user \(user): refused: \(error.reason)")
       BrokerMessage.refused(error.reason).send(to: client)
-      close(client)
+      closeWithoutWaiting(client)
     }
   }
 
@@ -112,7 +115,7 @@ struct Broker {
   private mutating func remove(_ index: Int, _ end: Relay.End) {
     let relay = relays.remove(at: index)
     relay.device.destroy()
-    close(relay.client)
+    closeWithoutWaiting(relay.client)
     log("user \(relay.user): the device was removed: \(end.rawValue)")
   }
 }
@@ -146,7 +149,9 @@ struct Relay {
       withUnsafeTemporaryAllocation(of: Int.self, capacity: Self.packetsAtOnce) { lengths in
         guard let start = packets.baseAddress else { return .left }
         let count = Int(
-          clinux_receive_packets(client, start, Report.size, Int32(Self.packetsAtOnce), lengths.baseAddress))
+          withInterrupts {
+            clinux_receive_packets(client, start, Report.size, Int32(Self.packetsAtOnce), lengths.baseAddress)
+          })
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : .left }
         let whole = lengths[..<count].prefix { $0 == Report.size }
         if !whole.isEmpty { device.write(start, count: whole.count) }
@@ -184,6 +189,19 @@ struct Relay {
     reports = []
   }
 }
+
+/// Does what drops packets of a client.
+///
+/// A packet can hold the last reference to a socket with SO_LINGER, and then the kernel waits in this system call for as
+/// long as the client has chosen. A signal ends that wait.
+private func withInterrupts<Result>(_ work: () -> Result) -> Result {
+  var timer: timer_t?
+  let isStarted = clinux_start_interrupts(&timer) == 0
+  defer { if isStarted { clinux_stop_interrupts(timer) } }
+  return work()
+}
+
+private func closeWithoutWaiting(_ client: Int32) { withInterrupts { _ = close(client) } }
 
 extension BrokerMessage {
   /// Sends the packet, unless the socket has no room for it.

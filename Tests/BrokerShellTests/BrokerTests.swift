@@ -244,4 +244,83 @@ struct BrokerTests {
     let next = try connect()
     #expect(!next.isReadable(within: 0))
   }
+
+  // MARK: Passed descriptors
+
+  @Test mutating func `a client that passes a descriptor gets an error, where the kernel can refuse it`() throws {
+    let client = try connect()
+    var isAllowed: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    guard getsockopt(client.number, SOL_SOCKET, Self.passRights, &isAllowed, &size) == 0 else { return }
+    #expect(pass(client.number, over: client) == EPERM, "before the broker accepts the connection")
+    serve()
+    try #require(try client.read() == [1])
+    #expect(pass(client.number, over: client) == EPERM)
+    try client.write(Self.report)
+  }
+
+  // Holds: BROKER-5
+  @Test(arguments: [true, false])
+  mutating func `a passed socket that waits when it is closed delays no other client`(isReceived: Bool) throws {
+    let (client, kernel) = try device()
+    // As before Linux 6.16.
+    var isAllowed: Int32 = 1
+    setsockopt(broker.relays[0].client, SOL_SOCKET, Self.passRights, &isAllowed, 4)
+    let reader = try passLingeringSocket(over: client)
+    defer { _ = reader }
+    // The end of the device comes first: the packet is still in the queue when the connection is closed.
+    if !isReceived { shutdown(kernel.number, Int32(SHUT_RDWR)) }
+    let start = ContinuousClock.now
+    serve()
+    #expect(.now - start < .seconds(10))
+    if isReceived { #expect(try kernel.read() == [12, 0, 0, 0, 64, 0] + Self.report) }
+    #expect(broker.relays.count == (isReceived ? 1 : 0))
+  }
+
+  /// SO_PASSRIGHTS.
+  private static let passRights: Int32 = 83
+
+  /// Sends a report and a descriptor with it; returns 0 or errno.
+  private func pass(_ descriptor: Int32, over client: Descriptor) -> Int32 {
+    var report = Self.report
+    // struct cmsghdr, the descriptor, and its padding.
+    var control: [UInt64] = [20, UInt64(SOL_SOCKET) | UInt64(SCM_RIGHTS) << 32, UInt64(descriptor)]
+    return report.withUnsafeMutableBytes { report in
+      control.withUnsafeMutableBytes { control in
+        var part = iovec(iov_base: report.baseAddress, iov_len: report.count)
+        return withUnsafeMutablePointer(to: &part) { part in
+          var message = msghdr()
+          (message.msg_iov, message.msg_iovlen) = (part, 1)
+          (message.msg_control, message.msg_controllen) = (control.baseAddress, control.count)
+          return sendmsg(client.number, &message, 0) < 0 ? errno : 0
+        }
+      }
+    }
+  }
+
+  /// Passes the only descriptor of a full TCP connection that waits for a minute when it is closed (SO_LINGER); returns
+  /// the other end, which does not read.
+  private func passLingeringSocket(over client: Descriptor) throws -> Descriptor {
+    let (listener, writer) = (Descriptor(tcp()), Descriptor(tcp()))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isConnected = withUnsafeMutablePointer(to: &address) { address in
+      address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(listener.number, $0, size) == 0 && listen(listener.number, 1) == 0
+          && getsockname(listener.number, $0, &size) == 0 && Glibc.connect(writer.number, $0, size) == 0
+      }
+    }
+    try #require(isConnected)
+    let reader = Descriptor(accept(listener.number, nil, nil))
+    while send(writer.number, Self.report, Self.report.count, Int32(MSG_DONTWAIT)) > 0 {}
+    var time = linger(l_onoff: 1, l_linger: 60)
+    try #require(
+      setsockopt(writer.number, SOL_SOCKET, SO_LINGER, &time, socklen_t(MemoryLayout<linger>.size)) == 0)
+    try #require(withExtendedLifetime(writer) { pass(writer.number, over: client) } == 0)
+    return reader
+  }
+
+  private func tcp() -> Int32 { socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
 }

@@ -1,11 +1,13 @@
 """`liquid-auth-broker` with the kernel's /dev/uhid, udev and logind: whose device it is, and what a client can do."""
 
+import contextlib
 import errno
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -193,10 +195,46 @@ class TestHostileClient:
         path = tmp_path / "passed"
         path.touch()
         with ready() as client, open(path) as file:
-            socket.send_fds(client, [REPORT], [file.fileno()])
+            # Linux 6.16 and later refuse it.
+            with contextlib.suppress(PermissionError):
+                socket.send_fds(client, [REPORT], [file.fileno()])
             time.sleep(0.2)
             links = [os.readlink(link) for link in pathlib.Path(f"/proc/{broker()}/fd").iterdir()]
             assert "/dev/uhid" in links and str(path) not in links
+
+    # Holds: BROKER-5
+    @pytest.mark.parametrize("user", ["nobody", PERSON])
+    def test_a_passed_socket_that_waits_when_it_is_closed(self, user):
+        """SO_LINGER: who drops the last reference waits for the time that the client has chosen."""
+        with ready():
+            process = broker()
+        wait_for_no_device()
+        listener = socket.create_server(("127.0.0.1", 0))
+        writer = socket.create_connection(listener.getsockname())
+        reader, _ = listener.accept()
+        writer.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                writer.send(bytes(65536))
+        writer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # The packet waits before the broker accepts the connection.
+        os.kill(process, signal.SIGSTOP)
+        try:
+            with As(user):
+                client.connect(SOCKET)
+            # Linux 6.16 and later refuse it.
+            with contextlib.suppress(PermissionError):
+                socket.send_fds(client, [REPORT], [writer.fileno()])
+            writer.close()
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert connect("root")[1].startswith(b"\x00"), "an answer"
+        client.close()
+        with ready():
+            assert broker() == process
+        reader.close()
+        listener.close()
 
     # Holds: BROKER-5
     def test_floods(self):

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
+#include <time.h>
 
 /// Requests of ioctl(2) for pseudo terminals, which Swift does not import.
 static const unsigned clinux_pty_requests[] = {TIOCGPTN, TIOCSPTLCK, TIOCGPTPEER};
@@ -63,6 +64,17 @@ int clinux_receive_packets(int socket, void *packets, size_t size, int count, si
 /// Sends `count` packets (up to 64) of `size` bytes that are contiguous in memory. Never waits: packets for which the
 /// socket has no room are lost.
 void clinux_send_packets(int socket, const void *packets, size_t size, int count);
+
+/// Sends SIGALRM to this thread each millisecond, so that no system call waits for longer, if a signal can end the wait: 0,
+/// or -1 with errno.
+int clinux_start_interrupts(timer_t *timer);
+
+/// Ends what clinux_start_interrupts has started.
+void clinux_stop_interrupts(timer_t timer);
+
+/// Makes the kernel refuse descriptors that a peer passes (SCM_RIGHTS), on this Unix socket and on those that it accepts: 0,
+/// or -1 with errno ENOPROTOOPT before Linux 6.16.
+int clinux_refuse_descriptors(int socket);
 
 /// The user at the other end of a Unix socket, who called connect(2) or listen(2), SO_PEERCRED: 0, or -1 with errno.
 int clinux_peer_user(int socket, uid_t *user);
