@@ -148,6 +148,19 @@ int clinux_start_interrupts(timer_t *timer) {
 
 void clinux_stop_interrupts(timer_t timer) { timer_delete(timer); }
 
+void clinux_run_on_thread(void *(*work)(void *), void *argument, int milliseconds) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, work, argument)) {
+    work(argument);
+    return;
+  }
+  struct timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  const long nanoseconds = end.tv_nsec + milliseconds * 1000000L;
+  end = (struct timespec){end.tv_sec + nanoseconds / 1000000000L, nanoseconds % 1000000000L};
+  if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end)) pthread_detach(thread);
+}
+
 int clinux_refuse_descriptors(int socket) {
   const int none = 0;
   return setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof none);

@@ -11,6 +11,8 @@ struct Broker {
   static let maximumClients = 16
   /// How long the broker waits for the next client after the last one has disconnected, in milliseconds.
   static let lingering: Int32 = 10_000
+  /// How long clients wait, at most, for the removal of another's device, in milliseconds.
+  fileprivate static let removal: Int32 = 200
 
   /// A listening SOCK_SEQPACKET socket, non-blocking.
   let listener: Int32
@@ -114,10 +116,27 @@ struct Broker {
 
   private mutating func remove(_ index: Int, _ end: Relay.End) {
     let relay = relays.remove(at: index)
-    relay.device.destroy()
+    destroy(relay.device)
     closeWithoutWaiting(relay.client)
     log("user \(relay.user): the device was removed: \(end.rawValue)")
   }
+}
+
+/// Removes a device on a thread of its own.
+///
+/// The kernel removes no device while a program asks any hidraw node for a feature report. That can be the node of another
+/// client, and then the main thread has to answer. It waits only for a short time, so that usually the old node is gone
+/// before the same user gets a new one.
+private func destroy(_ device: UHIDConnection) {
+  let argument = UnsafeMutablePointer<UHIDConnection>.allocate(capacity: 1)
+  argument.initialize(to: device)
+  clinux_run_on_thread(
+    { argument in
+      let device = argument?.assumingMemoryBound(to: UHIDConnection.self)
+      device?.pointee.destroy()
+      device?.deallocate()
+      return nil
+    }, argument, Broker.removal)
 }
 
 /// One device and its client.

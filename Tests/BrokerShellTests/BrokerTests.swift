@@ -232,6 +232,26 @@ struct BrokerTests {
     #expect(try client.read() == Self.report)
   }
 
+  // Holds: BROKER-5
+  @Test mutating func `a device that the kernel cannot remove yet delays no other client`() throws {
+    var (client, kernel): (Descriptor?, Descriptor) = try device()
+    #expect(client != nil)
+    // UHID_DESTROY waits until the test reads.
+    let descriptor = broker.relays[0].device.descriptor
+    while send(descriptor, Self.report, Self.report.count, Int32(MSG_DONTWAIT)) > 0 {}
+    try #require(fcntl(descriptor, F_SETFL, 0) == 0)
+    client = nil
+    serve()
+    let (next, nextKernel) = try device()
+    try next.write(Self.report)
+    serve()
+    #expect(try nextKernel.read() == [12, 0, 0, 0, 64, 0] + Self.report)
+    var last: [UInt8] = []
+    repeat { last = try kernel.read() } while last == Self.report
+    #expect(last == [1, 0, 0, 0])
+    #expect(try kernel.read().isEmpty)
+  }
+
   @Test mutating func `a broker whose program was replaced ends with its last client, and others wait for the new one`()
     throws
   {

@@ -72,6 +72,10 @@ int clinux_start_interrupts(timer_t *timer);
 /// Ends what clinux_start_interrupts has started.
 void clinux_stop_interrupts(timer_t timer);
 
+/// Runs `work` on a thread of its own, and waits for its end, but at most for some time. Runs it on this thread if there can be
+/// no other.
+void clinux_run_on_thread(void *(*work)(void *), void *argument, int milliseconds);
+
 /// Makes the kernel refuse descriptors that a peer passes (SCM_RIGHTS), on this Unix socket and on those that it accepts: 0,
 /// or -1 with errno ENOPROTOOPT before Linux 6.16.
 int clinux_refuse_descriptors(int socket);
