@@ -249,10 +249,15 @@ load_uhid() {
     [[ -c /dev/uhid ]] || uhid_fault=$({ (as_root modprobe uhid) 2>&1 || true; } | tail -n 1)
 }
 
-# install_device_access: install the rule, the group, the user and the module of udev-rules/ in /etc.
-# Changes only what differs.
+# install_device_access [GROUP]: install the rule, the user, the group and the module of udev-rules/ in /etc.
+# Members of GROUP can open /dev/uhid; without it, only the broker can. Changes only what differs.
 install_device_access() {
-    install_file udev-rules/71-liquid-auth.rules /etc/udev/rules.d/71-liquid-auth.rules
+    local group=${1:-liquid-auth-broker} rule
+    rule=$(mktemp)
+    sed "s/GROUP=\"liquid-auth-broker\"/GROUP=\"$group\"/" "$repo/udev-rules/71-liquid-auth.rules" >"$rule"
+    cmp -s "$rule" /etc/udev/rules.d/71-liquid-auth.rules ||
+        as_root install -D -m 0644 "$rule" /etc/udev/rules.d/71-liquid-auth.rules
+    rm "$rule"
     # Its name until version 0.1.0.
     [[ ! -e /etc/udev/rules.d/60-liquid-auth.rules ]] || as_root rm /etc/udev/rules.d/60-liquid-auth.rules
     install_file udev-rules/liquid-auth.sysusers.conf /etc/sysusers.d/liquid-auth.conf
@@ -260,15 +265,15 @@ install_device_access() {
     if command -v systemd-sysusers >/dev/null; then
         getent passwd liquid-auth-broker >/dev/null || as_root systemd-sysusers liquid-auth.conf
     else
-        getent group liquid-auth >/dev/null || as_root groupadd --system liquid-auth
+        getent group "$group" >/dev/null || as_root groupadd --system "$group"
     fi
     load_uhid
     [[ -c /dev/uhid ]] || return 0
-    [[ $(stat -c '%G %a' /dev/uhid) == 'liquid-auth 660' ]] && return 0
+    [[ $(stat -c '%G %a' /dev/uhid) == "$group 660" ]] && return 0
     as_root udevadm control --reload
     as_root udevadm trigger --action=change --settle /dev/uhid
-    [[ $(stat -c '%G %a' /dev/uhid) == 'liquid-auth 660' ]] ||
-        fail "udev did not give /dev/uhid to the group liquid-auth; is systemd-udevd running?"
+    [[ $(stat -c '%G %a' /dev/uhid) == "$group 660" ]] ||
+        fail "udev did not give /dev/uhid to the group $group; is systemd-udevd running?"
 }
 
 # install_broker: install liquid-auth-broker and its units, and start its socket. Changes only what differs.

@@ -178,6 +178,15 @@ import Testing
     #expect(findings.uhidProblem?.contains(remedy) == true)
   }
 
+  @Test func `with systemd the remedy is the broker, whatever the groups`() {
+    for hasGroup in [false, true] {
+      let findings = SystemFindings(
+        uhid: .forbidden, groupExists: true, isMember: hasGroup, sessionHasGroup: hasGroup, hasSystemd: true)
+      #expect(findings.uhidProblem?.contains("usermod") == false)
+      #expect(findings.uhidProblem?.hasSuffix("sudo systemctl enable --now liquid-auth-broker.socket") == true)
+    }
+  }
+
   @Test func `a usable device is not a problem, whatever the groups`() {
     #expect(
       SystemFindings(uhid: .usable, groupExists: false, isMember: false, sessionHasGroup: false).uhidProblem == nil)

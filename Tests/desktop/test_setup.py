@@ -1,5 +1,6 @@
 """README's first command on a machine with systemd: it installs the broker, and the user joins no group."""
 
+import pathlib
 import subprocess
 
 from support.first_use import first_use, is_in_group
@@ -8,6 +9,7 @@ from support.first_use import first_use, is_in_group
 def test_first_use():
     first_use()
     assert not is_in_group()
+    assert pathlib.Path("/dev/uhid").group() == "liquid-auth-broker"
     units = ["liquid-auth-broker.socket", "liquid-auth-broker.service"]
     found = subprocess.run(["systemctl", "is-active", *units], capture_output=True, text=True).stdout.split()
     assert found == ["active", "active"]

@@ -3,7 +3,7 @@ import UHID
 
 /// The parts of this system that the user's authenticator needs.
 struct SystemFindings: Equatable {
-  /// The group to which udev gives access to `/dev/uhid`.
+  /// The group to which udev gives access to `/dev/uhid` on machines without the broker.
   static let group = "liquid-auth"
 
   /// The state of `/dev/uhid`.
@@ -23,6 +23,8 @@ struct SystemFindings: Equatable {
   var isMember: Bool
   /// Whether this session has the group's rights: a session that began before does not get them.
   var sessionHasGroup: Bool
+  /// Whether systemd is the first process: then the broker makes the device.
+  var hasSystemd = false
 
   /// Why the device cannot appear, and what to do; `nil` when it can.
   var uhidProblem: String? {
@@ -30,6 +32,9 @@ struct SystemFindings: Equatable {
     case .usable: nil
     case .absent:
       "there is no /dev/uhid; load its driver with: sudo modprobe uhid (in a container, use --transport unix:PATH or pty)"
+    case .forbidden where hasSystemd:
+      "the broker, which makes the device, is not there; start its socket with: sudo systemctl enable --now "
+        + "liquid-auth-broker.socket"
     case .forbidden where !groupExists:
       "you do not have permission to open /dev/uhid; install the udev rule with: scripts/run"
     case .forbidden where !isMember:
@@ -56,7 +61,8 @@ extension SystemFindings {
       isMember = sessionHasGroup || members(of: record).contains(userName)
     }
     return SystemFindings(
-      uhid: uhidNow, groupExists: record != nil, isMember: isMember, sessionHasGroup: sessionHasGroup)
+      uhid: uhidNow, groupExists: record != nil, isMember: isMember, sessionHasGroup: sessionHasGroup,
+      hasSystemd: access("/run/systemd/system", F_OK) == 0)
   }
 
   private static var uhidNow: UHID {
