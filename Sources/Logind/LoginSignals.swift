@@ -91,7 +91,13 @@ package final class LoginSignals: @unchecked Sendable {
 
   // MARK: Signals
 
+  /// Whether logind sent the signal: the bus delivers a broadcast only if the sender is the one of the match.
+  ///
+  /// It delivers a signal for this connection alone from any program, and libsystemd does not check the sender of it.
+  private static func isOfLogind(_ message: OpaquePointer?) -> Bool { sd_bus_message_get_destination(message) == nil }
+
   fileprivate func lockReceived(_ message: OpaquePointer?) {
+    guard Self.isOfLogind(message) else { return }
     var session: UnsafeMutablePointer<CChar>?
     defer { free(session) }
     var owner: uid_t = 0
@@ -102,6 +108,7 @@ package final class LoginSignals: @unchecked Sendable {
   }
 
   fileprivate func sleepReceived(_ message: OpaquePointer?) {
+    guard Self.isOfLogind(message) else { return }
     var begins: Int32 = 0
     guard sd_bus_message_read_basic(message, CChar(UInt8(ascii: "b")), &begins) > 0 else { return }
     received.append(begins != 0 ? .suspending : .resumed)

@@ -1,0 +1,44 @@
+"""The daemon and logind's signals: what they lock, and what a suspend waits for."""
+
+import json
+import time
+
+import pytest
+from support.authenticator import wait_for
+from support.logind import OTHER, Logind
+
+
+@pytest.fixture
+def logind(key, monkeypatch):
+    """The bus of `key`, which is started and unlocked."""
+    made = Logind(key.folder / "bus")
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    with key:
+        wait_for("inhibitor", made.is_delaying)
+        key.unlock()
+        yield made
+        made.close()
+
+
+def status(key):
+    return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)
+
+
+def test_a_suspend_locks_and_the_next_one_waits_again(key, logind):
+    for _ in range(2):
+        logind.prepare_for_sleep(True)
+        wait_for("end of the delay", lambda: not logind.is_delaying())
+        assert status(key)["lockReason"] == "before the machine was suspended"
+        logind.prepare_for_sleep(False)
+        wait_for("inhibitor", logind.is_delaying)
+        key.unlock()
+
+
+# Holds: SESSION-1
+def test_another_program_cannot_send_the_signals_of_logind(key, logind):
+    """The bus delivers a signal for one connection from any program, and libsystemd passes it on."""
+    logind.prepare_for_sleep(True, sender=OTHER, destination=":1.2")
+    logind.prepare_for_sleep(False)
+    time.sleep(1)
+    assert status(key)["vault"] == "unlocked" and logind.is_delaying()
