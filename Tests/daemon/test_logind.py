@@ -1,6 +1,8 @@
 """The daemon and logind's signals: what they lock, and what a suspend waits for."""
 
 import json
+import os
+import signal
 import time
 
 import pytest
@@ -42,3 +44,14 @@ def test_another_program_cannot_send_the_signals_of_logind(key, logind):
     logind.prepare_for_sleep(False)
     time.sleep(1)
     assert status(key)["vault"] == "unlocked" and logind.is_delaying()
+
+
+# Holds: SESSION-3
+def test_a_suspend_that_did_not_wait_leaves_the_next_one_delayed(key, logind):
+    """logind gave up waiting: the machine runs again before the daemon has handled the suspend."""
+    os.kill(key.process.pid, signal.SIGSTOP)
+    logind.prepare_for_sleep(True)
+    logind.prepare_for_sleep(False)
+    os.kill(key.process.pid, signal.SIGCONT)
+    wait_for("lock", lambda: status(key)["vault"] == "locked")
+    wait_for("second inhibitor", lambda: len(logind.inhibitors) == 2 and logind.is_delaying())

@@ -138,33 +138,34 @@ final class Daemon: Sendable {
     let detaches = router.options.detachesInBackground
     guard detaches || !router.options.session.lockEvents.isEmpty else { return }
     let signals = loginSignals.withLock { $0.take() }
-    let monitor = signals.flatMap { signals in
-      SessionMonitor(signals, on: loop) { [self] change in
-        Task(executorPreference: router.writer) { await self.follow(change, detaches: detaches) }
-      }
-    }
-    guard let monitor else {
+    guard let monitor = signals.flatMap({ SessionMonitor($0, on: loop) }) else {
       return log.info("logind cannot be reached: its events do not lock the vault or detach the device")
     }
     session.withLock { $0 = monitor }
+    Task(executorPreference: router.writer) {
+      for await change in monitor.changes { await self.follow(change, monitor, detaches: detaches) }
+    }
     if detaches { await key.see(isInBackground: SessionMonitor.isInBackground()) }
   }
 
-  private func follow(_ change: SessionMonitor.Change, detaches: Bool) async {
-    let events = router.options.session.lockEvents
-    let event: SessionPolicy.LockEvent? =
-      switch change {
-      case .signal(.suspending): .suspend
-      case .signal(.screenLocked): .screenLock
-      case .isInBackground(true): .userSwitch
-      case .signal(.resumed), .isInBackground(false): nil
-      }
-    if let event, events.contains(event) { Self.lock(router.vault, .event(event), log) }
+  /// Handles one change; the next one waits for its end.
+  private func follow(_ change: SessionMonitor.Change, _ monitor: SessionMonitor, detaches: Bool) async {
     switch change {
-    case .signal(.suspending): session.withLock { $0?.allowSleep() }
-    case .isInBackground(let isInBackground): if detaches { await key.see(isInBackground: isInBackground) }
-    case .signal: break
+    case .signal(.suspending):
+      lock(on: .suspend)
+      monitor.allowSleep()
+    case .signal(.resumed): monitor.delaySleep()
+    case .signal(.screenLocked): lock(on: .screenLock)
+    case .isInBackground(let isInBackground):
+      if isInBackground { lock(on: .userSwitch) }
+      // Not awaited: the broker may take seconds, and a suspend must not wait for it.
+      if detaches { Task(executorPreference: router.writer) { [key] in await key.see(isInBackground: isInBackground) } }
     }
+  }
+
+  /// Locks the vault if the options say so for this event.
+  private func lock(on event: SessionPolicy.LockEvent) {
+    if router.options.session.lockEvents.contains(event) { Self.lock(router.vault, .event(event), log) }
   }
 
   // MARK: The device

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Follows logind: signals on the bus, and whether the user's session is in the foreground.
 ///
-/// All but `init` and `stop` is called on the loop's thread. An idle session causes no wake-up.
+/// An idle session causes no wake-up.
 final class SessionMonitor: Polled {
   /// What has changed.
   enum Change: Sendable, Equatable {
@@ -14,29 +14,31 @@ final class SessionMonitor: Polled {
     case isInBackground(Bool)
   }
 
+  /// All changes, in order, for one task: a suspend and its end must not overtake each other.
+  let changes: AsyncStream<Change>
+
   private let user: uid_t
   private let sessions: Int32
-  private let receive: @Sendable (Change) -> Void
+  private let continuation: AsyncStream<Change>.Continuation
   private let signals: Mutex<LoginSignals?>
   private let watch = Mutex<EventLoop.Watch?>(nil)
 
   /// Follows logind until `stop`; `nil` if the connection has ended.
-  init?(
-    _ signals: consuming sending LoginSignals, of user: uid_t = getuid(), on loop: EventLoop,
-    receive: @escaping @Sendable (Change) -> Void
-  ) {
+  init?(_ signals: consuming sending LoginSignals, of user: uid_t = getuid(), on loop: EventLoop) {
     signals.delaySleep()
     guard signals.process() != nil else { return nil }
     self.user = user
-    self.receive = receive
+    (changes, continuation) = AsyncStream.makeStream(of: Change.self)
     self.signals = Mutex(signals)
     sessions = LoginSession.changes()
     watch.withLock { $0 = loop.watch(self) }
   }
 
+  /// Ends `changes`.
   func stop() {
     watch.withLock { $0.take() }?.stop()
     signals.withLock { $0 = nil }
+    continuation.finish()
   }
 
   /// Whether the user has sessions at this machine, and all of them are in the background.
@@ -46,6 +48,11 @@ final class SessionMonitor: Polled {
 
   /// Lets the machine be suspended, after the vault is locked.
   func allowSleep() { signals.withLock { $0?.allowSleep() } }
+
+  /// Makes the next suspend wait, after ``allowSleep()``.
+  func delaySleep() { receive { $0.delaySleep() } }
+
+  // MARK: The loop's thread
 
   func interests(_ descriptors: inout [pollfd]) -> Int32 {
     descriptors.append(.readable(sessions))
@@ -58,24 +65,27 @@ final class SessionMonitor: Polled {
 
   func ready(_ descriptors: ArraySlice<pollfd>) {
     if descriptors.first?.revents != 0 { sessionsChanged() }
-    guard descriptors.dropFirst().contains(where: { $0.revents != 0 }) else { return }
-    let received = signals.withLock { signals -> [LoginSignals.Signal] in
-      guard let received = signals?.process() else {
-        // The connection has ended: its descriptor would stay readable.
+    if descriptors.dropFirst().contains(where: { $0.revents != 0 }) { receive() }
+  }
+
+  /// Passes on what the bus has sent, and what came during `call`.
+  private func receive(after call: (LoginSignals) -> Void = { _ in }) {
+    signals.withLock { signals in
+      guard let connection = signals else { return }
+      call(connection)
+      if let received = connection.process() {
+        for signal in received { continuation.yield(.signal(signal)) }
+      } else {
+        // The descriptor of a connection that has ended stays readable.
         signals = nil
-        return []
       }
-      guard received.contains(.resumed) else { return received }
-      signals?.delaySleep()
-      return received + (signals?.process() ?? [])
     }
-    for signal in received { receive(.signal(signal)) }
   }
 
   private func sessionsChanged() {
     var events = [UInt8](repeating: 0, count: 4096)
     while read(sessions, &events, events.count) > 0 {}
-    receive(.isInBackground(Self.isInBackground(user)))
+    continuation.yield(.isInBackground(Self.isInBackground(user)))
   }
 }
 
