@@ -55,3 +55,13 @@ def test_a_suspend_that_did_not_wait_leaves_the_next_one_delayed(key, logind):
     os.kill(key.process.pid, signal.SIGCONT)
     wait_for("lock", lambda: status(key)["vault"] == "locked")
     wait_for("second inhibitor", lambda: len(logind.inhibitors) == 2 and logind.is_delaying())
+
+
+# Holds: SESSION-4
+def test_the_end_of_the_bus_locks_and_is_a_problem(key, logind):
+    logind.close()
+    wait_for("lock", lambda: "the vault was locked when the connection to logind ended" in key.said())
+    found = json.loads(key.run("status", "--json", "--control", key.control_socket, status=1).stdout)
+    assert found["vault"] == "locked"
+    assert found["problems"] == [
+        "the connection to logind has ended: its events do not lock the vault any more; restart liquid-authenticator"]

@@ -108,7 +108,7 @@ final class Daemon: Sendable {
     do throws(TransportError) {
       let socket = try ControlSocket(listeningAt: controlPath)
       let isPassed = socket.isPassed
-      let service = DaemonService(router: router, key: key)
+      let service = DaemonService(router: router, key: key, sessionProblem: { [self] in sessionProblem })
       let listener = ControlListener(
         socket, on: loop,
         makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
@@ -160,12 +160,25 @@ final class Daemon: Sendable {
       if isInBackground { lock(on: .userSwitch) }
       // Not awaited: the broker may take seconds, and a suspend must not wait for it.
       if detaches { Task(executorPreference: router.writer) { [key] in await key.see(isInBackground: isInBackground) } }
+    case .disconnected:
+      guard router.options.session.needsSignals else { return }
+      log.warning(Self.disconnected)
+      Self.lock(router.vault, .disconnected, log)
     }
   }
 
   /// Locks the vault if the options say so for this event.
   private func lock(on event: SessionPolicy.LockEvent) {
     if router.options.session.lockEvents.contains(event) { Self.lock(router.vault, .event(event), log) }
+  }
+
+  private static let disconnected =
+    "the connection to logind has ended: its events do not lock the vault any more; restart liquid-authenticator"
+
+  /// What is wrong with the connection to logind, if it is needed.
+  private var sessionProblem: String? {
+    let isNeeded = router.options.session.needsSignals
+    return isNeeded && session.withLock { $0?.isConnected } == false ? Self.disconnected : nil
   }
 
   // MARK: The device

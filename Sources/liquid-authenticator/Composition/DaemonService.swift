@@ -10,6 +10,8 @@ import StateDirectory
 struct DaemonService: ControlService {
   let router: RequestRouter
   let key: CTAPHIDDriver
+  /// What is wrong with the connection to logind, if anything.
+  let sessionProblem: @Sendable () -> String?
 
   func status() async -> AuthenticatorStatus {
     let vault = router.vault.status
@@ -105,7 +107,8 @@ struct DaemonService: ControlService {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return [
-      vault.fault?.description, device, dialogs, nothingVerifies ? OwnerSettings.nothingVerifies : nil,
+      vault.fault?.description, sessionProblem(), device, dialogs,
+      nothingVerifies ? OwnerSettings.nothingVerifies : nil,
       isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
       SecretBytes.areLocked ? nil : Self.notLocked,
     ].compactMap { $0 }

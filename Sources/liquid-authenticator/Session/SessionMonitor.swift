@@ -10,6 +10,8 @@ final class SessionMonitor: Polled {
   /// What has changed.
   enum Change: Sendable, Equatable {
     case signal(LoginSignals.Signal)
+    /// The connection to logind has ended: no more signals come.
+    case disconnected
     /// Whether the user has sessions at this machine, and all of them are in the background.
     case isInBackground(Bool)
   }
@@ -46,6 +48,9 @@ final class SessionMonitor: Polled {
     LoginSession.isAtSeat(user, isActive: false) && !LoginSession.isAtSeat(user, isActive: true)
   }
 
+  /// Whether logind's signals still come.
+  var isConnected: Bool { signals.withLock { $0 != nil } }
+
   /// Lets the machine be suspended, after the vault is locked.
   func allowSleep() { signals.withLock { $0?.allowSleep() } }
 
@@ -78,6 +83,7 @@ final class SessionMonitor: Polled {
       } else {
         // The descriptor of a connection that has ended stays readable.
         signals = nil
+        continuation.yield(.disconnected)
       }
     }
   }

@@ -17,6 +17,9 @@ struct SessionPolicy: Equatable, Sendable {
   /// Whether the device is detached while no session of the user is in the foreground.
   var detachesInBackground = true
 
+  /// Whether a signal of logind can lock the vault; logind's files show a switch.
+  var needsSignals: Bool { !lockEvents.isDisjoint(with: [.suspend, .screenLock]) }
+
   /// Reads a list such as `suspend,screen-lock`, or `never`.
   static func lockEvents(_ text: String) -> Set<LockEvent>? {
     if text == "never" { return [] }
@@ -38,6 +41,8 @@ enum LockReason: Equatable, Sendable {
   case wrongPassphrases
   case event(SessionPolicy.LockEvent)
   case idle(Duration)
+  /// The connection to logind has ended, so its events cannot lock the vault any more.
+  case disconnected
 
   /// As `liquid-auth status` shows it.
   var description: String {
@@ -48,6 +53,7 @@ enum LockReason: Equatable, Sendable {
     case .event(.screenLock): "when the screen was locked"
     case .event(.userSwitch): "when another user's session came to the foreground"
     case .idle(let limit): "after \(limit.components.seconds / 3600) hours without use"
+    case .disconnected: "when the connection to logind ended"
     }
   }
 }

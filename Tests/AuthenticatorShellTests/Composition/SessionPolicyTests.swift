@@ -38,6 +38,12 @@ struct SessionPolicyTests {
     #expect(LockReason.event(.screenLock).description == "when the screen was locked")
     #expect(LockReason.event(.userSwitch).description == "when another user's session came to the foreground")
     #expect(LockReason.idle(.seconds(28_800)).description == "after 8 hours without use")
+    #expect(LockReason.disconnected.description == "when the connection to logind ended")
+  }
+
+  @Test(arguments: [("suspend", true), ("screen-lock,switch", true), ("switch", false), ("never", false)])
+  func `a switch of users is seen without logind's signals`(text: String, needsSignals: Bool) throws {
+    #expect(SessionPolicy(lockEvents: try #require(SessionPolicy.lockEvents(text))).needsSignals == needsSignals)
   }
 }
 
