@@ -3,10 +3,15 @@
 import json
 import os
 import signal
+import threading
 import time
 
 import pytest
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from support import wire
 from support.authenticator import wait_for
+from support.ceremonies import OWN, register
 from support.logind import OTHER, Logind
 
 
@@ -44,6 +49,29 @@ def test_another_program_cannot_send_the_signals_of_logind(key, logind):
     logind.prepare_for_sleep(False)
     time.sleep(1)
     assert status(key)["vault"] == "unlocked" and logind.is_delaying()
+
+
+# Holds: SESSION-2
+def test_a_suspend_withdraws_the_open_prompt_first(key, logind):
+    """A request that waits for a person keeps the vault's keys; the suspend waits for its end."""
+    key.pinentry.set("never")
+    client = Ctap2(wire.fido2_device(key.socket))
+    failures = []
+
+    def registration():
+        with pytest.raises(CtapError) as failure:
+            register(client, OWN, "example.com")
+        failures.append(failure.value.code)
+
+    thread = threading.Thread(target=registration)
+    thread.start()
+    wait_for("prompt", key.pinentry.asked)
+    logind.prepare_for_sleep(True)
+    wait_for("end of the delay", lambda: not logind.is_delaying())
+    assert status(key)["waiting"] is False, "the prompt was open when the machine could be suspended"
+    thread.join(20)
+    assert failures == [CtapError.ERR.KEEPALIVE_CANCEL]
+    key.pinentry.wait_for_no_dialog()
 
 
 # Holds: SESSION-3

@@ -221,6 +221,11 @@ actor CTAPHIDDriver {
     }
   }
 
+  /// Withdraws the request that is being served, and every dialog, as CANCEL does.
+  func withdrawRequests() {
+    if let life { left(nil, in: life.number) }
+  }
+
   /// Withdraws the requests and dialogs of a client that has gone.
   private func left(_ channel: ChannelID?, in number: UInt64) {
     guard let life, life.number == number else { return }

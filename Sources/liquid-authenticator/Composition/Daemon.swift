@@ -152,7 +152,7 @@ final class Daemon: Sendable {
   private func follow(_ change: SessionMonitor.Change, _ monitor: SessionMonitor, detaches: Bool) async {
     switch change {
     case .signal(.suspending):
-      lock(on: .suspend)
+      if lock(on: .suspend) { await withdrawRequests() }
       monitor.allowSleep()
     case .signal(.resumed): monitor.delaySleep()
     case .signal(.screenLocked): lock(on: .screenLock)
@@ -168,8 +168,27 @@ final class Daemon: Sendable {
   }
 
   /// Locks the vault if the options say so for this event.
-  private func lock(on event: SessionPolicy.LockEvent) {
-    if router.options.session.lockEvents.contains(event) { Self.lock(router.vault, .event(event), log) }
+  @discardableResult
+  private func lock(on event: SessionPolicy.LockEvent) -> Bool {
+    let isWanted = router.options.session.lockEvents.contains(event)
+    if isWanted { Self.lock(router.vault, .event(event), log) }
+    return isWanted
+  }
+
+  /// How long a suspend waits for the end of a request; logind waits for five seconds (InhibitDelayMaxSec=).
+  private static let withdrawal = Duration.seconds(3)
+
+  /// Withdraws all requests and waits for their end, because the request that is being served keeps the vault's keys.
+  private func withdrawRequests() async {
+    await key.withdrawRequests()
+    control.withLock { $0 }?.withdrawRequests()
+    let turn = Task(executorPreference: loop) { [queue = router.queue] in _ = try? await queue.submit { _ in } }
+    let limit = Task(executorPreference: loop) { [loop] in
+      try? await loop.sleep(until: loop.now.advanced(by: Self.withdrawal))
+      turn.cancel()
+    }
+    await turn.value
+    limit.cancel()
   }
 
   private static let disconnected =

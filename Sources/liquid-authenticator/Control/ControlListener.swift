@@ -82,6 +82,12 @@ final class ControlListener: Polled {
     }
   }
 
+  /// Cancels every request; the connections stay.
+  func withdrawRequests() {
+    let requests = state.withLock { $0.connections.values.compactMap(\.request) }
+    requests.forEach { $0.cancel() }
+  }
+
   // MARK: The loop's thread
 
   func interests(_ descriptors: inout [pollfd]) -> Int32 {

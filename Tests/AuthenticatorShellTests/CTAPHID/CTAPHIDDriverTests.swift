@@ -228,6 +228,19 @@ struct CTAPHIDDriverTests {
     #expect(transport.link?.isClosed == true)
   }
 
+  @Test func `all requests are withdrawn before a suspend, and the device stays`() async throws {
+    await key.withdrawRequests()
+    var host = try await openHost()
+    var calls = router.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    _ = try #require(await calls.next())
+    await key.withdrawRequests()
+    #expect(await host.event() == .response(.cbor, [0x2D]))
+    #expect(await key.isAttached)
+    while left.all.isEmpty { await Task.yield() }
+    #expect(left.all == [nil], "dialogs between messages are withdrawn too")
+  }
+
   static let other = OtherKey(node: "/dev/hidraw4", name: "Example Key")
   static let second = OtherKey(node: "/dev/hidraw5", name: "")
 

@@ -379,6 +379,20 @@ final class Client: Sendable {
     #expect(await client.ask([0x52]) == [0x00])
   }
 
+  @Test func `all requests are withdrawn before a suspend, and the connections stay`() async throws {
+    let control = try OpenControlSocket()
+    control.service.gate.close()
+    let client = try control.connect()
+    await client.greet()
+    client.send([0x01])
+    try await eventually { control.service.gate.count == 1 }
+    control.listener.withdrawRequests()
+    #expect(await client.receive() == [0x2D])
+    control.service.gate.open()
+    client.send([0x01])
+    #expect(await client.receive() == [0x00, 0x01])
+  }
+
   @Test func `stopping the listener withdraws requests and closes connections`() async throws {
     let control = try OpenControlSocket()
     control.service.gate.close()
