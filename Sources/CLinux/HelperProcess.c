@@ -76,7 +76,8 @@ static int connect_to(const char *path) {
     return -1;
   }
   strcpy(address.sun_path, path);
-  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  // Non-blocking: without room for another connection, connect fails with EAGAIN and does not wait.
+  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (connection < 0 || !connect(connection, (struct sockaddr *)&address, sizeof address)) return connection;
   const int error = errno;
   close(connection);

@@ -51,6 +51,8 @@ actor CTAPHIDDriver {
   private var poweredUpAt: Instant
   private var fault: String?
   private var life: Attachment?
+  /// The attachment that is being made.
+  private var attaching: Task<Result<Void, TransportError>, Never>?
   private var lives: UInt64 = 0
 
   /// Makes a device that is not attached yet.
@@ -91,17 +93,17 @@ actor CTAPHIDDriver {
   var steppedAsideFor: OtherKey? { attendance.steppedAsideFor }
 
   /// Attaches the device, unless it must step aside for other keys.
-  func begin(beside others: [OtherKey]) throws(TransportError) {
+  func begin(beside others: [OtherKey]) async throws(TransportError) {
     attendance.begin(beside: others)
     logDetaching()
-    if attendance.isWanted { try appear() }
+    if attendance.isWanted { try await appear() }
   }
 
   /// Attaches the device at the user's request.
-  func attach() throws(TransportError) {
+  func attach() async throws(TransportError) {
     attendance.plugIn()
     guard attendance.isWanted else { throw TransportError(Self.inBackground) }
-    try appear()
+    try await appear()
   }
 
   /// Detaches the device at the user's request.
@@ -113,14 +115,14 @@ actor CTAPHIDDriver {
   /// Detaches the device and attaches it again.
   func replug() async throws(TransportError) {
     await detach()
-    try attach()
+    try await attach()
   }
 
   /// Detaches and attaches the device with a power cycle, which only the owner may request.
   func powerCycle() async throws(TransportError) {
     await detach()
     poweredUpAt = clock.now
-    try attach()
+    try await attach()
   }
 
   /// Handles a change of the other keys: the device steps aside for the first, and returns when the last one is gone.
@@ -135,7 +137,7 @@ actor CTAPHIDDriver {
       return await disappear()
     }
     log.notice("the device is attached again: no other security key is plugged in")
-    appearIfWanted()
+    await appearIfWanted()
   }
 
   /// Detaches the device while the user's session is in the background; otherwise tries to attach it, unless a command
@@ -146,13 +148,13 @@ actor CTAPHIDDriver {
       log.notice(Self.inBackground)
       await disappear()
     } else {
-      appearIfWanted()
+      await appearIfWanted()
     }
   }
 
-  private func appearIfWanted() {
+  private func appearIfWanted() async {
     guard attendance.isWanted else { return }
-    do throws(TransportError) { try appear() } catch { log.error(error.description) }
+    do throws(TransportError) { try await appear() } catch { log.error(error.description) }
   }
 
   private func logDetaching() {
@@ -160,14 +162,29 @@ actor CTAPHIDDriver {
     log.notice("the device is detached while another security key is plugged in, \(other.description)")
   }
 
-  private func appear() throws(TransportError) {
+  /// Makes the device appear; waits for an attachment that another call has begun.
+  private func appear() async throws(TransportError) {
     guard life == nil else { return }
-    let link: any DeviceLink
-    do throws(TransportError) { link = try transport.attach() } catch {
+    let attaching = attaching ?? Task(executorPreference: loop) { await self.makeAttachment() }
+    self.attaching = attaching
+    try await attaching.value.get()
+  }
+
+  private func makeAttachment() async -> Result<Void, TransportError> {
+    defer { attaching = nil }
+    do throws(TransportError) {
+      begin(try await transport.attach())
+      return .success(())
+    } catch {
       fault = error.description
-      throw error
+      return .failure(error)
     }
+  }
+
+  /// Serves the clients of a new device, unless the device was detached while it was made.
+  private func begin(_ link: any DeviceLink) {
     fault = nil
+    guard attendance.isWanted else { return link.close() }
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
     life = Attachment(number: lives, link: link, pluggedInAt: clock.now, machine: machine)
@@ -190,7 +207,10 @@ actor CTAPHIDDriver {
 
   /// Makes the device disappear, with all its volatile state; withdraws an open prompt.
   private func disappear() async {
-    guard let life else { return }
+    guard let life else {
+      _ = await attaching?.value
+      return
+    }
     self.life = nil
     life.link.close()
     life.request?.task.cancel()

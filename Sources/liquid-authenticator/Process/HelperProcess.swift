@@ -52,10 +52,10 @@ final class HelperProcess: Sendable {
     return code == CLD_EXITED ? .exited(status) : .killed(signal: status)
   }
 
-  /// Connects to the broker.
+  /// Connects to the broker, and never waits.
   ///
-  /// - Returns: the connection, close-on-exec.
-  /// - Throws: the system's error number.
+  /// - Returns: the connection, close-on-exec and non-blocking.
+  /// - Throws: the system's error number; `EAGAIN` if too many connections wait to be accepted.
   @Sendable func connectToBroker() throws(SystemNumber) -> Int32 {
     var connection: Int32 = -1
     let number = requests.withLock { clinux_helper_connect($0, &connection) }

@@ -37,7 +37,15 @@ struct BrokerTransport: ReportTransport {
   }
 
   /// Waits for a limited time until the broker has made the device, or has refused to.
-  func attach() throws(TransportError) -> any DeviceLink {
+  func attach() async throws(TransportError) -> any DeviceLink {
+    let connection = try await OwnThread.run { Result { () throws(TransportError) in try connected() } }.get()
+    return HIDDevice(BrokerConnection(descriptor: connection), clock: clock, on: loop) { [findNode] in
+      findNode(.broker, String(geteuid()))
+    }
+  }
+
+  /// A connection at which the broker is ready; blocks.
+  private func connected() throws(TransportError) -> Int32 {
     let connection: Int32
     do throws(SystemNumber) {
       connection = try connect()
@@ -51,9 +59,7 @@ struct BrokerTransport: ReportTransport {
       close(connection)
       throw error
     }
-    return HIDDevice(BrokerConnection(descriptor: connection), clock: clock, on: loop) { [findNode] in
-      findNode(.broker, String(geteuid()))
-    }
+    return connection
   }
 
   private func begin(_ connection: Int32) throws(TransportError) {
@@ -78,6 +84,7 @@ struct BrokerTransport: ReportTransport {
 
   private static func hint(_ number: Int32) -> String {
     switch number {
+    case EAGAIN: "the broker is busy; try again later"
     case ENOENT, ECONNREFUSED: "start it with: sudo systemctl enable --now liquid-auth-broker.socket"
     default: "see: systemctl status liquid-auth-broker.socket"
     }

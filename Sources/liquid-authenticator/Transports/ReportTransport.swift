@@ -10,10 +10,10 @@ protocol ReportTransport: Sendable {
   /// Its name on the command line.
   var name: String { get }
 
-  /// Makes the device appear.
+  /// Makes the device appear; does not block the calling thread while it waits.
   ///
   /// Every attachment is a new device: a client of the old one must start over.
-  func attach() throws(TransportError) -> any DeviceLink
+  func attach() async throws(TransportError) -> any DeviceLink
 }
 
 /// A device for as long as it is plugged in.

@@ -228,6 +228,39 @@ struct CTAPHIDDriverTests {
     #expect(transport.link?.isClosed == true)
   }
 
+  /// Begins an attachment, and returns once it waits for the transport.
+  private func slowAttachment() async -> Task<Void, any Error> {
+    transport.gate.close()
+    let attaching = Task { try await key.begin(beside: []) }
+    while transport.gate.count == 0 { await Task.yield() }
+    return attaching
+  }
+
+  @Test func `a second attach waits for the device that is being made`() async throws {
+    let first = await slowAttachment()
+    let second = Task { try await key.attach() }
+    #expect(await key.isAttached == false, "the driver serves others meanwhile")
+    transport.gate.open()
+    try await first.value
+    try await second.value
+    #expect(await key.isAttached)
+    #expect(transport.attachments == 1)
+  }
+
+  @Test func `a device that must step aside while it is made is closed`() async throws {
+    let attaching = await slowAttachment()
+    let detaching = Task { await key.see([Self.other]) }
+    while await key.steppedAsideFor == nil { await Task.yield() }
+    transport.gate.open()
+    try await attaching.value
+    await detaching.value
+    #expect(await key.isAttached == false)
+    #expect(transport.link?.isClosed == true)
+    await key.see([])
+    #expect(await key.isAttached)
+    #expect(transport.attachments == 2)
+  }
+
   @Test func `all requests are withdrawn before a suspend, and the device stays`() async throws {
     await key.withdrawRequests()
     var host = try await openHost()

@@ -7,8 +7,11 @@ import Synchronization
 final class MemoryTransport: ReportTransport {
   let name = "memory"
   private let links = Mutex<[MemoryLink]>([])
+  /// A new device waits here.
+  let gate = Gate()
 
-  func attach() throws(TransportError) -> any DeviceLink {
+  func attach() async throws(TransportError) -> any DeviceLink {
+    _ = await gate.wait()
     let link = MemoryLink()
     links.withLock { $0.append(link) }
     return link

@@ -38,7 +38,7 @@ struct BrokerTransportTests {
       if let first { try connection.write(first) } else { shutdown(connection.number, Int32(SHUT_RDWR)) }
       return connection
     }
-    let link = try transport().attach()
+    let link = try await transport().attach()
     return (link, try await broker.value)
   }
 
@@ -110,22 +110,47 @@ struct BrokerTransportTests {
   }
 
   // Holds: BROKER-8
-  @Test func `a listener of another user is not the broker`() throws {
-    let error = #expect(throws: TransportError.self) { try transport(trusted: [getuid() + 1]).attach() }
+  @Test func `a listener of another user is not the broker`() async throws {
+    let error = await #expect(throws: TransportError.self) { try await transport(trusted: [getuid() + 1]).attach() }
     #expect(
       error?.description
         == "the broker at \(BrokerMessage.path) does not belong to root: another program listens there")
   }
 
   // Holds: BROKER-8
-  @Test func `a broker that does not answer, or is not there, is reported with what to do`() throws {
-    var error = #expect(throws: TransportError.self) { try transport(limit: .zero).attach() }
+  @Test func `a broker that does not answer, or is not there, is reported with what to do`() async throws {
+    var error = await #expect(throws: TransportError.self) { try await transport(limit: .zero).attach() }
     #expect(error?.description == "the broker does not answer; see: systemctl status liquid-auth-broker.socket")
     unlink(path)
-    error = #expect(throws: TransportError.self) { try transport().attach() }
+    error = await #expect(throws: TransportError.self) { try await transport().attach() }
     #expect(
       error?.description
         == "cannot reach the broker at \(BrokerMessage.path): No such file or directory; "
         + "start it with: sudo systemctl enable --now liquid-auth-broker.socket")
+  }
+
+  // Holds: BROKER-8
+  @Test(.timeLimit(.minutes(1)))
+  func `a broker whose queue of connections is full is reported at once`() async throws {
+    var waiting: [Descriptor] = []
+    while let connection = try? helper.connectToBroker() { waiting.append(Descriptor(connection)) }
+    let error = await #expect(throws: TransportError.self) { try await transport().attach() }
+    #expect(
+      error?.description
+        == "cannot reach the broker at \(BrokerMessage.path): Resource temporarily unavailable; "
+        + "the broker is busy; try again later")
+  }
+
+  // Holds: BROKER-8
+  @Test(.timeLimit(.minutes(1)))
+  func `the loop serves others while the broker does not answer`() async throws {
+    let transport = transport()
+    let attaching = Task(executorPreference: loop) { try await transport.attach() }
+    let broker = Descriptor(accept(listener.number, nil, nil))
+    await Task(executorPreference: loop) {}.value
+    try broker.write(BrokerMessage.ready.bytes)
+    let link = try await attaching.value
+    shutdown(broker.number, Int32(SHUT_RDWR))
+    link.close()
   }
 }
