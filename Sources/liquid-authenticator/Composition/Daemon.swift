@@ -76,7 +76,7 @@ final class Daemon: Sendable {
     }
     vault.ifOpened { idle?.wasOpened() }
     let report: @Sendable (CommandReport) -> Void = { report in
-      idle?.wasUsed()
+      idle?.ended(report)
       CeremonyLog.line(report).map(report.error == nil ? log.info : refusals.write)
     }
     let authenticator = Authenticator(

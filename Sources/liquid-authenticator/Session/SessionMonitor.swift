@@ -1,3 +1,4 @@
+import CTAP2
 import CTAPHID
 import Glibc
 import Logind
@@ -116,13 +117,20 @@ final class IdleLock: Sendable {
     state = Mutex(State(lastUse: clock.now))
   }
 
-  /// A request used the vault.
-  func wasUsed() {
+  /// Counts a request as use if it succeeded with a credential or an account.
+  ///
+  /// Any program can send requests that fail, or read getInfo; these must not keep the vault open.
+  func ended(_ report: CommandReport) {
+    if report.error == nil, report.rpID != nil { wasUsed() }
+  }
+
+  private func wasUsed() {
     let now = clock.now
     state.withLock { $0.lastUse = now }
   }
 
-  /// The vault was opened; replaces the timer of an earlier opening.
+  /// The vault was opened, or its passphrase was given again, as for an owner's commands; replaces the timer of an
+  /// earlier opening.
   func wasOpened() {
     wasUsed()
     let timer = Task(executorPreference: executor) { await self.run() }

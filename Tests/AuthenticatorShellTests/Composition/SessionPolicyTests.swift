@@ -1,5 +1,6 @@
 import Testing
 
+@testable import CTAP2
 @testable import liquid_authenticator
 
 struct SessionPolicyTests {
@@ -73,12 +74,31 @@ struct IdleLockTests {
     #expect(clock.sleeperCount == 0, "nothing wakes while the vault is locked")
   }
 
+  /// A request to a relying party, or to none, such as getInfo.
+  private func ended(_ rpID: String?, _ status: CTAPStatus? = nil) {
+    idle.ended(
+      CommandReport(command: "a command", rpID: rpID, error: status.map { CTAPError($0, "no") }, elapsed: .zero))
+  }
+
+  @Test func `requests that fail, or use no passkey, do not keep the vault open`() async {
+    idle.wasOpened()
+    await clock.sleepers(1)
+    for _ in 0..<7 {
+      clock.advance(by: .seconds(3600))
+      ended(nil)
+      ended("example.com", .noCredentials)
+      ended(nil, .invalidCommand)
+    }
+    clock.advance(by: .seconds(3600))
+    await locks.one()
+  }
+
   @Test func `each use begins the 8 hours again, with one wake-up for all uses`() async {
     idle.wasOpened()
     await clock.sleepers(1)
     for _ in 0..<7 {
       clock.advance(by: .seconds(3600))
-      idle.wasUsed()
+      ended("example.com")
     }
     #expect(clock.sleeperCount == 1)
     clock.advance(by: .seconds(3600))
@@ -102,7 +122,7 @@ struct IdleLockTests {
   }
 
   @Test func `without an opening there is no timer`() {
-    idle.wasUsed()
+    ended("example.com")
     #expect(clock.sleeperCount == 0)
   }
 }
