@@ -1,3 +1,4 @@
+import CTAPHID
 import Synchronization
 
 /// The queue in which requests of the device and of the control socket wait for the authenticator.
@@ -12,7 +13,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
     var waiting: [(ticket: UInt64, turn: CheckedContinuation<Bool, Never>)] = []
     var lastTicket: UInt64 = 0
 
-    /// Takes the turn if it is free.
+    /// Takes the turn of a request if it is free.
     mutating func take() -> Bool {
       guard !isTaken else { return false }
       isTaken = true
@@ -27,7 +28,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   /// Whether a request is being served.
   var isTaken: Bool { state.withLock(\.isTaken) }
-  /// How many requests got their turn without waiting.
+  /// How many requests got their turn without waiting; ``ifFree(_:)`` does not count.
   var turns: UInt64 { state.withLock(\.turns) }
   /// A copy of the authenticator as the last request left it; changes to the copy are lost.
   var copy: Authenticator { state.withLock(\.authenticator) }
@@ -50,9 +51,30 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   /// Runs `work` if no request is being served; otherwise returns `nil` at once.
   func ifFree<Answer>(_ work: () -> Answer) -> Answer? {
-    guard state.withLock({ $0.take() }) else { return nil }
+    let isFree = state.withLock { state in
+      defer { state.isTaken = true }
+      return !state.isTaken
+    }
+    guard isFree else { return nil }
     defer { passTurn() }
     return work()
+  }
+
+  /// Waits until no request was served for `time`: a ceremony consists of several requests, with pauses between them.
+  ///
+  /// A program that sends requests all the time cannot make it wait for ever: after `limit` it waits only for the
+  /// requests that are in the queue then.
+  func quiet(for time: Duration, limit: Duration, clock: any MonotonicClock) async {
+    let end = clock.now.advanced(by: limit)
+    var turns: UInt64?
+    while turns != self.turns || isTaken {
+      guard clock.now < end else {
+        _ = try? await submit { _ in }
+        return
+      }
+      turns = self.turns
+      try? await clock.sleep(until: clock.now.advanced(by: time))
+    }
   }
 
   private func takeTurn() async throws(CancellationError) {

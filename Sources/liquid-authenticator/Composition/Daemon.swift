@@ -215,13 +215,9 @@ final class Daemon: Sendable {
     }
   }
 
-  /// Waits until no request was served for `time`: a ceremony consists of several requests, with pauses between them.
-  func quiet(for time: Duration) async {
-    var turns: UInt64?
-    while turns != router.queue.turns || router.queue.isTaken {
-      turns = router.queue.turns
-      try? await loop.sleep(until: loop.now.advanced(by: time))
-    }
+  /// Waits until no request was served for `time`, or for `limit` and the end of the request that is open then.
+  func quiet(for time: Duration, limit: Duration) async {
+    await router.queue.quiet(for: time, limit: limit, clock: loop)
   }
 
   /// Detaches the device, withdraws pending requests, and forgets the secrets.

@@ -8,6 +8,8 @@ import StateDirectory
 enum DaemonCommand {
   /// After SIGUSR1, how long no request may come before the daemon ends: a browser asks for a PIN between two requests.
   private static let quietTime = Duration.seconds(30)
+  /// How long a program that sends requests all the time can delay that end.
+  private static let quietLimit = Duration.seconds(600)
 
   /// Starts the daemon, sleeps until a signal comes, and stops it; all other work is on other threads.
   static func start() -> Never {
@@ -34,9 +36,9 @@ enum DaemonCommand {
     }
     var number = signals.wait()
     if number == SIGUSR1 {
-      log.info("will end after 30 seconds without a request, to be started again")
+      log.info("will end after 30 seconds without a request, or in ten minutes, to be started again")
       Task(executorPreference: daemon.loop) {
-        await daemon.quiet(for: quietTime)
+        await daemon.quiet(for: quietTime, limit: quietLimit)
         await daemon.stop()
         exit(EX_TEMPFAIL)
       }

@@ -89,4 +89,51 @@ struct RequestQueueTests {
     #expect(!queue.isTaken)
     #expect(try await queue.submit { _ in queue.ifFree { 7 } } == nil)
   }
+
+  // MARK: Quiet
+
+  /// Waits in the background until the queue is quiet for 30 seconds, at most ten minutes.
+  private func quiet(_ queue: RequestQueue<Int>, _ clock: ManualClock) -> Task<Void, Never> {
+    Task { await queue.quiet(for: .seconds(30), limit: .seconds(600), clock: clock) }
+  }
+
+  @Test func `the status of the authenticator does not count as a request`() async throws {
+    let queue = RequestQueue<Int>(0)
+    let clock = ManualClock()
+    let quiet = quiet(queue, clock)
+    await clock.sleepers(1)
+    queue.ifFree {}
+    clock.advance(by: .seconds(30))
+    await quiet.value
+  }
+
+  @Test func `each request begins the quiet time again, but at most for ten minutes`() async throws {
+    let queue = RequestQueue<Int>(0)
+    let clock = ManualClock()
+    let quiet = quiet(queue, clock)
+    for seconds in stride(from: 30, through: 600, by: 30) {
+      await clock.sleeper(until: .seconds(seconds))
+      try await queue.submit { _ in }
+      clock.advance(by: .seconds(30))
+    }
+    await quiet.value
+  }
+
+  @Test func `after ten minutes only the requests in the queue are awaited`() async throws {
+    let queue = RequestQueue<Int>(0)
+    let clock = ManualClock()
+    let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+    let open = Task { try await queue.submit { _ in for await _ in gates { break } } }
+    while !queue.isTaken { await Task.yield() }
+    let quiet = quiet(queue, clock)
+    for seconds in stride(from: 30, through: 600, by: 30) {
+      await clock.sleeper(until: .seconds(seconds))
+      clock.advance(by: .seconds(30))
+    }
+    while queue.waitingCount == 0 { await Task.yield() }
+    #expect(clock.sleeperCount == 0)
+    gate.yield()
+    try await open.value
+    await quiet.value
+  }
 }
