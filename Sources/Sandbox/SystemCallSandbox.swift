@@ -8,12 +8,22 @@ package import ProcessIO
 /// The others fail with ENOSYS, as on a kernel that does not have them. No program can be started, no memory made
 /// executable after it was written, and no socket made of a family that is not named.
 package struct SystemCallSandbox: Sendable {
-  /// Restricts one argument of a call: allowed if the bits of `mask` have this value.
+  /// Allows a call whose arguments meet all conditions.
   private struct Rule {
     let call: String
-    var argument: UInt32 = 0
-    var mask: UInt64 = 0
-    var value: UInt64 = 0
+    private(set) var conditions: [scmp_arg_cmp] = []
+
+    init(call: String) { self.call = call }
+
+    /// Restricts one argument: its bits of `mask` have this value.
+    init(call: String, argument: UInt32 = 0, mask: UInt64, value: UInt64) {
+      self.init(call: call)
+      restrict(argument: argument, mask: mask, value: value)
+    }
+
+    mutating func restrict(argument: UInt32, mask: UInt64, value: UInt64) {
+      conditions.append(scmp_arg_cmp(arg: argument, op: SCMP_CMP_MASKED_EQ, datum_a: mask, datum_b: value))
+    }
   }
 
   private let families: [Int32]
@@ -21,8 +31,8 @@ package struct SystemCallSandbox: Sendable {
 
   /// - Parameters:
   ///   - families: the address families of sockets, such as `AF_UNIX`.
-  ///   - connects: whether sockets may connect, and ask about the network; a connection to the session's bus can start
-  ///     programs.
+  ///   - connects: whether sockets may connect, send without a connection, and ask about the network; a connection to the
+  ///     session's bus can start programs.
   package init(families: [Int32], connects: Bool) { (self.families, self.connects) = (families, connects) }
 
   /// Gives up the rest, for all threads, and forbids new privileges.
@@ -38,7 +48,12 @@ package struct SystemCallSandbox: Sendable {
     for rule in Self.limited { try Self.allow(rule, in: filter) }
     for family in families {
       for call in ["socket", "socketpair"] {
-        try Self.allow(Rule(call: call, mask: ~0, value: UInt64(family)), in: filter)
+        // Sockets of these types send nothing before they are connected; a datagram can name any address.
+        for type in connects ? [nil] : [SOCK_STREAM, SOCK_SEQPACKET] {
+          var rule = Rule(call: call, mask: ~0, value: UInt64(family))
+          if let type { rule.restrict(argument: 1, mask: Self.typeMask, value: UInt64(type.rawValue)) }
+          try Self.allow(rule, in: filter)
+        }
       }
     }
     if connects {
@@ -53,9 +68,7 @@ package struct SystemCallSandbox: Sendable {
     let number = seccomp_syscall_resolve_name(rule.call)
     // A call that this machine, or this library, does not have.
     guard number >= 0 else { return }
-    var comparison = scmp_arg_cmp(
-      arg: rule.argument, op: SCMP_CMP_MASKED_EQ, datum_a: rule.mask, datum_b: rule.value)
-    try check(seccomp_rule_add_array(filter, allowAction, number, rule.mask == 0 ? 0 : 1, &comparison))
+    try check(seccomp_rule_add_array(filter, allowAction, number, UInt32(rule.conditions.count), rule.conditions))
   }
 
   private static func check(_ result: Int32) throws(SystemNumber) {
@@ -65,6 +78,8 @@ package struct SystemCallSandbox: Sendable {
   /// `SCMP_ACT_ERRNO(0)` and `SCMP_ACT_ALLOW`, macros that Swift does not import.
   private static let errorAction: UInt32 = 0x0005_0000
   private static let allowAction: UInt32 = 0x7FFF_0000
+  /// `SOCK_TYPE_MASK` of the kernel: the type of a socket, without its flags.
+  private static let typeMask: UInt64 = 0xF
 
   private static let limited: [Rule] = {
     var rules: [Rule] = []
