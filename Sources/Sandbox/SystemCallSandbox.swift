@@ -6,7 +6,8 @@ package import ProcessIO
 /// The system calls that a process can still make after it has given up the rest (seccomp(2)).
 ///
 /// The others fail with ENOSYS, as on a kernel that does not have them. No program can be started, no memory made
-/// executable after it was written, and no socket made of a family that is not named.
+/// executable after it was written, and no socket made of a family that is not named. The filter does not see files: a
+/// file that the process can write and read, it can also map and execute.
 package struct SystemCallSandbox: Sendable {
   /// Allows a call whose arguments meet all conditions.
   private struct Rule {
@@ -46,6 +47,7 @@ package struct SystemCallSandbox: Sendable {
     _ = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2)
     for name in Self.calls { try Self.allow(Rule(call: name), in: filter) }
     for rule in Self.limited { try Self.allow(rule, in: filter) }
+    for rule in Self.ofThisProcess { try Self.allow(rule, in: filter) }
     for family in families {
       for call in ["socket", "socketpair"] {
         // Sockets of these types send nothing before they are connected; a datagram can name any address.
@@ -81,6 +83,15 @@ package struct SystemCallSandbox: Sendable {
   /// `SOCK_TYPE_MASK` of the kernel: the type of a socket, without its flags.
   private static let typeMask: UInt64 = 0xF
 
+  /// The limits of this process, and signals to its threads.
+  private static var ofThisProcess: [Rule] {
+    let process = UInt64(UInt32.max)
+    return [
+      Rule(call: "prlimit64", mask: process, value: 0),
+      Rule(call: "tgkill", mask: process, value: UInt64(getpid())),
+    ]
+  }
+
   private static let limited: [Rule] = {
     var rules: [Rule] = []
     // Threads, but no processes. clone3 keeps its flags in memory, which no filter can read; glibc then uses clone.
@@ -107,15 +118,15 @@ package struct SystemCallSandbox: Sendable {
   }
 
   private static let calls: [String] = [
-    // Files, below the directories that the file sandbox allows.
+    // Files, below the directories that the file sandbox allows. It does not restrict changes of modes, times and,
+    // before Linux 6.2, lengths by a path, so that these are not allowed.
     """
-    access chmod close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate
-    fchdir fchmod fchmodat fchmodat2 fchown fcntl fdatasync fgetxattr flistxattr flock fstat fstatfs fsync
-    ftruncate futimesat getcwd getdents getdents64 getxattr inotify_add_watch inotify_init inotify_init1
-    inotify_rm_watch lgetxattr link linkat listxattr llistxattr lseek lstat mkdir mkdirat newfstatat open openat
-    openat2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv rename
-    renameat renameat2 rmdir sendfile splice stat statfs statx sync_file_range truncate umask unlink unlinkat
-    utime utimensat utimes write writev
+    access close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate fchdir
+    fchmod fchown fcntl fdatasync fgetxattr flistxattr flock fstat fstatfs fsync ftruncate getcwd getdents
+    getdents64 getxattr inotify_add_watch inotify_init inotify_init1 inotify_rm_watch lgetxattr link linkat
+    listxattr llistxattr lseek lstat mkdir mkdirat newfstatat open openat openat2 pread64 preadv preadv2 pwrite64
+    pwritev pwritev2 read readahead readlink readlinkat readv rename renameat renameat2 rmdir sendfile splice stat
+    statfs statx sync_file_range umask unlink unlinkat write writev
     """,
     // Memory.
     """
@@ -134,15 +145,15 @@ package struct SystemCallSandbox: Sendable {
     accept accept4 bind getpeername getsockname getsockopt listen pipe pipe2 recvfrom recvmmsg recvmsg
     sendmmsg sendmsg sendto setsockopt shutdown
     """,
-    // This process.
+    // This process; `prlimit64` and `tgkill` have conditions. kill ends pinentries.
     """
     arch_prctl capget exit exit_group get_robust_list get_thread_area getcpu getegid geteuid getgid getgroups
     getpgid getpgrp getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid gettid
-    getuid kill pidfd_open pidfd_send_signal prctl prlimit64 restart_syscall riscv_flush_icache riscv_hwprobe
-    rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
-    rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr
-    sched_getparam sched_getscheduler sched_setaffinity sched_yield set_robust_list set_thread_area
-    set_tid_address setpgid setsid sigaltstack signalfd signalfd4 sysinfo tgkill times tkill uname wait4 waitid
+    getuid kill pidfd_open prctl restart_syscall riscv_flush_icache riscv_hwprobe rseq rt_sigaction rt_sigpending
+    rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait sched_get_priority_max sched_get_priority_min
+    sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_setaffinity sched_yield
+    set_robust_list set_thread_area set_tid_address setpgid setsid sigaltstack signalfd signalfd4 sysinfo times
+    uname wait4 waitid
     """,
   ].flatMap { $0.split(whereSeparator: \.isWhitespace).map(String.init) }
 }
