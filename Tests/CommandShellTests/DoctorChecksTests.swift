@@ -39,7 +39,7 @@ import UHID
       serviceUnit: .known(unit),
       driver: .loaded, brokerUnit: .known(unit), hasBrokerSocket: true,
       rule: .present("/etc/udev/rules.d/71-liquid-auth.rules"), uhid: .init(mode: 0o660, group: 998), group: 998,
-      hasFIDORule: true, nodes: [ours], snaps: [.init(name: "firefox", isConnected: true)],
+      hasFIDORule: true, nodes: [ours], snaps: [.init(name: "firefox", isConnected: true)], snapApplications: [],
       flatpaks: [.init(id: "org.mozilla.firefox", isBrowser: true, hasAllDevices: true)], firefoxProfiles: 1,
       firefoxOff: [], pinentry: .init(program: "pinentry", path: "/usr/bin/pinentry", target: "pinentry-gnome3"),
       hasDisplay: true, desktop: "GNOME", notifications: .known(["actions"]),

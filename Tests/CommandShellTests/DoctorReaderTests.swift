@@ -129,6 +129,9 @@ import UHID
     scratch.directory("/snap/firefox")
     scratch.directory("/var/lib/snapd/snap/brave")
     scratch.directory("/snap/other")
+    scratch.directory("/snap/bitwarden")
+    scratch.directory("/snap/keepassxc")
+    scratch.put("/etc/udev/rules.d/70-snap.keepassxc.rules", "# u2f-devices\n")
     scratch.put("/etc/udev/rules.d/70-snap.firefox.rules", "# u2f-devices\nSUBSYSTEM==\"hidraw\"\n")
     scratch.put("/etc/udev/rules.d/70-snap.brave.rules", "# joystick\n")
     let flatpak = "/var/lib/flatpak/app"
@@ -149,6 +152,7 @@ import UHID
         .init(id: "org.chromium.Chromium", isBrowser: true, hasAllDevices: false),
         .init(id: "org.mozilla.firefox", isBrowser: true, hasAllDevices: true),
       ])
+    #expect(found.snapApplications == ["bitwarden"])
     let overrides = "/home/anna/.local/share/flatpak/overrides"
     scratch.put("/var/lib/flatpak/overrides/global", "[Context]\ndevices=!all;\n")
     scratch.put("\(overrides)/org.chromium.Chromium", "[Context]\ndevices=all;\n")
@@ -180,6 +184,46 @@ import UHID
         .init(files: ["\(own)/prefs.js"], name: "security.webauthn.ctap2"),
         .init(files: ["\(snap)/user.js"], name: "security.webauth.webauthn_enable_usbtoken"),
       ])
+  }
+
+  @Test func `profiles that profiles.ini names, and LibreWolf's`() {
+    let ini = "[Profile0]\nPath=/data/work\n[Profile1]\nPath=Profiles/a\n[Profile2]\nPath=b\n"
+    scratch.put("/home/anna/.mozilla/firefox/profiles.ini", ini)
+    let off = #"user_pref("security.webauthn.ctap2", false);"#
+    let profiles = [
+      "/home/anna/.mozilla/firefox/b", "/data/work", "/home/anna/.mozilla/firefox/Profiles/a",
+      "/home/anna/.librewolf/c",
+      "/home/anna/.config/librewolf/librewolf/d",
+    ]
+    for profile in profiles { scratch.put("\(profile)/prefs.js", off) }
+    let found = scratch.findings()
+    #expect(found.firefoxProfiles == 5 && found.firefoxOff.map(\.files) == profiles.map { ["\($0)/prefs.js"] })
+  }
+
+  @Test func `preferences and policies of the installation`() {
+    let name = "security.webauthn.ctap2"
+    let off = { (files: [String]) in
+      files.map { DoctorFindings.FirefoxPreference(files: [$0], name: name, isSystem: true) }
+    }
+    let profile = "/home/anna/.mozilla/firefox/a/prefs.js"
+    scratch.put(profile, "")
+    scratch.put("/etc/firefox/pref/a.js", "  pref(\"\(name)\", false);\n// lockPref(\"x\", false);\n")
+    scratch.put("/usr/lib/firefox/mozilla.cfg", "//\nlockPref(\"\(name)\", false);\n")
+    scratch.put("/etc/firefox/a.txt", "lockPref(\"\(name)\", false);\n")
+    scratch.put("/opt/firefox/defaults/pref/b.js", "pref(\"\(name)\", false, locked);\ndefaultPref(\"x\", false);\n")
+    let policy = { (value: String) in #"{"policies": {"Preferences": {"\#(name)": \#(value), "x.y": "z"}}}"# }
+    scratch.put("/etc/firefox/policies/policies.json", policy(#"{"Value": false, "Status": "locked"}"#))
+    scratch.put("/usr/lib/firefox/distribution/policies.json", policy("false"))
+    scratch.put("/usr/lib64/firefox/distribution/policies.json", policy("true"))
+    scratch.put("/opt/firefox/distribution/policies.json", "{")
+    let locked = [
+      "/usr/lib/firefox/mozilla.cfg", "/opt/firefox/defaults/pref/b.js", "/etc/firefox/policies/policies.json",
+      "/usr/lib/firefox/distribution/policies.json",
+    ]
+    #expect(scratch.findings().firefoxOff == off(["/etc/firefox/pref/a.js"] + locked))
+    // The profile overrides what is not locked.
+    scratch.put(profile, "user_pref(\"\(name)\", true);\n")
+    #expect(scratch.findings().firefoxOff == off(locked))
   }
 
   @Test func `pinentry is looked up as the authenticator does, through its links`() {

@@ -48,11 +48,18 @@ import Testing
       lines(.applications) {
         $0.flatpaks += ["b.B", "c.C"].map { .init(id: $0, isBrowser: false, hasAllDevices: false) }
       } == ["note|2 other Flatpak applications cannot open the key, for example b.B|-"])
+    let snaps = "without a connection to u2f-devices, these snaps cannot open the key: bitwarden, enpass"
+    #expect(lines(.applications) { $0.snapApplications = ["bitwarden", "enpass"] } == ["note|\(snaps)|-"])
+    #expect(
+      lines(.applications) {
+        $0.flatpaks[0] = .init(id: "b.B", isBrowser: false, hasAllDevices: false)
+        $0.snapApplications = ["bitwarden", "enpass"]
+      } == ["note|the Flatpak application b.B cannot open the key; \(snaps)|-"])
   }
 
   @Test func firefox() {
-    #expect(lines(.firefox) { $0.firefoxProfiles = 0 } == ["ok|you have no profile of Firefox|-"])
-    #expect(lines(.firefox) { _ in } == ["ok|its preferences allow security keys|-"])
+    #expect(lines(.firefox) { $0.firefoxProfiles = 0 } == ["ok|you have no profile of Firefox or LibreWolf|-"])
+    #expect(lines(.firefox) { _ in } == ["ok|its preferences and policies allow security keys|-"])
     #expect(
       lines(.firefox) {
         $0.firefoxOff = [.init(files: ["/h/a b/prefs.js", "/h/user.js"], name: "security.webauthn.ctap2")]
@@ -61,6 +68,18 @@ import Testing
           "problem|[security.webauthn.ctap2] it is false in /h/a b/prefs.js and /h/user.js; close Firefox before you "
             + #"remove it|sed -i '/"security\.webauthn\.ctap2"/d' '/h/a b/prefs.js' /h/user.js"#
         ])
+    let system = { (file: String) in
+      lines(.firefox) { $0.firefoxOff = [.init(files: [file], name: "a.b", isSystem: true)] }
+    }
+    #expect(
+      system("/etc/firefox/a.js") == [
+        "problem|[a.b] it is false in /etc/firefox/a.js; close Firefox before you remove it|"
+          + #"sudo sed -i '/"a\.b"/d' /etc/firefox/a.js"#
+      ])
+    #expect(
+      system("/etc/firefox/policies/policies.json") == [
+        "problem|[a.b] it is false in /etc/firefox/policies/policies.json, as the administrator wants it; remove it there|-"
+      ])
   }
 
   @Test func vault() {

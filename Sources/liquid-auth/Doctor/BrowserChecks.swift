@@ -39,22 +39,35 @@ extension DoctorFindings {
   }
 
   var firefox: [Check] {
-    guard firefoxProfiles > 0 else { return [.ok(.firefox, "you have no profile of Firefox")] }
-    guard !firefoxOff.isEmpty else { return [.ok(.firefox, "its preferences allow security keys")] }
+    guard firefoxProfiles > 0 else { return [.ok(.firefox, "you have no profile of Firefox or LibreWolf")] }
+    guard !firefoxOff.isEmpty else { return [.ok(.firefox, "its preferences and policies allow security keys")] }
     return firefoxOff.map { off in
+      let text = "it is false in \(off.files.joined(separator: " and "))"
+      // sed works on lines, and policies are JSON.
+      if off.files.contains(where: { $0.hasSuffix(".json") }) {
+        return .problem(.firefox, "\(text), as the administrator wants it; remove it there", about: off.name)
+      }
       let pattern = #"/"\#(off.name.split(separator: ".").joined(separator: "\\."))"/d"#
       return .problem(
-        .firefox, "it is false in \(off.files.joined(separator: " and ")); close Firefox before you remove it",
-        about: off.name, mend: Mend(["sed", "-i", pattern] + off.files))
+        .firefox, "\(text); close Firefox before you remove it", about: off.name,
+        mend: Mend((off.isSystem ? ["sudo"] : []) + ["sed", "-i", pattern] + off.files))
     }
   }
 
   var applications: Check {
     let closed = flatpaks.filter { !$0.isBrowser && !$0.hasAllDevices }
-    guard let first = closed.first else {
-      return .ok(.applications, "programs that open hidraw devices, such as browsers and ssh, can use the key")
-    }
-    return .note(
-      .applications, "\(closed.count) other Flatpak applications cannot open the key, for example \(first.id)")
+    let texts = [
+      closed.first.map {
+        closed.count == 1
+          ? "the Flatpak application \($0.id) cannot open the key"
+          : "\(closed.count) other Flatpak applications cannot open the key, for example \($0.id)"
+      },
+      snapApplications.isEmpty
+        ? nil
+        : "without a connection to u2f-devices, these snaps cannot open the key: "
+          + snapApplications.joined(separator: ", "),
+    ].compactMap { $0 }
+    guard texts.isEmpty else { return .note(.applications, texts.joined(separator: "; ")) }
+    return .ok(.applications, "programs that open hidraw devices, such as browsers and ssh, can use the key")
   }
 }

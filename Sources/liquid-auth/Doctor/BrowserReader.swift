@@ -1,17 +1,27 @@
 import Glibc
+import LiquidAuth
 
 // Installations of browsers.
 extension FindingsReader {
   private static let snapBrowsers = ["brave", "chromium", "firefox", "opera", "ungoogled-chromium", "vivaldi"]
 
   var snaps: [DoctorFindings.SnapBrowser] {
-    Self.snapBrowsers.filter { name in
-      ["/snap", "/var/lib/snapd/snap"].contains { tree.isDirectory("\($0)/\(name)") }
-    }.map { name in
-      // snapd names the interface above each rule that it writes for it.
-      let rules = tree.lines("/etc/udev/rules.d/70-snap.\(name).rules")
-      return DoctorFindings.SnapBrowser(name: name, isConnected: rules.contains { $0.contains("u2f-devices") })
-    }
+    Self.snapBrowsers.filter(isSnap).map { DoctorFindings.SnapBrowser(name: $0, isConnected: isConnected($0)) }
+  }
+
+  private func isSnap(_ name: String) -> Bool {
+    ["/snap", "/var/lib/snapd/snap"].contains { tree.isDirectory("\($0)/\(name)") }
+  }
+
+  private static let snapPasswordManagers = [
+    "1password", "bitwarden", "enpass", "keepassxc", "nordpass", "proton-pass",
+  ]
+
+  var snapApplications: [String] { Self.snapPasswordManagers.filter { isSnap($0) && !isConnected($0) } }
+
+  /// snapd names the interface above each rule that it writes for it.
+  private func isConnected(_ name: String) -> Bool {
+    tree.lines("/etc/udev/rules.d/70-snap.\(name).rules").contains { $0.contains("u2f-devices") }
   }
 
   private static let flatpakBrowsers: Set = [
@@ -68,42 +78,116 @@ extension FindingsReader {
     "security.webauth.webauthn", "security.webauth.webauthn_enable_usbtoken", "security.webauthn.ctap2",
   ]
 
-  /// The directories of the profiles, also those of a snap and a Flatpak.
+  /// The directories of the profiles of Firefox and LibreWolf, also those of a snap and of Flatpaks.
   var profiles: [String] {
+    let settings = environment("XDG_CONFIG_HOME") ?? "\(home)/.config"
+    let librewolf = "\(home)/.var/app/io.gitlab.librewolf-community"
     let places = [
-      "\(home)/.mozilla/firefox", "\(environment("XDG_CONFIG_HOME") ?? "\(home)/.config")/mozilla/firefox",
-      "\(home)/snap/firefox/common/.mozilla/firefox", "\(home)/.var/app/org.mozilla.firefox/.mozilla/firefox",
-      "\(home)/.var/app/org.mozilla.firefox/config/mozilla/firefox",
+      "\(home)/.mozilla/firefox", "\(settings)/mozilla/firefox", "\(home)/snap/firefox/common/.mozilla/firefox",
+      "\(home)/.var/app/org.mozilla.firefox/.mozilla/firefox",
+      "\(home)/.var/app/org.mozilla.firefox/config/mozilla/firefox", "\(home)/.librewolf",
+      "\(settings)/librewolf/librewolf", "\(librewolf)/.librewolf", "\(librewolf)/config/librewolf/librewolf",
     ]
-    return places.flatMap { place in tree.names(place).map { "\(place)/\($0)" } }
-      .filter { profile in ["prefs.js", "user.js"].contains { tree.exists("\(profile)/\($0)") } }
+    var seen: Set<String> = []
+    return places.flatMap { place in
+      // A profile can be anywhere.
+      let listed = tree.lines("\(place)/profiles.ini").filter { $0.hasPrefix("Path=") }.map { $0.dropFirst(5) }
+        .map { $0.hasPrefix("/") ? String($0) : "\(place)/\($0)" }
+      return tree.names(place).map { "\(place)/\($0)" } + listed
+    }.filter { profile in
+      ["prefs.js", "user.js"].contains { tree.exists("\(profile)/\($0)") } && seen.insert(profile).inserted
+    }
   }
 
   var firefoxOff: [DoctorFindings.FirefoxPreference] {
-    profiles.flatMap { profile in
+    let own = profiles.map { profile in
       // At its start, Firefox reads user.js after prefs.js.
       let files = ["\(profile)/prefs.js", "\(profile)/user.js"]
-      let values = files.map { Self.preferences(tree.lines($0, atMost: 1 << 24)) }
-      return Self.firefoxPreferences.compactMap { name -> DoctorFindings.FirefoxPreference? in
-        guard values.compactMap({ $0[name] }).last == "false" else { return nil }
+      return files.map { (file: $0, values: Self.preferences(tree.lines($0, atMost: 1 << 24))) }
+    }
+    let set = own.flatMap { files in
+      Self.firefoxPreferences.compactMap { name -> DoctorFindings.FirefoxPreference? in
+        guard files.compactMap({ $0.values[name] }).last == "false" else { return nil }
         return DoctorFindings.FirefoxPreference(
-          files: files.indices.filter { values[$0][name] == "false" }.map { files[$0] }, name: name)
+          files: files.filter { $0.values[name] == "false" }.map(\.file), name: name)
       }
     }
+    // A profile overrides what the installation does not lock.
+    let system = systemFiles.flatMap { file in
+      Self.firefoxPreferences.filter { name in
+        guard file.values[name] == "false" else { return false }
+        return file.locked.contains(name)
+          || own.contains { files in files.compactMap { $0.values[name] }.last != "true" }
+      }.map { DoctorFindings.FirefoxPreference(files: [file.path], name: $0, isSystem: true) }
+    }
+    return set + system
   }
 
-  /// Lines of the form `user_pref("NAME", VALUE);`; the last of a name counts.
+  /// The files of preferences and policies of the installations.
+  private var systemFiles: [(path: String, values: [String: String], locked: Set<String>)] {
+    let installed = ["firefox", "firefox-esr", "librewolf"].flatMap { name in
+      ["/usr/lib", "/usr/lib64", "/usr/share", "/opt"].map { "\($0)/\(name)" }
+    }
+    let settings = ["firefox", "firefox-esr", "librewolf"].map { "/etc/\($0)" }
+    let directories =
+      settings.flatMap { [$0, "\($0)/pref", "\($0)/defaults/pref"] }
+      + installed.flatMap { [$0, "\($0)/defaults/pref", "\($0)/browser/defaults/preferences"] }
+    let files = directories.flatMap { directory in
+      // A file .cfg is one of AutoConfig, in JavaScript.
+      tree.names(directory).filter { $0.hasSuffix(".js") || $0.hasSuffix(".cfg") }.map { "\(directory)/\($0)" }
+    }.map { path in
+      let lines = tree.lines(path)
+      let locked = lines.filter { $0.hasPrefix("lockPref(") || $0.contains(", locked)") }
+      return (path: path, values: Self.preferences(lines), locked: Set(Self.preferences(locked).keys))
+    }
+    let policies = settings.map { "\($0)/policies" } + installed.map { "\($0)/distribution" }
+    return files
+      + policies.map { "\($0)/policies.json" }.map { path in
+        let off = Self.switchedOff(tree.bytes(path) ?? [])
+        return (path: path, values: off.mapValues { _ in "false" }, locked: Set(off.keys))
+      }
+  }
+
+  /// Lines of the form `user_pref("NAME", VALUE);`, of other functions of preferences too; the last of a name counts.
   static func preferences(_ lines: [String]) -> [String: String] {
     var found: [String: String] = [:]
-    for line in lines where line.hasPrefix("user_pref(\"") {
-      let parts = line.dropFirst("user_pref(\"".count).split(
-        separator: "\"", maxSplits: 1, omittingEmptySubsequences: false)
-      guard parts.count == 2, let comma = parts[1].firstIndex(of: ","), let end = parts[1].lastIndex(of: ")"),
-        comma < end
+    for line in lines {
+      let parts = line.drop { $0 == " " }.split(separator: "\"", maxSplits: 2, omittingEmptySubsequences: false)
+      guard parts.count == 3, ["user_pref(", "pref(", "defaultPref(", "lockPref("].contains(parts[0]),
+        let comma = parts[2].firstIndex(of: ","), let end = parts[2].lastIndex(of: ")"), comma < end
       else { continue }
-      let value = parts[1][parts[1].index(after: comma)..<end]
-      found[String(parts[0])] = String(value.drop { $0 == " " }.prefix { $0 != " " })
+      let value = parts[2][parts[2].index(after: comma)..<end]
+      found[String(parts[1])] = String(value.drop { $0 == " " }.prefix { $0 != " " && $0 != "," })
     }
     return found
   }
+
+  /// The preferences that a file policies.json sets to false; none if it cannot be read.
+  private static func switchedOff(_ json: [UInt8]) -> [String: FirefoxPolicies.Setting] {
+    let file = try? decodeJSON(FirefoxPolicies.self, from: json)
+    return (file?.policies?.Preferences ?? [:]).filter { !$0.value.isOn }
+  }
+}
+
+/// The part of policies.json that sets preferences.
+private struct FirefoxPolicies: Decodable {
+  struct Policies: Decodable {
+    let Preferences: [String: Setting]?
+  }
+
+  /// A value, or an object with it.
+  struct Setting: Decodable {
+    let isOn: Bool
+
+    private struct Object: Decodable {
+      let Value: Bool?
+    }
+
+    init(from decoder: any Decoder) {
+      let value = try? decoder.singleValueContainer().decode(Bool.self)
+      isOn = value ?? (try? Object(from: decoder))?.Value ?? true
+    }
+  }
+
+  let policies: Policies?
 }

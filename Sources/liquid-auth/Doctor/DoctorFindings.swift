@@ -82,9 +82,11 @@ struct DoctorFindings: Equatable {
 
   /// A preference that disables security keys in Firefox.
   struct FirefoxPreference: Equatable {
-    /// The files of the profile that set it to false.
+    /// The files that set it to false.
     var files: [String]
     var name: String
+    /// Whether the files belong to the installation, and not to a profile.
+    var isSystem = false
   }
 
   struct Pinentry: Equatable {
@@ -153,6 +155,8 @@ struct DoctorFindings: Equatable {
   var hasFIDORule: Bool
   var nodes: [Node]
   var snaps: [SnapBrowser]
+  /// The names of snaps that are password managers, and have no connected interface u2f-devices.
+  var snapApplications: [String]
   var flatpaks: [FlatpakApplication]
   /// How many profiles of Firefox there are.
   var firefoxProfiles: Int

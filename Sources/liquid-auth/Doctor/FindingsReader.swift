@@ -39,7 +39,8 @@ struct FindingsReader {
       hasBrokerSocket: tree.attributes(BrokerMessage.path).map { $0.st_mode & S_IFMT == S_IFSOCK } ?? false,
       rule: rule, uhid: access(to: UHIDConnection.path), group: group,
       hasFIDORule: Self.ruleDirectories.contains { tree.exists("\($0)/60-fido-id.rules") }, nodes: nodes, snaps: snaps,
-      flatpaks: flatpaks, firefoxProfiles: profiles.count, firefoxOff: firefoxOff, pinentry: pinentry(prompt),
+      snapApplications: snapApplications, flatpaks: flatpaks, firefoxProfiles: profiles.count, firefoxOff: firefoxOff,
+      pinentry: pinentry(prompt),
       hasDisplay: ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment($0) != nil },
       desktop: environment("XDG_CURRENT_DESKTOP") ?? "", notifications: notifications, session: session,
       memory: memoryLimit(of: process), clock: clock, packages: packages)
