@@ -84,8 +84,22 @@ import UHID
       } == ["problem|nothing listens|liquid-authenticator"])
     #expect(lines { $0.authenticator = .unknown("no answer") } == ["problem|no answer|-"])
     #expect(lines { Self.change(&$0) { $0.problems = ["a", "b"] } } == ["problem|a; also: b|-"])
+  }
+
+  @Test func `a prompt that waits is named, with the place to look for it`() {
+    let lines = { (work: (inout AuthenticatorStatus) -> Void) in
+      Self.lines(.authenticator) {
+        Self.change(&$0) {
+          $0.waiting = true
+          work(&$0)
+        }
+      }
+    }
+    let text = "a prompt waits for you (pinentry (pinentry)); it can be behind another window"
+    #expect(lines { _ in } == ["note|\(text)|-"])
     #expect(
-      lines { Self.change(&$0) { $0.waiting = true } } == ["note|a prompt waits for you (pinentry (pinentry))|-"])
+      lines { $0.prompt = "terminal" } == ["note|a prompt waits for you on the authenticator's terminal|-"])
+    #expect(lines { $0.problems = ["a"] } == ["problem|a; also: \(text)|-"])
   }
 
   @Test func service() {

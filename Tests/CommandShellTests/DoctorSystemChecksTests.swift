@@ -126,6 +126,15 @@ import Testing
     #expect(
       key(.verification, with(true, false, true, true), tries)
         == ["problem|the PIN must be changed before its next use|liquid-auth pin change"])
+    #expect(
+      key(.verification, with(true, false, true, false))
+        == ["note|the tries of the PIN cannot be checked: the authenticator does not give them|-"])
+    #expect(
+      lines(.verification) {
+        var status = DoctorChecksTests.status()
+        status.waiting = true
+        $0.authenticator = .running(status, with(true, false, true, false), nil)
+      } == ["note|the tries of the PIN cannot be checked while a prompt waits|-"])
     #expect(key(.u2f, with(false, false, true, false)) == ["ok|on, beside FIDO2|-"])
     #expect(
       key(.u2f, with(false, true, true, false)) == [

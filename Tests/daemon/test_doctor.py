@@ -5,10 +5,14 @@ import os
 import pathlib
 import re
 import subprocess
+import threading
 import time
 
 import pytest
-from support.authenticator import BIN, PINENTRY, is_alive
+from fido2.ctap2 import Ctap2
+from support import wire
+from support.authenticator import BIN, PINENTRY, is_alive, wait_for
+from support.ceremonies import OWN, register
 
 MANUAL = pathlib.Path(__file__).resolve().parents[2] / "Sources/Manual/liquid-auth-doctor.1.scd"
 SOCKET = "liquid-authenticator.socket"
@@ -104,6 +108,26 @@ class TestResult:
         assert found["authenticator"]["mend"] == f"systemctl --user enable --now {SOCKET}"
         system.programs.joinpath("systemctl").unlink()
         assert system.checks(status=1)["authenticator"]["mend"] == f"liquid-authenticator --control {system.key.control_socket}"
+
+    def test_an_open_prompt(self, system):
+        """It is named, and the command does not wait for its answer."""
+        system.key.unlock()
+        system.key.pinentry.set("wait")
+        device = wire.fido2_device(system.key.socket)
+        ceremony = threading.Thread(target=register, args=(Ctap2(device), OWN))
+        ceremony.start()
+        try:
+            wait_for("dialog", system.key.pinentry.asked)
+            began = time.monotonic()
+            found = system.checks()
+            assert time.monotonic() - began < 20
+            assert found["authenticator"]["state"] == "note"
+            assert found["authenticator"]["explanation"].startswith("a prompt waits for you")
+            assert "behind another window" in found["authenticator"]["explanation"]
+        finally:
+            system.key.pinentry.set("approve")
+            ceremony.join()
+            device.close()
 
     def test_names_from_files_cannot_control_the_terminal(self, system):
         system.put("/var/lib/dpkg/status", "Package: \x1b[2J\u202ex\nStatus: install ok unpacked\n")

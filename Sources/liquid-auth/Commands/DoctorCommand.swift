@@ -68,9 +68,9 @@ struct DoctorCommand: PlacedCommand {
     do throws(CommandFailure) {
       let connection = try place.connect()
       let status = try connection.ask(GetStatus())
-      // Settings and tries need the store, which may be damaged.
+      // Settings and tries need the store, which may be damaged. Behind a prompt, tries would wait for its answer.
       let information = try? connection.keyInformation()
-      let tries = information.flatMap { try? connection.triesLeft($0) }
+      let tries = status.waiting ? nil : information.flatMap { try? connection.triesLeft($0) }
       return .running(status, information, tries)
     } catch {
       return error.code == .notRunning ? .notRunning(error.description) : .unknown(error.description)

@@ -14,8 +14,15 @@ extension DoctorFindings {
     case .notRunning(let reason): return .problem(.authenticator, reason, mend: starting)
     case .unknown(let reason): return .problem(.authenticator, reason)
     case .running(let status, _, _):
-      if !status.problems.isEmpty { return .problem(.authenticator, status.problems.joined(separator: "; also: ")) }
-      if status.waiting { return .note(.authenticator, "a prompt waits for you (\(status.prompt))") }
+      let waiting =
+        status.prompt == "terminal"
+        ? "a prompt waits for you on the authenticator's terminal"
+        : "a prompt waits for you (\(status.prompt)); it can be behind another window"
+      guard status.problems.isEmpty else {
+        let texts = status.problems + (status.waiting ? [waiting] : [])
+        return .problem(.authenticator, texts.joined(separator: "; also: "))
+      }
+      if status.waiting { return .note(.authenticator, waiting) }
       return .ok(.authenticator, "it answers as process \(status.processID)")
     }
   }
@@ -78,6 +85,13 @@ extension DoctorFindings {
     if information.isPINSet, information.forcePINChange {
       return .problem(
         .verification, "the PIN must be changed before its next use", mend: Mend(["liquid-auth", "pin", "change"]))
+    }
+    if information.isPINSet, tries == nil {
+      return .note(
+        .verification,
+        status.waiting
+          ? "the tries of the PIN cannot be checked while a prompt waits"
+          : "the tries of the PIN cannot be checked: the authenticator does not give them")
     }
     guard information.canVerify || information.isPINSet else {
       return .note(
