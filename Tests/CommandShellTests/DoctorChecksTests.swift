@@ -13,7 +13,7 @@ import UHID
   static let unit = Findings.Unit(load: "loaded", active: "active", file: "enabled")
   static let ours = Findings.Node(
     name: "hidraw3", product: "Liquid Auth", place: "liquid-auth-broker", serial: "1000",
-    descriptor: UHIDIdentity.reportDescriptor, isOpenable: true, access: .init(mode: 0o600, group: 0),
+    descriptor: UHIDIdentity.reportDescriptor, isOpenable: true, access: .init(mode: 0o600, owner: 1000, group: 0),
     properties: ["ID_FIDO_TOKEN": "1"], tags: ["security-device", "snap_firefox_firefox"])
 
   static func status(
@@ -35,17 +35,21 @@ import UHID
   static var healthy: Findings {
     Findings(
       user: 1000, authenticator: .running(status(), information(), TriesLeft(pin: 8, needsReplug: false)),
-      vault: VaultFinding(isThere: true), hasSystemd: true, system: StatusReportTests.fine, socketUnit: .known(unit),
+      vault: VaultFinding(isThere: true), hasSystemd: true,
+      system: .init(uhid: .usable, groupExists: true, isMember: false, sessionHasGroup: false),
+      socketUnit: .known(unit),
       serviceUnit: .known(unit),
       driver: .loaded, brokerUnit: .known(unit), hasBrokerSocket: true,
-      rule: .present("/etc/udev/rules.d/71-liquid-auth.rules"), uhid: .init(mode: 0o660, group: 998), group: 998,
+      rule: .present("/etc/udev/rules.d/71-liquid-auth.rules"), otherRules: [],
+      uhid: .init(mode: 0o660, owner: 0, group: 998), group: 998, member: nil,
       hasFIDORule: true, nodes: [ours], snaps: [.init(name: "firefox", isConnected: true)], snapApplications: [],
       flatpaks: [.init(id: "org.mozilla.firefox", isBrowser: true, hasAllDevices: true)], firefoxProfiles: 1,
       firefoxOff: [], pinentry: .init(program: "pinentry", path: "/usr/bin/pinentry", target: "pinentry-gnome3"),
       hasDisplay: true, desktop: "GNOME", notifications: .known(["actions"]),
       session: .known(.init(isActive: true, isRemote: false, isAtSeat: true, isLocked: false)),
       memory: .init(soft: 8 << 20, hard: 8 << 20, process: 42),
-      clock: .init(now: 1_800_000_000, program: 1_700_000_000, isSynchronized: true), packages: .init())
+      clock: .init(now: 1_800_000_000, program: 1_700_000_000, isSynchronized: true), packages: .init(),
+      packageManager: .apt, isPackaged: false)
   }
 
   /// The lines of one name after a change to the healthy findings: `state|explanation|mend`, `*` for a safe one.
@@ -138,6 +142,23 @@ import UHID
     #expect(lines(.builtIn) == ["ok|uhid is part of the kernel|-"])
     #expect(lines(.absent) == ["problem|uhid is not loaded|sudo modprobe uhid"])
     #expect(
+      lines(.updated(from: "6.1.0")) == [
+        "problem|the modules of the running kernel 6.1.0 are gone, as after an update; start the machine again|sudo reboot"
+      ])
+    let cloud = "6.12.43+deb13-cloud-arm64"
+    #expect(
+      lines(.unavailable(in: cloud)) == [
+        "problem|the kernel \(cloud) has no module uhid, because it is the one for cloud machines; start the machine with "
+          + "this one|sudo apt-get install linux-image-arm64"
+      ])
+    let other = { (kernel: String) in
+      "problem|the kernel \(kernel) has no module uhid; install a kernel, or a package of its modules, that has it "
+        + "(CONFIG_UHID)|-"
+    }
+    #expect(lines(.unavailable(in: "6.1.0-amd64")) == [other("6.1.0-amd64")])
+    #expect(
+      Self.lines(.kernelModule) { ($0.driver, $0.packageManager) = (.unavailable(in: cloud), .dnf) } == [other(cloud)])
+    #expect(
       lines(.blocked(by: "/etc/modprobe.d/my file.conf")) == [
         "problem|uhid is not loaded, because /etc/modprobe.d/my file.conf forbids it|"
           + #"sudo sed -i -E '/^\s*(install|blacklist)\s+uhid\b/d' '/etc/modprobe.d/my file.conf' "#
@@ -176,7 +197,7 @@ import UHID
       lines {
         $0.hasSystemd = false
         $0.system.uhid = .absent
-      } == ["problem|\(StatusReportTests.noDevice)|-"])
+      } == ["problem|\(StatusReportTests.noDevice)|sudo modprobe uhid"])
     #expect(
       lines { Self.change(&$0) { $0.transport = "uhid" } }
         == ["note|not used: the authenticator opens /dev/uhid itself (--transport uhid)|-"])
@@ -191,18 +212,81 @@ import UHID
     #expect(lines { $0.uhid = nil } == ["ok|\(path)|-"])
     #expect(lines { $0.rule = .missing } == ["problem|71-liquid-auth.rules is not installed|scripts/run"])
     #expect(
-      lines { $0.rule = .replaced(path) }
+      lines { $0.rule = .replaced(path, ours: nil) }
         == ["problem|\(path) takes the place of our rule|sudo rm \(path) && scripts/run"])
     #expect(
-      lines { ($0.rule, $0.packages) = (.missing, .init(hasOurs: true)) }
-        == ["problem|71-liquid-auth.rules is not installed|sudo apt-get install --reinstall liquid-auth"])
-    #expect(lines { $0.group = nil } == ["problem|there is no group liquid-auth|scripts/run"])
+      lines { $0.rule = .replaced(path, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules") }
+        == ["problem|\(path) takes the place of our rule|sudo rm \(path) && \(apply)"])
+    // apt has no copy of a package that was installed from a file.
+    let again = "install the package liquid-auth again from its file"
+    let file = "such as: sudo apt install --reinstall ./liquid-auth_*.deb"
+    #expect(
+      lines { ($0.rule, $0.isPackaged) = (.missing, true) }
+        == ["problem|71-liquid-auth.rules is not installed; \(again), \(file)|-"])
+    #expect(
+      lines { ($0.rule, $0.isPackaged, $0.packages) = (.missing, true, nil) }
+        == ["problem|71-liquid-auth.rules is not installed; \(again)|-"])
+    #expect(
+      lines { ($0.rule, $0.isPackaged) = (.replaced(path, ours: nil), true) }
+        == ["problem|\(path) takes the place of our rule; \(again), \(file)|sudo rm \(path)"])
+    #expect(
+      lines { $0.group = nil }
+        == ["problem|there is no group liquid-auth|sudo systemd-sysusers liquid-auth.conf && \(apply)"])
+    #expect(
+      lines { ($0.group, $0.hasSystemd) = (nil, false) }
+        == ["problem|there is no group liquid-auth|sudo groupadd --system liquid-auth && \(apply)"])
     #expect(
       lines { $0.uhid?.mode = 0o666 }
         == ["problem|every user can open /dev/uhid, and so emulate a keyboard|\(apply)"])
     for work: (inout Findings) -> Void in [{ $0.uhid?.mode = 0o600 }, { $0.uhid?.group = 0 }] {
       #expect(lines(work) == ["problem|udev has not applied \(path) to /dev/uhid|\(apply)"])
     }
+  }
+
+  @Test func `nobody else can make keyboards`() {
+    let lines = { (work: (inout Findings) -> Void) in Self.lines(.rule, work) }
+    let apply =
+      "sudo udevadm control --reload && sudo udevadm trigger --action=change --settle /dev/uhid"
+    let (linuxID, steam) = ("/etc/udev/rules.d/99-linux-id.rules", "/usr/lib/udev/rules.d/60-steam.rules")
+    #expect(
+      lines { $0.uhid?.hasACL = true } == [
+        "problem|an ACL lets others open /dev/uhid, and so make keyboards|"
+          + "\(apply) && sudo setfacl --remove-all /dev/uhid"
+      ])
+    #expect(
+      lines {
+        $0.uhid?.hasACL = true
+        $0.otherRules = [linuxID, steam]
+      } == [
+        "problem|an ACL lets others open /dev/uhid, and so make keyboards; \(linuxID) and \(steam) have a rule for it, too|"
+          + "sudo rm \(linuxID) && \(apply) && sudo setfacl --remove-all /dev/uhid"
+      ])
+    #expect(
+      lines {
+        $0.uhid?.group = 1000
+        $0.otherRules = [linuxID]
+      } == [
+        "problem|udev has not applied /etc/udev/rules.d/71-liquid-auth.rules to /dev/uhid; \(linuxID) has a rule for it, "
+          + "too|sudo rm \(linuxID) && \(apply)"
+      ])
+    #expect(lines { $0.otherRules = [linuxID] } == ["ok|/etc/udev/rules.d/71-liquid-auth.rules|-"])
+    #expect(
+      lines { $0.member = "anna" } == [
+        "problem|you are in the group liquid-auth, so every program of yours can make keyboards; the broker does not need "
+          + "that: leave the group, and log in again|sudo gpasswd -d anna liquid-auth"
+      ])
+    #expect(
+      lines { $0.system.sessionHasGroup = true } == [
+        "problem|your session still has the group liquid-auth, so its programs can make keyboards; log out, and in again|-"
+      ])
+    // Without the broker, the group is the way to the device.
+    let ok = ["ok|/etc/udev/rules.d/71-liquid-auth.rules|-"]
+    #expect(lines { ($0.member, $0.hasSystemd) = ("anna", false) } == ok)
+    #expect(
+      lines {
+        $0.member = "anna"
+        Self.change(&$0) { $0.transport = "uhid" }
+      } == ok)
   }
 
   @Test func node() {
@@ -227,8 +311,31 @@ import UHID
       #expect(lines(work) == ["problem|/dev/hidraw3 is gone|liquid-auth device replug"])
     }
     #expect(lines { $0.nodes[0].isOpenable = false } == ["problem|you cannot open /dev/hidraw3|\(trigger)"])
+    // The broker's node is for one user. The group's bits are those of an ACL.
+    for mode: UInt32 in [0o666, 0o660, 0o640, 0o620, 0o601] {
+      #expect(lines { $0.nodes[0].access?.mode = mode } == ["problem|other users can open /dev/hidraw3|\(trigger)"])
+    }
     #expect(
-      lines { $0.nodes[0].access?.mode = 0o666 } == ["problem|other users can open /dev/hidraw3|\(trigger)"])
+      lines { $0.nodes[0].access?.owner = 0 }
+        == ["problem|/dev/hidraw3 belongs to user 0, not to you (user 1000)|\(trigger)"])
+    #expect(
+      lines { $0.nodes[0].tags.insert("uaccess") } == [
+        "problem|udev gives /dev/hidraw3 to whoever sits at the machine (tag uaccess)|"
+          + "sudo udevadm control --reload && \(trigger)"
+      ])
+    let uhid = { (findings: inout Findings) in
+      Self.change(&findings) { $0.transport = "uhid" }
+      findings.nodes[0].place = "liquid-authenticator"
+      (findings.nodes[0].access, findings.nodes[0].tags) = (
+        .init(mode: 0o660, owner: 0, group: 0, hasACL: true), ["uaccess"]
+      )
+    }
+    #expect(lines(uhid) == ["ok|/dev/hidraw3, which you can open|-"])
+    #expect(
+      lines {
+        uhid(&$0)
+        $0.nodes[0].access?.mode = 0o664
+      } == ["problem|other users can open /dev/hidraw3|\(trigger)"])
   }
 
   @Test func `report descriptor, and the properties of fido_id`() {
@@ -253,6 +360,16 @@ import UHID
     #expect(
       Self.lines(.fidoProperties) { ($0.nodes[0].properties, $0.hasFIDORule) = (nil, false) }
         == ["problem|60-fido-id.rules of systemd is not installed|sudo apt-get install --reinstall udev"])
+    for (manager, mend): (Findings.PackageManager?, String) in [
+      (.dnf, "|sudo dnf reinstall systemd-udev"), (.pacman, "|sudo pacman -S systemd"),
+      (nil, "; install again the package that Debian calls udev|-"),
+    ] {
+      #expect(
+        Self.lines(.fidoProperties) {
+          ($0.nodes[0].properties, $0.hasFIDORule, $0.packageManager) = (nil, false, manager)
+        }
+          == ["problem|60-fido-id.rules of systemd is not installed\(mend)"])
+    }
   }
 
   @Test func `a second key`() {

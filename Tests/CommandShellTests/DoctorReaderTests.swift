@@ -50,7 +50,8 @@ import UHID
       synchronized: Bool = false, answers: [String: Tool.Result] = [:]
     ) -> DoctorFindings {
       FindingsReader(
-        tree: SystemTree(root: root + "/"), home: "/home/anna", user: 1000, environment: { environment[$0] },
+        tree: SystemTree(root: root + "/"), home: "/home/anna", user: 1000, userName: "anna",
+        kernel: "6.1.0", environment: { environment[$0] },
         ask: { words in answers[words.joined(separator: " ")] ?? .missing }, now: 1_800_000_000,
         isClockSynchronized: synchronized, program: "/usr/bin/liquid-auth"
       ).findings(authenticator, vault: VaultFinding(isThere: true), system: StatusReportTests.fine)
@@ -65,6 +66,7 @@ import UHID
     #expect(!found.hasSystemd && !found.hasBrokerSocket && !found.hasFIDORule && found.nodes.isEmpty)
     #expect(found.snaps.isEmpty && found.flatpaks.isEmpty && found.firefoxProfiles == 0 && found.firefoxOff.isEmpty)
     #expect(found.pinentry == .init(program: "pinentry") && found.memory == nil && found.packages == nil)
+    #expect(found.packageManager == nil && found.isPackaged && found.member == nil && found.otherRules.isEmpty)
     #expect(found.clock == .init(now: 1_800_000_000, program: nil, isSynchronized: false))
     #expect(found.socketUnit == .unknown("systemctl is not installed"))
     #expect(found.session == .unknown("loginctl is not installed"))
@@ -83,6 +85,19 @@ import UHID
     #expect(scratch.findings().driver == .loaded)
   }
 
+  @Test func `the modules of the running kernel`() {
+    // Without any, this is a container.
+    #expect(scratch.findings().driver == .absent)
+    scratch.directory("/lib/modules/6.1.1")
+    #expect(scratch.findings().driver == .updated(from: "6.1.0"))
+    scratch.put("/lib/modules/6.1.0/modules.dep", "kernel/drivers/hid/hid.ko.xz: kernel/lib/x.ko.xz\n")
+    #expect(scratch.findings().driver == .unavailable(in: "6.1.0"))
+    scratch.put("/lib/modules/6.1.0/modules.dep", "kernel/drivers/hid/uhid.ko.xz: kernel/drivers/hid/hid.ko.xz\n")
+    #expect(scratch.findings().driver == .absent)
+    scratch.put("/lib/modules/6.1.0/modules.builtin", "kernel/drivers/hid/uhid.ko\n")
+    #expect(scratch.findings().driver == .builtIn)
+  }
+
   @Test func `the first rule of the name counts`() {
     let rule = "# x\nKERNEL==\"uhid\", MODE=\"0660\"\nENV{HID_PHYS}==\"liquid-auth-broker\"\n"
     scratch.put("/usr/lib/udev/rules.d/71-liquid-auth.rules", rule)
@@ -93,9 +108,43 @@ import UHID
     #expect(found.rule == .present("/usr/lib/udev/rules.d/71-liquid-auth.rules") && found.hasFIDORule)
     #expect(found.group == 998 && found.uhid?.mode == 0o660)
     scratch.put("/etc/udev/rules.d/71-liquid-auth.rules", "# KERNEL==\"uhid\" liquid-auth-broker\n")
-    #expect(scratch.findings().rule == .replaced("/etc/udev/rules.d/71-liquid-auth.rules"))
+    let etc = "/etc/udev/rules.d/71-liquid-auth.rules"
+    #expect(scratch.findings().rule == .replaced(etc, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules"))
+    scratch.put("/usr/lib/udev/rules.d/71-liquid-auth.rules", "")
+    #expect(scratch.findings().rule == .replaced(etc, ours: nil))
     scratch.put("/etc/group", "liquid-auth\nliquid-auth:x:many:\n\u{0}\n")
     #expect(scratch.findings().group == nil)
+  }
+
+  @Test func `who else can open uhid`() {
+    scratch.put("/etc/group", "liquid-auth:x:998:bob,anna\n")
+    #expect(scratch.findings().member == "anna")
+    scratch.put("/etc/group", "liquid-auth:x:998:joanna\nother:x:1:anna\n")
+    #expect(scratch.findings().member == nil)
+    scratch.put("/etc/udev/rules.d/99-linux-id.rules", "KERNEL==\"uhid\", TAG+=\"uaccess\"\n")
+    scratch.put("/etc/udev/rules.d/98-off.rules", "# KERNEL==\"uhid\"\n")
+    scratch.put("/usr/lib/udev/rules.d/60-other.rules", "KERNEL==\"uhid\", MODE=\"0666\"\n")
+    // The file of the same name in /etc takes its place.
+    scratch.put("/usr/lib/udev/rules.d/98-off.rules", "KERNEL==\"uhid\"\n")
+    scratch.put("/usr/lib/udev/rules.d/71-liquid-auth.rules", "KERNEL==\"uhid\"\n")
+    #expect(
+      scratch.findings().otherRules
+        == ["/etc/udev/rules.d/99-linux-id.rules", "/usr/lib/udev/rules.d/60-other.rules"])
+    scratch.put("/dev/uhid", "", mode: 0o660)
+    #expect(scratch.findings().uhid == .init(mode: 0o660, owner: geteuid(), group: getegid()))
+    // Where it can be set: the program and the file system have ACLs.
+    let set = ["setfacl", "--modify", "user:12345:rw", scratch.root + "/dev/uhid"]
+    guard case .ended(0, _) = Tool.run(set, within: .seconds(60)) else { return }
+    #expect(scratch.findings().uhid?.hasACL == true)
+  }
+
+  @Test func `package managers and the file of this program`() {
+    for manager in [DoctorFindings.PackageManager.pacman, .dnf, .apt] {
+      scratch.put("/usr/bin/\(manager.rawValue)", "", mode: 0o755)
+      #expect(scratch.findings().packageManager == manager)
+    }
+    // Without dpkg, the path of this program; in these tests, it is that of a package.
+    #expect(scratch.findings().isPackaged)
   }
 
   @Test func `nodes, their descriptors and udev's records`() {
@@ -107,7 +156,9 @@ import UHID
       "HID_ID=0003:00001209:00000001\nHID_NAME=A=B\nHID_PHYS=liquid-auth-broker\nHID_UNIQ=1000\n")
     scratch.put("/sys/devices/uhid/hidraw3/device/report_descriptor", UHIDIdentity.reportDescriptor)
     scratch.put("/dev/hidraw3", "", mode: 0o600)
-    scratch.put("/run/udev/data/c240:3", "I:1\nE:ID_FIDO_TOKEN=1\nG:security-device\nQ:snap_firefox_firefox\nE:\nE:x\n")
+    scratch.put(
+      "/run/udev/data/c240:3",
+      "I:1\nE:ID_FIDO_TOKEN=1\nG:uaccess\nG:security-device\nQ:security-device\nQ:snap_firefox_firefox\nV:1\nE:\nE:x\n")
     scratch.directory("/sys/class/hidraw/hidraw4/device")
     scratch.put("/sys/class/hidraw/hidraw4/dev", "../../../etc:1")
     let nodes = scratch.findings().nodes
@@ -116,13 +167,17 @@ import UHID
         .init(
           name: "hidraw3", product: "A=B", place: "liquid-auth-broker", serial: "1000",
           descriptor: UHIDIdentity.reportDescriptor, isOpenable: true,
-          access: .init(mode: 0o600, group: getegid()), properties: ["ID_FIDO_TOKEN": "1"],
+          access: .init(mode: 0o600, owner: geteuid(), group: getegid()), properties: ["ID_FIDO_TOKEN": "1"],
           tags: ["security-device", "snap_firefox_firefox"]),
         .init(name: "hidraw4"),
       ])
     #expect(nodes[0].isOurs && nodes[0].isMarked && nodes[0].isSecurityKey)
     #expect(!nodes[1].isOurs && !nodes[1].isMarked && !nodes[1].isSecurityKey)
     #expect(scratch.findings().ownNode == nodes[0])
+    for (text, tags) in [("G:uaccess\nG:x\n", ["uaccess", "x"]), ("G:uaccess\nV:1\n", [])] as [(String, Set<String>)] {
+      scratch.put("/run/udev/data/c240:3", text)
+      #expect(scratch.findings().nodes[0].tags == tags)
+    }
   }
 
   @Test func `browsers in snaps and Flatpaks`() {
@@ -281,9 +336,12 @@ import UHID
             .init(name: "e", state: "triggers-pending"),
           ], isInterrupted: false))
     scratch.put("/var/lib/dpkg/status", package("liquid-auth", "deinstall ok config-files"))
-    #expect(scratch.findings().packages?.hasOurs == false)
-    scratch.put("/var/lib/dpkg/status", package("liquid-auth", "install ok installed"))
-    #expect(scratch.findings().packages?.hasOurs == true)
+    #expect(!scratch.findings().isPackaged)
+    for state in ["installed", "half-installed", "unpacked", "half-configured", "triggers-awaited", "triggers-pending"]
+    {
+      scratch.put("/var/lib/dpkg/status", package("liquid-auth", "install ok \(state)"))
+      #expect(scratch.findings().isPackaged)
+    }
     scratch.put("/var/lib/dpkg/updates/0001", "")
     #expect(scratch.findings().packages?.isInterrupted == true)
   }

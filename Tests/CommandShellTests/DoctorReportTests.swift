@@ -50,6 +50,22 @@ import Testing
         == "liquid-auth init --control '/a b' && sudo rm '$(x)' && '' '=a' a:b")
   }
 
+  @Test func `the command at the end of a sentence is a mend`() {
+    for (sentence, command) in [
+      ("there is no vault; make one with: liquid-auth init", "liquid-auth init"),
+      ("make a new one from the phrase with: liquid-auth init --import", "liquid-auth init --import"),
+      ("others can access it; restrict access with: chmod 600 '/a b/c'", "chmod 600 '/a b/c'"),
+      ("load it with: sudo modprobe uhid (in a container, use pty)", "sudo modprobe uhid"),
+      ("apply it with: sudo a --b && sudo c", "sudo a --b && sudo c"),
+    ] {
+      #expect(Mend(endOf: sentence)?.text == command)
+    }
+    for sentence in ["", "it is damaged", "with: ", "join with: sudo usermod \"$USER\", and log in again"] {
+      #expect(Mend(endOf: sentence) == nil)
+    }
+    #expect(Mend(endOf: "restrict access with: chmod 600 '/a'")?.isSafe == false)
+  }
+
   // Holds: DOCTOR-2
   @Test func `the manual names every line, and each of the fifteen problems has existing ones`() throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent()

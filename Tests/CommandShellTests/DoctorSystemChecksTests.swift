@@ -90,6 +90,8 @@ import Testing
     #expect(with(.unlocked, []) == ["ok|unlocked|-"])
     #expect(with(.missing, []) == ["problem|there is no vault|liquid-auth init"])
     #expect(with(.unusable, ["it is damaged"]) == ["problem|it is damaged|-"])
+    let lost = "the store is missing; put it back, or make an empty one with: liquid-auth recover --new-store"
+    #expect(with(.unusable, [lost]) == ["problem|\(lost)|liquid-auth recover --new-store"])
     #expect(with(.unusable, []) == ["problem|it cannot be used|-"])
     #expect(
       lines(.vault) { DoctorChecksTests.change(&$0) { $0.lockReason = "before a suspend" } }
@@ -99,6 +101,10 @@ import Testing
       (VaultFinding(isThere: false, problem: "x"), "problem|there is no vault|liquid-auth init"),
       (VaultFinding(isThere: true, problem: "it is open to others"), "problem|it is open to others|-"),
       (VaultFinding(isThere: nil, problem: "cannot open it"), "problem|cannot open it|-"),
+      (
+        VaultFinding(isThere: true, problem: "others can read it; restrict access with: chmod 600 '/a b'"),
+        "problem|others can read it; restrict access with: chmod 600 '/a b'|chmod 600 '/a b'"
+      ),
     ] {
       #expect(lines(.vault) { ($0.authenticator, $0.vault) = (.unknown("x"), found) } == [line])
     }

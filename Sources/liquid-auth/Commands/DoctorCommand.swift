@@ -77,9 +77,17 @@ struct DoctorCommand: PlacedCommand {
     }
   }
 
+  /// The release of the running kernel, as uname(2) gives it.
+  private static var kernel: String {
+    var names = utsname()
+    guard uname(&names) == 0 else { return "" }
+    return withUnsafeBytes(of: names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+  }
+
   private var reader: FindingsReader {
     FindingsReader(
       tree: SystemTree(root: root), home: environmentVariable("HOME") ?? "/", user: geteuid(),
+      userName: SystemFindings.userName, kernel: Self.kernel,
       environment: environmentVariable, ask: { Tool.run($0, within: Self.answerLimit) }, now: Int64(time(nil)),
       isClockSynchronized: clinux_is_clock_synchronized() == 1,
       program: OwnProgram.path(of: "liquid-auth") ?? CommandLine.arguments[0])

@@ -78,7 +78,8 @@ extension SystemFindings {
     return Array(groups.prefix(Int(max(0, getgroups(count, &groups))))) + [getegid()]
   }
 
-  private static var userName: String { getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "" }
+  /// The name of this user; empty if the number has none.
+  static var userName: String { getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "" }
 
   private static func members(of group: UnsafeMutablePointer<Glibc.group>) -> [String] {
     var names: [String] = []

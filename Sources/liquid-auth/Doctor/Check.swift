@@ -60,9 +60,26 @@ struct Mend: Equatable {
   /// Whether `--fix` runs it: it needs no additional rights, and changes at most the user's own services.
   let isSafe: Bool
 
-  init(_ commands: [String]..., isSafe: Bool = false) {
+  init(_ commands: [String]..., isSafe: Bool = false) { self.init(commands, isSafe: isSafe) }
+
+  init(_ commands: [[String]], isSafe: Bool = false) {
     self.commands = commands
     self.isSafe = isSafe
+  }
+
+  /// The command at the end of a sentence of ours, `…; make one with: liquid-auth init`; `nil` if there is none.
+  init?(endOf sentence: String) {
+    guard let start = sentence.ranges(of: "with: ").last?.upperBound else { return nil }
+    // A remark in parentheses may follow. A path is in quotes, which a shell's variable is not.
+    let text = String(sentence[start...].prefix { $0 != "(" })
+    guard !text.contains("\"") else { return nil }
+    let commands = text.split(separator: " && ").map { command in
+      command.split(separator: "'").enumerated().flatMap { index, piece in
+        index == 1 ? [String(piece)] : piece.split(separator: " ").map(String.init)
+      }
+    }
+    guard !commands.isEmpty, commands.allSatisfy({ !$0.isEmpty }) else { return nil }
+    self.init(commands)
   }
 
   /// The command line for a shell.

@@ -7,9 +7,32 @@ extension DoctorFindings {
     otherTransport.map { .note(name, "not needed: the authenticator uses \($0), which browsers do not see") }
   }
 
-  /// What installs our own files again.
-  private var installation: Mend {
-    Mend(packages?.hasOurs == true ? ["sudo", "apt-get", "install", "--reinstall", "liquid-auth"] : ["scripts/run"])
+  /// A file of ours is missing; `mend` is what comes before the installation.
+  private func incomplete(_ name: Check.Name, _ text: String, after mend: [[String]] = []) -> Check {
+    guard isPackaged else { return .problem(name, text, mend: Mend(mend + [["scripts/run"]])) }
+    // Package managers have no copy of a package that was installed from a file.
+    let file = packages == nil ? "" : ", such as: sudo apt install --reinstall ./liquid-auth_*.deb"
+    return .problem(
+      name, "\(text); install the package liquid-auth again from its file\(file)",
+      mend: mend.isEmpty ? nil : Mend(mend))
+  }
+
+  /// A problem that a package solves: its name for each package manager; the first one in words where none is known.
+  func packageProblem(_ name: Check.Name, _ text: String, again: Bool = false, _ names: [PackageManager: String])
+    -> Check
+  {
+    let package = packageManager.flatMap { names[$0] } ?? names[.apt] ?? ""
+    let words =
+      switch packageManager {
+      case .apt: ["apt-get", "install"] + (again ? ["--reinstall"] : [])
+      case .dnf: ["dnf", again ? "reinstall" : "install"]
+      case .pacman: ["pacman", "-S"]
+      case nil: [String]()
+      }
+    guard !words.isEmpty else {
+      return .problem(name, "\(text); install \(again ? "again " : "")the package that Debian calls \(package)")
+    }
+    return .problem(name, text, mend: Mend(["sudo"] + words + [package]))
   }
 
   var kernelModule: Check {
@@ -23,14 +46,32 @@ extension DoctorFindings {
       .problem(
         .kernelModule, "uhid is not loaded, because \(path) forbids it",
         mend: Mend(["sudo", "sed", "-i", "-E", #"/^\s*(install|blacklist)\s+uhid\b/d"#, path], load))
+    case .updated(let kernel):
+      .problem(
+        .kernelModule,
+        "the modules of the running kernel \(kernel) are gone, as after an update; start the machine again",
+        mend: Mend(["sudo", "reboot"]))
+    case .unavailable(let kernel): unavailableModule(of: kernel)
     }
+  }
+
+  private func unavailableModule(of kernel: String) -> Check {
+    let text = "the kernel \(kernel) has no module uhid"
+    // Debian's kernel for virtual machines leaves it out: 6.12.43+deb13-cloud-amd64.
+    guard let start = kernel.ranges(of: "-cloud-").last?.upperBound, packageManager == .apt else {
+      return .problem(
+        .kernelModule, "\(text); install a kernel, or a package of its modules, that has it (CONFIG_UHID)")
+    }
+    return .problem(
+      .kernelModule, "\(text), because it is the one for cloud machines; start the machine with this one",
+      mend: Mend(["sudo", "apt-get", "install", "linux-image-\(kernel[start...])"]))
   }
 
   var broker: Check {
     if let check = unneeded(.broker) { return check }
     guard hasSystemd else {
       guard let problem = system.uhidProblem else { return .note(.broker, "not used without systemd") }
-      return .problem(.broker, problem)
+      return .problem(.broker, problem, mend: Mend(endOf: problem))
     }
     if status?.transport == "uhid" {
       return .note(.broker, "not used: the authenticator opens /dev/uhid itself (--transport uhid)")
@@ -46,7 +87,7 @@ extension DoctorFindings {
       return .problem(
         .broker, "\(unit) is masked", mend: Mend(["sudo", "systemctl", "unmask", unit], start.commands[0]))
     case .known(let found) where found.load != "loaded":
-      return .problem(.broker, "\(unit) is not installed", mend: installation)
+      return incomplete(.broker, "\(unit) is not installed")
     case .known(let found) where found.active != "active":
       return .problem(.broker, "\(unit) is \(found.active)", mend: start)
     case .known where !hasBrokerSocket:
@@ -61,24 +102,66 @@ extension DoctorFindings {
   var rules: Check {
     if let check = unneeded(.rule) { return check }
     switch rule {
-    case .missing: return .problem(.rule, "71-liquid-auth.rules is not installed", mend: installation)
-    case .replaced(let path):
-      return .problem(
-        .rule, "\(path) takes the place of our rule", mend: Mend(["sudo", "rm", path], installation.commands[0]))
-    case .present(let path):
-      let apply = Mend(
-        ["sudo", "udevadm", "control", "--reload"],
-        ["sudo", "udevadm", "trigger", "--action=change", "--settle", "/dev/uhid"])
-      guard let uhid else { return .ok(.rule, path) }
-      guard let group else { return .problem(.rule, "there is no group \(SystemFindings.group)", mend: installation) }
-      guard uhid.mode & 0o007 == 0 else {
-        return .problem(.rule, "every user can open /dev/uhid, and so emulate a keyboard", mend: apply)
-      }
-      guard uhid.mode & 0o777 == 0o660, uhid.group == group else {
-        return .problem(.rule, "udev has not applied \(path) to /dev/uhid", mend: apply)
-      }
-      return .ok(.rule, path)
+    case .missing: return incomplete(.rule, "71-liquid-auth.rules is not installed")
+    case .replaced(let path, let ours):
+      let text = "\(path) takes the place of our rule"
+      guard ours != nil else { return incomplete(.rule, text, after: [["sudo", "rm", path]]) }
+      return .problem(.rule, text, mend: Mend([["sudo", "rm", path]] + apply))
+    case .present(let path): return rules(from: path)
     }
+  }
+
+  /// Makes udev read its rules again and apply them to `/dev/uhid`.
+  private var apply: [[String]] {
+    [
+      ["sudo", "udevadm", "control", "--reload"],
+      ["sudo", "udevadm", "trigger", "--action=change", "--settle", "/dev/uhid"],
+    ]
+  }
+
+  private func rules(from path: String) -> Check {
+    guard let uhid else { return .ok(.rule, path) }
+    guard let group else {
+      let make =
+        hasSystemd ? ["systemd-sysusers", "liquid-auth.conf"] : ["groupadd", "--system", SystemFindings.group]
+      return .problem(.rule, "there is no group \(SystemFindings.group)", mend: Mend([["sudo"] + make] + apply))
+    }
+    // Files of a package stay, and are only named.
+    let own = otherRules.filter { $0.hasPrefix("/etc/") }
+    let others =
+      otherRules.isEmpty
+      ? "" : "; \(otherRules.joined(separator: " and ")) \(otherRules.count == 1 ? "has" : "have") a rule for it, too"
+    let again = (own.isEmpty ? [] : [["sudo", "rm"] + own]) + apply
+    guard uhid.mode & 0o007 == 0 else {
+      return .problem(.rule, "every user can open /dev/uhid, and so make keyboards\(others)", mend: Mend(again))
+    }
+    guard !uhid.hasACL || uhid.mode & 0o070 == 0 else {
+      return .problem(
+        .rule, "an ACL lets others open /dev/uhid, and so make keyboards\(others)",
+        mend: Mend(again + [["sudo", "setfacl", "--remove-all", "/dev/uhid"]]))
+    }
+    guard uhid.mode & 0o777 == 0o660, uhid.group == group else {
+      return .problem(.rule, "udev has not applied \(path) to /dev/uhid\(others)", mend: Mend(again))
+    }
+    return membership ?? .ok(.rule, path)
+  }
+
+  /// With the broker, the group has no members: what they start can make any HID device.
+  private var membership: Check? {
+    guard hasSystemd, status?.transport != "uhid" else { return nil }
+    if let member {
+      return .problem(
+        .rule,
+        "you are in the group \(SystemFindings.group), so every program of yours can make keyboards; the broker does "
+          + "not need that: leave the group, and log in again",
+        mend: Mend(["sudo", "gpasswd", "-d", member, SystemFindings.group]))
+    }
+    guard system.sessionHasGroup else { return nil }
+    return .problem(
+      .rule,
+      "your session still has the group \(SystemFindings.group), so its programs can make keyboards; log out, and in "
+        + "again"
+    )
   }
 
   var node: Check {
@@ -100,8 +183,19 @@ extension DoctorFindings {
     }
     let trigger = Mend(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
     guard node.isOpenable else { return .problem(.node, "you cannot open \(path)", mend: trigger) }
-    guard access.mode & 0o006 == 0 else {
+    // A node of the broker is only for its user; with another transport, whoever sits at the machine has an ACL.
+    let isOfBroker = node.place == UHIDIdentity.Maker.broker.rawValue
+    guard !isOfBroker || access.owner == user else {
+      return .problem(.node, "\(path) belongs to user \(access.owner), not to you (user \(user))", mend: trigger)
+    }
+    // The group's permissions are the most that any user named in an ACL has.
+    guard access.mode & (isOfBroker ? 0o077 : 0o006) == 0 else {
       return .problem(.node, "other users can open \(path)", mend: trigger)
+    }
+    guard !isOfBroker || !node.tags.contains("uaccess") else {
+      return .problem(
+        .node, "udev gives \(path) to whoever sits at the machine (tag uaccess)",
+        mend: Mend([["sudo", "udevadm", "control", "--reload"]] + trigger.commands))
     }
     return .ok(.node, "\(path), which you can open")
   }
@@ -122,9 +216,9 @@ extension DoctorFindings {
     guard let node = ownNode else { return .note(.fidoProperties, "cannot be checked: there is no node") }
     guard node.isMarked else {
       guard hasFIDORule else {
-        return .problem(
-          .fidoProperties, "60-fido-id.rules of systemd is not installed",
-          mend: Mend(["sudo", "apt-get", "install", "--reinstall", "udev"]))
+        return packageProblem(
+          .fidoProperties, "60-fido-id.rules of systemd is not installed", again: true,
+          [.apt: "udev", .dnf: "systemd-udev", .pacman: "systemd"])
       }
       return .problem(
         .fidoProperties, "udev has not marked \(node.path) as a security key (ID_FIDO_TOKEN)",

@@ -22,32 +22,62 @@ extension FindingsReader {
         if isBlocked { return .blocked(by: "\(directory)/\(name)") }
       }
     }
-    return .absent
+    let modules = "/lib/modules/\(kernel)"
+    guard tree.isDirectory(modules) else {
+      // A container has none at all; there, the host loads modules.
+      return tree.names("/lib/modules").isEmpty ? .absent : .updated(from: kernel)
+    }
+    let lists = ["builtin", "dep"].map { list in
+      tree.lines("\(modules)/modules.\(list)", atMost: 1 << 24).contains { $0.contains("/uhid.ko") }
+    }
+    return lists[0] ? .builtIn : lists[1] ? .absent : .unavailable(in: kernel)
   }
+
+  private static let ownRule = "71-liquid-auth.rules"
 
   var rule: DoctorFindings.Rule {
     // udev reads the first file of a name.
-    for directory in Self.ruleDirectories {
-      let path = "\(directory)/71-liquid-auth.rules"
-      guard tree.exists(path) else { continue }
-      let lines = tree.lines(path).filter { !$0.hasPrefix("#") }
-      let isOurs = ["KERNEL==\"uhid\"", "liquid-auth-broker"].allSatisfy { word in lines.contains { $0.contains(word) }
-      }
-      return isOurs ? .present(path) : .replaced(path)
+    let paths = Self.ruleDirectories.map { "\($0)/\(Self.ownRule)" }.filter(tree.exists)
+    guard let first = paths.first else { return .missing }
+    let ours = paths.first { path in
+      let lines = rules(in: path)
+      return [Self.uhidKernel, "liquid-auth-broker"].allSatisfy { word in lines.contains { $0.contains(word) } }
     }
-    return .missing
+    return ours == first ? .present(first) : .replaced(first, ours: ours)
   }
 
-  var group: UInt32? {
+  private static let uhidKernel = "KERNEL==\"uhid\""
+
+  private func rules(in path: String) -> [String] { tree.lines(path).filter { !$0.hasPrefix("#") } }
+
+  var otherRules: [String] {
+    var seen: Set = [Self.ownRule]
+    return Self.ruleDirectories.flatMap { directory in
+      tree.names(directory).filter { $0.hasSuffix(".rules") && seen.insert($0).inserted }.map { "\(directory)/\($0)" }
+    }.filter { path in rules(in: path).contains { $0.contains(Self.uhidKernel) } }
+  }
+
+  /// The number and the members of the group liquid-auth.
+  private var groupRecord: (number: UInt32, members: [String])? {
     for line in tree.lines("/etc/group") {
       let fields = line.split(separator: ":", omittingEmptySubsequences: false)
-      if fields.count >= 3, fields[0] == SystemFindings.group { return UInt32(fields[2]) }
+      guard fields.count >= 3, fields[0] == SystemFindings.group else { continue }
+      return UInt32(fields[2]).map { number in
+        (number, fields.count > 3 ? fields[3].split(separator: ",").map(String.init) : [])
+      }
     }
     return nil
   }
 
+  var group: UInt32? { groupRecord?.number }
+
+  var member: String? { groupRecord?.members.first { $0 == userName } }
+
   func access(to path: String) -> DoctorFindings.Access? {
-    tree.attributes(path).map { DoctorFindings.Access(mode: $0.st_mode & 0o7777, group: $0.st_gid) }
+    tree.attributes(path).map { found in
+      DoctorFindings.Access(
+        mode: found.st_mode & 0o7777, owner: found.st_uid, group: found.st_gid, hasACL: tree.hasACL(path))
+    }
   }
 
   var nodes: [DoctorFindings.Node] {
@@ -66,8 +96,10 @@ extension FindingsReader {
         let record = tree.lines("/run/udev/data/c\(number)")
         node.properties = Self.assignments(
           record.filter { $0.hasPrefix("E:") }.map { $0.dropFirst(2) }.joined(separator: "\n"))
-        // Q is a present tag, G one that the device has or had.
-        node.tags = Set(record.filter { $0.hasPrefix("G:") || $0.hasPrefix("Q:") }.map { String($0.dropFirst(2)) })
+        // Q is a tag that the device has, G one that it has or had. Before version 247 of systemd there is only G, and
+        // no V.
+        let kind = record.contains { $0.hasPrefix("V:") || $0.hasPrefix("Q:") } ? "Q:" : "G:"
+        node.tags = Set(record.filter { $0.hasPrefix(kind) }.map { String($0.dropFirst(2)) })
       }
       return node
     }

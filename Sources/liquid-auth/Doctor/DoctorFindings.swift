@@ -23,23 +23,32 @@ struct DoctorFindings: Equatable {
   }
 
   enum Driver: Equatable {
-    case loaded, builtIn, absent
+    case loaded, builtIn
+    /// The kernel has it as a module.
+    case absent
     /// A file of modprobe.d forbids it.
     case blocked(by: String)
+    /// The kernel of this release was built without it, or its module is in a package that is not installed.
+    case unavailable(in: String)
+    /// The modules of the running kernel are gone, and those of another are there.
+    case updated(from: String)
   }
 
   /// Permissions of a file.
   struct Access: Equatable {
     /// The lower 12 bits of st_mode.
     var mode: UInt32
+    var owner: UInt32
     var group: UInt32
+    /// Whether an ACL names further users or groups.
+    var hasACL = false
   }
 
   enum Rule: Equatable {
     case missing
     case present(String)
-    /// Another file of that name takes its place.
-    case replaced(String)
+    /// Another file of that name takes the place of ours, which is in a later directory if there is a second path.
+    case replaced(String, ours: String?)
   }
 
   /// A hidraw node.
@@ -55,8 +64,9 @@ struct DoctorFindings: Equatable {
     var isOpenable = false
     /// Its permissions; `nil` if it is not in /dev.
     var access: Access?
-    /// The properties and tags in udev's database; `nil` without a record.
+    /// The properties in udev's database; `nil` without a record.
     var properties: [String: String]?
+    /// The tags that it has now.
     var tags: Set<String> = []
 
     var path: String { "/dev/\(name)" }
@@ -125,14 +135,18 @@ struct DoctorFindings: Equatable {
     var broken: [Package] = []
     /// Whether dpkg was interrupted.
     var isInterrupted = false
-    /// Whether the package liquid-auth is installed.
-    var hasOurs = false
   }
 
   struct Package: Equatable {
     var name: String
     /// `half-installed`, `unpacked` and others.
     var state: String
+  }
+
+  /// A program that installs packages, by its name.
+  enum PackageManager: String, CaseIterable {
+    case apt = "apt-get"
+    case dnf, pacman
   }
 
   var user: UInt32
@@ -147,10 +161,14 @@ struct DoctorFindings: Equatable {
   var brokerUnit: Asked<Unit>
   var hasBrokerSocket: Bool
   var rule: Rule
+  /// Other files of rules that name `/dev/uhid`.
+  var otherRules: [String]
   /// Of `/dev/uhid`; `nil` if there is none.
   var uhid: Access?
   /// The number of the group liquid-auth; `nil` if there is none.
   var group: UInt32?
+  /// The user's name if the group has it as a member.
+  var member: String?
   /// Whether systemd's rule that marks security keys is installed.
   var hasFIDORule: Bool
   var nodes: [Node]
@@ -173,6 +191,10 @@ struct DoctorFindings: Equatable {
   var clock: Clock
   /// `nil` without dpkg.
   var packages: Packages?
+  /// `nil` if none is known here.
+  var packageManager: PackageManager?
+  /// Whether this program is from a package.
+  var isPackaged: Bool
 }
 
 extension DoctorFindings {

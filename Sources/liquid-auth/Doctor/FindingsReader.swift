@@ -9,6 +9,9 @@ struct FindingsReader {
   /// The user's home directory, a path in the tree.
   let home: String
   let user: UInt32
+  let userName: String
+  /// The release of the running kernel.
+  let kernel: String
   let environment: (String) -> String?
   /// Runs a program that answers a question.
   let ask: ([String]) -> Tool.Result
@@ -30,6 +33,7 @@ struct FindingsReader {
         prompt = String(status.prompt.dropFirst("pinentry (".count).dropLast())
       }
     }
+    let packages = packages
     return DoctorFindings(
       user: user, authenticator: authenticator, vault: vault, hasSystemd: tree.isDirectory("/run/systemd/system"),
       system: system,
@@ -37,13 +41,16 @@ struct FindingsReader {
       serviceUnit: unit(["--user"], "liquid-authenticator.service"), driver: driver,
       brokerUnit: unit([], "liquid-auth-broker.socket"),
       hasBrokerSocket: tree.attributes(BrokerMessage.path).map { $0.st_mode & S_IFMT == S_IFSOCK } ?? false,
-      rule: rule, uhid: access(to: UHIDConnection.path), group: group,
+      rule: rule, otherRules: otherRules, uhid: access(to: UHIDConnection.path), group: group, member: member,
       hasFIDORule: Self.ruleDirectories.contains { tree.exists("\($0)/60-fido-id.rules") }, nodes: nodes, snaps: snaps,
       snapApplications: snapApplications, flatpaks: flatpaks, firefoxProfiles: profiles.count, firefoxOff: firefoxOff,
       pinentry: pinentry(prompt),
       hasDisplay: ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment($0) != nil },
       desktop: environment("XDG_CURRENT_DESKTOP") ?? "", notifications: notifications, session: session,
-      memory: memoryLimit(of: process), clock: clock, packages: packages)
+      memory: memoryLimit(of: process), clock: clock, packages: packages.found,
+      packageManager: DoctorFindings.PackageManager.allCases.first { isProgram("/usr/bin/\($0.rawValue)") },
+      // The other packages install there, and scripts/run elsewhere.
+      isPackaged: packages.hasOurs ?? program.hasPrefix("/usr/bin/"))
   }
 
   // MARK: Programs that are asked
@@ -163,11 +170,13 @@ struct FindingsReader {
       isSynchronized: isClockSynchronized || tree.exists("/run/systemd/timesync/synchronized"))
   }
 
-  private var packages: DoctorFindings.Packages? {
+  /// The findings, and whether our package is there; `nil` without dpkg.
+  private var packages: (found: DoctorFindings.Packages?, hasOurs: Bool?) {
     let database = "/var/lib/dpkg"
     // A large desktop has some thousand packages, and 10 MB.
-    guard let bytes = tree.bytes("\(database)/status", atMost: 1 << 26) else { return nil }
+    guard let bytes = tree.bytes("\(database)/status", atMost: 1 << 26) else { return (nil, nil) }
     var found = DoctorFindings.Packages()
+    var hasOurs = false
     var name = ""
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
       if line.starts(with: "Package: ".utf8) {
@@ -176,14 +185,15 @@ struct FindingsReader {
         // The selection, the error flag and the state.
         let words = String(decoding: line.dropFirst(8), as: UTF8.self).split(separator: " ")
         guard words.count == 3 else { continue }
-        if name == "liquid-auth", words[2] == "installed" { found.hasOurs = true }
+        if name == "liquid-auth", !Self.absent.contains(String(words[2])) { hasOurs = true }
         guard !Self.finished.contains(String(words[2])) else { continue }
         found.broken.append(DoctorFindings.Package(name: name, state: String(words[2])))
       }
     }
     found.isInterrupted = tree.names("\(database)/updates").contains { $0.allSatisfy(\.isNumber) }
-    return found
+    return (found, hasOurs)
   }
 
-  private static let finished: Set = ["installed", "config-files", "not-installed"]
+  private static let absent: Set = ["config-files", "not-installed"]
+  private static let finished = absent.union(["installed"])
 }

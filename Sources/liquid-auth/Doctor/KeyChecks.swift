@@ -58,12 +58,14 @@ extension DoctorFindings {
       if vault.isThere == false {
         return .problem(.vault, "there is no vault", mend: Mend(["liquid-auth", "init"]))
       }
-      if let problem = vault.problem { return .problem(.vault, problem) }
+      if let problem = vault.problem { return .problem(.vault, problem, mend: Mend(endOf: problem)) }
       return .ok(.vault, "there is one, and no authenticator uses it")
     }
     return switch status.vault {
     case .missing: .problem(.vault, "there is no vault", mend: Mend(["liquid-auth", "init"]))
-    case .unusable: .problem(.vault, status.problems.first ?? "it cannot be used")
+    case .unusable:
+      .problem(
+        .vault, status.problems.first ?? "it cannot be used", mend: status.problems.first.flatMap { Mend(endOf: $0) })
     case .unlocked: .ok(.vault, "unlocked")
     case .locked:
       .ok(.vault, "locked\(status.lockReason.map { " \($0)" } ?? ""); the next request asks for the passphrase")

@@ -107,10 +107,13 @@ extension DoctorFindings {
     let configure = Mend(["sudo", "dpkg", "--configure", "-a"])
     if packages.isInterrupted { checks.append(.problem(.packages, "dpkg was interrupted", mend: configure)) }
     checks += packages.broken.map { package in
-      .problem(
-        .packages, "it is \(package.state)", about: package.name,
-        mend: package.state == "half-installed"
-          ? Mend(["sudo", "apt-get", "install", "--reinstall", package.name]) : configure)
+      let text = "it is \(package.state)"
+      var check = Check.problem(.packages, text, mend: configure)
+      if package.state == "half-installed" {
+        check = packageProblem(.packages, text, again: true, [.apt: package.name])
+      }
+      check.subject = package.name
+      return check
     }
     return checks.isEmpty ? [.ok(.packages, "dpkg has finished all of them")] : checks
   }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import ProcessIO
 
@@ -20,6 +21,9 @@ struct SystemTree {
 
   /// Calls access(2).
   func allows(_ path: String, _ mode: Int32) -> Bool { access(root + resolved(path), mode) == 0 }
+
+  /// Whether an ACL gives rights to further users or groups.
+  func hasACL(_ path: String) -> Bool { clinux_has_acl(root + resolved(path)) != 0 }
 
   /// The bytes of a regular file; `nil` for any other, or one with more than `limit` bytes.
   func bytes(_ path: String, atMost limit: Int = 1 << 20) -> [UInt8]? {
