@@ -28,25 +28,26 @@ import UHID
     -> KeyInformation
   {
     KeyInformation([
+      2: .array(["hmac-secret", "hmac-secret-mc"]),
       4: .map(["clientPin": .bool(pin), "alwaysUv": .bool(alwaysUV), "uv": .bool(uv)]), 12: .bool(change),
     ])
   }
 
   static var healthy: Findings {
     Findings(
-      user: 1000, authenticator: .running(status(), information(), TriesLeft(pin: 8, needsReplug: false)),
+      user: 1000, isSudo: false,
+      authenticator: .running(status(), information(), TriesLeft(pin: 8, needsReplug: false)),
       vault: VaultFinding(isThere: true), hasSystemd: true,
-      system: .init(uhid: .usable, groupExists: true, isMember: false, sessionHasGroup: false),
-      socketUnit: .known(unit),
-      serviceUnit: .known(unit),
-      driver: .loaded, brokerUnit: .known(unit), hasBrokerSocket: true,
+      system: .init(uhid: .usable, groupExists: true, isMember: false, sessionHasGroup: false), isUserService: true,
+      socketUnit: .known(unit), serviceUnit: .known(unit), sessionUnit: .known(unit), driver: .loaded,
+      brokerUnit: .known(unit), hasBrokerSocket: true,
       rule: .present("/etc/udev/rules.d/71-liquid-auth.rules"), otherRules: [],
       uhid: .init(mode: 0o660, owner: 0, group: 998), group: 998, member: nil,
       hasFIDORule: true, nodes: [ours], snaps: [.init(name: "firefox", isConnected: true)], snapApplications: [],
       flatpaks: [.init(id: "org.mozilla.firefox", isBrowser: true, hasAllDevices: true)], firefoxProfiles: 1,
       firefoxOff: [], pinentry: .init(program: "pinentry", path: "/usr/bin/pinentry", target: "pinentry-gnome3"),
-      hasDisplay: true, desktop: "GNOME", notifications: .known(["actions"]),
-      session: .known(.init(isActive: true, isRemote: false, isAtSeat: true, isLocked: false)),
+      hasX: true, hasWayland: true, desktop: "GNOME", notifications: .known(["actions"]),
+      session: .known(.init(id: "7", isActive: true, isRemote: false, isAtSeat: true, isLocked: false)),
       memory: .init(soft: 8 << 20, hard: 8 << 20, process: 42),
       clock: .init(now: 1_800_000_000, program: 1_700_000_000, isSynchronized: true), packages: .init(),
       packageManager: .apt, isPackaged: false)
@@ -68,26 +69,67 @@ import UHID
     findings.authenticator = .running(status, information, tries)
   }
 
-  @Test func `a healthy system has no problem, a line of every name, and one note`() {
+  @Test func `a healthy system has no problem, a line of every name, and two notes`() {
     let checks = Self.healthy.checks
     #expect(checks.map(\.name) == Check.Name.allCases)
-    #expect(checks.filter { $0.state != .ok }.map(\.name) == [.backup])
+    #expect(checks.filter { $0.state != .ok }.map(\.name) == [.backup, .backupFlags])
     #expect(DoctorReport(checks: checks).exitCode == 0)
+  }
+
+  private static let enable =
+    "systemctl --user enable --now liquid-authenticator.socket liquid-authenticator.service"
+  private static let restart = "*systemctl --user restart liquid-authenticator.service"
+
+  /// Nothing ran before the question, and systemd did not start it.
+  private static func stop(_ findings: inout Findings) {
+    findings.authenticator = .notRunning("x")
+    findings.serviceUnit = .known(.init(load: "loaded", active: "inactive", file: "enabled"))
   }
 
   @Test func authenticator() {
     let lines = { (work: (inout Findings) -> Void) in Self.lines(.authenticator, work) }
     #expect(lines { _ in } == ["ok|it answers as process 42|-"])
+    #expect(lines { $0.authenticator = .notRunning("nothing listens") } == ["problem|nothing listens|*\(Self.enable)"])
+    for work: (inout Findings) -> Void in [
+      { $0.socketUnit = .unknown("x") }, { $0.serviceUnit = .known(.init(load: "not-found", active: "", file: "")) },
+      { $0.isUserService = false },
+    ] {
+      #expect(
+        lines {
+          $0.authenticator = .notRunning("nothing listens")
+          work(&$0)
+        } == ["problem|nothing listens|liquid-authenticator"])
+    }
+    #expect(lines { $0.authenticator = .unknown("no answer") } == ["problem|no answer|\(Self.restart)"])
     #expect(
-      lines { $0.authenticator = .notRunning("nothing listens") }
-        == ["problem|nothing listens|*systemctl --user enable --now liquid-authenticator.socket"])
+      lines { ($0.authenticator, $0.isUserService) = (.unknown("no answer"), false) } == ["problem|no answer|-"])
+  }
+
+  @Test func `problems of the authenticator have a command`() {
+    let lines = { (problems: [String], work: (inout Findings) -> Void) in
+      Self.lines(.authenticator) {
+        Self.change(&$0) { $0.problems = problems }
+        work(&$0)
+      }
+    }
+    #expect(lines(["a", "b"]) { _ in } == ["problem|a; also: b|\(Self.restart)"])
     #expect(
-      lines {
-        $0.authenticator = .notRunning("nothing listens")
-        $0.socketUnit = .unknown("x")
-      } == ["problem|nothing listens|liquid-authenticator"])
-    #expect(lines { $0.authenticator = .unknown("no answer") } == ["problem|no answer|-"])
-    #expect(lines { Self.change(&$0) { $0.problems = ["a", "b"] } } == ["problem|a; also: b|-"])
+      lines(["a", "set a PIN with: liquid-auth pin set"]) { _ in }
+        == ["problem|a; also: set a PIN with: liquid-auth pin set|liquid-auth pin set"])
+    // A new start does not help without a display, nor a damaged vault or a broker; and it is not systemd's to do.
+    for work: (inout Findings) -> Void in [
+      { ($0.hasX, $0.hasWayland) = (false, false) }, { Self.change(&$0) { $0.vault = .unusable } },
+      { Self.change(&$0) { $0.attached = false } }, { $0.isUserService = false },
+      {
+        $0.socketUnit = .known(.init(load: "loaded", active: "inactive", file: "enabled"))
+        $0.serviceUnit = $0.socketUnit
+      },
+    ] {
+      #expect(lines(["a"], work) == ["problem|a|-"])
+    }
+    // It locks the vault and withdraws a prompt, so --fix leaves it to the person.
+    let unlocked = lines(["a"]) { Self.change(&$0) { $0.vault = .unlocked } }
+    #expect(unlocked == ["problem|a|systemctl --user restart liquid-authenticator.service"])
   }
 
   @Test func `a prompt that waits is named, with the place to look for it`() {
@@ -103,37 +145,86 @@ import UHID
     #expect(lines { _ in } == ["note|\(text)|-"])
     #expect(
       lines { $0.prompt = "terminal" } == ["note|a prompt waits for you on the authenticator's terminal|-"])
-    #expect(lines { $0.problems = ["a"] } == ["problem|a; also: \(text)|-"])
+    #expect(
+      lines { $0.problems = ["a"] } == [
+        "problem|a; also: \(text)|systemctl --user restart liquid-authenticator.service"
+      ])
   }
 
   @Test func service() {
     let lines = { (work: (inout Findings) -> Void) in Self.lines(.service, work) }
-    let enable = "*systemctl --user enable --now liquid-authenticator.socket"
-    #expect(lines { _ in } == ["ok|it starts with your session, or for its first client|-"])
+    let unit = { (active: String, file: String) in
+      Asked.known(Findings.Unit(load: "loaded", active: active, file: file))
+    }
+    let start = "so the key does not start with your"
+    #expect(lines { _ in } == ["ok|it starts with your session|-"])
+    for work: (inout Findings) -> Void in [
+      { $0.socketUnit = .unknown("systemctl is not installed") },
+      { $0.serviceUnit = .unknown("systemctl is not installed") },
+    ] {
+      #expect(lines(work) == ["note|cannot be checked: systemctl is not installed|-"])
+    }
     #expect(
-      lines { $0.socketUnit = .unknown("systemctl is not installed") }
-        == ["note|cannot be checked: systemctl is not installed|-"])
+      lines { $0.isUserService = false } == [
+        "note|not used: it has the default directory and socket, and this authenticator has others|-"
+      ])
     #expect(
-      lines { $0.serviceUnit = .known(.init(load: "loaded", active: "failed", file: "enabled")) } == [
+      lines { $0.serviceUnit = unit("failed", "enabled") } == [
+        "note|liquid-authenticator.service had failed, and this question started it again|"
+          + "journalctl --user --unit liquid-authenticator.service"
+      ])
+    #expect(
+      lines { ($0.serviceUnit, $0.authenticator) = (unit("failed", "enabled"), .notRunning("x")) } == [
         "problem|liquid-authenticator.service has failed|*systemctl --user reset-failed liquid-authenticator.service "
           + "&& systemctl --user restart liquid-authenticator.socket"
       ])
     #expect(
       lines { $0.socketUnit = .known(.init(load: "not-found", active: "inactive", file: "")) }
         == ["note|the user service is not installed: start the authenticator by hand after each login|-"])
-    let disabled = Asked.known(Findings.Unit(load: "loaded", active: "inactive", file: "disabled"))
+    let masked = Asked.known(Findings.Unit(load: "masked", active: "inactive", file: "masked"))
+    for work: (inout Findings) -> Void in [{ $0.socketUnit = masked }, { $0.serviceUnit = masked }] {
+      #expect(
+        lines(work) == [
+          "problem|the user service is masked, so nothing starts it|systemctl --user unmask liquid-authenticator.socket "
+            + "liquid-authenticator.service && \(Self.enable)"
+        ])
+    }
+    // The socket alone starts it for its first client, which no browser is.
     #expect(
-      lines { $0.socketUnit = disabled } == ["note|the authenticator does not start with your session|\(enable)"])
+      lines { $0.serviceUnit = unit("inactive", "disabled") }
+        == ["problem|liquid-authenticator.service is not enabled, \(start) session|*\(Self.enable)"])
+    #expect(
+      lines { $0.serviceUnit = unit("active", "disabled") }
+        == ["note|liquid-authenticator.service is not enabled, \(start) next session|*\(Self.enable)"])
+    let both = "liquid-authenticator.socket and liquid-authenticator.service are not enabled"
+    let disabled = { (findings: inout Findings) in
+      (findings.socketUnit, findings.serviceUnit) = (unit("inactive", "disabled"), unit("inactive", "disabled"))
+    }
+    #expect(lines(disabled) == ["note|\(both), \(start) next session|*\(Self.enable)"])
     #expect(
       lines {
-        $0.socketUnit = disabled
+        disabled(&$0)
         $0.authenticator = .notRunning("x")
-      } == ["problem|the authenticator does not start with your session|\(enable)"])
+      } == ["problem|\(both), \(start) session|*\(Self.enable)"])
     #expect(
       lines {
-        $0.socketUnit = .known(.init(load: "loaded", active: "inactive", file: "enabled"))
-        $0.authenticator = .notRunning("x")
-      } == ["problem|liquid-authenticator.socket is inactive|\(enable)"])
+        Self.stop(&$0)
+        $0.socketUnit = unit("inactive", "enabled")
+      } == ["problem|liquid-authenticator.socket is inactive|*\(Self.enable)"])
+    let onDemand =
+      "note|this desktop does not start graphical-session.target, so the key starts only for its first client; add this "
+      + "command to the session's autostart|systemctl --user start liquid-authenticator.service"
+    #expect(lines { $0.sessionUnit = unit("inactive", "static") } == [onDemand])
+    #expect(
+      lines { ($0.sessionUnit, $0.hasX, $0.hasWayland) = (unit("inactive", "static"), false, false) }
+        == ["ok|it starts with your session|-"])
+  }
+
+  @Test func `under sudo, the only line says so`() {
+    var findings = Self.healthy
+    findings.isSudo = true
+    let text = "sudo asks about the key of root; run it as the user at the desktop"
+    #expect(findings.checks == [.problem(.authenticator, text, mend: Mend(["liquid-auth", "doctor"]))])
   }
 
   @Test func `kernel module`() {
@@ -295,8 +386,7 @@ import UHID
     #expect(lines { _ in } == ["ok|/dev/hidraw3, which you can open|-"])
     #expect(
       lines { $0.authenticator = .notRunning("x") } == [
-        "problem|there is no device, because the authenticator is not running|"
-          + "*systemctl --user enable --now liquid-authenticator.socket"
+        "problem|there is no device, because the authenticator is not running|*\(Self.enable)"
       ])
     #expect(
       lines { Self.change(&$0) { ($0.attached, $0.node, $0.steppedAsideFor) = (false, nil, "/dev/hidraw4 Other") } }

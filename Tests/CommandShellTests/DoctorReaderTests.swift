@@ -47,14 +47,14 @@ import UHID
     /// The findings; programs that are asked answer from `answers`, by their words.
     func findings(
       _ authenticator: DoctorFindings.Authenticator = .notRunning("x"), environment: [String: String] = [:],
-      synchronized: Bool = false, answers: [String: Tool.Result] = [:]
+      synchronized: Bool = false, user: UInt32 = 1000, isUserService: Bool = true, answers: [String: Tool.Result] = [:]
     ) -> DoctorFindings {
       FindingsReader(
-        tree: SystemTree(root: root + "/"), home: "/home/anna", user: 1000, userName: "anna",
-        kernel: "6.1.0", environment: { environment[$0] },
+        tree: SystemTree(root: root + "/"), home: "/home/anna", user: user, userName: "anna",
+        isUserService: isUserService, kernel: "6.1.0", environment: { environment[$0] },
         ask: { words in answers[words.joined(separator: " ")] ?? .missing }, now: 1_800_000_000,
         isClockSynchronized: synchronized, program: "/usr/bin/liquid-auth"
-      ).findings(authenticator, vault: VaultFinding(isThere: true), system: StatusReportTests.fine)
+      ).findings({ authenticator }, vault: VaultFinding(isThere: true), system: StatusReportTests.fine)
     }
   }
 
@@ -67,6 +67,7 @@ import UHID
     #expect(found.snaps.isEmpty && found.flatpaks.isEmpty && found.firefoxProfiles == 0 && found.firefoxOff.isEmpty)
     #expect(found.pinentry == .init(program: "pinentry") && found.memory == nil && found.packages == nil)
     #expect(found.packageManager == nil && found.isPackaged && found.member == nil && found.otherRules.isEmpty)
+    #expect(found.snapApplications.isEmpty && !found.hasX && !found.hasWayland && !found.isSudo)
     #expect(found.clock == .init(now: 1_800_000_000, program: nil, isSynchronized: false))
     #expect(found.socketUnit == .unknown("systemctl is not installed"))
     #expect(found.session == .unknown("loginctl is not installed"))
@@ -138,7 +139,12 @@ import UHID
     #expect(scratch.findings().uhid?.hasACL == true)
   }
 
-  @Test func `package managers and the file of this program`() {
+  @Test func `sudo, package managers and the file of this program`() {
+    let sudo = { (user: UInt32, number: String?) in
+      scratch.findings(environment: number.map { ["SUDO_UID": $0] } ?? [:], user: user).isSudo
+    }
+    // A root who asks for a key of root's has no SUDO_UID.
+    #expect(sudo(0, "1000") && !sudo(0, nil) && !sudo(0, "0") && !sudo(0, "") && !sudo(1000, "1000"))
     for manager in [DoctorFindings.PackageManager.pacman, .dnf, .apt] {
       scratch.put("/usr/bin/\(manager.rawValue)", "", mode: 0o755)
       #expect(scratch.findings().packageManager == manager)
@@ -290,7 +296,7 @@ import UHID
     let found = scratch.findings(environment: path)
     #expect(
       found.pinentry == .init(program: "pinentry", path: "/usr/bin/pinentry", target: "pinentry-curses")
-        && found.hasDisplay)
+        && found.hasX && !found.hasWayland)
     #expect(scratch.findings(environment: ["PATH": "/opt"]).pinentry.path == nil)
     var status = DoctorChecksTests.status()
     status.prompt = "pinentry (/usr/bin/pinentry-curses)"
@@ -298,9 +304,60 @@ import UHID
     #expect(
       scratch.findings(running).pinentry
         == .init(program: "/usr/bin/pinentry-curses", path: "/usr/bin/pinentry-curses", target: "pinentry-curses"))
+    scratch.put("/usr/bin/pinentry-qt", "", mode: 0o755)
+    scratch.put("/usr/bin/update-alternatives", "", mode: 0o755)
+    let others = scratch.findings(environment: path).pinentry
+    #expect(others.others == ["/usr/bin/pinentry-qt"] && others.hasAlternatives)
     scratch.link("/loop", to: "/loop")
     status.prompt = "pinentry (/loop)"
     #expect(scratch.findings(.running(status, nil, nil)).pinentry.path == nil)
+  }
+
+  @Test func `prompts are in the environment of the user service`() {
+    let show = "systemctl --user show --property=LoadState,ActiveState,UnitFileState liquid-authenticator"
+    let unit = { (active: String) in
+      Tool.Result.ended(0, "LoadState=loaded\nActiveState=\(active)\nUnitFileState=enabled\n")
+    }
+    let answers = { (active: String) in
+      [
+        "\(show).socket": unit(active), "\(show).service": unit("inactive"),
+        "systemctl --user show-environment":
+          .ended(0, "WAYLAND_DISPLAY=wayland-0\nDISPLAY=\nXDG_CURRENT_DESKTOP=KDE\nPATH=/opt\n"),
+      ]
+    }
+    scratch.put("/opt/pinentry", "", mode: 0o755)
+    // As over ssh.
+    let own = ["DISPLAY": "localhost:10.0", "PATH": "/usr/bin"]
+    let found = scratch.findings(environment: own, answers: answers("active"))
+    #expect(!found.hasX && found.hasWayland && found.desktop == "KDE" && found.pinentry.path == "/opt/pinentry")
+    // One that was started by hand, in another place, or without an answer, has that of a terminal.
+    let running = DoctorFindings.Authenticator.running(DoctorChecksTests.status(), nil, nil)
+    for found in [
+      scratch.findings(running, environment: own, answers: answers("inactive")),
+      scratch.findings(environment: own, isUserService: false, answers: answers("active")),
+      scratch.findings(environment: own, answers: ["\(show).service": unit("active")]),
+    ] {
+      #expect(found.hasX && !found.hasWayland && found.desktop == "" && found.pinentry.path == nil)
+    }
+  }
+
+  @Test func `the units are read before the question starts the service`() {
+    var order: [String] = []
+    let reader = FindingsReader(
+      tree: SystemTree(root: scratch.root), home: "/", user: 1000, userName: "anna", isUserService: true, kernel: "",
+      environment: { _ in nil },
+      ask: { words in
+        order.append(words.last ?? "")
+        return .missing
+      }, now: 0, isClockSynchronized: true, program: "/x")
+    _ = reader.findings(
+      {
+        order.append("question")
+        return .notRunning("x")
+      }, vault: VaultFinding(isThere: true), system: StatusReportTests.fine)
+    #expect(
+      order.prefix(4)
+        == ["liquid-authenticator.socket", "liquid-authenticator.service", "graphical-session.target", "question"])
   }
 
   @Test func `the limit of locked memory is that of the authenticator`() {
@@ -374,7 +431,7 @@ import UHID
     #expect(found.brokerUnit == .known(DoctorChecksTests.unit))
     #expect(found.socketUnit == .unknown("systemctl did not give the state of liquid-authenticator.socket"))
     #expect(found.serviceUnit == .unknown("systemctl ended with status 1: Failed to connect"))
-    #expect(found.session == .known(.init(isActive: true, isRemote: false, isAtSeat: true, isLocked: true)))
+    #expect(found.session == .known(.init(id: "7", isActive: true, isRemote: false, isAtSeat: true, isLocked: true)))
     #expect(found.notifications == .known(["body", "actions"]))
 
     let other = scratch.findings(answers: [

@@ -1,3 +1,4 @@
+import CBOR
 import ControlProtocol
 import Testing
 
@@ -152,6 +153,28 @@ import Testing
       ])
   }
 
+  @Test func `PRF and the backup flags`() {
+    let with = { (extensions: [String]) in KeyInformation([2: .array(extensions.map { .text($0) })]) }
+    #expect(key(.prf, nil) == ["note|cannot be checked: the authenticator gives no information|-"])
+    #expect(
+      key(.prf, with(["credProtect", "hmac-secret", "hmac-secret-mc"])) == [
+        "ok|Chromium uses it at registration (hmac-secret-mc), and Firefox at sign-in (hmac-secret)|-"
+      ])
+    #expect(
+      key(.prf, with(["hmac-secret"])) == [
+        "note|hmac-secret at sign-in; not at registration, which Chromium uses (hmac-secret-mc)|-"
+      ])
+    #expect(
+      key(.prf, with([])) == [
+        "problem|the authenticator does not have hmac-secret, so sites get no PRF; install the newest version of it|-"
+      ])
+    #expect(
+      lines(.backupFlags) { _ in } == [
+        "note|each passkey says that it can be backed up and is (BE and BS), and never changes that: a site that wants a "
+          + "key of one device may refuse it|-"
+      ])
+  }
+
   @Test func pinentry() {
     #expect(lines(.pinentry) { _ in } == ["ok|/usr/bin/pinentry (pinentry-gnome3)|-"])
     #expect(
@@ -169,9 +192,45 @@ import Testing
           "problem|/usr/bin/pinentry is \(target), which has no window|sudo apt-get install pinentry-gnome3"
         ])
       #expect(
-        lines(.pinentry) { ($0.pinentry.target, $0.hasDisplay) = (target, false) }
+        lines(.pinentry) { ($0.pinentry.target, $0.hasX, $0.hasWayland) = (target, false, false) }
           == ["ok|/usr/bin/pinentry (\(target))|-"])
     }
+  }
+
+  @Test func `a pinentry of X on Wayland, and one that is installed already`() {
+    let with = { (target: String, x: Bool, others: [String]) in
+      lines(.pinentry) {
+        ($0.pinentry.target, $0.hasX, $0.hasWayland) = (target, x, true)
+        ($0.pinentry.others, $0.pinentry.hasAlternatives) = (others, true)
+      }
+    }
+    for target in ["pinentry-gtk-2", "pinentry-fltk"] {
+      #expect(with(target, true, []) == ["ok|/usr/bin/pinentry (\(target))|-"])
+      #expect(
+        with(target, false, []) == [
+          "problem|/usr/bin/pinentry is \(target), which needs a display of X, and there is only Wayland|"
+            + "sudo apt-get install pinentry-gnome3"
+        ])
+    }
+    let curses = "problem|/usr/bin/pinentry is pinentry-curses, which has no window|"
+    #expect(
+      with("pinentry-curses", false, ["/usr/bin/pinentry-gtk-2", "/usr/bin/pinentry-qt"])
+        == [curses + "sudo update-alternatives --set pinentry /usr/bin/pinentry-qt"])
+    #expect(
+      with("pinentry-curses", true, ["/usr/bin/pinentry-gtk-2"])
+        == [curses + "sudo update-alternatives --set pinentry /usr/bin/pinentry-gtk-2"])
+    #expect(
+      with("pinentry-curses", false, ["/usr/bin/pinentry-gtk-2"]) == [curses + "sudo apt-get install pinentry-gnome3"])
+    #expect(
+      lines(.pinentry) {
+        ($0.pinentry.target, $0.pinentry.others) = ("pinentry-curses", ["/usr/bin/pinentry-qt"])
+        $0.packageManager = .pacman
+      } == [curses + "sudo pacman -S pinentry"])
+    #expect(
+      lines(.pinentry) { ($0.pinentry.target, $0.packageManager) = ("pinentry-curses", nil) } == [
+        "problem|/usr/bin/pinentry is pinentry-curses, which has no window; install the package that Debian calls "
+          + "pinentry-gnome3|-"
+      ])
   }
 
   @Test func `notification daemon`() {
@@ -185,7 +244,8 @@ import Testing
 
   @Test func `session and screen lock`() {
     let session = { (active: Bool, remote: Bool, seat: Bool, locked: Bool) in
-      Asked<Findings.Session?>.known(.init(isActive: active, isRemote: remote, isAtSeat: seat, isLocked: locked))
+      Asked<Findings.Session?>.known(
+        .init(id: "c 7", isActive: active, isRemote: remote, isAtSeat: seat, isLocked: locked))
     }
     let with = { (name: Check.Name, found: Asked<Findings.Session?>) in lines(name) { $0.session = found } }
     #expect(with(.session, session(true, false, true, false)) == ["ok|in the foreground of its seat|-"])
@@ -205,10 +265,10 @@ import Testing
         findings.session = .known(nil)
       } == ["note|not needed with --transport uhid|-"])
     #expect(with(.session, .unknown("x")) == ["note|cannot be checked: x|-"])
-    #expect(with(.screenLock, session(true, false, true, false)) == ["ok|the screen is not locked|-"])
+    #expect(with(.screenLock, session(true, false, true, false)) == ["ok|the session does not report a lock|-"])
     #expect(
       with(.screenLock, session(true, false, true, true))
-        == ["note|the screen is locked, and hides prompts|loginctl unlock-session"])
+        == ["note|the screen is locked, and hides prompts|loginctl unlock-session 'c 7'"])
     #expect(with(.screenLock, .known(nil)) == ["note|you have no session|-"])
     #expect(with(.screenLock, .unknown("x")) == ["note|cannot be checked: x|-"])
   }
@@ -228,6 +288,11 @@ import Testing
     #expect(with(65_536, 65_536, 42) == [text + "sudo prlimit --pid 42 --memlock=1048576:1048576"])
     #expect(
       with(65_536, nil, nil) == [
+        "note|your limit of locked memory is 64 KiB, and secrets need 1024 KiB; the user service has a limit of its own "
+          + "(LimitMEMLOCK=)|-"
+      ])
+    #expect(
+      lines(.memlock) { ($0.memory, $0.isUserService) = (.init(soft: 65_536, hard: nil, process: nil), false) } == [
         "problem|your limit of locked memory is 64 KiB, and secrets need 1024 KiB; raise it where you start the "
           + "authenticator|ulimit -l 1024"
       ])

@@ -15,7 +15,7 @@ from support.authenticator import BIN, PINENTRY, is_alive, wait_for
 from support.ceremonies import OWN, register
 
 MANUAL = pathlib.Path(__file__).resolve().parents[2] / "Sources/Manual/liquid-auth-doctor.1.scd"
-SOCKET = "liquid-authenticator.socket"
+UNITS = "liquid-authenticator.socket liquid-authenticator.service"
 
 
 class System:
@@ -25,6 +25,9 @@ class System:
         self.root, self.home, self.programs = folder / "root", folder / "home", folder / "bin"
         self.calls = folder / "calls"
         self.key = key
+        # XDG_RUNTIME_DIR of the user service, which has the default place; without it, the place is the key's.
+        self.runtime = None
+        self.environment = {}
         for directory in (self.root, self.home, self.programs):
             directory.mkdir()
         self.put(f"/proc/{key.process.pid}/limits", "Max locked memory         8388608              8388608              bytes\n")
@@ -54,11 +57,14 @@ class System:
 
     def run(self, *options, status=0, path=None):
         environment = {**os.environ, "HOME": str(self.home), "PATH": str(path or self.programs)}
-        for name in ("DISPLAY", "WAYLAND_DISPLAY", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        for name in ("DISPLAY", "WAYLAND_DISPLAY", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "SUDO_UID"):
             environment.pop(name, None)
+        place = ["--control", self.key.control_socket]
+        if self.runtime:
+            place, environment["XDG_RUNTIME_DIR"] = [], str(self.runtime)
         done = subprocess.run(
-            [BIN / "liquid-auth", "doctor", "--root", self.root, "--control", self.key.control_socket, *options],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=120)
+            [BIN / "liquid-auth", "doctor", "--root", self.root, *place, *options], stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, env=environment | self.environment, timeout=120)
         assert done.returncode == status, done.stdout + done.stderr
         return done
 
@@ -71,6 +77,18 @@ class System:
 def system(tmp_path, key):
     with key:
         yield System(tmp_path, key)
+
+
+@pytest.fixture
+def user_service(tmp_path, key):
+    """Return the system of an authenticator in the default place, as the user service has it."""
+    runtime = tmp_path / "runtime"
+    key.control_socket = runtime / "liquid-auth/control.sock"
+    key.control_socket.parent.mkdir(parents=True, mode=0o700)
+    with key:
+        system = System(tmp_path, key)
+        system.runtime = runtime
+        yield system
 
 
 # Holds: DOCTOR-4
@@ -106,9 +124,15 @@ class TestResult:
         assert found["authenticator"]["state"] == "problem" and found["node"]["state"] == "problem"
         assert found["vault"]["mend"] == f"liquid-auth init --control {system.key.control_socket}"
         assert system.checks("--state-dir", system.key.state, status=1)["vault"]["state"] == "ok"
-        assert found["authenticator"]["mend"] == f"systemctl --user enable --now {SOCKET}"
-        system.programs.joinpath("systemctl").unlink()
-        assert system.checks(status=1)["authenticator"]["mend"] == f"liquid-authenticator --control {system.key.control_socket}"
+        # The user service is another authenticator.
+        assert found["authenticator"]["mend"] == f"liquid-authenticator --control {system.key.control_socket}"
+        assert found["service"]["state"] == "note" and found["service"]["explanation"].startswith("not used")
+
+    def test_the_user_service_is_stopped(self, user_service):
+        user_service.key.stop()
+        assert user_service.checks(status=1)["authenticator"]["mend"] == f"systemctl --user enable --now {UNITS}"
+        user_service.programs.joinpath("systemctl").unlink()
+        assert user_service.checks(status=1)["authenticator"]["mend"] == "liquid-authenticator"
 
     def test_an_open_prompt(self, system):
         """It is named, and the command does not wait for its answer."""
@@ -130,6 +154,16 @@ class TestResult:
             ceremony.join()
             device.close()
 
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root has run sudo")
+    def test_sudo(self, system):
+        """One line, and nothing is fixed; a root without sudo is a user as any other."""
+        system.environment = {"SUDO_UID": "1000"}
+        found = json.loads(system.run("--fix", "--json", status=1).stdout)["checks"]
+        assert [check["name"] for check in found] == ["authenticator"]
+        assert "sudo" in found[0]["explanation"] and found[0]["mend"].startswith("liquid-auth doctor")
+        system.environment = {}
+        assert len(system.checks()) > 20
+
     def test_names_from_files_cannot_control_the_terminal(self, system):
         system.put("/var/lib/dpkg/status", "Package: \x1b[2J\u202ex\nStatus: install ok unpacked\n")
         shown = system.run(status=1).stdout
@@ -141,7 +175,8 @@ class TestResult:
     def test_this_system(self, system):
         """Whatever is here, the command ends, with a line for each part."""
         done = subprocess.run([BIN / "liquid-auth", "doctor", "--json", "--control", system.key.control_socket],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=120,
+                              env={name: value for name, value in os.environ.items() if name != "SUDO_UID"})
         found = json.loads(done.stdout)
         assert done.returncode == (0 if found["healthy"] else 1)
         assert {check["name"] for check in found["checks"]} == set(system.checks())
@@ -150,7 +185,7 @@ class TestResult:
 # Holds: DOCTOR-5
 class TestFix:
     def service(self, system, works=True):
-        """Replace systemctl by one that keeps the state of the socket in the home."""
+        """Replace systemctl by one that keeps the state of the units in the home."""
         enable = f"/bin/touch {system.home}/enabled" if works else "echo 'Failed: no bus'; exit 1"
         system.program("systemctl", f"""case $* in
             *enable*) {enable} ;;
@@ -158,28 +193,37 @@ class TestFix:
                [ -e {system.home}/enabled ] && echo UnitFileState=enabled || echo UnitFileState=disabled ;;
             esac""")
 
-    def test_only_safe_commands_run(self, system):
+    def test_only_safe_commands_run(self, user_service):
+        system = user_service
         self.service(system)
         system.put("/var/lib/dpkg/status", "Package: x\nStatus: install ok unpacked\n")
         before = system.checks(status=1)
         assert before["service"]["state"] == "note" and before["service"]["safe"] is True
         assert before["packages"]["safe"] is False
         done = system.run("--fix", "--json", status=1)
-        assert done.stderr == f"running: systemctl --user enable --now {SOCKET}\n"
+        assert done.stderr == f"running: systemctl --user enable --now {UNITS}\n"
         after = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
         assert after["service"]["state"] == "ok" and after["packages"]["state"] == "problem"
         changing = [call for call in system.called() if "show" not in call and not call.startswith("busctl")]
-        assert changing == [f"systemctl --user enable --now {SOCKET}"]
+        assert changing == [f"systemctl --user enable --now {UNITS}"]
         assert [path.name for path in system.home.iterdir()] == ["enabled"]
 
-    def test_without_the_option_nothing_runs(self, system):
-        self.service(system)
-        system.run()
-        assert list(system.home.iterdir()) == []
+    def test_another_authenticator_is_left_alone(self, user_service):
+        """Its place is not that of the user service, which --fix therefore does not touch."""
+        self.service(user_service)
+        assert user_service.run("--fix", "--control", user_service.key.control_socket).stderr == ""
+        user_service.environment = {"XDG_STATE_HOME": str(user_service.home)}
+        assert user_service.run("--fix").stderr == ""
+        assert list(user_service.home.iterdir()) == []
 
-    def test_a_command_that_fails(self, system):
-        self.service(system, works=False)
-        done = system.run("--fix")
+    def test_without_the_option_nothing_runs(self, user_service):
+        self.service(user_service)
+        user_service.run()
+        assert list(user_service.home.iterdir()) == []
+
+    def test_a_command_that_fails(self, user_service):
+        self.service(user_service, works=False)
+        done = user_service.run("--fix")
         assert done.stderr.splitlines()[1] == "liquid-auth: systemctl ended with status 1: Failed: no bus"
         assert "note  service" in done.stdout
 
@@ -189,22 +233,25 @@ class TestFix:
 
 # Holds: DOCTOR-6
 class TestPrograms:
-    def test_missing(self, system):
+    def test_missing(self, user_service):
+        system = user_service
         found = system.checks(path=system.root / "nowhere")
         for name, program in (("service", "systemctl"), ("screen-lock", "loginctl"), ("notification-daemon", "busctl")):
             assert found[name]["state"] == "note" and f"{program} is not installed" in found[name]["explanation"]
 
-    def test_hanging(self, system):
+    def test_hanging(self, user_service):
         """Each question has its limit, and its program ends."""
+        system = user_service
         system.program("systemctl", f"echo $$ >>{system.home}/processes; exec /bin/sleep 600")
         began = time.monotonic()
         found = system.checks()
         assert time.monotonic() - began < 100
         assert found["service"]["explanation"] == "cannot be checked: systemctl did not answer in time"
         processes = (system.home / "processes").read_text().split()
-        assert len(processes) == 3 and not any(map(is_alive, processes))
+        assert len(processes) == 4 and not any(map(is_alive, processes))
 
-    def test_failing(self, system):
+    def test_failing(self, user_service):
+        system = user_service
         system.program("systemctl", "echo 'Failed to connect to bus' >&2; exit 1")
         found = system.checks()
         assert found["service"]["explanation"] == (

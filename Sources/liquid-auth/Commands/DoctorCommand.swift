@@ -48,7 +48,7 @@ struct DoctorCommand: PlacedCommand {
     let options = [("--state-dir", place.stateDir), ("--control", place.control)].flatMap { name, value in
       value.map { [name, $0] } ?? []
     }
-    let findings = reader.findings(authenticator, vault: vault, system: .current)
+    let findings = reader.findings({ authenticator }, vault: vault, system: .current)
     return DoctorReport(
       checks: findings.checks.map { check in
         var check = check
@@ -87,7 +87,7 @@ struct DoctorCommand: PlacedCommand {
   private var reader: FindingsReader {
     FindingsReader(
       tree: SystemTree(root: root), home: environmentVariable("HOME") ?? "/", user: geteuid(),
-      userName: SystemFindings.userName, kernel: Self.kernel,
+      userName: SystemFindings.userName, isUserService: UserService.isFor(place), kernel: Self.kernel,
       environment: environmentVariable, ask: { Tool.run($0, within: Self.answerLimit) }, now: Int64(time(nil)),
       isClockSynchronized: clinux_is_clock_synchronized() == 1,
       program: OwnProgram.path(of: "liquid-auth") ?? CommandLine.arguments[0])

@@ -13,6 +13,8 @@ struct KeyInformation: Equatable {
   let forcePINChange: Bool
   /// Whether the key has built-in verification, by the vault's passphrase.
   let canVerify: Bool
+  /// The identifiers of the extensions.
+  let extensions: [String]
   /// The longest serialized large-blob array, bytes.
   let largeBlobCapacity: Int
 
@@ -23,6 +25,7 @@ struct KeyInformation: Equatable {
     canVerify = options["uv"]?.bool ?? false
     minimumPINLength = members.number(0x0D) ?? Int(AuthenticatorSettings.shortestPIN)
     forcePINChange = members[0x0C]?.bool ?? false
+    extensions = members[0x02]?.array?.compactMap(\.text) ?? []
     largeBlobCapacity = members.number(0x0B) ?? 0
   }
 }

@@ -16,7 +16,9 @@ struct Check: Equatable {
     case notificationDaemon = "notification-daemon"
     case session
     case screenLock = "screen-lock"
-    case vault, verification, u2f, backup, memlock, clock, packages
+    case vault, verification, u2f, prf, backup
+    case backupFlags = "backup-flags"
+    case memlock, clock, packages
   }
 
   enum State: String {

@@ -105,9 +105,23 @@ struct DoctorFindings: Equatable {
     var path: String?
     /// The name of the file at the end of all links.
     var target = ""
+    /// The paths of other pinentries that have a window.
+    var others: [String] = []
+    /// Whether update-alternatives is there, which chooses one of them.
+    var hasAlternatives = false
+
+    /// Those that have a window, the best first.
+    static let graphical = [
+      "pinentry-gnome3", "pinentry-qt", "pinentry-qt5", "pinentry-gtk-2", "pinentry-fltk",
+    ]
+    static let needingX: Set = ["pinentry-gtk-2", "pinentry-fltk", "pinentry-x11"]
+
+    /// The file's name of a path.
+    static func name(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? "" }
   }
 
   struct Session: Equatable {
+    var id: String
     var isActive: Bool
     var isRemote: Bool
     var isAtSeat: Bool
@@ -150,13 +164,19 @@ struct DoctorFindings: Equatable {
   }
 
   var user: UInt32
+  /// Whether root asks by sudo for another user.
+  var isSudo: Bool
   var authenticator: Authenticator
   /// The files of vault and store, which count while no authenticator answers.
   var vault: VaultFinding
   var hasSystemd: Bool
   var system: SystemFindings
+  /// Whether the user service is the one of this authenticator: its vault and socket are the default ones.
+  var isUserService: Bool
+  /// The units of the user service, and the target of graphical sessions, before the question starts the authenticator.
   var socketUnit: Asked<Unit>
   var serviceUnit: Asked<Unit>
+  var sessionUnit: Asked<Unit>
   var driver: Driver
   var brokerUnit: Asked<Unit>
   var hasBrokerSocket: Bool
@@ -180,7 +200,9 @@ struct DoctorFindings: Equatable {
   var firefoxProfiles: Int
   var firefoxOff: [FirefoxPreference]
   var pinentry: Pinentry
-  var hasDisplay: Bool
+  /// Whether the user service, or else this command, has a display of X and of Wayland.
+  var hasX: Bool
+  var hasWayland: Bool
   /// XDG_CURRENT_DESKTOP.
   var desktop: String
   /// What the notification daemon can do; `known(nil)` if none runs.
@@ -203,6 +225,9 @@ extension DoctorFindings {
     return status
   }
 
+  /// Whether the running authenticator was started by hand, and not by systemd.
+  var isByHand: Bool { status != nil && ![socketUnit, serviceUnit].contains { $0.value?.active == "active" } }
+
   /// The transport of the running authenticator if that is not a device of the kernel.
   var otherTransport: String? {
     status.flatMap { ["broker", "uhid"].contains($0.transport) ? nil : $0.transport }
@@ -214,13 +239,20 @@ extension DoctorFindings {
     return nodes.first { $0.place == UHIDIdentity.Maker.broker.rawValue && $0.serial == String(user) }
   }
 
-  /// All lines, in the order of ``Check/Name``.
+  /// All lines, in the order of ``Check/Name``; only one if they would be about root by mistake.
   var checks: [Check] {
+    if isSudo {
+      return [
+        .problem(
+          .authenticator, "sudo asks about the key of root; run it as the user at the desktop",
+          mend: Mend(["liquid-auth", "doctor"]))
+      ]
+    }
     let device = [kernelModule, broker, rules, node, reportDescriptor, fidoProperties]
     return [runs, service] + device + secondKeys + snapBrowsers + flatpakBrowsers + firefox
       + [
-        applications, prompts, notificationDaemon, sessions, screenLock, vaults, verification, u2f, backup, memlock,
-        clocks,
+        applications, prompts, notificationDaemon, sessions, screenLock, vaults, verification, u2f, prf, backup,
+        backupFlags, memlock, clocks,
       ] + dpkg
   }
 }

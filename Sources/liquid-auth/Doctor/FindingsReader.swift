@@ -10,6 +10,8 @@ struct FindingsReader {
   let home: String
   let user: UInt32
   let userName: String
+  /// Whether the user service is the one of this authenticator.
+  let isUserService: Bool
   /// The release of the running kernel.
   let kernel: String
   let environment: (String) -> String?
@@ -22,9 +24,14 @@ struct FindingsReader {
   /// The file of this program, a path in the tree.
   let program: String
 
+  /// - Parameter authenticator: asks the authenticator, which can start it; so its units are read before.
   func findings(
-    _ authenticator: DoctorFindings.Authenticator, vault: VaultFinding, system: SystemFindings
+    _ authenticator: () -> DoctorFindings.Authenticator, vault: VaultFinding, system: SystemFindings
   ) -> DoctorFindings {
+    let socketUnit = unit(["--user"], "liquid-authenticator.socket")
+    let serviceUnit = unit(["--user"], "liquid-authenticator.service")
+    let sessionUnit = unit(["--user"], "graphical-session.target")
+    let authenticator = authenticator()
     var prompt = "pinentry"
     var process: Int32?
     if case .running(let status, _, _) = authenticator {
@@ -33,20 +40,26 @@ struct FindingsReader {
         prompt = String(status.prompt.dropFirst("pinentry (".count).dropLast())
       }
     }
+    // The service has the environment of systemd, and an authenticator that was started by hand that of a terminal.
+    let isActive = [socketUnit, serviceUnit].contains { $0.value?.active == "active" }
+    let isService = isUserService && serviceUnit.value?.load == "loaded" && (process == nil || isActive)
+    let prompts = isService ? serviceEnvironment : environment
     let packages = packages
+    let sets = { (name: String) in prompts(name)?.isEmpty == false }
     return DoctorFindings(
-      user: user, authenticator: authenticator, vault: vault, hasSystemd: tree.isDirectory("/run/systemd/system"),
-      system: system,
-      socketUnit: unit(["--user"], "liquid-authenticator.socket"),
-      serviceUnit: unit(["--user"], "liquid-authenticator.service"), driver: driver,
+      user: user, isSudo: user == 0 && ![nil, "", "0"].contains(environment("SUDO_UID")), authenticator: authenticator,
+      vault: vault, hasSystemd: tree.isDirectory("/run/systemd/system"),
+      system: system, isUserService: isUserService, socketUnit: socketUnit, serviceUnit: serviceUnit,
+      sessionUnit: sessionUnit, driver: driver,
       brokerUnit: unit([], "liquid-auth-broker.socket"),
       hasBrokerSocket: tree.attributes(BrokerMessage.path).map { $0.st_mode & S_IFMT == S_IFSOCK } ?? false,
       rule: rule, otherRules: otherRules, uhid: access(to: UHIDConnection.path), group: group, member: member,
       hasFIDORule: Self.ruleDirectories.contains { tree.exists("\($0)/60-fido-id.rules") }, nodes: nodes, snaps: snaps,
       snapApplications: snapApplications, flatpaks: flatpaks, firefoxProfiles: profiles.count, firefoxOff: firefoxOff,
-      pinentry: pinentry(prompt),
-      hasDisplay: ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment($0) != nil },
-      desktop: environment("XDG_CURRENT_DESKTOP") ?? "", notifications: notifications, session: session,
+      pinentry: pinentry(prompt, prompts),
+      hasX: sets("DISPLAY"), hasWayland: sets("WAYLAND_DISPLAY"),
+      desktop: prompts("XDG_CURRENT_DESKTOP") ?? environment("XDG_CURRENT_DESKTOP") ?? "",
+      notifications: notifications, session: session,
       memory: memoryLimit(of: process), clock: clock, packages: packages.found,
       packageManager: DoctorFindings.PackageManager.allCases.first { isProgram("/usr/bin/\($0.rawValue)") },
       // The other packages install there, and scripts/run elsewhere.
@@ -66,6 +79,15 @@ struct FindingsReader {
       }
       return .known(DoctorFindings.Unit(load: load, active: active, file: found["UnitFileState"] ?? ""))
     }
+  }
+
+  /// The environment of the user's systemd, in which the service runs; ours if it is not known.
+  private var serviceEnvironment: (String) -> String? {
+    guard case .known(let output) = ask(["systemctl", "--user", "show-environment"]).output(of: "systemctl") else {
+      return environment
+    }
+    let found = Self.assignments(output)
+    return { found[$0] }
   }
 
   private var session: Asked<DoctorFindings.Session?> {
@@ -91,7 +113,8 @@ struct FindingsReader {
         guard let active = found["Active"] else { return .unknown("loginctl did not give the state of the session") }
         return .known(
           DoctorFindings.Session(
-            isActive: active == "yes", isRemote: found["Remote"] == "yes", isAtSeat: found["Seat"]?.isEmpty == false,
+            id: id, isActive: active == "yes", isRemote: found["Remote"] == "yes",
+            isAtSeat: found["Seat"]?.isEmpty == false,
             isLocked: found["LockedHint"] == "yes"))
       }
     }
@@ -130,16 +153,18 @@ struct FindingsReader {
 
   // MARK: Desktop
 
-  private func pinentry(_ program: String) -> DoctorFindings.Pinentry {
-    let path =
-      program.contains("/")
-      ? program
-      : (environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map { "\($0)/\(program)" }
-        .first { isProgram($0) }
-    guard let path, isProgram(path) else { return DoctorFindings.Pinentry(program: program) }
-    let target = tree.resolved(path)
-    return DoctorFindings.Pinentry(
-      program: program, path: path, target: target.split(separator: "/").last.map(String.init) ?? "")
+  private func pinentry(_ program: String, _ environment: (String) -> String?) -> DoctorFindings.Pinentry {
+    let directories = (environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
+    let path = { (name: String) in
+      name.contains("/") ? name : directories.map { "\($0)/\(name)" }.first { isProgram($0) }
+    }
+    var found = DoctorFindings.Pinentry(
+      program: program, others: DoctorFindings.Pinentry.graphical.compactMap(path),
+      hasAlternatives: isProgram("/usr/bin/update-alternatives"))
+    guard let path = path(program), isProgram(path) else { return found }
+    found.path = path
+    found.target = DoctorFindings.Pinentry.name(tree.resolved(path))
+    return found
   }
 
   private func isProgram(_ path: String) -> Bool { !tree.isDirectory(path) && tree.allows(path, X_OK) }

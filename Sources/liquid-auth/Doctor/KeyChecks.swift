@@ -2,17 +2,34 @@ import ControlProtocol
 
 // The lines about the authenticator and what it holds.
 extension DoctorFindings {
+  private func systemctl(_ verb: String) -> [String] { ["systemctl", "--user", verb] }
+
+  private var units: [Unit] { [socketUnit, serviceUnit].compactMap(\.value) }
+
+  /// Whether systemd has the user service, and it is the one of this authenticator.
+  private var hasUserService: Bool { isUserService && units.count == 2 && units.allSatisfy { $0.load == "loaded" } }
+
+  private var isMasked: Bool { isUserService && units.contains { $0.load == "masked" } }
+
   /// What starts the authenticator.
   var starting: Mend {
-    socketUnit.value?.load == "loaded"
-      ? Mend(["systemctl", "--user", "enable", "--now", "liquid-authenticator.socket"], isSafe: true)
-      : Mend(["liquid-authenticator"])
+    if isMasked { return Mend(systemctl("unmask") + UserService.units, UserService.enabling) }
+    return hasUserService ? Mend(UserService.enabling, isSafe: true) : Mend(["liquid-authenticator"])
+  }
+
+  /// What starts the running authenticator again, if systemd can.
+  ///
+  /// It locks the vault and withdraws a prompt.
+  private var restarting: Mend? {
+    guard hasUserService, !isByHand else { return nil }
+    let isSafe = status.map { $0.vault != .unlocked && !$0.waiting } ?? true
+    return Mend(systemctl("restart") + [UserService.units[1]], isSafe: isSafe)
   }
 
   var runs: Check {
     switch authenticator {
     case .notRunning(let reason): return .problem(.authenticator, reason, mend: starting)
-    case .unknown(let reason): return .problem(.authenticator, reason)
+    case .unknown(let reason): return .problem(.authenticator, reason, mend: restarting)
     case .running(let status, _, _):
       let waiting =
         status.prompt == "terminal"
@@ -20,7 +37,11 @@ extension DoctorFindings {
         : "a prompt waits for you (\(status.prompt)); it can be behind another window"
       guard status.problems.isEmpty else {
         let texts = status.problems + (status.waiting ? [waiting] : [])
-        return .problem(.authenticator, texts.joined(separator: "; also: "))
+        // A new start finds the display and the limits of now; it does not help a vault or a broker.
+        let restart = status.vault != .unusable && status.attached && (hasX || hasWayland) ? restarting : nil
+        return .problem(
+          .authenticator, texts.joined(separator: "; also: "),
+          mend: status.problems.lazy.compactMap { Mend(endOf: $0) }.first ?? restart)
       }
       if status.waiting { return .note(.authenticator, waiting) }
       return .ok(.authenticator, "it answers as process \(status.processID)")
@@ -28,29 +49,46 @@ extension DoctorFindings {
   }
 
   var service: Check {
-    let socket: Unit
-    switch socketUnit {
-    case .unknown(let reason): return .note(.service, "cannot be checked: \(reason)")
-    case .known(let unit): socket = unit
+    for unit in [socketUnit, serviceUnit] {
+      if case .unknown(let reason) = unit { return .note(.service, "cannot be checked: \(reason)") }
     }
-    if serviceUnit.value?.active == "failed" {
-      return .problem(
-        .service, "liquid-authenticator.service has failed",
-        mend: Mend(
-          ["systemctl", "--user", "reset-failed", "liquid-authenticator.service"],
-          ["systemctl", "--user", "restart", "liquid-authenticator.socket"], isSafe: true))
+    guard isUserService else {
+      return .note(.service, "not used: it has the default directory and socket, and this authenticator has others")
     }
-    guard socket.load == "loaded" else {
+    if isMasked { return .problem(.service, "the user service is masked, so nothing starts it", mend: starting) }
+    guard hasUserService, let socket = socketUnit.value, let service = serviceUnit.value else {
       return .note(.service, "the user service is not installed: start the authenticator by hand after each login")
     }
-    if socket.file == "disabled" {
-      let text = "the authenticator does not start with your session"
-      return status == nil ? .problem(.service, text, mend: starting) : .note(.service, text, mend: starting)
+    let name = UserService.units[1]
+    if service.active == "failed" {
+      guard status == nil else {
+        return .note(
+          .service, "\(name) had failed, and this question started it again",
+          mend: Mend(["journalctl", "--user", "--unit", name]))
+      }
+      return .problem(
+        .service, "\(name) has failed",
+        mend: Mend(
+          systemctl("reset-failed") + [name], systemctl("restart") + [UserService.units[0]], isSafe: true))
+    }
+    let disabled = zip(UserService.units, [socket, service]).filter { $0.1.file != "enabled" }.map(\.0)
+    guard disabled.isEmpty else {
+      let text = "\(disabled.joined(separator: " and ")) \(disabled.count == 1 ? "is" : "are") not enabled"
+      // Without an authenticator before this question, browsers saw no key.
+      return isByHand || service.active == "active"
+        ? .note(.service, "\(text), so the key does not start with your next session", mend: starting)
+        : .problem(.service, "\(text), so the key does not start with your session", mend: starting)
     }
     guard socket.active == "active" || status != nil else {
-      return .problem(.service, "liquid-authenticator.socket is \(socket.active)", mend: starting)
+      return .problem(.service, "\(UserService.units[0]) is \(socket.active)", mend: starting)
     }
-    return .ok(.service, "it starts with your session, or for its first client")
+    if hasX || hasWayland, let session = sessionUnit.value, session.active != "active" {
+      return .note(
+        .service,
+        "this desktop does not start graphical-session.target, so the key starts only for its first client; add this "
+          + "command to the session's autostart", mend: Mend(systemctl("start") + [name]))
+    }
+    return .ok(.service, "it starts with your session")
   }
 
   var vaults: Check {
@@ -114,6 +152,29 @@ extension DoctorFindings {
         .u2f, "off while always-uv is on: sites that know only U2F do not work",
         mend: Mend(["liquid-auth", "config", "always-uv", "off"]))
       : .ok(.u2f, "on, beside FIDO2")
+  }
+
+  /// PRF of WebAuthn is hmac-secret of CTAP.
+  var prf: Check {
+    guard case .running(_, let information?, _) = authenticator else {
+      return .note(.prf, "cannot be checked: the authenticator gives no information")
+    }
+    guard information.extensions.contains("hmac-secret") else {
+      return .problem(
+        .prf, "the authenticator does not have hmac-secret, so sites get no PRF; install the newest version of it")
+    }
+    guard information.extensions.contains("hmac-secret-mc") else {
+      return .note(.prf, "hmac-secret at sign-in; not at registration, which Chromium uses (hmac-secret-mc)")
+    }
+    return .ok(.prf, "Chromium uses it at registration (hmac-secret-mc), and Firefox at sign-in (hmac-secret)")
+  }
+
+  /// The authenticator sets both flags in each answer, U2F aside.
+  var backupFlags: Check {
+    .note(
+      .backupFlags,
+      "each passkey says that it can be backed up and is (BE and BS), and never changes that: a site that wants a key "
+        + "of one device may refuse it")
   }
 
   var backup: Check {

@@ -2,18 +2,32 @@ import ControlProtocol
 
 // The lines about the desktop and the system.
 extension DoctorFindings {
-  private var graphicalPinentry: Mend {
-    Mend(["sudo", "apt-get", "install", desktop.contains("KDE") ? "pinentry-qt" : "pinentry-gnome3"])
+  /// A pinentry that has a window here: the one that is installed, or a package.
+  private func pinentryProblem(_ text: String) -> Check {
+    let installed = pinentry.others.first { path in
+      path != pinentry.path && pinentry.target != Pinentry.name(path) && !needsX(Pinentry.name(path))
+    }
+    if let installed, pinentry.hasAlternatives, pinentry.program == "pinentry" {
+      return .problem(
+        .pinentry, text, mend: Mend(["sudo", "update-alternatives", "--set", "pinentry", installed]))
+    }
+    let name = desktop.contains("KDE") ? "pinentry-qt" : "pinentry-gnome3"
+    return packageProblem(.pinentry, text, [.apt: name, .dnf: name, .pacman: "pinentry"])
   }
+
+  /// Whether a pinentry has no window without a display of X, and there is none: GTK 2 and FLTK do not know Wayland.
+  private func needsX(_ name: String) -> Bool { !hasX && Pinentry.needingX.contains(name) }
 
   var prompts: Check {
     if status?.prompt == "terminal" { return .ok(.pinentry, "not used: prompts are on the authenticator's terminal") }
     guard let path = pinentry.path else {
-      return .problem(
-        .pinentry, "\(pinentry.program) is not installed: no prompt can be shown", mend: graphicalPinentry)
+      return pinentryProblem("\(pinentry.program) is not installed: no prompt can be shown")
     }
-    if hasDisplay, ["pinentry-curses", "pinentry-tty"].contains(pinentry.target) {
-      return .problem(.pinentry, "\(path) is \(pinentry.target), which has no window", mend: graphicalPinentry)
+    if hasX || hasWayland, ["pinentry-curses", "pinentry-tty"].contains(pinentry.target) {
+      return pinentryProblem("\(path) is \(pinentry.target), which has no window")
+    }
+    if hasWayland, needsX(pinentry.target) {
+      return pinentryProblem("\(path) is \(pinentry.target), which needs a display of X, and there is only Wayland")
     }
     return .ok(.pinentry, path == pinentry.target ? path : "\(path) (\(pinentry.target))")
   }
@@ -60,8 +74,9 @@ extension DoctorFindings {
     case .known(let session?):
       session.isLocked
         ? .note(
-          .screenLock, "the screen is locked, and hides prompts", mend: Mend(["loginctl", "unlock-session"]))
-        : .ok(.screenLock, "the screen is not locked")
+          .screenLock, "the screen is locked, and hides prompts",
+          mend: Mend(["loginctl", "unlock-session", session.id]))
+        : .ok(.screenLock, "the session does not report a lock")
     }
   }
 
@@ -76,6 +91,9 @@ extension DoctorFindings {
     }
     let text = "\(owner) of locked memory is \(soft >> 10) KiB, and secrets need 1024 KiB"
     guard let process = memory.process else {
+      if isUserService, serviceUnit.value?.load == "loaded" {
+        return .note(.memlock, "\(text); the user service has a limit of its own (LimitMEMLOCK=)")
+      }
       return .problem(
         .memlock, "\(text); raise it where you start the authenticator", mend: Mend(["ulimit", "-l", "1024"]))
     }

@@ -4,9 +4,9 @@ import StateDirectory
 
 /// The user service of systemd that runs the authenticator: liquid-authenticator(8).
 enum UserService {
-  private static let units = ["liquid-authenticator.socket", "liquid-authenticator.service"]
+  static let units = ["liquid-authenticator.socket", "liquid-authenticator.service"]
   /// Starts it now and with each graphical session.
-  private static let enabling = ["systemctl", "--user", "enable", "--now"] + units
+  static let enabling = ["systemctl", "--user", "enable", "--now"] + units
 
   /// The command that ``enable()`` runs.
   static var command: String { enabling.joined(separator: " ") }
