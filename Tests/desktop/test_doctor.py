@@ -5,6 +5,7 @@ command needs what this guest has not (apt's archive, snapd, Flatpak, a time ser
 its work.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -23,6 +24,8 @@ __all__ = ["units"]  # the fixture, which every test here uses
 
 RULE = pathlib.Path("/etc/udev/rules.d/71-liquid-auth.rules")
 BROKER = "liquid-auth-broker.socket"
+# Starts graphical-session.target, as a desktop does.
+TARGET = pathlib.Path("/etc/systemd/user/desktop-of-doctor.target")
 FIREFOX = HOME / ".mozilla/firefox/doctor.test"
 FLATPAK = pathlib.Path("/var/lib/flatpak/app/org.mozilla.firefox")
 SNAP = pathlib.Path("/snap/firefox")
@@ -65,10 +68,27 @@ def is_ok(name):
     return line(name)["state"] == "ok"
 
 
+@contextlib.contextmanager
+def drop_in(program):
+    """Let the service start another program."""
+    file = pathlib.Path(f"/etc/systemd/user/{SERVICE}.d/doctor-test.conf")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"[Service]\nExecStart=\nExecStart={program}\n")
+    systemctl("daemon-reload")
+    try:
+        yield
+    finally:
+        file.unlink()
+        systemctl("daemon-reload")
+
+
 @pytest.fixture(autouse=True)
 def healthy(units):
     """Start the service, as a login does, and let the user see a pinentry with a window."""
+    TARGET.write_text("[Unit]\nBindsTo=graphical-session.target\n")
+    systemctl("daemon-reload")
     systemctl("enable", SOCKET, SERVICE)
+    systemctl("start", TARGET.name)
     systemctl("start", SOCKET, SERVICE)
     wait_for("node", lambda: state()["node"], 60)
     before = doctor()
@@ -77,13 +97,15 @@ def healthy(units):
     assert set(wrong) <= {"pinentry", "packages", "clock"}, wrong
     yield before
     systemctl("disable", SOCKET, SERVICE)
+    systemctl("stop", TARGET.name)
+    TARGET.unlink()
 
 
 # Holds: DOCTOR-7
 class TestDevice:
     def test_healthy(self, healthy):
         for name in ("authenticator", "service", "kernel-module", "broker", "rule", "node", "report-descriptor",
-                     "fido-properties", "second-key", "session", "vault", "verification", "u2f", "memlock"):
+                     "fido-properties", "second-key", "session", "vault", "verification", "u2f", "prf", "memlock"):
             assert healthy[name]["state"] == "ok", healthy[name]
 
     def test_a_module_that_is_unloaded_and_forbidden(self):
@@ -124,8 +146,27 @@ class TestDevice:
         mend(problem("rule", "every user can open /dev/uhid"))
         assert is_ok("rule")
 
+    def test_an_acl_on_uhid(self):
+        subprocess.run(["setfacl", "--modify", f"user:{PERSON}:rw", "/dev/uhid"], check=True)
+        mend(problem("rule", "an ACL lets others open /dev/uhid"))
+        assert is_ok("rule")
+
+    def test_a_member_of_the_group(self):
+        subprocess.run(["usermod", "--append", "--groups", "liquid-auth", PERSON], check=True)
+        try:
+            command = problem("rule", "you are in the group liquid-auth")
+            assert command == f"sudo gpasswd -d {PERSON} liquid-auth"
+        finally:
+            subprocess.run(["gpasswd", "-d", PERSON, "liquid-auth"], check=True)
+        assert is_ok("rule")
+
     def test_a_node_that_others_can_open(self):
         os.chmod(state()["node"], 0o666)
+        mend(problem("node", "other users can open"))
+        assert is_ok("node")
+
+    def test_a_node_with_an_acl(self):
+        subprocess.run(["setfacl", "--modify", "user:nobody:rw", state()["node"]], check=True)
         mend(problem("node", "other users can open"))
         assert is_ok("node")
 
@@ -133,6 +174,25 @@ class TestDevice:
         number = os.stat(state()["node"]).st_rdev
         pathlib.Path(f"/run/udev/data/c{os.major(number)}:{os.minor(number)}").unlink()
         mend(problem("fido-properties", "ID_FIDO_TOKEN"))
+        assert is_ok("fido-properties")
+
+    def test_the_rule_of_systemd_is_missing(self):
+        """udev's package has it; a file is moved away and back instead."""
+        number = os.stat(state()["node"]).st_rdev
+        record = pathlib.Path(f"/run/udev/data/c{os.major(number)}:{os.minor(number)}")
+        kept = record.read_bytes()
+        rules = {path.resolve() for path in map(pathlib.Path, (
+            "/usr/lib/udev/rules.d/60-fido-id.rules", "/lib/udev/rules.d/60-fido-id.rules")) if path.exists()}
+        asides = [(path, path.with_suffix(".aside")) for path in rules]
+        record.unlink()
+        for path, aside in asides:
+            path.rename(aside)
+        try:
+            assert problem("fido-properties", "60-fido-id.rules") == "sudo apt-get install --reinstall udev"
+        finally:
+            for path, aside in asides:
+                aside.rename(path)
+            record.write_bytes(kept)
         assert is_ok("fido-properties")
 
     def test_a_detached_device(self):
@@ -160,17 +220,56 @@ class TestDevice:
 class TestService:
     def test_a_stopped_service_is_fixed(self):
         systemctl("stop", SOCKET, SERVICE)
-        systemctl("disable", SOCKET)
+        systemctl("disable", SOCKET, SERVICE)
         command = problem("authenticator", "")
-        assert command == f"systemctl --user enable --now {SOCKET}"
+        assert command == f"systemctl --user enable --now {SOCKET} {SERVICE}"
         mend(command)
         assert is_ok("authenticator") and is_ok("service") and process() > 0
 
     def test_fix_does_the_same(self):
         systemctl("stop", SOCKET, SERVICE)
-        systemctl("disable", SOCKET)
+        systemctl("disable", SOCKET, SERVICE)
         found = doctor("--fix")
         assert found["authenticator"]["state"] == found["service"]["state"] == "ok"
+
+    def test_only_the_socket_is_enabled(self):
+        """Then the key is there only after a client's question, such as this one."""
+        systemctl("stop", SERVICE)
+        systemctl("disable", SERVICE)
+        mend(problem("service", f"{SERVICE} is not enabled"))
+        assert is_ok("service")
+
+    def test_a_masked_service(self):
+        systemctl("stop", SOCKET, SERVICE)
+        systemctl("mask", SERVICE)
+        try:
+            mend(problem("service", "is masked"))
+            assert is_ok("service")
+        finally:
+            systemctl("unmask", SERVICE)
+
+    def test_a_failed_service(self):
+        with drop_in("/bin/false"):
+            systemctl("restart", SERVICE, status=None)
+            wait_for("failure", lambda: systemctl("is-failed", SERVICE, status=None).strip() == "failed", 60)
+            command = problem("service", f"{SERVICE} has failed")
+        mend(command)
+        assert is_ok("service") and process() > 0
+
+    def test_nothing_verifies(self):
+        with drop_in(f"{BIN}/liquid-authenticator --verification none"):
+            systemctl("restart", SERVICE)
+            found = line("verification")
+            assert found["state"] == "note" and found["mend"] == "liquid-auth pin set"
+        systemctl("restart", SERVICE)
+        assert is_ok("verification")
+
+    def test_a_desktop_without_the_target(self):
+        systemctl("stop", TARGET.name)
+        wait_for("end of the service", lambda: process() == 0, 60)
+        found = line("service")
+        assert found["state"] == "note" and "graphical-session.target" in found["explanation"]
+        assert found["mend"] == f"systemctl --user start {SERVICE}"
 
     def test_a_low_limit_of_memory(self):
         pid = process()
@@ -199,6 +298,11 @@ class TestService:
 
 # Holds: DOCTOR-7
 class TestDesktop:
+    def test_no_notification_daemon(self, healthy):
+        """It is never a problem."""
+        assert healthy["notification-daemon"]["state"] == "note"
+        assert "prompts do not need it" in healthy["notification-daemon"]["explanation"]
+
     def test_a_missing_pinentry(self):
         """The image has none, or it is moved away; apt's command is noted, and a program of its name is put there."""
         place = pathlib.Path("/usr/bin/pinentry")
@@ -206,7 +310,9 @@ class TestDesktop:
         if place.exists() or place.is_symlink():
             place.rename(aside)
         try:
-            assert problem("pinentry", "is not installed").startswith("sudo apt-get install pinentry-")
+            # With another one in the image, the alternatives are enough.
+            assert problem("pinentry", "is not installed").startswith(
+                ("sudo apt-get install pinentry-", "sudo update-alternatives --set pinentry "))
             place.write_text("#!/bin/sh\n")
             place.chmod(0o755)
             assert is_ok("pinentry")
