@@ -100,27 +100,27 @@ import UHID
   }
 
   @Test func `the first rule of the name counts`() {
-    let rule = "# x\nKERNEL==\"uhid\", MODE=\"0660\"\nENV{HID_PHYS}==\"liquid-auth-broker\"\n"
+    let rule = "# x\nKERNEL==\"uhid\", GROUP=\"liquid-auth\", MODE=\"0660\"\nENV{HID_PHYS}==\"liquid-auth-broker\"\n"
     scratch.put("/usr/lib/udev/rules.d/71-liquid-auth.rules", rule)
     scratch.put("/usr/lib/udev/rules.d/60-fido-id.rules", "")
     scratch.put("/etc/group", "root:x:0:\nliquid-auth:x:998:\n")
     scratch.put("/dev/uhid", "", mode: 0o660)
     let found = scratch.findings()
     #expect(found.rule == .present("/usr/lib/udev/rules.d/71-liquid-auth.rules") && found.hasFIDORule)
-    #expect(found.group == 998 && found.uhid?.mode == 0o660)
+    #expect(found.groupName == "liquid-auth" && found.group == 998 && found.uhid?.mode == 0o660)
     scratch.put("/etc/udev/rules.d/71-liquid-auth.rules", "# KERNEL==\"uhid\" liquid-auth-broker\n")
     let etc = "/etc/udev/rules.d/71-liquid-auth.rules"
     #expect(scratch.findings().rule == .replaced(etc, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules"))
     scratch.put("/usr/lib/udev/rules.d/71-liquid-auth.rules", "")
     #expect(scratch.findings().rule == .replaced(etc, ours: nil))
-    scratch.put("/etc/group", "liquid-auth\nliquid-auth:x:many:\n\u{0}\n")
-    #expect(scratch.findings().group == nil)
+    scratch.put("/etc/group", "liquid-auth-broker\nliquid-auth-broker:x:many:\nliquid-auth:x:998:\n\u{0}\n")
+    #expect(scratch.findings().groupName == "liquid-auth-broker" && scratch.findings().group == nil)
   }
 
   @Test func `who else can open uhid`() {
-    scratch.put("/etc/group", "liquid-auth:x:998:bob,anna\n")
+    scratch.put("/etc/group", "liquid-auth-broker:x:998:bob,anna\n")
     #expect(scratch.findings().member == "anna")
-    scratch.put("/etc/group", "liquid-auth:x:998:joanna\nother:x:1:anna\n")
+    scratch.put("/etc/group", "liquid-auth-broker:x:998:joanna\nliquid-auth:x:1:anna\n")
     #expect(scratch.findings().member == nil)
     scratch.put("/etc/udev/rules.d/99-linux-id.rules", "KERNEL==\"uhid\", TAG+=\"uaccess\"\n")
     scratch.put("/etc/udev/rules.d/98-off.rules", "# KERNEL==\"uhid\"\n")

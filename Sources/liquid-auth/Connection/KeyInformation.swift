@@ -50,21 +50,6 @@ extension ControlConnection {
     let verification: Int? = information.canVerify ? try ctap(0x06, [2: 7]).number(0x05) : nil
     return TriesLeft(pin: pin.number(0x03) ?? 0, needsReplug: pin[0x04]?.bool ?? false, verification: verification)
   }
-
-  /// Whether the authenticator signs for a credential, without a prompt (up = false, CTAP §6.2.2).
-  func knows(_ credentialID: [UInt8], at rpID: String) throws(CommandFailure) -> Bool {
-    do throws(CommandFailure) {
-      _ = try ctap(
-        0x02,
-        [
-          1: .text(rpID), 2: .bytes([UInt8](repeating: 0, count: 32)),
-          3: [["type": "public-key", "id": .bytes(credentialID)]], 5: ["up": false],
-        ])
-      return true
-    } catch  where error.code == .absent {
-      return false
-    }
-  }
 }
 
 extension CBORMap {

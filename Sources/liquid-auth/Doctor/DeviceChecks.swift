@@ -123,8 +123,8 @@ extension DoctorFindings {
     guard let uhid else { return .ok(.rule, path) }
     guard let group else {
       let make =
-        hasSystemd ? ["systemd-sysusers", "liquid-auth.conf"] : ["groupadd", "--system", SystemFindings.group]
-      return .problem(.rule, "there is no group \(SystemFindings.group)", mend: Mend([["sudo"] + make] + apply))
+        hasSystemd ? ["systemd-sysusers", "liquid-auth.conf"] : ["groupadd", "--system", groupName]
+      return .problem(.rule, "there is no group \(groupName)", mend: Mend([["sudo"] + make] + apply))
     }
     // Files of a package stay, and are only named.
     let own = otherRules.filter { $0.hasPrefix("/etc/") }
@@ -133,11 +133,11 @@ extension DoctorFindings {
       ? "" : "; \(otherRules.joined(separator: " and ")) \(otherRules.count == 1 ? "has" : "have") a rule for it, too"
     let again = (own.isEmpty ? [] : [["sudo", "rm"] + own]) + apply
     guard uhid.mode & 0o007 == 0 else {
-      return .problem(.rule, "every user can open /dev/uhid, and so make keyboards\(others)", mend: Mend(again))
+      return .problem(.rule, "every user can open /dev/uhid, and so emulate a keyboard\(others)", mend: Mend(again))
     }
     guard !uhid.hasACL || uhid.mode & 0o070 == 0 else {
       return .problem(
-        .rule, "an ACL lets others open /dev/uhid, and so make keyboards\(others)",
+        .rule, "an ACL lets others open /dev/uhid, and so emulate a keyboard\(others)",
         mend: Mend(again + [["sudo", "setfacl", "--remove-all", "/dev/uhid"]]))
     }
     guard uhid.mode & 0o777 == 0o660, uhid.group == group else {
@@ -152,11 +152,11 @@ extension DoctorFindings {
     if let member {
       return .problem(
         .rule,
-        "you are in the group \(SystemFindings.group), so every program of yours can make keyboards; the broker does "
+        "you are in the group \(groupName), so every program of yours can make keyboards; the broker does "
           + "not need that: leave the group, and log in again",
-        mend: Mend(["sudo", "gpasswd", "-d", member, SystemFindings.group]))
+        mend: Mend(["sudo", "gpasswd", "-d", member, groupName]))
     }
-    guard system.sessionHasGroup else { return nil }
+    guard groupName == SystemFindings.group, system.sessionHasGroup else { return nil }
     return .problem(
       .rule,
       "your session still has the group \(SystemFindings.group), so its programs can make keyboards; log out, and in "

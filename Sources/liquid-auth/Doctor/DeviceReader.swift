@@ -57,11 +57,21 @@ extension FindingsReader {
     }.filter { path in rules(in: path).contains { $0.contains(Self.uhidKernel) } }
   }
 
-  /// The number and the members of the group liquid-auth.
+  /// The group to which udev's rule gives `/dev/uhid`: the broker's, unless scripts/run was told otherwise.
+  var groupName: String {
+    let path: String? = if case .present(let path) = rule { path } else { nil }
+    let line = path.flatMap { rules(in: $0).first { $0.contains(Self.uhidKernel) } } ?? ""
+    let parts = line.split(separator: "\"", omittingEmptySubsequences: false)
+    let value = parts.firstIndex { $0.hasSuffix("GROUP=") }.map { parts[($0 + 1)...].first } ?? nil
+    return value.map(String.init) ?? "liquid-auth-broker"
+  }
+
+  /// The number and the members of that group.
   private var groupRecord: (number: UInt32, members: [String])? {
+    let name = groupName
     for line in tree.lines("/etc/group") {
       let fields = line.split(separator: ":", omittingEmptySubsequences: false)
-      guard fields.count >= 3, fields[0] == SystemFindings.group else { continue }
+      guard fields.count >= 3, fields[0] == name else { continue }
       return UInt32(fields[2]).map { number in
         (number, fields.count > 3 ? fields[3].split(separator: ",").map(String.init) : [])
       }

@@ -185,7 +185,9 @@ struct DoctorFindings: Equatable {
   var otherRules: [String]
   /// Of `/dev/uhid`; `nil` if there is none.
   var uhid: Access?
-  /// The number of the group liquid-auth; `nil` if there is none.
+  /// The group to which the rule gives `/dev/uhid`.
+  var groupName: String
+  /// Its number; `nil` if there is no such group.
   var group: UInt32?
   /// The user's name if the group has it as a member.
   var member: String?

@@ -14,11 +14,11 @@ struct Setup {
   /// - Throws: ``CommandFailure/cancelled`` after Ctrl-C; else why a step failed. What was done until then stays.
   func run() async throws(CommandFailure) {
     terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can continue later.\n")
-    let path = try makeVault()
+    let (path, passkeys) = try makeVault()
     let wantsPIN = try chooseVerification()
     try start()
     if wantsPIN { try setPIN() }
-    let isTriedInVain = try await !signIn()
+    let isTriedInVain = try await !signIn(passkeys)
     finish(path)
     if isTriedInVain {
       throw CommandFailure("the first sign-in failed; see what is wrong with: liquid-auth doctor")
@@ -35,14 +35,16 @@ struct Setup {
 
   // MARK: 1
 
-  /// Makes the vault if there is none; returns its directory.
-  private func makeVault() throws(CommandFailure) -> String {
+  /// Makes the vault if there is none.
+  ///
+  /// - Returns: its directory, and how many passkeys the store of a new vault has.
+  private func makeVault() throws(CommandFailure) -> (path: String, passkeys: Int?) {
     begin(1, "Phrase and passphrase")
     let path = try place.statePath()
     let finding = VaultFinding(at: path)
     if finding.isThere == true, finding.problem == nil {
       terminal.show("Already done: the vault is in \(path.printable).\n")
-      return path
+      return (path, nil)
     }
     // Without a vault, the only problem may be that nothing is there yet.
     if let problem = finding.problem, finding.isThere != false { throw CommandFailure(problem) }
@@ -56,7 +58,7 @@ struct Setup {
     let isNew = try terminal.choose(["make a new phrase", "type a phrase that I have on paper"]) == 0
     let made = try InitCommand.make(in: path, ask: isNew ? .newPhrase(words: 24) : .existingPhrase, form: nil)
     terminal.show("\nmade \(made.path.printable), fingerprint \(made.fingerprint.hexadecimal)\n")
-    return path
+    return (path, made.passkeys ?? 0)
   }
 
   // MARK: 2
@@ -176,8 +178,11 @@ struct Setup {
 
   // MARK: 4
 
-  /// Offers the demo in the user's browser; returns false if a sign-in was tried and failed.
-  private func signIn() async throws(CommandFailure) -> Bool {
+  /// Offers the demo in the user's browser.
+  ///
+  /// - Parameter passkeys: how many are stored, if the vault is locked and this is known.
+  /// - Returns: false if a sign-in was tried and failed, or if another key made it.
+  private func signIn(_ passkeys: Int?) async throws(CommandFailure) -> Bool {
     begin(4, "A first sign-in, in your own browser")
     guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else {
       terminal.show("There is no desktop in this session. On the desktop, run: liquid-auth demo --browser\n")
@@ -193,8 +198,11 @@ struct Setup {
       """)
     guard try terminal.choose(["open the page now", "not now"]) == 0 else { return true }
     terminal.show("\n")
+    let before = try status()?.credentials ?? passkeys.map(UInt64.init)
     let results = try await BrowserDemo(port: 0, opensBrowser: true, isJSON: false).run()
-    guard !results.holds || !knows(results.storedIDs) else { return true }
+    let after = try status()?.credentials
+    let isOfAnotherKey = !results.storedIDs.isEmpty && before != nil && after == before
+    guard !results.holds || isOfAnotherKey else { return true }
     if results.holds {
       terminal.show(
         """
@@ -211,11 +219,6 @@ struct Setup {
 
       """)
     return results.failures == 0 && results.registrations == 0
-  }
-
-  /// Whether the authenticator knows one of the passkeys that the demo made; true if there is none, or if it cannot say.
-  private func knows(_ ids: [[UInt8]]) -> Bool {
-    ids.isEmpty || ids.contains { (try? place.connect().knows($0, at: BrowserRelyingParty.rpID)) ?? true }
   }
 
   // MARK: 5
