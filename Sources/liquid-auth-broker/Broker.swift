@@ -214,9 +214,8 @@ struct Relay {
 /// A packet can hold the last reference to a socket with SO_LINGER, and then the kernel waits in this system call for as
 /// long as the client has chosen. A signal ends that wait.
 private func withInterrupts<Result>(_ work: () -> Result) -> Result {
-  var timer: timer_t?
-  let isStarted = clinux_start_interrupts(&timer) == 0
-  defer { if isStarted { clinux_stop_interrupts(timer) } }
+  clinux_start_interrupts()
+  defer { clinux_stop_interrupts() }
   return work()
 }
 

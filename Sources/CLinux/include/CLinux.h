@@ -9,7 +9,6 @@
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
-#include <time.h>
 
 /// Requests of ioctl(2) for pseudo terminals, which Swift does not import.
 static const unsigned clinux_pty_requests[] = {TIOCGPTN, TIOCSPTLCK, TIOCGPTPEER};
@@ -65,12 +64,12 @@ int clinux_receive_packets(int socket, void *packets, size_t size, int count, si
 /// socket has no room are lost.
 void clinux_send_packets(int socket, const void *packets, size_t size, int count);
 
-/// Sends SIGALRM to this thread each millisecond, so that no system call waits for longer, if a signal can end the wait: 0,
-/// or -1 with errno.
-int clinux_start_interrupts(timer_t *timer);
+/// Sends SIGALRM to this thread each millisecond, so that no system call waits for longer, if a signal can end the wait.
+/// Without room for a timer it does nothing.
+void clinux_start_interrupts(void);
 
-/// Ends what clinux_start_interrupts has started.
-void clinux_stop_interrupts(timer_t timer);
+/// Ends what clinux_start_interrupts has started; errno does not change.
+void clinux_stop_interrupts(void);
 
 /// Runs `work` on a thread of its own, and waits for its end, but at most for some time. Runs it on this thread if there can be
 /// no other.
