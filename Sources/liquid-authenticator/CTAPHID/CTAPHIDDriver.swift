@@ -53,6 +53,7 @@ actor CTAPHIDDriver {
   private var life: Attachment?
   /// The attachment that is being made.
   private var attaching: Task<Result<Void, TransportError>, Never>?
+  private var hasBegun = false
   private var lives: UInt64 = 0
 
   /// Makes a device that is not attached yet.
@@ -94,9 +95,20 @@ actor CTAPHIDDriver {
 
   /// Attaches the device, unless it must step aside for other keys.
   func begin(beside others: [OtherKey]) async throws(TransportError) {
+    defer { hasBegun = true }
     attendance.begin(beside: others)
     logDetaching()
     if attendance.isWanted { try await appear() }
+  }
+
+  /// Waits until the first attachment, or one that is being made, has ended, for at most two seconds.
+  ///
+  /// A client that has started the service asks at once, and the broker needs a moment to make the device.
+  func settle() async {
+    let limit = clock.now.advanced(by: .seconds(2))
+    while !hasBegun || attaching != nil, clock.now < limit {
+      try? await clock.sleep(until: clock.now.advanced(by: .milliseconds(20)))
+    }
   }
 
   /// Attaches the device at the user's request.

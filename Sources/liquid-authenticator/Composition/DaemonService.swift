@@ -14,6 +14,7 @@ struct DaemonService: ControlService {
   let sessionProblem: @Sendable () -> String?
 
   func status() async -> AuthenticatorStatus {
+    await key.settle()
     let vault = router.vault.status
     let node = await key.node
     // One request at a time uses the store, and a ceremony may wait for a person.
