@@ -77,13 +77,16 @@ extension CBORValue {
 /// Canonical order puts it in front of all other members, so it goes from the packet into locked memory, and back,
 /// without passing through a `CBORValue`.
 enum SecretMember {
-  /// Writes command ‖ {0: secret}, whole, in locked memory.
-  static func encode(command: UInt8, secret: SecretBytes) -> SecretBytes {
+  /// Writes command ‖ {0: secret, members…}, whole, in locked memory.
+  ///
+  /// - Parameter members: at most 22, none with key 0.
+  static func encode(command: UInt8, secret: SecretBytes, members: CBORMap = [:]) -> SecretBytes {
     // The head of a byte string depends only on the size of its content.
     let contentHead = CBOREncoder.encode(.bytes([UInt8](repeating: 0, count: secret.count))).dropLast(secret.count)
-    let head = [command, 0xA1, 0x00] + contentHead
-    return SecretBytes(count: head.count + secret.count) { message in
-      message.copyBytes(from: head)
+    let head = [command, 0xA1 + UInt8(members.count), 0x00] + contentHead
+    let rest = members.encodedMembers.dropFirst()
+    return SecretBytes(count: head.count + secret.count + rest.count) { message in
+      message.copyBytes(from: head + [UInt8](repeating: 0, count: secret.count) + rest)
       secret.withUnsafeBytes { content in
         UnsafeMutableRawBufferPointer(rebasing: message[head.count...]).copyMemory(from: content)
       }

@@ -1,7 +1,7 @@
 package import CBOR
 package import CryptoPrimitives
 
-// The owner's commands for PIN, settings and large blobs; they need the vault's passphrase on the connection.
+// The owner's commands for PIN, settings, large blobs and the vault's slots; they need the vault's passphrase on the connection.
 
 /// Sets or replaces the PIN: 1 to 63 bytes of UTF-8.
 package struct SetPIN: SecretCommand {
@@ -129,4 +129,46 @@ package struct SetLargeBlobArray: ControlCommand {
   }
 
   package var members: CBORMap { CBORMap(present: [1: .bytes(array), 2: digest.map(CBORValue.bytes)]) }
+}
+
+/// Seals the vault's key in a slot: {0: key of the protector (32), 1: members of the protector}, Recovery §1.
+///
+/// A passphrase replaces the one that the vault has.
+package struct SealSlot: ControlCommand {
+  package static let code: UInt8 = 0x6B
+  package var key: SecretBytes
+  /// The slot's type and parameters, without nonce and sealed key.
+  package var protector: CBORMap
+
+  package init(key: SecretBytes, protector: CBORMap) { (self.key, self.protector) = (key, protector) }
+
+  /// Always throws: only ``init(decoding:)`` reads a key.
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    throw ControlFailure(.missingParameter, "the key is missing")
+  }
+
+  package init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure) {
+    let (secret, members) = try SecretMember.split(body)
+    guard let secret else { throw ControlFailure(.missingParameter, "the key is missing") }
+    guard secret.count == Self.keySize else {
+      throw ControlFailure(.invalidLength, "the key has \(secret.count) bytes; it must have \(Self.keySize)")
+    }
+    (key, protector) = (secret, try decoded(members.requiredMap(1)))
+  }
+
+  package var members: CBORMap { [1: .map(protector)] }
+  package var encoded: SecretBytes { SecretMember.encode(command: Self.code, secret: key, members: members) }
+
+  private static let keySize = 32
+}
+
+/// Removes a slot of the vault, but not the last one that can be opened: {1: id of the slot}.
+package struct RemoveSlot: ControlCommand, Equatable {
+  package static let code: UInt8 = 0x6C
+  /// The slot's nonce.
+  package var id: [UInt8]
+
+  package init(id: [UInt8]) { self.id = id }
+  package init(_ members: CBORMap) throws(ControlFailure) { id = try decoded(members.requiredBytes(1)) }
+  package var members: CBORMap { [1: .bytes(id)] }
 }

@@ -69,13 +69,39 @@ extension StateDirectory {
   /// Unlocks the vault; its slots require about a second and 256 MiB.
   ///
   /// - Throws: `wrongPassphrase`, `system(ENOMEM)`, or what `check` throws.
-  public func unlock(passphrase: SecretBytes) throws(StateDirectoryError) -> VaultContent {
+  public func unlock(passphrase: SecretBytes) throws(StateDirectoryError) -> UnlockedVault {
     let vault = try sealedVault()
     do {
       return try vault.open(passphrase: passphrase)
     } catch {
       throw fault(error)
     }
+  }
+
+  /// The slots of the vault, in the order in which they are tried; needs no passphrase.
+  public func slots() throws(StateDirectoryError) -> [VaultSlot] { try sealedVault().slots }
+
+  /// Changes the slots of the vault, durably: a crash at any moment leaves the old file or the new one, whole.
+  ///
+  /// The caller holds the directory's lock.
+  /// - Returns: the slots after the change.
+  @discardableResult
+  public func changeSlots(
+    _ change: (inout VaultFile) throws(VaultError) -> Void
+  ) throws(StateDirectoryError) -> [VaultSlot] {
+    var vault = try sealedVault()
+    do {
+      try change(&vault)
+    } catch {
+      throw fault(error)
+    }
+    let encoded = vault.encoded
+    guard encoded.count <= Self.vaultSizeLimit else {
+      throw StateDirectoryError(
+        .unchanged, "the vault has no room for another slot", hint: "remove one with: liquid-auth vault remove")
+    }
+    try replaceVault(encoded)
+    return vault.slots
   }
 
   /// Opens the store that belongs to the vault; a missing store is an error, not an empty store (Recovery §1).
@@ -90,7 +116,7 @@ extension StateDirectory {
   /// The caller holds the directory's lock, and the store is not open. No row is removed.
   /// - Throws: `wrongPassphrase`, and what else prevents opening vault or store.
   public func acceptStore(passphrase: SecretBytes) throws(StateDirectoryError) {
-    let content = try unlock(passphrase: passphrase)
+    let content = try unlock(passphrase: passphrase).content
     _ = try openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey), rows: .accepted)
   }
 
@@ -114,8 +140,10 @@ extension StateDirectory {
       switch error {
       case .wrongPassphrase: .wrongPassphrase
       case .outOfMemory: .system(errno: ENOMEM)
+      case .noSuchSlot, .lastSlot: .unchanged
       case .notAVault, .unsupportedVersion, .damaged, .limitExceeded: .damaged
       }
-    return StateDirectoryError(kind, "\(vaultPath): \(error)")
+    return kind == .unchanged
+      ? StateDirectoryError(kind, "\(error)") : StateDirectoryError(kind, "\(vaultPath): \(error)")
   }
 }

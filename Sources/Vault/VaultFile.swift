@@ -68,10 +68,11 @@ public struct VaultFile: Hashable, Sendable {
   ) throws(VaultError) {
     vaultID = generator.bytes(16)
     let vaultKey = generator.secretBytes(XChaCha20Poly1305.keySize)
+    let salt = generator.bytes(Argon2id.saltSize)
     slots = [
       try VaultSlot(
-        sealing: vaultKey, vaultID: vaultID, passphrase: passphrase, salt: generator.bytes(Argon2id.saltSize),
-        cost: cost, nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
+        sealing: vaultKey, vaultID: vaultID, for: .passphrase(salt: salt, cost: cost),
+        key: cost.key(passphrase: passphrase, salt: salt), nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
     ]
     nonce = []
     sealedContent = []
@@ -82,21 +83,46 @@ public struct VaultFile: Hashable, Sendable {
   ///
   /// - Throws: ``VaultError/wrongPassphrase`` when no slot opens, ``VaultError/damaged(_:)`` when a slot opens and the
   ///   content does not, ``VaultError/outOfMemory``.
-  public func open(passphrase: SecretBytes) throws(VaultError) -> VaultContent {
-    try content(under: unlock(passphrase).key)
+  public func open(passphrase: SecretBytes) throws(VaultError) -> UnlockedVault {
+    let (index, key) = try unlock(passphrase)
+    return UnlockedVault(content: try content(under: key), key: key, slotID: slots[index].id)
   }
 
-  /// Rewrites the slot that `old` opens for `new`; the other slots and the content stay as they are.
+  /// Seals the vault's key in a slot for a protector; the other slots and the content stay as they are.
   ///
-  /// - Throws: as ``open(passphrase:)``.
-  public mutating func changePassphrase(
-    from old: SecretBytes, to new: SecretBytes, cost: PassphraseCost, using generator: inout some RandomNumberGenerator
+  /// A passphrase takes the place of all passphrase slots; a slot of another type is added.
+  ///
+  /// - Parameters:
+  ///   - protector: of a known type.
+  ///   - key: the protector's key, 32 bytes.
+  ///   - vault: this vault, opened.
+  /// - Throws: ``VaultError/damaged(_:)`` when the content does not open.
+  public mutating func seal(
+    _ vault: UnlockedVault, for protector: VaultSlot.Protector, key: SecretBytes,
+    using generator: inout some RandomNumberGenerator
   ) throws(VaultError) {
-    let (index, vaultKey) = try unlock(old)
-    _ = try content(under: vaultKey)  // report damage elsewhere before the vault is rewritten
-    slots[index] = try VaultSlot(
-      sealing: vaultKey, vaultID: vaultID, passphrase: new, salt: generator.bytes(Argon2id.saltSize), cost: cost,
+    guard protector.isKnown else { throw .damaged("a slot of type \(protector.type) cannot be made") }
+    _ = try content(under: vault.key)  // report damage elsewhere before the vault is rewritten
+    let slot = try VaultSlot(
+      sealing: vault.key, vaultID: vaultID, for: protector, key: key,
       nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
+    let replaced = slots.indices.filter { index in
+      if case (.passphrase, .passphrase) = (protector, slots[index].protector) { true } else { false }
+    }
+    guard let first = replaced.first else { return slots.append(slot) }
+    slots[first] = slot
+    for index in replaced.dropFirst().reversed() { slots.remove(at: index) }
+  }
+
+  /// Removes a slot; the others and the content stay as they are.
+  ///
+  /// - Throws: ``VaultError/noSuchSlot``; ``VaultError/lastSlot`` when no slot of a known type would remain.
+  public mutating func removeSlot(_ id: [UInt8]) throws(VaultError) {
+    guard let index = slots.firstIndex(where: { $0.id == id }) else { throw .noSuchSlot }
+    var rest = slots
+    rest.remove(at: index)
+    guard rest.contains(where: { $0.protector.isKnown }) else { throw .lastSlot }
+    slots = rest
   }
 
   /// Sets the id of the store (16 bytes) and returns the new content; the slots do not change.
@@ -158,6 +184,16 @@ public struct VaultFile: Hashable, Sendable {
   }
 }
 
+/// A vault that a slot has opened.
+public struct UnlockedVault: Sendable {
+  /// The secrets, and the id of the store.
+  public let content: VaultContent
+  /// The key that seals the content, and that each slot seals: 32 bytes.
+  let key: SecretBytes
+  /// The id of the slot that opened the vault.
+  public let slotID: [UInt8]
+}
+
 extension RandomNumberGenerator {
   fileprivate mutating func bytes(_ count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
@@ -196,6 +232,10 @@ public enum VaultError: Error, Equatable, Sendable {
   case wrongPassphrase
   /// There is not enough memory for the slot's key derivation.
   case outOfMemory
+  /// The slot to remove is not in the file.
+  case noSuchSlot
+  /// The slot to remove is the only one that this program can open.
+  case lastSlot
 }
 
 extension VaultError: CustomStringConvertible {
@@ -209,6 +249,8 @@ extension VaultError: CustomStringConvertible {
     case .wrongPassphrase:
       "the passphrase is wrong; try again. If you are sure that it is right, the vault is damaged: \(Self.remedy)"
     case .outOfMemory: "not enough memory to try the passphrase; close other programs and try again"
+    case .noSuchSlot: "there is no such slot; list the slots with: liquid-auth vault list"
+    case .lastSlot: "nothing else can unlock the vault, so its last slot cannot be removed"
     }
   }
 

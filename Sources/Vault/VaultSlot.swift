@@ -1,5 +1,5 @@
-import CBOR
-import CryptoPrimitives
+public import CBOR
+public import CryptoPrimitives
 
 /// The vault's key, sealed for one protector (Recovery §1).
 ///
@@ -16,27 +16,101 @@ public struct VaultSlot: Hashable, Sendable {
 
   /// What opens this slot.
   public let protector: Protector
+  /// Identifies the slot: its nonce (24 bytes), which is new each time a slot is sealed.
+  public var id: [UInt8] { nonce }
   /// The slot as in the file.
   let members: CBORMap
   private let nonce: [UInt8]
   private let sealedKey: [UInt8]
-
-  private static let passphraseType: UInt8 = 1
 
   // MARK: The bytes
 
   init(decoding members: CBORMap) throws(VaultError) {
     self.members = members
     do {
+      nonce = try members.requiredBytes(5)
+      sealedKey = try members.requiredBytes(6)
+    } catch {
+      throw .damaged("a slot has a \(error)")
+    }
+    guard nonce.count == XChaCha20Poly1305.nonceSize, sealedKey.count == VaultFile.sealedKeySize else {
+      throw .damaged("a slot's nonce or sealed key has the wrong length")
+    }
+    var parameters = members
+    (parameters[5], parameters[6]) = (nil, nil)
+    protector = try Protector(parameters)
+  }
+
+  // MARK: The key
+
+  /// Seals `vaultKey` under the key of a protector, 32 bytes.
+  init(
+    sealing vaultKey: SecretBytes, vaultID: [UInt8], for protector: Protector, key: SecretBytes, nonce: [UInt8]
+  ) throws(VaultError) {
+    do {
+      sealedKey = try XChaCha20Poly1305.sealSecret(
+        vaultKey, key: key, nonce: nonce, ad: Self.associatedData(vaultID: vaultID, type: protector.type))
+    } catch {
+      throw .damaged("the slot cannot be sealed: \(error)")
+    }
+    self.protector = protector
+    self.nonce = nonce
+    var members = protector.members
+    (members[5], members[6]) = (.bytes(nonce), .bytes(sealedKey))
+    self.members = members
+  }
+
+  /// The vault's key, if this is a passphrase slot that the passphrase opens; `nil` otherwise.
+  func vaultKey(vaultID: [UInt8], passphrase: SecretBytes) throws(VaultError) -> SecretBytes? {
+    guard case .passphrase(let salt, let cost) = protector else { return nil }
+    let key = try cost.key(passphrase: passphrase, salt: salt)
+    let ad = Self.associatedData(vaultID: vaultID, type: protector.type)
+    return try? XChaCha20Poly1305.openSecret(sealedKey, key: key, nonce: nonce, ad: ad)
+  }
+
+  private static func associatedData(vaultID: [UInt8], type: UInt8) -> [UInt8] {
+    Array("liquid-auth vault slot v1".utf8) + vaultID + [type]
+  }
+}
+
+// MARK: - The members of a protector
+
+extension VaultSlot.Protector {
+  private static let passphraseType: UInt8 = 1
+
+  /// The type's number.
+  public var type: UInt8 {
+    switch self {
+    case .passphrase: Self.passphraseType
+    case .unknown(let type): type
+    }
+  }
+
+  /// Whether this program can open such a slot.
+  public var isKnown: Bool {
+    if case .unknown = self { false } else { true }
+  }
+
+  /// The type and the parameters, as in the slot: members 1 to 4 of a passphrase; of an unknown type the first only.
+  public var members: CBORMap {
+    switch self {
+    case .passphrase(let salt, let cost):
+      [
+        1: .unsigned(UInt64(type)), 2: .bytes(salt), 3: .unsigned(cost.opsLimit), 4: .unsigned(cost.memLimit),
+      ]
+    case .unknown(let type): [1: .unsigned(UInt64(type))]
+    }
+  }
+
+  /// Reads the members of a slot without its nonce and its sealed key.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)``, or ``VaultError/limitExceeded(_:)`` for a passphrase that costs too much.
+  public init(_ members: CBORMap) throws(VaultError) {
+    do {
       guard let type = UInt8(exactly: try members.requiredUnsigned(1)) else {
         throw VaultError.damaged("the type of a slot is out of range")
       }
-      nonce = try members.requiredBytes(5)
-      sealedKey = try members.requiredBytes(6)
-      guard nonce.count == XChaCha20Poly1305.nonceSize, sealedKey.count == VaultFile.sealedKeySize else {
-        throw VaultError.damaged("a slot's nonce or sealed key has the wrong length")
-      }
-      protector = type == Self.passphraseType ? try Self.passphrase(members) : .unknown(type: type)
+      self = type == Self.passphraseType ? try Self.passphrase(members) : .unknown(type: type)
     } catch let error as VaultError {
       throw error
     } catch {
@@ -44,59 +118,13 @@ public struct VaultSlot: Hashable, Sendable {
     }
   }
 
-  private static func passphrase(_ members: CBORMap) throws -> Protector {
+  private static func passphrase(_ members: CBORMap) throws -> Self {
     let salt = try members.requiredBytes(2)
     let cost = try PassphraseCost(opsLimit: members.requiredUnsigned(3), memLimit: members.requiredUnsigned(4))
-    guard members.count == 6, salt.count == Argon2id.saltSize else {
+    guard members.count == 4, salt.count == Argon2id.saltSize else {
       throw VaultError.damaged("a passphrase slot has unexpected members")
     }
     return .passphrase(salt: salt, cost: cost)
-  }
-
-  // MARK: The key
-
-  /// Seals `vaultKey` for a passphrase.
-  init(
-    sealing vaultKey: SecretBytes, vaultID: [UInt8], passphrase: SecretBytes, salt: [UInt8], cost: PassphraseCost,
-    nonce: [UInt8]
-  ) throws(VaultError) {
-    let key = try Self.key(passphrase: passphrase, salt: salt, cost: cost)
-    let ad = Self.associatedData(vaultID: vaultID, type: Self.passphraseType)
-    do {
-      sealedKey = try XChaCha20Poly1305.sealSecret(vaultKey, key: key, nonce: nonce, ad: ad)
-    } catch {
-      throw .damaged("the slot cannot be sealed: \(error)")
-    }
-    protector = .passphrase(salt: salt, cost: cost)
-    self.nonce = nonce
-    members = [
-      1: .unsigned(UInt64(Self.passphraseType)), 2: .bytes(salt), 3: .unsigned(cost.opsLimit),
-      4: .unsigned(cost.memLimit), 5: .bytes(nonce), 6: .bytes(sealedKey),
-    ]
-  }
-
-  /// The vault's key, if this is a passphrase slot that the passphrase opens; `nil` otherwise.
-  func vaultKey(vaultID: [UInt8], passphrase: SecretBytes) throws(VaultError) -> SecretBytes? {
-    guard case .passphrase(let salt, let cost) = protector else { return nil }
-    let key = try Self.key(passphrase: passphrase, salt: salt, cost: cost)
-    let ad = Self.associatedData(vaultID: vaultID, type: Self.passphraseType)
-    return try? XChaCha20Poly1305.openSecret(sealedKey, key: key, nonce: nonce, ad: ad)
-  }
-
-  private static func key(
-    passphrase: SecretBytes, salt: [UInt8], cost: PassphraseCost
-  ) throws(VaultError) -> SecretBytes {
-    do {
-      return try Argon2id.derive(
-        passphrase: passphrase, salt: salt, opsLimit: cost.opsLimit, memLimit: Int(cost.memLimit),
-        count: XChaCha20Poly1305.keySize)
-    } catch {
-      throw error == .outOfMemory ? .outOfMemory : .damaged("a slot's key cannot be derived: \(error)")
-    }
-  }
-
-  private static func associatedData(vaultID: [UInt8], type: UInt8) -> [UInt8] {
-    Array("liquid-auth vault slot v1".utf8) + vaultID + [type]
   }
 }
 
@@ -128,5 +156,18 @@ public struct PassphraseCost: Hashable, Sendable {
   private init(trusted opsLimit: UInt64, _ memLimit: UInt64) {
     self.opsLimit = opsLimit
     self.memLimit = memLimit
+  }
+
+  /// The key of a passphrase slot, 32 bytes; it takes about a second and `memLimit` bytes.
+  ///
+  /// - Throws: ``VaultError/outOfMemory``.
+  public func key(passphrase: SecretBytes, salt: [UInt8]) throws(VaultError) -> SecretBytes {
+    do {
+      return try Argon2id.derive(
+        passphrase: passphrase, salt: salt, opsLimit: opsLimit, memLimit: Int(memLimit),
+        count: XChaCha20Poly1305.keySize)
+    } catch {
+      throw error == .outOfMemory ? .outOfMemory : .damaged("a slot's key cannot be derived: \(error)")
+    }
   }
 }

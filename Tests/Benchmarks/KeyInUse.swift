@@ -30,7 +30,7 @@ struct KeyInUse {
     let passphrase = SecretBytes(consuming: &typed)
     try directory.makeVaultAndStore(
       mainKey: mainKey, ed25519Root: root, passphrase: passphrase, credentialIDForm: .sealed, created: 1, cost: cost)
-    content = try directory.unlock(passphrase: passphrase)
+    content = try directory.unlock(passphrase: passphrase).content
     keys = CredentialKeys(mainKey: mainKey)
   }
 

@@ -228,7 +228,7 @@ final class Person: Sendable {
   // Holds: INPUT-20
   @Test func `after three tries no passphrase is chosen`() throws {
     let (result, _) = try Self.choose(Array(repeating: ("vault: ", "short\n"), count: 3))
-    #expect(result == .failure(CommandFailure("no passphrase was chosen; nothing was made")))
+    #expect(result == .failure(CommandFailure("no passphrase was chosen; nothing was changed")))
   }
 
   @Test(arguments: [

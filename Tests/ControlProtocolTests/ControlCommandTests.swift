@@ -49,6 +49,11 @@ import Testing
     Case("accept what was before the reset", AcceptBeforeReset(), [0x59]),
     Case("a new store", NewStore(secret("pass")), [0x5A, 0xA1, 0x00, 0x44] + Array("pass".utf8)),
     Case("a store as it is", AcceptStore(secret("pass")), [0x6A, 0xA1, 0x00, 0x44] + Array("pass".utf8)),
+    Case(
+      "a slot", SealSlot(key: secret(String(repeating: "k", count: 32)), protector: [1: 1, 2: .bytes([9]), 3: 300]),
+      [0x6B, 0xA2, 0x00, 0x58, 32] + [UInt8](repeating: 0x6B, count: 32)
+        + [0x01, 0xA3, 0x01, 0x01, 0x02, 0x41, 0x09, 0x03, 0x19, 0x01, 0x2C]),
+    Case("no slot", RemoveSlot(id: [7, 8]), [0x6C, 0xA1, 0x01, 0x42, 0x07, 0x08]),
     Case("attach", PlugDevice(.attach), [0x5B, 0xA1, 0x01, 0x01]),
     Case("detach", PlugDevice(.detach), [0x5B, 0xA1, 0x01, 0x02]),
     Case("replug", PlugDevice(.replug), [0x5B, 0xA1, 0x01, 0x03]),

@@ -32,13 +32,13 @@ import Vault
   }
 
   private func openStore() throws -> CredentialDB {
-    let content = try directory.unlock(passphrase: secret("right"))
+    let content = try directory.unlock(passphrase: secret("right")).content
     return try directory.openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey))
   }
 
   @Test func `a vault and its store are opened`() throws {
     try directory.check()
-    let content = try directory.unlock(passphrase: secret("right"))
+    let content = try directory.unlock(passphrase: secret("right")).content
     #expect(content.mainKey.isEqual(to: Self.mainKey))
     #expect(try openStore().state() == StoreState(storeID: Self.storeID))
   }
@@ -78,8 +78,32 @@ import Vault
     }
   }
 
+  @Test func `slots change in place, and a refused change writes nothing`() throws {
+    let (whole, unlocked) = (try directory.readVault(), try directory.unlock(passphrase: secret("right")))
+    let slot = try #require(directory.slots().first)
+    #expect(slot.id == unlocked.slotID)
+    for (id, reason) in [(slot.id, "nothing else can unlock"), ([1], "there is no such slot")] {
+      let error = #expect(throws: StateDirectoryError.self) {
+        try directory.changeSlots { (file) throws(VaultError) in try file.removeSlot(id) }
+      }
+      #expect(error?.kind == .unchanged && error?.description.hasPrefix(reason) == true)
+    }
+    #expect(try directory.readVault() == whole)
+    let cost = try PassphraseCost(opsLimit: 1, memLimit: 8192)
+    let key = try cost.key(passphrase: secret("new"), salt: [UInt8](repeating: 1, count: 16))
+    let slots = try directory.changeSlots { (file) throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      try file.seal(
+        unlocked, for: .passphrase(salt: [UInt8](repeating: 1, count: 16), cost: cost), key: key, using: &generator)
+    }
+    #expect(try slots == directory.slots() && slots[0].id != slot.id)
+    #expect(try directory.unlock(passphrase: secret("new")).content.mainKey.isEqual(to: Self.mainKey))
+    #expect(throws: StateDirectoryError.self) { try directory.unlock(passphrase: secret("right")) }
+    #expect(temporary.names == ["credentials.sqlite", "vault"])
+  }
+
   @Test func `a missing store is not created`() throws {
-    let content = try directory.unlock(passphrase: secret("right"))
+    let content = try directory.unlock(passphrase: secret("right")).content
     try FileManager.default.removeItem(atPath: directory.storePath)
     for look in [true, false] {
       let error = #expect(throws: StateDirectoryError.self) {

@@ -26,7 +26,7 @@ import Vault
   }
 
   private func openStore() throws -> (content: VaultContent, state: StoreState) {
-    let content = try directory.unlock(passphrase: Self.passphrase)
+    let content = try directory.unlock(passphrase: Self.passphrase).content
     return (content, try directory.openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey)).state())
   }
 
@@ -60,7 +60,7 @@ import Vault
 
   @Test func `a lost vault is created again for the existing store`() throws {
     #expect(try makeAgain() == nil, "an empty store is made")
-    let before = try directory.unlock(passphrase: secret(Array("another horse".utf8)))
+    let before = try directory.unlock(passphrase: secret(Array("another horse".utf8))).content
     try FileManager.default.removeItem(atPath: directory.vaultPath)
     let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
     #expect(error?.kind == .missing)

@@ -17,7 +17,7 @@ import Vault
 
   @discardableResult
   func open(_ bytes: [UInt8]) throws -> VaultContent {
-    try VaultFile(decoding: bytes).open(passphrase: secret("pass"))
+    try VaultFile(decoding: bytes).open(passphrase: secret("pass")).content
   }
 
   @Test func `every truncation is refused before a passphrase is tried`() throws {

@@ -40,7 +40,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   @Test func `the published vault opens to its content`() throws {
     let vault = try VaultFile(decoding: vector.file.bytes)
     #expect(Hex(vault.encoded) == vector.file.hex)
-    let opened = try vault.open(passphrase: secret(vector.passphrase.text))
+    let opened = try vault.open(passphrase: secret(vector.passphrase.text)).content
     #expect(hex(opened.mainKey) == hex(content.mainKey))
     #expect(hex(opened.ed25519Root) == hex(content.ed25519Root))
     #expect(Hex(opened.storeID).description == "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf")
@@ -53,7 +53,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
       mainKey: content.mainKey, ed25519Root: content.ed25519Root, storeID: content.storeID, created: created)
     var generator = SystemRandomNumberGenerator()
     let vault = try VaultFile(sealing: content, passphrase: secret(""), cost: cheap.get(), using: &generator)
-    #expect(try VaultFile(decoding: vault.encoded).open(passphrase: secret("")).created == created)
+    #expect(try VaultFile(decoding: vault.encoded).open(passphrase: secret("")).content.created == created)
   }
 
   @Test func `new slots cost three passes over 256 MiB`() {
@@ -68,27 +68,25 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     let vault = try makeVault("o\u{308}ld.")
     #expect(throws: VaultError.wrongPassphrase) { try vault.open(passphrase: secret(wrong)) }
     #expect(throws: VaultError.wrongPassphrase) { try vault.open(passphrase: secret("\u{f6}ld.")) }
-    #expect(try hex(vault.open(passphrase: secret("o\u{308}ld.")).mainKey) == hex(content.mainKey))
+    #expect(try hex(vault.open(passphrase: secret("o\u{308}ld.")).content.mainKey) == hex(content.mainKey))
   }
 
   @Test mutating func `a new passphrase rewrites only its slot`() throws {
     let before = try makeVault("old")
     var after = before
-    try after.changePassphrase(from: secret("old"), to: secret("new"), cost: cheap.get(), using: &generator)
+    try change(&after, from: "old", to: "new")
 
     #expect(after.slots != before.slots)
     let members = (try map(before), try map(after))
     for key in [1, 2, 4, 5] as [CBORValue] { #expect(members.0[key] == members.1[key]) }
     #expect(throws: VaultError.wrongPassphrase) { try after.open(passphrase: secret("old")) }
-    #expect(try hex(after.open(passphrase: secret("new")).ed25519Root) == hex(content.ed25519Root))
+    #expect(try hex(after.open(passphrase: secret("new")).content.ed25519Root) == hex(content.ed25519Root))
   }
 
   @Test mutating func `a wrong old passphrase changes nothing`() throws {
     let before = try makeVault("old")
     var after = before
-    #expect(throws: VaultError.wrongPassphrase) {
-      try after.changePassphrase(from: secret("no"), to: secret("new"), cost: cheap.get(), using: &generator)
-    }
+    #expect(throws: VaultError.wrongPassphrase) { try change(&after, from: "no", to: "new") }
     #expect(throws: VaultError.wrongPassphrase) {
       try after.replaceStoreID(with: [UInt8](repeating: 9, count: 16), passphrase: secret("no"), using: &generator)
     }
@@ -102,7 +100,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     let told = try after.replaceStoreID(with: storeID, passphrase: secret("old"), using: &generator)
     #expect(told.storeID == storeID)
 
-    let opened = try VaultFile(decoding: after.encoded).open(passphrase: secret("old"))
+    let opened = try VaultFile(decoding: after.encoded).open(passphrase: secret("old")).content
     #expect(opened.storeID == storeID)
     #expect(opened.created == content.created)
     #expect(hex(opened.mainKey) == hex(content.mainKey))
@@ -115,7 +113,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     bytes[bytes.count - 1] ^= 1
     var vault = try VaultFile(decoding: bytes)
     #expect(throws: VaultError.damaged("the passphrase is right, but the sealed content does not open")) {
-      try vault.changePassphrase(from: secret("old"), to: secret("new"), cost: cheap.get(), using: &generator)
+      try change(&vault, from: "old", to: "new")
     }
     #expect(vault.encoded == bytes)
   }
@@ -124,18 +122,15 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
 
   @Test mutating func `slots of unknown types stay as they are`() throws {
     var members = try map(try makeVault("old"))
-    let foreign: CBORValue = [
-      1: 200, 2: "a token's name", 5: .bytes([UInt8](repeating: 1, count: 24)),
-      6: .bytes([UInt8](repeating: 2, count: 48)),
-    ]
+    let foreign = Self.foreignSlot
     members[3] = .array([foreign] + (members[3]?.array ?? []))
     var vault = try VaultFile(decoding: CBOREncoder.encode(.map(members)))
     #expect(vault.slots.map(\.protector).first == .unknown(type: 200))
 
-    try vault.changePassphrase(from: secret("old"), to: secret("new"), cost: cheap.get(), using: &generator)
+    try change(&vault, from: "old", to: "new")
     let again = try VaultFile(decoding: vault.encoded)
     #expect(try map(again)[3]?.array?.first == foreign)
-    #expect(try hex(again.open(passphrase: secret("new")).mainKey) == hex(content.mainKey))
+    #expect(try hex(again.open(passphrase: secret("new")).content.mainKey) == hex(content.mainKey))
   }
 
   @Test func `a slot that needs too much memory does not stop the next`() throws {
@@ -163,6 +158,78 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     ]
     let vault = try VaultFile(decoding: CBOREncoder.encode(.map(members)))
     #expect(throws: VaultError.wrongPassphrase) { try vault.open(passphrase: secret("old")) }
+  }
+
+  @Test mutating func `one passphrase replaces all others, in the place of the first`() throws {
+    let foreign = Self.foreignSlot
+    var members = try map(try makeVault("old"))
+    members[3] = .array((members[3]?.array ?? []) + [foreign] + (members[3]?.array ?? []))
+    var vault = try VaultFile(decoding: CBOREncoder.encode(.map(members)))
+    try change(&vault, from: "old", to: "new")
+    #expect(vault.slots.map(\.protector.type) == [1, 200])
+    #expect(throws: VaultError.wrongPassphrase) { try vault.open(passphrase: secret("old")) }
+    #expect(try vault.open(passphrase: secret("new")).slotID == vault.slots[0].id)
+  }
+
+  @Test mutating func `a slot of an unknown type is not made`() throws {
+    let before = try makeVault("old")
+    var after = before
+    let unlocked = try before.open(passphrase: secret("old"))
+    #expect(throws: VaultError.damaged("a slot of type 9 cannot be made")) {
+      try after.seal(unlocked, for: .unknown(type: 9), key: secret([UInt8](repeating: 1, count: 32)), using: &generator)
+    }
+    #expect(after == before)
+  }
+
+  @Test mutating func `a slot is not sealed in another vault`() throws {
+    let unlocked = try makeVault("old").open(passphrase: secret("old"))
+    var other = try makeVault("other")
+    let before = other
+    let key = secret([UInt8](repeating: 1, count: 32))
+    let error = #expect(throws: VaultError.self) {
+      try other.seal(
+        unlocked, for: .passphrase(salt: [UInt8](repeating: 2, count: 16), cost: cheap.get()), key: key,
+        using: &generator)
+    }
+    #expect(error?.isDamaged == true)
+    #expect(other == before)
+  }
+
+  @Test func `a slot is removed, but not the last that can be opened`() throws {
+    var members = try map(try makeVault("old"))
+    members[3] = .array([Self.foreignSlot] + (members[3]?.array ?? []))
+    var vault = try VaultFile(decoding: CBOREncoder.encode(.map(members)))
+    let (foreign, passphrase) = (vault.slots[0].id, vault.slots[1].id)
+    #expect(throws: VaultError.noSuchSlot) { try vault.removeSlot([UInt8](repeating: 0, count: 24)) }
+    #expect(throws: VaultError.lastSlot) { try vault.removeSlot(passphrase) }
+    #expect(vault.slots.count == 2)
+    try vault.removeSlot(foreign)
+    #expect(vault.slots.map(\.id) == [passphrase])
+    #expect(throws: VaultError.lastSlot) { try vault.removeSlot(passphrase) }
+    #expect(try vault.open(passphrase: secret("old")).slotID == passphrase)
+  }
+
+  @Test func `the members of a protector are read again`() throws {
+    let protector = VaultSlot.Protector.passphrase(salt: [UInt8](repeating: 3, count: 16), cost: try cheap.get())
+    #expect(try VaultSlot.Protector(protector.members) == protector)
+    #expect(try VaultSlot.Protector([1: 7, 2: "anything"]) == .unknown(type: 7))
+    for members in [[:], [1: 256], [1: "1"], [1: 1], [1: 1, 2: .bytes([1]), 3: 1, 4: 8192]] as [CBORMap] {
+      #expect(throws: VaultError.self) { try VaultSlot.Protector(members) }
+    }
+  }
+
+  private static let foreignSlot: CBORValue = [
+    1: 200, 2: "a token's name", 5: .bytes([UInt8](repeating: 1, count: 24)),
+    6: .bytes([UInt8](repeating: 2, count: 48)),
+  ]
+
+  private func change(_ vault: inout VaultFile, from old: String, to new: String) throws {
+    var generator = SystemRandomNumberGenerator()
+    let unlocked = try vault.open(passphrase: secret(old))
+    let salt = randomBytes(16)
+    try vault.seal(
+      unlocked, for: .passphrase(salt: salt, cost: cheap.get()),
+      key: cheap.get().key(passphrase: secret(new), salt: salt), using: &generator)
   }
 
   private func map(_ vault: VaultFile) throws -> CBORMap {

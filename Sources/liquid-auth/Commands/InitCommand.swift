@@ -136,9 +136,7 @@ struct InitCommand: PlacedCommand {
   /// The first two lines of standard input.
   private static func piped() throws(CommandFailure) -> (phrase: BIP39Phrase, passphrase: SecretBytes) {
     let phrase = try PhraseInput.parse(StandardInput.secretLine("the phrase"))
-    let passphrase = try StandardInput.secretLine("the passphrase")
-    if let objection = PassphraseRule.objection(to: passphrase) { throw CommandFailure(objection, code: .passphrase) }
-    return (phrase, passphrase)
+    return (phrase, try PassphraseInput.new())
   }
 
   private static func keys(of phrase: BIP39Phrase) throws(CommandFailure) -> (SecretBytes, SecretBytes) {

@@ -36,36 +36,51 @@ struct UnlockCommand: PlacedCommand {
 }
 
 extension ControlConnection {
-  /// Sends the vault's passphrase, so that this connection may read and change credentials; a user at a terminal may
-  /// try again.
+  /// Sends the vault's passphrase, so that this connection may read and change credentials.
   func unlock() throws(CommandFailure) {
-    guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
-      try ask(Unlock(PassphraseInput.read()))
-      return
-    }
-    for triesLeft in (0..<PassphraseDialogue.tries).reversed() {
-      do throws(CommandFailure) {
-        try ask(Unlock(PassphraseInput.read(on: terminal)))
-        return
-      } catch  where error.code == .passphrase && triesLeft > 0 {
-        let tries = triesLeft == 1 ? "one try" : "\(triesLeft) tries"
-        terminal.show("wrong passphrase; try again, \(tries) left\n")
-      }
-    }
+    try PassphraseInput.tried { (passphrase) throws(CommandFailure) in try ask(Unlock(passphrase)) }
   }
 }
 
-/// Reads the passphrase of an existing vault from the user.
+/// Reads the passphrase of a vault from the user.
 enum PassphraseInput {
   /// Reads from the terminal, without echo, if standard input is one; otherwise reads its next line.
   static func read() throws(CommandFailure) -> SecretBytes {
-    if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() { return try read(on: terminal) }
+    if let terminal { return try read(on: terminal) }
     do {
       return try check(StandardInput.secretLine("the passphrase"))
     } catch {
       throw CommandFailure(error.description, code: .passphrase)
     }
   }
+
+  /// Reads a passphrase and uses it; a user at a terminal may try again if it is wrong.
+  @discardableResult
+  static func tried<Result>(
+    _ use: (SecretBytes) throws(CommandFailure) -> Result
+  ) throws(CommandFailure) -> Result {
+    guard let terminal else { return try use(read()) }
+    for triesLeft in (1..<PassphraseDialogue.tries).reversed() {
+      do throws(CommandFailure) {
+        return try use(read(on: terminal))
+      } catch  where error.code == .passphrase {
+        let tries = triesLeft == 1 ? "one try" : "\(triesLeft) tries"
+        terminal.show("wrong passphrase; try again, \(tries) left\n")
+      }
+    }
+    return try use(read(on: terminal))
+  }
+
+  /// Reads a new passphrase: from the terminal, twice, if standard input is one; otherwise its next line.
+  static func new() throws(CommandFailure) -> SecretBytes {
+    if let terminal { return try PassphraseDialogue.new(on: terminal) }
+    let passphrase = try StandardInput.secretLine("the new passphrase")
+    if let objection = PassphraseRule.objection(to: passphrase) { throw CommandFailure(objection, code: .passphrase) }
+    return passphrase
+  }
+
+  /// The terminal, if standard input is one.
+  private static var terminal: TerminalDevice? { isatty(STDIN_FILENO) == 1 ? try? TerminalDevice() : nil }
 
   /// Reads from the terminal, without echo.
   static func read(on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {

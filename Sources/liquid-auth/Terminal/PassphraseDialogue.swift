@@ -61,6 +61,6 @@ enum PassphraseDialogue {
       if try terminal.askSecret("The passphrase again: ").isEqual(to: passphrase) { return passphrase }
       terminal.show("the two are not the same; try again\n")
     }
-    throw CommandFailure("no passphrase was chosen; nothing was made")
+    throw CommandFailure("no passphrase was chosen; nothing was changed")
   }
 }

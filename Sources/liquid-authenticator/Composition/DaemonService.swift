@@ -5,6 +5,7 @@ import CryptoPrimitives
 import Glibc
 import Recovery
 import StateDirectory
+import Vault
 
 /// The daemon as the control socket serves it: the request router and the device.
 struct DaemonService: ControlService {
@@ -65,6 +66,14 @@ struct DaemonService: ControlService {
       throw ControlFailure(.notAllowed, "the store is open and unmodified: there is nothing to accept")
     }
     try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
+  }
+
+  func changeSlots(
+    since unlocking: Unlocking,
+    _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
+  ) async throws {
+    let vault = router.vault
+    try await inTurn { _ in try vault.changeSlots(since: unlocking, change) }
   }
 
   /// Changes the store's file in turn with the ceremonies, and forgets what is cached of the store.

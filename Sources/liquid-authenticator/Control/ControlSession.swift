@@ -3,6 +3,7 @@ import ControlProtocol
 import CryptoPrimitives
 import Recovery
 import StateDirectory
+import Vault
 
 /// The state of one connection, and which requests it may make.
 ///
@@ -67,6 +68,11 @@ protocol ControlService: Sendable {
   func newStore(_ passphrase: SecretBytes) async throws
   /// Accepts a store that was modified outside liquid-auth; needs the vault's passphrase.
   func acceptStore(_ passphrase: SecretBytes) async throws
+  /// Changes the slots of the vault, which must still be open as `unlocking` opened it.
+  func changeSlots(
+    since unlocking: Unlocking,
+    _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
+  ) async throws
 
   /// Answers a CTAP2 message, in its turn in the queue; cancelling the task withdraws it.
   ///
@@ -86,7 +92,13 @@ extension ControlFailure {
     case let error as CTAPError: self.init(error)
     case let error as RecoveryError: self.init(error)
     case let error as StateDirectoryError:
-      self.init(error.kind == .wrongPassphrase ? .wrongPassphrase : .unavailable, error.description)
+      let status: ControlStatus =
+        switch error.kind {
+        case .wrongPassphrase: .wrongPassphrase
+        case .unchanged: .notAllowed
+        default: .unavailable
+        }
+      self.init(status, error.description)
     case let error as TransportError: self.init(.unavailable, error.description)
     case is CancellationError: self.init(.keepaliveCancel, "the request was withdrawn")
     default: self.init(.other, "\(error)")

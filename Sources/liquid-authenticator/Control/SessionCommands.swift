@@ -1,10 +1,12 @@
 import ControlProtocol
 import Glibc
+import Vault
 
 /// The commands for the connection, the vault as a whole, and the device.
 enum SessionCommands {
   static let all: [any ServedCommand.Type] = [
     Hello.self, GetStatus.self, Lock.self, Unlock.self, NewStore.self, AcceptStore.self, PlugDevice.self,
+    SealSlot.self, RemoveSlot.self,
   ]
 }
 
@@ -51,6 +53,35 @@ extension NewStore: ServedCommand {
 extension AcceptStore: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
     Done(try await session.service.acceptStore(secret))
+  }
+}
+
+extension SealSlot: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Done {
+    let protector: VaultSlot.Protector
+    do { protector = try VaultSlot.Protector(self.protector) } catch {
+      throw ControlFailure(.invalidParameter, "\(error)")
+    }
+    return try await session.changeSlots { [key] (file, vault) throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      try file.seal(vault, for: protector, key: key, using: &generator)
+    }
+  }
+}
+
+extension RemoveSlot: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Done {
+    try await session.changeSlots { [id] (file, _) throws(VaultError) in try file.removeSlot(id) }
+  }
+}
+
+extension ControlSession {
+  /// Changes the slots of the vault, whose passphrase was given on this connection.
+  fileprivate func changeSlots(
+    _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
+  ) async throws -> Done {
+    guard let verified else { throw Self.passphraseRequired }
+    return Done(try await service.changeSlots(since: verified, change))
   }
 }
 

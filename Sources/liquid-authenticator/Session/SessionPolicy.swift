@@ -39,6 +39,7 @@ struct SessionPolicy: Equatable, Sendable {
 enum LockReason: Equatable, Sendable {
   case command
   case wrongPassphrases
+  case slotChanged
   case event(SessionPolicy.LockEvent)
   case idle(Duration)
   /// The connection to logind has ended, so its events cannot lock the vault any more.
@@ -49,6 +50,7 @@ enum LockReason: Equatable, Sendable {
     switch self {
     case .command: "by a command"
     case .wrongPassphrases: "after \(PassphraseVerifier.triesPerUnlocking) wrong passphrases"
+    case .slotChanged: "when the slot that unlocked it was replaced or removed"
     case .event(.suspend): "before the machine was suspended"
     case .event(.screenLock): "when the screen was locked"
     case .event(.userSwitch): "when another user's session came to the foreground"

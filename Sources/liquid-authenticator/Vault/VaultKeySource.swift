@@ -27,8 +27,8 @@ final class VaultKeySource: KeySource {
     var open: OpenVault?
     /// The settings that the store keeps in clear, for use while it is not open.
     var reported: ReportedSettings
-    /// The open vault's main key, which another vault in place of its file does not have.
-    var mainKey: SecretBytes?
+    /// The open vault, as its slot opened it; another vault in place of its file has another main key.
+    var unlocked: UnlockedVault?
     /// Why the vault was locked the last time.
     var lockReason: LockReason?
     /// Called after each opening.
@@ -83,8 +83,8 @@ final class VaultKeySource: KeySource {
     let lockings = state.withLock { $0.lockings }
     return try await prompter.passphrase(.unlock(for: reason)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
-        guard let content = try await content(passphrase) else { return .ended(.cancelled) }
-        guard let vault = try await install(content, passphrase, unlessLockedSince: lockings) else {
+        guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }
+        guard let vault = try await install(unlocked, passphrase, unlessLockedSince: lockings) else {
           log("the vault was locked while it was being opened; the request is denied")
           return .ended(.declined)
         }
@@ -112,7 +112,7 @@ final class VaultKeySource: KeySource {
   func unlock(passphrase: SecretBytes) async throws(StateDirectoryError) -> Unlocking? {
     let lockings = state.withLock { $0.lockings }
     let directory = directory
-    let opened: Result<VaultContent, StateDirectoryError>
+    let opened: Result<UnlockedVault, StateDirectoryError>
     do {
       opened = try await turns.submit { _ in
         await OwnThread.run {
@@ -137,7 +137,7 @@ final class VaultKeySource: KeySource {
       if wasOpen { state.lockReason = reason }
       if let reported = try? state.open?.store.state().settings.reported { state.reported = reported }
       state.open = nil
-      state.mainKey = nil
+      state.unlocked = nil
       state.lockings += 1
       verifier.forget()
       return wasOpen
@@ -157,10 +157,25 @@ final class VaultKeySource: KeySource {
     state.withLock { ($0.reported, $0.fault) = (reported, nil) }
   }
 
+  // MARK: Slots
+
+  /// Changes the slots of the vault's file; locks the vault if the slot that opened it was replaced or removed.
+  ///
+  /// Runs in turn with the ceremonies, as every change of a file does.
+  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why the file is as it was.
+  func changeSlots(
+    since unlocking: Unlocking, _ change: (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
+  ) throws {
+    let unlocked = state.withLock { $0.open?.unlocking === unlocking ? $0.unlocked : nil }
+    guard let unlocked else { throw ControlSession.passphraseRequired }
+    let slots = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
+    if !slots.contains(where: { $0.id == unlocked.slotID }) { lock(.slotChanged) }
+  }
+
   // MARK: Opening
 
   /// Unlocks the vault's file; returns `nil` if the task is cancelled meanwhile, although Argon2 cannot be stopped.
-  private func content(_ passphrase: SecretBytes) async throws(StateDirectoryError) -> VaultContent? {
+  private func unlocked(by passphrase: SecretBytes) async throws(StateDirectoryError) -> UnlockedVault? {
     let directory = directory
     return try await OwnThread.runUnlessCancelled {
       Result { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
@@ -169,16 +184,16 @@ final class VaultKeySource: KeySource {
 
   /// Keeps what was opened and remembers the passphrase, both or neither; `nil` when the vault was locked meanwhile.
   private func install(
-    _ content: VaultContent, _ passphrase: SecretBytes, unlessLockedSince lockings: Int
+    _ unlocked: UnlockedVault, _ passphrase: SecretBytes, unlessLockedSince lockings: Int
   ) async throws(StateDirectoryError) -> OpenVault? {
     try await OwnThread.run { [self] in
       Result { () throws(StateDirectoryError) in
         try opening.withLock { _ throws(StateDirectoryError) -> OpenVault? in
-          let vault = try openVault(content)
+          let vault = try openVault(unlocked.content)
           let opened = state.withLock { state -> (@Sendable () -> Void)?? in
             guard state.lockings == lockings else { return nil }
             state.open = vault
-            state.mainKey = content.mainKey
+            state.unlocked = unlocked
             state.lockReason = nil
             verifier.remember(passphrase)
             return .some(state.opened)
@@ -193,11 +208,11 @@ final class VaultKeySource: KeySource {
 
   /// The open vault, which must have the main key of `content`; or a new one with the store.
   private func openVault(_ content: VaultContent) throws(StateDirectoryError) -> OpenVault {
-    let (open, mainKey, kept) = state.withLock { state in
-      (state.open, state.mainKey, state.storeID == content.storeID ? state.store : nil)
+    let (open, unlocked, kept) = state.withLock { state in
+      (state.open, state.unlocked, state.storeID == content.storeID ? state.store : nil)
     }
-    if let open, let mainKey {
-      guard mainKey.isEqual(to: content.mainKey) else { throw directory.otherVault() }
+    if let open, let unlocked {
+      guard unlocked.content.mainKey.isEqual(to: content.mainKey) else { throw directory.otherVault() }
       return open
     }
     let keys = CredentialKeys(mainKey: content.mainKey)
@@ -220,7 +235,7 @@ final class VaultKeySource: KeySource {
   /// Keeps a fault of vault or store for `status`; a wrong passphrase or a failed system call is not kept.
   private func remembered(_ error: StateDirectoryError) -> StateDirectoryError {
     switch error.kind {
-    case .wrongPassphrase, .system: break
+    case .wrongPassphrase, .system, .unchanged: break
     default:
       let files = stamps
       state.withLock { $0.fault = (error, files) }

@@ -1,3 +1,4 @@
+import CBOR
 import ControlProtocol
 import CryptoPrimitives
 import Recovery
@@ -76,6 +77,21 @@ import Testing
     #expect(service.calls.withLock { $0 } == ["unlock", "unlock", "device powerCycle"])
   }
 
+  // Holds: CONTROL-6
+  @Test func `the slots of the vault change only for the owner`() async {
+    let key = Self.passphrase([UInt8](repeating: 1, count: 32))
+    let protector: CBORMap = [1: 1, 2: .bytes([UInt8](repeating: 2, count: 16)), 3: 1, 4: 8192]
+    let changes: [any ServedCommand] = [SealSlot(key: key, protector: protector), RemoveSlot(id: [1])]
+    _ = await ask(Hello())
+    for change in changes { #expect(await ask(change) == .passphraseRequired) }
+    #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
+    for change in changes { #expect(await ask(change) == .passphraseRequired) }
+    #expect(await ask(Unlock(Self.passphrase())) == .ok)
+    #expect(await ask(SealSlot(key: key, protector: [1: 1])) == .invalidParameter)
+    for change in changes { #expect(await ask(change) == .ok) }
+    #expect(service.calls.withLock { $0 } == ["unlock", "changeSlots", "changeSlots"])
+  }
+
   @Test func `a failure is answered with its reason`() async {
     _ = await ask(Hello())
     let answer = await session.answer(to: .command(PlugDevice(.attach)))
@@ -143,7 +159,7 @@ import Testing
 
   @Test func `every command has its own code and its kind of wait`() {
     let codes = ControlRequest.commands.map { $0.code }
-    #expect(codes.sorted() == Array(0x50...0x68) + [0x6A])
+    #expect(codes.sorted() == Array(0x50...0x68) + [0x6A, 0x6B, 0x6C])
     #expect(ControlRequest.commands.filter { $0.wait == .none }.map { $0.code }.sorted() == [0x50, 0x51, 0x52])
     #expect(ControlRequest.commands.filter { $0.wait == .work }.map { $0.code }.sorted() == [0x53, 0x5B])
   }

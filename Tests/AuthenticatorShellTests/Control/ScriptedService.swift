@@ -3,6 +3,7 @@ import ControlProtocol
 import CryptoPrimitives
 import Recovery
 import Synchronization
+import Vault
 
 @testable import liquid_authenticator
 
@@ -44,6 +45,10 @@ final class ScriptedService: ControlService {
 
   func newStore(_ passphrase: SecretBytes) async throws { note("newStore") }
   func acceptStore(_ passphrase: SecretBytes) async throws { note("acceptStore") }
+  func changeSlots(
+    since unlocking: Unlocking,
+    _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
+  ) async throws { note("changeSlots") }
 
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
     note("ctap \(message) of \(client)")

@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CryptoPrimitives
 import Foundation
 import Recovery
@@ -225,6 +226,57 @@ import Vault
     }
     #expect(lines.lines.isEmpty)
     #expect(try source.current?.store.allCredentials() == [])
+  }
+
+  // MARK: Slots
+
+  /// Seals a passphrase with the lowest cost, as `liquid-auth vault passphrase` does.
+  private func sealing(_ passphrase: String) throws -> (inout VaultFile, UnlockedVault) throws(VaultError) -> Void {
+    let (salt, cost) = (randomBytes(16), try PassphraseCost(opsLimit: 1, memLimit: 8192))
+    let key = try cost.key(passphrase: secret(passphrase), salt: salt)
+    return { (file, vault) throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      try file.seal(vault, for: .passphrase(salt: salt, cost: cost), key: key, using: &generator)
+    }
+  }
+
+  @Test func `a new passphrase locks the vault, and only it unlocks again`() async throws {
+    let source = source(ScriptedBackEnd())
+    let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
+    try source.changeSlots(since: unlocking, sealing("new"))
+    #expect(source.current == nil && source.status.lockReason == .slotChanged)
+    #expect(verifier.verify(secret("new")) == .locked)
+    let error = await #expect(throws: StateDirectoryError.self) {
+      try await source.unlock(passphrase: secret("right"))
+    }
+    #expect(error?.kind == .wrongPassphrase)
+    try await source.unlock(passphrase: secret("new"))
+    #expect(source.current?.keys.fingerprint == made.keys.fingerprint)
+    #expect(verifier.verify(secret("new")) == .right)
+  }
+
+  @Test func `an unlocking that a lock ended changes no slot`() async throws {
+    let source = source(ScriptedBackEnd())
+    let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
+    source.lock()
+    let before = try made.directory.readVault()
+    for _ in 0..<2 {
+      let failure = #expect(throws: ControlFailure.self) { try source.changeSlots(since: unlocking, sealing("new")) }
+      #expect(failure == ControlSession.passphraseRequired)
+      try await source.unlock(passphrase: secret("right"))
+    }
+    #expect(try made.directory.readVault() == before)
+  }
+
+  @Test func `a change of slots that is refused leaves the vault open`() async throws {
+    let source = source(ScriptedBackEnd())
+    let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
+    let (before, slot) = (try made.directory.readVault(), try made.directory.slots()[0].id)
+    let error = #expect(throws: StateDirectoryError.self) {
+      try source.changeSlots(since: unlocking) { (file, _) throws(VaultError) in try file.removeSlot(slot) }
+    }
+    #expect(error?.kind == .unchanged && source.current != nil)
+    #expect(try made.directory.readVault() == before)
   }
 
   // MARK: Verification
