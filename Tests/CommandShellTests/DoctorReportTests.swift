@@ -29,11 +29,11 @@ import Testing
     #expect(
       Self.report.json.line == #"{"healthy": false, "checks": ["#
         + #"{"name": "kernel-module", "subject": null, "title": "kernel module", "state": "ok", "#
-        + #""explanation": "uhid is loaded", "mend": null, "safe": false}, "#
+        + #""explanation": "uhid is loaded", "repair": null, "safe": false}, "#
         + #"{"name": "node", "subject": null, "title": "node", "state": "problem", "#
-        + #""explanation": "it \u001b[2J is gone", "mend": "liquid-auth device replug", "safe": false}, "#
+        + #""explanation": "it \u001b[2J is gone", "repair": "liquid-auth device replug", "safe": false}, "#
         + #"{"name": "firefox", "subject": "y\n", "title": "firefox y\n", "state": "note", "explanation": "x", "#
-        + #""mend": "rm 'a '\\''b'\\''' --c=d", "safe": true}]}"#)
+        + #""repair": "rm 'a '\\''b'\\''' --c=d", "safe": true}]}"#)
   }
 
   @Test func `only safe commands are run, each once`() {

@@ -100,7 +100,7 @@ class TestResult:
         names = re.findall(r"^\*([a-z0-9-]+)\*$", MANUAL.read_text("utf-8").split("# LINES")[1].split("# OPTIONS")[0], re.M)
         assert [check["name"] for check in found["checks"]] == names
         for check in found["checks"]:
-            assert list(check) == ["name", "subject", "title", "state", "explanation", "mend", "safe"]
+            assert list(check) == ["name", "subject", "title", "state", "explanation", "repair", "safe"]
             assert check["state"] in ("ok", "note") and isinstance(check["safe"], bool)
             assert check["explanation"] and not check["explanation"].endswith(".")
         assert not any(call.startswith("sudo") for call in system.called())
@@ -122,17 +122,17 @@ class TestResult:
         system.key.stop()
         found = system.checks(status=1)
         assert found["authenticator"]["state"] == "problem" and found["node"]["state"] == "problem"
-        assert found["vault"]["mend"] == f"liquid-auth init --control {system.key.control_socket}"
+        assert found["vault"]["repair"] == f"liquid-auth init --control {system.key.control_socket}"
         assert system.checks("--state-dir", system.key.state, status=1)["vault"]["state"] == "ok"
         # The user service is another authenticator.
-        assert found["authenticator"]["mend"] == f"liquid-authenticator --control {system.key.control_socket}"
+        assert found["authenticator"]["repair"] == f"liquid-authenticator --control {system.key.control_socket}"
         assert found["service"]["state"] == "note" and found["service"]["explanation"].startswith("not used")
 
     def test_the_user_service_is_stopped(self, user_service):
         user_service.key.stop()
-        assert user_service.checks(status=1)["authenticator"]["mend"] == f"systemctl --user enable --now {UNITS}"
+        assert user_service.checks(status=1)["authenticator"]["repair"] == f"systemctl --user enable --now {UNITS}"
         user_service.programs.joinpath("systemctl").unlink()
-        assert user_service.checks(status=1)["authenticator"]["mend"] == "liquid-authenticator"
+        assert user_service.checks(status=1)["authenticator"]["repair"] == "liquid-authenticator"
 
     def test_an_open_prompt(self, system):
         """It is named, and the command does not wait for its answer."""
@@ -160,7 +160,7 @@ class TestResult:
         system.environment = {"SUDO_UID": "1000"}
         found = json.loads(system.run("--fix", "--json", status=1).stdout)["checks"]
         assert [check["name"] for check in found] == ["authenticator"]
-        assert "sudo" in found[0]["explanation"] and found[0]["mend"].startswith("liquid-auth doctor")
+        assert "sudo" in found[0]["explanation"] and found[0]["repair"].startswith("liquid-auth doctor")
         system.environment = {}
         assert len(system.checks()) > 20
 

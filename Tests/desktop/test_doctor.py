@@ -50,7 +50,7 @@ def problem(name, words):
     """Check that the line is a problem that has these words; return its command."""
     found = line(name)
     assert found["state"] == "problem" and words in found["title"] + " " + found["explanation"], found
-    return found["mend"]
+    return found["repair"]
 
 
 def mend(command):
@@ -208,7 +208,7 @@ class TestDevice:
             wait_for("node of the other", lambda: set(nodes()) - before, 60)
             found = line("second-key")
             assert found["state"] == "note" and "Example Key" in found["subject"]
-            mend(found["mend"])
+            mend(found["repair"])
             assert line("node")["explanation"] == "the device is detached"
         finally:
             key.pull_out()
@@ -260,7 +260,7 @@ class TestService:
         with drop_in(f"{BIN}/liquid-authenticator --verification none"):
             systemctl("restart", SERVICE)
             found = line("verification")
-            assert found["state"] == "note" and found["mend"] == "liquid-auth pin set"
+            assert found["state"] == "note" and found["repair"] == "liquid-auth pin set"
         systemctl("restart", SERVICE)
         assert is_ok("verification")
 
@@ -269,7 +269,7 @@ class TestService:
         wait_for("end of the service", lambda: process() == 0, 60)
         found = line("service")
         assert found["state"] == "note" and "graphical-session.target" in found["explanation"]
-        assert found["mend"] == f"systemctl --user start {SERVICE}"
+        assert found["repair"] == f"systemctl --user start {SERVICE}"
 
     def test_a_low_limit_of_memory(self):
         pid = process()
@@ -291,7 +291,7 @@ class TestService:
     def test_always_uv_turns_u2f_off(self):
         in_session(BIN / "liquid-auth", "config", "always-uv", "on", stdin=f"{PASSPHRASE}\n")
         found = line("u2f")
-        assert found["state"] == "note" and found["mend"] == "liquid-auth config always-uv off"
+        assert found["state"] == "note" and found["repair"] == "liquid-auth config always-uv off"
         in_session(BIN / "liquid-auth", "config", "always-uv", "off", stdin=f"{PASSPHRASE}\n")
         assert is_ok("u2f")
 

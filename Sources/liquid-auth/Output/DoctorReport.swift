@@ -43,7 +43,7 @@ struct DoctorReport: Equatable {
           [
             "name": .string(check.name.rawValue), "subject": JSON(check.subject), "title": .string(check.title),
             "state": .string(check.state.rawValue), "explanation": .string(check.explanation),
-            "mend": JSON(check.mend?.text), "safe": .bool(check.mend?.isSafe ?? false),
+            "repair": JSON(check.mend?.text), "safe": .bool(check.mend?.isSafe ?? false),
           ]
         }),
     ]
