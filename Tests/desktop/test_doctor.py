@@ -152,12 +152,12 @@ class TestDevice:
         assert is_ok("rule")
 
     def test_a_member_of_the_group(self):
-        subprocess.run(["usermod", "--append", "--groups", "liquid-auth", PERSON], check=True)
+        subprocess.run(["usermod", "--append", "--groups", "liquid-auth-broker", PERSON], check=True)
         try:
-            command = problem("rule", "you are in the group liquid-auth")
-            assert command == f"sudo gpasswd -d {PERSON} liquid-auth"
+            command = problem("rule", "you are in the group liquid-auth-broker")
+            assert command == f"sudo gpasswd -d {PERSON} liquid-auth-broker"
         finally:
-            subprocess.run(["gpasswd", "-d", PERSON, "liquid-auth"], check=True)
+            subprocess.run(["gpasswd", "-d", PERSON, "liquid-auth-broker"], check=True)
         assert is_ok("rule")
 
     def test_a_node_that_others_can_open(self):
