@@ -146,3 +146,12 @@ class TestWrongInput:
     def test_a_library_of_no_package(self, tmp_path):
         with pytest.raises(sbom.Fault, match="no Debian package has"):
             sbom.owner(str(tmp_path / "libmine.so"))
+
+
+def test_a_file_that_a_package_diverts(monkeypatch):
+    """Debian 13 prints diversions of files that moved to /usr before the package that has the file."""
+    path = "/lib64/diverted-in-a-test.so"
+    found = f"diversion by libc6 from: {path}\ndiversion by libc6 to: {path}.usr-is-merged\nlibc6:amd64: {path}\n"
+    monkeypatch.setattr(
+        sbom.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, stdout=found, stderr=""))
+    assert sbom.owner(path) == "libc6"

@@ -183,8 +183,10 @@ def owner(path: str) -> str:
     real = str(pathlib.Path(path).resolve())
     for one in dict.fromkeys((path, real, real.removeprefix("/usr"))):
         done = subprocess.run(["dpkg-query", "--search", one], capture_output=True, text=True)
-        if not done.returncode:
-            return done.stdout.split(":", 1)[0]
+        # Debian 13 diverts files that moved to /usr, and prints that first.
+        found = [line for line in done.stdout.splitlines() if not line.startswith("diversion by ")]
+        if not done.returncode and found:
+            return found[0].split(":", 1)[0]
     raise Fault(f"no Debian package has {path}")
 
 
