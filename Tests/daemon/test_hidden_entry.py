@@ -21,7 +21,7 @@ class Hidden:
         self.ending = folder / "ending"
         script = f'"$@"; echo $? >{self.ending}; exec sleep 1000'
         # A shell starts a background job with these signals ignored, and a shell cannot undo that.
-        signals = ["env", "--default-signal=INT,QUIT"]
+        signals = ["env", "--default-signal=INT,QUIT,HUP"]
         self.session = subprocess.Popen(["setsid", "--ctty", *signals, "sh", "-c", script, "sh", *map(str, command)],
                                         stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment)
 

@@ -95,7 +95,7 @@ def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
         file = files.enter_context(open(output, "wb", opener=lambda *a: os.open(*a, 0o600))) if output else slave
         # Not pty.fork: with threads, its child may wait for ever for a lock that a thread held.
         process = subprocess.Popen(
-            ["env", "--default-signal=INT,QUIT", "setsid", "--ctty", *map(str, command)], stdin=slave, stdout=file,
+            ["env", "--default-signal=INT,QUIT,HUP", "setsid", "--ctty", *map(str, command)], stdin=slave, stdout=file,
             stderr=file, env=environment or dict(os.environ),
         )
         os.close(slave)
