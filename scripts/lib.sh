@@ -181,14 +181,12 @@ drop_stale_manifests() {
 }
 
 # One release build for all scripts; static, so that the daemon starts fast and runs on
-# a machine without Swift. No RUNPATH, so that only system libraries are loaded; `-z relro`,
-# which Swift's linker leaves out on Debian 13, and `-z now`, so that the table of their
-# functions is read-only. The same bytes in any directory: no
+# a machine without Swift. No RUNPATH, so that only system libraries are loaded; `-z now`,
+# so that the table of their functions is read-only. The same bytes in any directory: no
 # debug information and no hash of each module's code, which depend on the directory and go into
 # the linker's build id, and no directory in __FILE__. Stack protection for C; Swift has its own.
 # No CET: Swift's compiler cannot mark its code for it.
-release_flags=(-c release --static-swift-stdlib --disable-local-rpath
-    -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
+release_flags=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now
     -debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
     -Xcc -fstack-protector-strong -Xcxx -fstack-protector-strong
     -Xcc "-ffile-prefix-map=$repo=." -Xcxx "-ffile-prefix-map=$repo=.")
