@@ -123,10 +123,12 @@ def test_a_package_installed_after_a_build_is_found_by_the_next(tmp_path):
 @pytest.mark.parametrize("program", ["liquid-authenticator", "liquid-auth", *(
     path.name for path in BIN.glob("liquid-auth-wallet"))])  # not built by `scripts/test daemon` alone
 def test_programs_use_system_libraries_only_and_bind_them_at_once(program):
-    """No RUNPATH, which would name build directories; `-z now`, so that the table of functions is read-only."""
+    """No RUNPATH, which would name build directories; RELRO and NOW, so that the table of functions is read-only."""
     dynamic = subprocess.run(["readelf", "-d", BIN / program], capture_output=True, text=True, check=True).stdout
     assert "RUNPATH" not in dynamic and "RPATH" not in dynamic, dynamic
     assert "BIND_NOW" in dynamic and "NOW" in dynamic.split("FLAGS_1", 1)[1], dynamic
+    segments = subprocess.run(["readelf", "-lW", BIN / program], capture_output=True, text=True, check=True).stdout
+    assert "GNU_RELRO" in segments, segments
 
 
 # Holds: SCRIPT-11
