@@ -37,8 +37,7 @@ public struct StateDirectory: Sendable, Equatable {
     guard stat(self.path, &status) == 0 else {
       guard errno == ENOENT else { throw .system("open", self.path) }
       throw StateDirectoryError(
-        .missing, "there is no state directory \(self.path)",
-        hint: "make a vault with: liquid-auth init")
+        .missing, "there is no vault, because \(self.path) does not exist", hint: "make one with: liquid-auth setup")
     }
     try Privacy.check(status, self.path, type: S_IFDIR, mode: "700")
   }

@@ -16,7 +16,7 @@ extension StateDirectory {
         .missing, "there is no vault \(vaultPath)\(isStoreThere ? ", but its store is there" : "")",
         hint: isStoreThere
           ? "put the vault back, or make a new one from the phrase with: liquid-auth init --import"
-          : "make one with: liquid-auth init")
+          : "make one with: liquid-auth setup")
     }
     defer { close(file) }
     var status = stat()

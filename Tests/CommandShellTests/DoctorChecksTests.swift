@@ -100,6 +100,17 @@ import UHID
           work(&$0)
         } == ["problem|nothing listens|liquid-authenticator"])
     }
+    for name in [Check.Name.authenticator, .node] {
+      let reason =
+        name == .node
+        ? "there is no device, because the authenticator is not running"
+        : "the authenticator is not running, because there is no vault"
+      #expect(
+        Self.lines(name) {
+          ($0.authenticator, $0.vault) = (.notRunning("nothing listens"), VaultFinding(isThere: false))
+        }
+          == ["problem|\(reason)|liquid-auth setup"])
+    }
     #expect(lines { $0.authenticator = .unknown("no answer") } == ["problem|no answer|\(Self.restart)"])
     #expect(
       lines { ($0.authenticator, $0.isUserService) = (.unknown("no answer"), false) } == ["problem|no answer|-"])
@@ -158,6 +169,9 @@ import UHID
     }
     let start = "so the key does not start with your"
     #expect(lines { _ in } == ["ok|it starts with your session|-"])
+    #expect(
+      lines { ($0.hasSystemd, $0.socketUnit) = (false, .unknown("x")) }
+        == ["note|not used without systemd: start the authenticator by hand after each login|-"])
     for work: (inout Findings) -> Void in [
       { $0.socketUnit = .unknown("systemctl is not installed") },
       { $0.serviceUnit = .unknown("systemctl is not installed") },
@@ -289,6 +303,9 @@ import UHID
         $0.hasSystemd = false
         $0.system.uhid = .absent
       } == ["problem|\(StatusReportTests.noDevice)|sudo modprobe uhid"])
+    #expect(
+      lines { ($0.hasSystemd, $0.system.uhid, $0.driver) = (false, .absent, .absent) }
+        == ["note|not used without systemd|-"])
     #expect(
       lines { Self.change(&$0) { $0.transport = "uhid" } }
         == ["note|not used: the authenticator opens /dev/uhid itself (--transport uhid)|-"])

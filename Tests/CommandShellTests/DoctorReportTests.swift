@@ -54,7 +54,7 @@ import Testing
 
   @Test func `the command at the end of a sentence is a mend`() {
     for (sentence, command) in [
-      ("there is no vault; make one with: liquid-auth init", "liquid-auth init"),
+      ("there is no vault; make one with: liquid-auth setup", "liquid-auth setup"),
       ("make a new one from the phrase with: liquid-auth init --import", "liquid-auth init --import"),
       ("others can access it; restrict access with: chmod 600 '/a b/c'", "chmod 600 '/a b/c'"),
       ("load it with: sudo modprobe uhid (in a container, use pty)", "sudo modprobe uhid"),

@@ -56,6 +56,7 @@ import Testing
         $0.flatpaks[0] = .init(id: "b.B", isBrowser: false, hasAllDevices: false)
         $0.snapApplications = ["bitwarden", "enpass"]
       } == ["note|the Flatpak application b.B cannot open the key; \(snaps)|-"])
+    #expect(lines(.applications) { $0.nodes = [] } == ["note|cannot be checked: there is no node|-"])
   }
 
   @Test func firefox() {
@@ -89,7 +90,7 @@ import Testing
       lines(.vault) { DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (vault, problems) } }
     }
     #expect(with(.unlocked, []) == ["ok|unlocked|-"])
-    #expect(with(.missing, []) == ["problem|there is no vault|liquid-auth init"])
+    #expect(with(.missing, []) == ["problem|there is no vault|liquid-auth setup"])
     #expect(with(.unusable, ["it is damaged"]) == ["problem|it is damaged|-"])
     let lost = "the store is missing; put it back, or make an empty one with: liquid-auth recover --new-store"
     #expect(with(.unusable, [lost]) == ["problem|\(lost)|liquid-auth recover --new-store"])
@@ -99,7 +100,7 @@ import Testing
         == ["ok|locked before a suspend; the next request asks for the passphrase|-"])
     for (found, line) in [
       (VaultFinding(isThere: true), "ok|there is one, and no authenticator uses it|-"),
-      (VaultFinding(isThere: false, problem: "x"), "problem|there is no vault|liquid-auth init"),
+      (VaultFinding(isThere: false, problem: "x"), "problem|there is no vault|liquid-auth setup"),
       (VaultFinding(isThere: true, problem: "it is open to others"), "problem|it is open to others|-"),
       (VaultFinding(isThere: nil, problem: "cannot open it"), "problem|cannot open it|-"),
       (
@@ -149,7 +150,7 @@ import Testing
       ])
     #expect(
       lines(.backup) { _ in } == [
-        "note|passkeys come back from the phrase; rehearse that before you need it|liquid-auth recover --help"
+        "note|passkeys come back from the phrase; rehearse that before you need it: man liquid-auth-recover|-"
       ])
   }
 
@@ -271,6 +272,11 @@ import Testing
         == ["note|the screen is locked, and hides prompts|loginctl unlock-session 'c 7'"])
     #expect(with(.screenLock, .known(nil)) == ["note|you have no session|-"])
     #expect(with(.screenLock, .unknown("x")) == ["note|cannot be checked: x|-"])
+    #expect(
+      lines(.session) { ($0.session, $0.hasSystemd) = (.unknown("x"), false) } == ["note|not used without systemd|-"])
+    #expect(
+      lines(.screenLock) { ($0.session, $0.hasSystemd) = (.unknown("x"), false) }
+        == ["note|cannot be checked without systemd|-"])
   }
 
   @Test func memlock() {
@@ -308,6 +314,9 @@ import Testing
     #expect(
       lines(.clock) { ($0.clock.program, $0.clock.isSynchronized) = (nil, false) }
         == ["note|it is not synchronized over the network|\(mend)"])
+    #expect(
+      lines(.clock) { ($0.clock.isSynchronized, $0.hasSystemd) = (false, false) }
+        == ["note|it is not synchronized over the network|-"])
   }
 
   @Test func packages() {

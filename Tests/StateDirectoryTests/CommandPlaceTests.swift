@@ -5,7 +5,7 @@ import Testing
   static let place = CommandPlace(stateDirectory: "/s", control: nil)
 
   @Test(arguments: [
-    "there is no vault /v; make one with: liquid-auth init",
+    "there is no vault /v; make one with: liquid-auth setup",
     "the store /x is missing; put it back, or make an empty one with: liquid-auth recover --new-store",
     "it is damaged; make it anew from the phrase with liquid-auth init --import",
     "the authenticator is not running (no program listens at /s/control.sock); start it with: liquid-authenticator",

@@ -49,7 +49,7 @@ import Testing
     #expect(error?.kind == .missing)
     #expect(
       error?.description
-        == "there is no state directory \(temporary.path)/none; make a vault with: liquid-auth init")
+        == "there is no vault, because \(temporary.path)/none does not exist; make one with: liquid-auth setup")
   }
 
   // Holds: FILE-10

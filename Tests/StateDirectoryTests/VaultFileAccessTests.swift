@@ -55,7 +55,7 @@ import Testing
   @Test func `a missing vault names the command that makes one`() {
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
     #expect(error?.kind == .missing)
-    #expect(error?.description == "there is no vault \(directory.vaultPath); make one with: liquid-auth init")
+    #expect(error?.description == "there is no vault \(directory.vaultPath); make one with: liquid-auth setup")
   }
 
   @Test(arguments: [(0, "it is empty"), (65_537, "it is too large"), (200_000, "it is too large")])

@@ -33,6 +33,7 @@ class System:
         self.put(f"/proc/{key.process.pid}/limits", "Max locked memory         8388608              8388608              bytes\n")
         self.put("/var/lib/dpkg/status", "Package: a\nStatus: install ok installed\n")
         self.put("/run/systemd/timesync/synchronized", "")
+        self.root.joinpath("run/systemd/system").mkdir()
         for program in (PINENTRY, "/usr/bin/apt-get"):
             self.put(program, "").chmod(0o755)
         self.program("systemctl", "echo LoadState=loaded; echo ActiveState=active; echo UnitFileState=enabled")
@@ -88,6 +89,9 @@ def user_service(tmp_path, key):
     with key:
         system = System(tmp_path, key)
         system.runtime = runtime
+        default = system.home / ".local/state/liquid-auth"
+        default.parent.mkdir(parents=True, mode=0o700)
+        default.symlink_to(key.state)
         yield system
 
 
@@ -122,10 +126,11 @@ class TestResult:
         system.key.stop()
         found = system.checks(status=1)
         assert found["authenticator"]["state"] == "problem" and found["node"]["state"] == "problem"
-        assert found["vault"]["repair"] == f"liquid-auth init --control {system.key.control_socket}"
+        assert found["vault"]["repair"] == f"liquid-auth setup --control {system.key.control_socket}"
         assert system.checks("--state-dir", system.key.state, status=1)["vault"]["state"] == "ok"
         # The user service is another authenticator.
-        assert found["authenticator"]["repair"] == f"liquid-authenticator --control {system.key.control_socket}"
+        found = system.checks("--state-dir", system.key.state, status=1)
+        assert found["authenticator"]["repair"].startswith(f"liquid-authenticator --state-dir {system.key.state}")
         assert found["service"]["state"] == "note" and found["service"]["explanation"].startswith("not used")
 
     def test_the_user_service_is_stopped(self, user_service):
@@ -255,7 +260,7 @@ class TestPrograms:
         system.program("systemctl", "echo 'Failed to connect to bus' >&2; exit 1")
         found = system.checks()
         assert found["service"]["explanation"] == (
-            "cannot be checked: systemctl ended with status 1: Failed to connect to bus")
+            "cannot be checked: systemctl finds no D-Bus of this session")
 
     def test_endless_output(self, system):
         system.program("systemctl", "exec /bin/cat /dev/zero")

@@ -322,7 +322,7 @@ class TestStart:
     def test_without_a_state_directory(self, tmp_path):
         key = Authenticator(tmp_path / "key")
         assert not starts(key)
-        assert str(key.state) in key.said() and "liquid-auth init" in key.said()
+        assert str(key.state) in key.said() and "liquid-auth setup" in key.said()
         assert not key.state.exists(), "a directory was made unasked"
 
     # Holds: FILE-9
@@ -330,7 +330,7 @@ class TestStart:
         key = Authenticator(tmp_path / "key")
         key.state.mkdir(mode=0o700)
         assert not starts(key)
-        assert f"{key.state}/vault" in key.said() and "liquid-auth init" in key.said()
+        assert f"{key.state}/vault" in key.said() and "liquid-auth setup" in key.said()
         key.stop()
         key.init()
         with key:

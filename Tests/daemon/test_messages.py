@@ -253,6 +253,10 @@ class TestCommands:
         assert said.endswith(f"start it with: liquid-authenticator --state-dir {key.state}\n")
         assert fails(key, "lock", "--control", "/no/where", status=NOT_RUNNING).endswith(
             "start it with: liquid-authenticator --control /no/where\n")
+        # Nothing runs because there is no vault.
+        said = fails(key, "lock", "--state-dir", f"{key.state}/none", status=NOT_RUNNING)
+        assert said == (f"liquid-auth: there is no vault, because {key.state}/none does not exist; "
+                        f"make one with: liquid-auth setup --state-dir {key.state}/none\n")
         with key:
             said = fails(key, "credentials", "show", "ffff", "--control", key.control_socket, status=ABSENT,
                          stdin=PASSPHRASE)
@@ -265,7 +269,7 @@ class TestCommands:
         key = Authenticator(tmp_path / "key")
         key.start(wait=False)
         wait_for("end", lambda: key.process.poll() is not None)
-        assert f"liquid-auth init --state-dir {key.state} --control {key.control_socket}\n" in key.said()
+        assert f"liquid-auth setup --state-dir {key.state} --control {key.control_socket}\n" in key.said()
         key.stop()
 
     def test_json_output_of_recover(self, key):

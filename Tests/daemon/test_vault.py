@@ -47,7 +47,7 @@ class TestList:
     def test_without_a_vault(self, stopped):
         shutil.rmtree(stopped.state)
         done = vault(stopped, "list", status=1)
-        assert "make a vault with: liquid-auth init" in done.stderr
+        assert "make one with: liquid-auth setup" in done.stderr
 
 
 class TestPassphrase:

@@ -282,7 +282,7 @@ class TestService:
         aside = VAULT.with_name("aside")
         VAULT.rename(aside)
         try:
-            assert problem("vault", "there is no vault") == "liquid-auth init"
+            assert problem("vault", "there is no vault") == "liquid-auth setup"
         finally:
             shutil.rmtree(VAULT, ignore_errors=True)
             aside.rename(VAULT)

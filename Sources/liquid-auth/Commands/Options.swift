@@ -49,7 +49,15 @@ extension PlaceOptions {
   }
 
   /// Connects to the authenticator.
-  func connect() throws(CommandFailure) -> ControlConnection { try .open(controlPath()) }
+  func connect() throws(CommandFailure) -> ControlConnection {
+    do { return try .open(controlPath()) } catch {
+      // The authenticator starts only with a vault.
+      guard error.code == .notRunning, control == nil, case let finding = VaultFinding(at: try statePath()),
+        finding.isThere == false, let problem = finding.problem
+      else { throw error }
+      throw CommandFailure(problem, code: .notRunning)
+    }
+  }
 
   /// Connects and unlocks with the vault's passphrase.
   func connectAsOwner() throws(CommandFailure) -> ControlConnection {

@@ -68,6 +68,9 @@ extension DoctorFindings {
           + snapApplications.joined(separator: ", "),
     ].compactMap { $0 }
     guard texts.isEmpty else { return .note(.applications, texts.joined(separator: "; ")) }
+    guard otherTransport != nil || ownNode != nil else {
+      return .note(.applications, "cannot be checked: there is no node")
+    }
     return .ok(.applications, "programs that open hidraw devices, such as browsers and ssh, can use the key")
   }
 }

@@ -69,7 +69,7 @@ struct Mend: Equatable {
     self.isSafe = isSafe
   }
 
-  /// The command at the end of a sentence of ours, `…; make one with: liquid-auth init`; `nil` if there is none.
+  /// The command at the end of a sentence of ours, `…; make one with: liquid-auth setup`; `nil` if there is none.
   init?(endOf sentence: String) {
     guard let start = sentence.ranges(of: "with: ").last?.upperBound else { return nil }
     // A remark in parentheses may follow. A path is in quotes, which a shell's variable is not.

@@ -41,7 +41,10 @@ extension DoctorFindings {
     return switch driver {
     case .loaded: .ok(.kernelModule, "uhid is loaded")
     case .builtIn: .ok(.kernelModule, "uhid is part of the kernel")
-    case .absent: .problem(.kernelModule, "uhid is not loaded", mend: Mend(load))
+    case .absent:
+      .problem(
+        .kernelModule,
+        hasSystemd ? "uhid is not loaded" : "uhid is not loaded; in a container, load it on the host", mend: Mend(load))
     case .blocked(let path):
       .problem(
         .kernelModule, "uhid is not loaded, because \(path) forbids it",
@@ -70,7 +73,10 @@ extension DoctorFindings {
   var broker: Check {
     if let check = unneeded(.broker) { return check }
     guard hasSystemd else {
-      guard let problem = system.uhidProblem else { return .note(.broker, "not used without systemd") }
+      // Without the module there is no /dev/uhid, which the line before says.
+      guard kernelModule.state == .ok, let problem = system.uhidProblem else {
+        return .note(.broker, "not used without systemd")
+      }
       return .problem(.broker, problem, mend: Mend(endOf: problem))
     }
     if status?.transport == "uhid" {

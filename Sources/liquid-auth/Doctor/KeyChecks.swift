@@ -11,8 +11,11 @@ extension DoctorFindings {
 
   private var isMasked: Bool { isUserService && units.contains { $0.load == "masked" } }
 
-  /// What starts the authenticator.
+  private static let makingVault = Mend(["liquid-auth", "setup"])
+
+  /// What starts the authenticator, which needs a vault.
   var starting: Mend {
+    if status == nil, vault.isThere == false { return Self.makingVault }
     if isMasked { return Mend(systemctl("unmask") + UserService.units, UserService.enabling) }
     return hasUserService ? Mend(UserService.enabling, isSafe: true) : Mend(["liquid-authenticator"])
   }
@@ -28,7 +31,9 @@ extension DoctorFindings {
 
   var runs: Check {
     switch authenticator {
-    case .notRunning(let reason): return .problem(.authenticator, reason, mend: starting)
+    case .notRunning(let reason):
+      let text = vault.isThere == false ? "the authenticator is not running, because there is no vault" : reason
+      return .problem(.authenticator, text, mend: starting)
     case .unknown(let reason): return .problem(.authenticator, reason, mend: restarting)
     case .running(let status, _, _):
       let waiting =
@@ -49,6 +54,9 @@ extension DoctorFindings {
   }
 
   var service: Check {
+    guard hasSystemd else {
+      return .note(.service, "not used without systemd: start the authenticator by hand after each login")
+    }
     for unit in [socketUnit, serviceUnit] {
       if case .unknown(let reason) = unit { return .note(.service, "cannot be checked: \(reason)") }
     }
@@ -94,13 +102,13 @@ extension DoctorFindings {
   var vaults: Check {
     guard let status else {
       if vault.isThere == false {
-        return .problem(.vault, "there is no vault", mend: Mend(["liquid-auth", "init"]))
+        return .problem(.vault, "there is no vault", mend: Self.makingVault)
       }
       if let problem = vault.problem { return .problem(.vault, problem, mend: Mend(endOf: problem)) }
       return .ok(.vault, "there is one, and no authenticator uses it")
     }
     return switch status.vault {
-    case .missing: .problem(.vault, "there is no vault", mend: Mend(["liquid-auth", "init"]))
+    case .missing: .problem(.vault, "there is no vault", mend: Self.makingVault)
     case .unusable:
       .problem(
         .vault, status.problems.first ?? "it cannot be used", mend: status.problems.first.flatMap { Mend(endOf: $0) })
@@ -179,7 +187,6 @@ extension DoctorFindings {
 
   var backup: Check {
     .note(
-      .backup, "passkeys come back from the phrase; rehearse that before you need it",
-      mend: Mend(["liquid-auth", "recover", "--help"]))
+      .backup, "passkeys come back from the phrase; rehearse that before you need it: man liquid-auth-recover")
   }
 }

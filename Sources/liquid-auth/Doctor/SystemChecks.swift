@@ -50,6 +50,7 @@ extension DoctorFindings {
       return .note(.session, "not needed: the authenticator uses \(other), which browsers do not see")
     }
     if status?.transport == "uhid" { return .note(.session, "not needed with --transport uhid") }
+    guard hasSystemd else { return .note(.session, "not used without systemd") }
     switch session {
     case .unknown(let reason): return .note(.session, "cannot be checked: \(reason)")
     case .known(nil):
@@ -68,7 +69,8 @@ extension DoctorFindings {
   }
 
   var screenLock: Check {
-    switch session {
+    guard hasSystemd else { return .note(.screenLock, "cannot be checked without systemd") }
+    return switch session {
     case .unknown(let reason): .note(.screenLock, "cannot be checked: \(reason)")
     case .known(nil): .note(.screenLock, "you have no session")
     case .known(let session?):
@@ -106,7 +108,7 @@ extension DoctorFindings {
   }
 
   var clocks: Check {
-    let mend = Mend(["sudo", "timedatectl", "set-ntp", "true"])
+    let mend = hasSystemd ? Mend(["sudo", "timedatectl", "set-ntp", "true"]) : nil
     if let program = clock.program, clock.now < program {
       let (now, made) = (Self.date(clock.now), Self.date(program))
       return .problem(.clock, "it says \(now), and this program was made on \(made)", mend: mend)

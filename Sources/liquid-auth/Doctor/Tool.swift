@@ -17,6 +17,8 @@ enum Tool {
     func output(of program: String) -> Asked<String> {
       switch self {
       case .ended(0, let output): return .known(output)
+      case .ended(_, let output) where output.contains("Failed to connect to bus"):
+        return .unknown("\(program) finds no D-Bus of this session")
       case .ended(let status, let output):
         let first = output.split(separator: "\n").first.map { ": \($0)" } ?? ""
         return .unknown("\(program) ended with status \(status)\(first)")

@@ -35,7 +35,7 @@ struct StatusReport: Equatable {
         ["broker", "uhid"].contains(status.transport) ? system.uhidProblem ?? Self.detached : Self.detached)
     }
     if status.vault == .missing, problems.isEmpty {
-      problems.append("there is no vault; make one with: liquid-auth init")
+      problems.append("there is no vault; make one with: liquid-auth setup")
     }
     self.problems = problems
   }
@@ -48,7 +48,8 @@ struct StatusReport: Equatable {
     isRunning = failure.code == .notRunning ? false : nil
     self.stateDirectory = stateDirectory
     self.vault = vault.isThere.map { $0 ? "present" : "missing" } ?? Self.unknown
-    problems = [vault.problem, system.uhidProblem, failure.description].compactMap { $0 }
+    let reason = failure.description == vault.problem ? nil : failure.description
+    problems = [vault.problem, system.uhidProblem, reason].compactMap { $0 }
   }
 
   private static let unknown = "unknown"
