@@ -153,7 +153,8 @@ targets += [
     ],
     swiftSettings: settings),
   .testTarget(
-    name: "BrokerShellTests", dependencies: ["liquid-auth-broker", "UHID", "TestSupport"], swiftSettings: settings),
+    name: "BrokerShellTests", dependencies: ["liquid-auth-broker", "UHID", "CLinux", "TestSupport"],
+    swiftSettings: settings),
   .testTarget(
     name: "WalletShellTests",
     dependencies: [

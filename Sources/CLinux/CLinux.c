@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,48 +133,53 @@ void clinux_send_packets(int socket, const void *packets, size_t size, int count
   sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void ignore(int signal) { (void)signal; }
-
-// The timer of a thread: making one takes four calls more than setting it.
-static __thread timer_t interrupts;
-static __thread int has_interrupts;
-
-static int make_interrupts(void) {
-  const struct sigaction action = {.sa_handler = ignore}; // without SA_RESTART
-  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
-  event._sigev_un._tid = gettid();
-  sigset_t alarm;
-  sigemptyset(&alarm);
-  sigaddset(&alarm, SIGALRM);
-  if (sigaction(SIGALRM, &action, NULL) || pthread_sigmask(SIG_UNBLOCK, &alarm, NULL)) return -1;
-  return timer_create(CLOCK_MONOTONIC, &event, &interrupts);
+ssize_t clinux_receive_packet(int socket, void *packet, size_t size) {
+  struct iovec part = {packet, size};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  if (recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) < 0) return -1;
+  if (message.msg_flags & MSG_CTRUNC) {
+    errno = EBADMSG;
+    return -1;
+  }
+  return recv(socket, packet, size, MSG_DONTWAIT | MSG_TRUNC);
 }
 
-void clinux_start_interrupts(void) {
-  const struct itimerspec times = {{0, 1000000}, {0, 1000000}};
-  if (!has_interrupts) has_interrupts = !make_interrupts();
-  if (has_interrupts) timer_settime(interrupts, 0, &times, NULL);
+static atomic_int running_threads;
+
+struct job {
+  void (*work)(void *);
+  void *argument;
+};
+
+static void *run_job(void *argument) {
+  const struct job job = *(struct job *)argument;
+  free(argument);
+  job.work(job.argument);
+  --running_threads;
+  return NULL;
 }
 
-void clinux_stop_interrupts(void) {
-  const struct itimerspec never = {0};
-  const int error = errno;
-  if (has_interrupts) timer_settime(interrupts, 0, &never, NULL);
-  errno = error;
-}
-
-void clinux_run_on_thread(void *(*work)(void *), void *argument, int milliseconds) {
+int clinux_run_on_thread(void (*work)(void *), void *argument, int milliseconds) {
+  struct job *job = malloc(sizeof *job);
+  if (!job) return ENOMEM;
+  *job = (struct job){work, argument};
   pthread_t thread;
-  if (pthread_create(&thread, NULL, work, argument)) {
-    work(argument);
-    return;
+  ++running_threads;
+  const int error = pthread_create(&thread, NULL, run_job, job);
+  if (error) {
+    --running_threads;
+    free(job);
+    return error;
   }
   struct timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
   const long nanoseconds = end.tv_nsec + milliseconds * 1000000L;
   end = (struct timespec){end.tv_sec + nanoseconds / 1000000000L, nanoseconds % 1000000000L};
-  if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end)) pthread_detach(thread);
+  if (milliseconds == 0 || pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end)) pthread_detach(thread);
+  return 0;
 }
+
+int clinux_running_threads(void) { return running_threads; }
 
 int clinux_refuse_descriptors(int socket) {
   const int none = 0;

@@ -33,10 +33,16 @@ struct Broker {
 
   /// Serves clients until none is left and none comes, or until none is left and an upgrade has replaced this program.
   ///
+  /// It also waits for its threads: until the last one ends, the process remains, and systemd starts no other.
+  ///
   /// - Parameter sessions: a descriptor that is readable after a change of sessions; or -1.
   mutating func run(sessions: Int32, isReplaced: () -> Bool) {
-    while serve(sessions: sessions, timeout: relays.isEmpty ? Self.lingering : -1) {
-      if relays.isEmpty && isReplaced() { return }
+    while true {
+      let hasThreads = clinux_running_threads() > 0
+      let isIdle = !serve(
+        sessions: sessions, timeout: relays.isEmpty ? (hasThreads ? Self.removal : Self.lingering) : -1)
+      guard relays.isEmpty && clinux_running_threads() == 0 else { continue }
+      if isReplaced() || isIdle && !hasThreads { return }
     }
   }
 
@@ -66,7 +72,7 @@ struct Broker {
     clinux_refuse_descriptors(client)
     var user: uid_t = 0
     guard clinux_peer_user(client, &user) == 0 else {
-      closeWithoutWaiting(client)
+      disconnect(client)
       return
     }
     do throws(Refusal) {
@@ -77,7 +83,7 @@ struct Broker {
     } catch {
       log("user \(user): refused: \(error.reason)")
       BrokerMessage.refused(error.reason).send(to: client)
-      closeWithoutWaiting(client)
+      disconnect(client)
     }
   }
 
@@ -117,7 +123,7 @@ struct Broker {
   private mutating func remove(_ index: Int, _ end: Relay.End) {
     let relay = relays.remove(at: index)
     destroy(relay.device)
-    closeWithoutWaiting(relay.client)
+    disconnect(relay.client)
     log("user \(relay.user): the device was removed: \(end.rawValue)")
   }
 }
@@ -130,13 +136,23 @@ struct Broker {
 private func destroy(_ device: UHIDConnection) {
   let argument = UnsafeMutablePointer<UHIDConnection>.allocate(capacity: 1)
   argument.initialize(to: device)
-  clinux_run_on_thread(
-    { argument in
-      let device = argument?.assumingMemoryBound(to: UHIDConnection.self)
-      device?.pointee.destroy()
-      device?.deallocate()
-      return nil
-    }, argument, Broker.removal)
+  let work: @convention(c) (UnsafeMutableRawPointer?) -> Void = { argument in
+    let device = argument?.assumingMemoryBound(to: UHIDConnection.self)
+    device?.pointee.destroy()
+    device?.deallocate()
+  }
+  // Without room for a thread, the device is removed here.
+  if clinux_run_on_thread(work, argument, Broker.removal) != 0 { work(argument) }
+}
+
+/// Closes a connection on a thread of its own.
+///
+/// This drops the packets that were not received. One of them can hold the last reference to a file whose close waits for
+/// as long as the client chooses: a socket with SO_LINGER, or a file of FUSE, for which not even SIGKILL ends the wait.
+/// Without room for a thread the descriptor stays open.
+private func disconnect(_ client: Int32) {
+  shutdown(client, Int32(SHUT_RDWR))
+  _ = clinux_run_on_thread({ close(Int32(Int(bitPattern: $0))) }, UnsafeMutableRawPointer(bitPattern: Int(client)), 0)
 }
 
 /// One device and its client.
@@ -165,19 +181,21 @@ struct Relay {
 
   private func toDevice() -> End? {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Report.size * Self.packetsAtOnce) { packets in
-      withUnsafeTemporaryAllocation(of: Int.self, capacity: Self.packetsAtOnce) { lengths in
-        guard let start = packets.baseAddress else { return .left }
-        let count = Int(
-          withInterrupts {
-            clinux_receive_packets(client, start, Report.size, Int32(Self.packetsAtOnce), lengths.baseAddress)
-          })
-        guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : .left }
-        let whole = lengths[..<count].prefix { $0 == Report.size }
-        if !whole.isEmpty { device.write(start, count: whole.count) }
-        guard whole.count < count else { return nil }
-        // An empty packet is the end of the connection.
-        return lengths[whole.count] == 0 ? .left : .invalid
+      guard let start = packets.baseAddress else { return .left }
+      var count = 0
+      var end: End?
+      while end == nil && count < Self.packetsAtOnce {
+        let length = clinux_receive_packet(client, start + count * Report.size, Report.size)
+        if length < 0 && (errno == EAGAIN || errno == EINTR) { break }
+        switch length {
+        case Report.size: count += 1
+        case 0: end = .left
+        case -1: end = errno == EBADMSG ? .invalid : .left
+        default: end = .invalid
+        }
       }
+      if count > 0 { device.write(start, count: count) }
+      return end
     }
   }
 
@@ -208,18 +226,6 @@ struct Relay {
     reports = []
   }
 }
-
-/// Does what drops packets of a client.
-///
-/// A packet can hold the last reference to a socket with SO_LINGER, and then the kernel waits in this system call for as
-/// long as the client has chosen. A signal ends that wait.
-private func withInterrupts<Result>(_ work: () -> Result) -> Result {
-  clinux_start_interrupts()
-  defer { clinux_stop_interrupts() }
-  return work()
-}
-
-private func closeWithoutWaiting(_ client: Int32) { withInterrupts { _ = close(client) } }
 
 extension BrokerMessage {
   /// Sends the packet, unless the socket has no room for it.

@@ -22,6 +22,7 @@ from fido2.hid.linux import get_descriptor, open_connection
 from support import figures
 from support.authenticator import wait_for
 from support.ceremonies import ES256, OWN, client_data_hash, parameters, register
+from support.slow_file import SlowFile
 
 from .conftest import PERSON, As, nodes
 
@@ -191,16 +192,55 @@ class TestHostileClient:
             second.close()
             first.send(REPORT)
 
-    def test_a_passed_descriptor_is_dropped(self, tmp_path):
+    def test_a_passed_descriptor_ends_the_connection(self, tmp_path):
         path = tmp_path / "passed"
         path.touch()
         with ready() as client, open(path) as file:
+            process = broker()
             # Linux 6.16 and later refuse it.
             with contextlib.suppress(PermissionError):
                 socket.send_fds(client, [REPORT], [file.fileno()])
-            time.sleep(0.2)
-            links = [os.readlink(link) for link in pathlib.Path(f"/proc/{broker()}/fd").iterdir()]
-            assert "/dev/uhid" in links and str(path) not in links
+                assert client.recv(1024) == b""
+                wait_for_no_device()
+            links = [os.readlink(link) for link in pathlib.Path(f"/proc/{process}/fd").iterdir()]
+            assert links and str(path) not in links
+        with ready():
+            assert broker() == process
+
+    # Holds: BROKER-5
+    @pytest.mark.parametrize("user", ["nobody", PERSON])
+    def test_a_passed_file_that_waits_when_it_is_closed(self, user, tmp_path):
+        """A file of FUSE: neither SIGALRM nor SIGKILL ends the wait of who closes it last."""
+        subprocess.run(["modprobe", "fuse"], check=True)
+        with SlowFile(tmp_path) as slow:
+            client, answer = connect(user)
+            assert answer[0] == (1 if user == PERSON else 0)
+            process = broker()
+            passed, kept = os.open(slow.path, os.O_RDWR), os.open(slow.path, os.O_RDWR)
+            os.kill(process, signal.SIGSTOP)
+            try:
+                if user == "nobody":
+                    # The first connection has been refused. On this one, the packet waits before the broker accepts it.
+                    client.close()
+                    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                    with As(user):
+                        client.connect(SOCKET)
+                try:
+                    socket.send_fds(client, [REPORT], [passed])
+                except PermissionError:
+                    pytest.skip("Linux 6.16 and later refuse the descriptor")
+                os.close(passed)
+                os.write(kept, b"x")
+                slow.hold()
+            finally:
+                os.kill(process, signal.SIGCONT)
+            assert slow.waits.wait(SECONDS), "a thread of the broker waits"
+            wait_for_no_device()
+            with ready():
+                assert broker() == process
+            client.close()
+            slow.release()
+            os.close(kept)
 
     # Holds: BROKER-5
     @pytest.mark.parametrize("user", ["nobody", PERSON])

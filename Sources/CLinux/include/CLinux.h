@@ -64,16 +64,18 @@ int clinux_receive_packets(int socket, void *packets, size_t size, int count, si
 /// socket has no room are lost.
 void clinux_send_packets(int socket, const void *packets, size_t size, int count);
 
-/// Sends SIGALRM to this thread each millisecond, so that no system call waits for longer, if a signal can end the wait.
-/// Without room for a timer it does nothing.
-void clinux_start_interrupts(void);
+/// Receives a waiting packet of a peer that may pass descriptors (SCM_RIGHTS). A longer packet is cut to `size`. Never
+/// waits, and never closes what the peer passes: that can wait for as long as the peer chooses. Returns the length of the
+/// whole packet, 0 at the end of the connection, or -1 with errno: EBADMSG for a packet with descriptors, which stays in
+/// the queue.
+ssize_t clinux_receive_packet(int socket, void *packet, size_t size);
 
-/// Ends what clinux_start_interrupts has started; errno does not change.
-void clinux_stop_interrupts(void);
+/// Runs `work` on a thread of its own, and waits for its end, but at most for some time. Returns 0, or an error number if
+/// there can be no other thread; then it does not run.
+int clinux_run_on_thread(void (*work)(void *), void *argument, int milliseconds);
 
-/// Runs `work` on a thread of its own, and waits for its end, but at most for some time. Runs it on this thread if there can be
-/// no other.
-void clinux_run_on_thread(void *(*work)(void *), void *argument, int milliseconds);
+/// How many threads of clinux_run_on_thread have not ended.
+int clinux_running_threads(void);
 
 /// Makes the kernel refuse descriptors that a peer passes (SCM_RIGHTS), on this Unix socket and on those that it accepts: 0,
 /// or -1 with errno ENOPROTOOPT before Linux 6.16.

@@ -1,0 +1,87 @@
+"""A file of FUSE whose last close waits in the kernel until the test lets it end."""
+
+import ctypes
+import os
+import pathlib
+import struct
+import threading
+
+HEADER = struct.Struct("<IIQQIIII")
+LOOKUP, FORGET, GETATTR, SETATTR, OPEN, WRITE, RELEASE, FSYNC, FLUSH, INIT = 1, 2, 3, 4, 14, 16, 18, 20, 25, 26
+INTERRUPT, BATCH_FORGET = 36, 42
+NOT_IMPLEMENTED = -38
+# FUSE_BIG_WRITES and FUSE_WRITEBACK_CACHE: pages are written by the last close, and no signal ends that wait.
+FLAGS = 1 << 5 | 1 << 16
+
+
+def attributes(node):
+    mode = 0o40755 if node == 1 else 0o100666
+    return struct.pack("<6Q10I", node, 0, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+
+
+ANSWERS = {
+    INIT: lambda node, body: struct.pack("<4I2HII2HI7I", 7, 31, 65536, FLAGS, 12, 9, 65536, 1, 0, 0, 0, *[0] * 7),
+    LOOKUP: lambda node, body: struct.pack("<4QII", 2, 1, 100, 100, 0, 0) + attributes(2),
+    GETATTR: lambda node, body: struct.pack("<QII", 100, 0, 0) + attributes(node),
+    SETATTR: lambda node, body: struct.pack("<QII", 100, 0, 0) + attributes(node),
+    OPEN: lambda node, body: struct.pack("<QII", 1, 0, 0),
+    # The size in struct fuse_write_in.
+    WRITE: lambda node, body: struct.pack("<II", struct.unpack_from("<QQI", body)[2], 0),
+    FLUSH: lambda node, body: b"",
+    RELEASE: lambda node, body: b"",
+    FSYNC: lambda node, body: b"",
+}
+
+
+class SlowFile:
+    """A file at `path`. While it is held, requests are not answered; `waits` is set once there is one."""
+
+    def __init__(self, directory):
+        self.directory, self.path = directory, pathlib.Path(directory, "file")
+        self.waits, self.held, self.lock, self.is_held = threading.Event(), [], threading.Lock(), False
+
+    def __enter__(self):
+        self.device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+        options = f"fd={self.device},rootmode=40000,user_id=0,group_id=0,allow_other"
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.mount(b"slow", os.fsencode(self.directory), b"fuse", 0, options.encode()):
+            raise OSError(ctypes.get_errno(), "mount")
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.release()
+        ctypes.CDLL(None).umount2(os.fsencode(self.directory), 2)
+        os.close(self.device)
+
+    def serve(self):
+        while True:
+            try:
+                request = os.read(self.device, 1 << 18)
+            except OSError:
+                return
+            with self.lock:
+                if self.is_held:
+                    self.held.append(request)
+                    self.waits.set()
+                    continue
+            self.answer(request)
+
+    def answer(self, request):
+        _, opcode, unique, node, *_ = HEADER.unpack_from(request)
+        if opcode in (FORGET, BATCH_FORGET, INTERRUPT):
+            return
+        answer = ANSWERS.get(opcode)
+        body = answer(node, request[HEADER.size:]) if answer else b""
+        os.write(self.device, struct.pack("<IiQ", 16 + len(body), 0 if answer else NOT_IMPLEMENTED, unique) + body)
+
+    def hold(self):
+        with self.lock:
+            self.is_held = True
+
+    def release(self):
+        with self.lock:
+            self.is_held = False
+            held, self.held = self.held, []
+        for request in held:
+            self.answer(request)
