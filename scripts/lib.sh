@@ -163,7 +163,7 @@ python() {
 prepare_build() {
     install_swift
     install_packages "${packages_to_build[@]}" "$@"
-    # Swift's linker, which is a package of its own on Debian 13. Without it, GNU's links, and leaves out RELRO.
+    # Swift's linker, which is a package of its own on Debian 13. Without it, GNU's linker runs, and leaves out RELRO.
     command -v ld.gold >/dev/null || ! apt-cache show binutils-gold >/dev/null 2>&1 || install_packages binutils-gold
     drop_stale_manifests
 }

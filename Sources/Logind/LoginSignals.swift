@@ -91,13 +91,14 @@ package final class LoginSignals: @unchecked Sendable {
 
   // MARK: Signals
 
-  /// Whether logind sent the signal: the bus delivers a broadcast only if the sender is the one of the match.
+  /// Whether logind sent the signal: the bus delivers a broadcast only if its sender is the one in the match rule.
   ///
-  /// It delivers a signal for this connection alone from any program, and libsystemd does not check the sender of it.
-  private static func isOfLogind(_ message: OpaquePointer?) -> Bool { sd_bus_message_get_destination(message) == nil }
+  /// Any program can address a signal to this connection alone, and libsystemd does not check the sender of such a
+  /// signal.
+  private static func isFromLogind(_ message: OpaquePointer?) -> Bool { sd_bus_message_get_destination(message) == nil }
 
   fileprivate func lockReceived(_ message: OpaquePointer?) {
-    guard Self.isOfLogind(message) else { return }
+    guard Self.isFromLogind(message) else { return }
     var session: UnsafeMutablePointer<CChar>?
     defer { free(session) }
     var owner: uid_t = 0
@@ -108,7 +109,7 @@ package final class LoginSignals: @unchecked Sendable {
   }
 
   fileprivate func sleepReceived(_ message: OpaquePointer?) {
-    guard Self.isOfLogind(message) else { return }
+    guard Self.isFromLogind(message) else { return }
     var begins: Int32 = 0
     guard sd_bus_message_read_basic(message, CChar(UInt8(ascii: "b")), &begins) > 0 else { return }
     received.append(begins != 0 ? .suspending : .resumed)

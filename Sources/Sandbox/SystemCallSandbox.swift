@@ -6,8 +6,8 @@ package import ProcessIO
 /// The system calls that a process can still make after it has given up the rest (seccomp(2)).
 ///
 /// The others fail with ENOSYS, as on a kernel that does not have them. No program can be started, no memory made
-/// executable after it was written, and no socket made of a family that is not named. The filter does not see files: a
-/// file that the process can write and read, it can also map and execute.
+/// executable after it was written, and no socket made of a family that is not named. The filter does not see files: the
+/// process can map and execute a file that it can write and read.
 package struct SystemCallSandbox: Sendable {
   /// Allows a call whose arguments meet all conditions.
   private struct Rule {
@@ -118,8 +118,8 @@ package struct SystemCallSandbox: Sendable {
   }
 
   private static let calls: [String] = [
-    // Files, below the directories that the file sandbox allows. It does not restrict changes of modes, times and,
-    // before Linux 6.2, lengths by a path, so that these are not allowed.
+    // Files, below the directories that the file sandbox allows. That sandbox does not restrict changes of modes, times
+    // and, before Linux 6.2, lengths by a path, so the calls for these are not allowed.
     """
     access close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate fchdir
     fchmod fchown fcntl fdatasync fgetxattr flistxattr flock fstat fstatfs fsync ftruncate getcwd getdents
@@ -145,7 +145,7 @@ package struct SystemCallSandbox: Sendable {
     accept accept4 bind getpeername getsockname getsockopt listen pipe pipe2 recvfrom recvmmsg recvmsg
     sendmmsg sendmsg sendto setsockopt shutdown
     """,
-    // This process; `prlimit64` and `tgkill` have conditions. kill ends pinentries.
+    // This process; `prlimit64` and `tgkill` have conditions. `kill` is needed to end pinentry.
     """
     arch_prctl capget exit exit_group get_robust_list get_thread_area getcpu getegid geteuid getgid getgroups
     getpgid getpgrp getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid gettid

@@ -19,7 +19,7 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
     case unusableStore
     /// Another process works on this directory.
     case inUse(pid: Int32)
-    /// A change of the vault's slots is refused; nothing was changed.
+    /// A change of the vault's slots was refused; nothing was changed.
     case unchanged
     /// The passphrase opens no slot of the vault.
     case wrongPassphrase

@@ -39,8 +39,8 @@ package enum UHIDIdentity {
 
   /// HID_PHYS, which names the port of other devices: the program that made the device.
   ///
-  /// It tells only for a device below `/sys/devices/virtual/misc/uhid`, which a program that can open `/dev/uhid` has made: the
-  /// serial of a device that is plugged in can contain a line that sets HID_PHYS.
+  /// It is reliable only for a device below `/sys/devices/virtual/misc/uhid`, which a program that can open `/dev/uhid`
+  /// has made: the serial of a device that is plugged in can contain a line that sets HID_PHYS.
   package enum Maker: String, Sendable, CaseIterable {
     /// The user's own authenticator; HID_UNIQ is random.
     case authenticator = "liquid-authenticator"

@@ -91,7 +91,7 @@ extension VaultSlot.Protector {
     if case .unknown = self { false } else { true }
   }
 
-  /// The type and the parameters, as in the slot: members 1 to 4 of a passphrase; of an unknown type the first only.
+  /// The type and the parameters, as in the slot: members 1 to 4 for a passphrase, only member 1 for an unknown type.
   public var members: CBORMap {
     switch self {
     case .passphrase(let salt, let cost):
@@ -158,7 +158,7 @@ public struct PassphraseCost: Hashable, Sendable {
     self.memLimit = memLimit
   }
 
-  /// The key of a passphrase slot, 32 bytes; it takes about a second and `memLimit` bytes.
+  /// Computes the key of a passphrase slot, 32 bytes, which takes about a second and `memLimit` bytes of memory.
   ///
   /// - Throws: ``VaultError/outOfMemory``.
   public func key(passphrase: SecretBytes, salt: [UInt8]) throws(VaultError) -> SecretBytes {

@@ -11,7 +11,7 @@ struct Broker {
   static let maximumClients = 16
   /// How long the broker waits for the next client after the last one has disconnected, in milliseconds.
   static let lingering: Int32 = 10_000
-  /// How long clients wait, at most, for the removal of another's device, in milliseconds.
+  /// How long clients wait, at most, for the removal of another client's device, in milliseconds.
   fileprivate static let removal: Int32 = 200
 
   /// A listening SOCK_SEQPACKET socket, non-blocking.
@@ -68,7 +68,7 @@ struct Broker {
       if errno != EAGAIN && errno != ECONNABORTED { usleep(100_000) }
       return
     }
-    // A client that has connected before the broker started can still pass some.
+    // A client that connected before the broker started can still pass descriptors.
     clinux_refuse_descriptors(client)
     var user: uid_t = 0
     guard clinux_peer_user(client, &user) == 0 else {

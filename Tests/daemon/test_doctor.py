@@ -159,9 +159,9 @@ class TestResult:
             ceremony.join()
             device.close()
 
-    @pytest.mark.skipif(os.geteuid() != 0, reason="only root has run sudo")
+    @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as under sudo")
     def test_sudo(self, system):
-        """One line, and nothing is fixed; a root without sudo is a user as any other."""
+        """One line, and nothing is fixed; root without sudo is a user like any other."""
         system.environment = {"SUDO_UID": "1000"}
         found = json.loads(system.run("--fix", "--json", status=1).stdout)["checks"]
         assert [check["name"] for check in found] == ["authenticator"]

@@ -245,7 +245,7 @@ class TestHostileClient:
     # Holds: BROKER-5
     @pytest.mark.parametrize("user", ["nobody", PERSON])
     def test_a_passed_socket_that_waits_when_it_is_closed(self, user):
-        """SO_LINGER: who drops the last reference waits for the time that the client has chosen."""
+        """SO_LINGER: whoever drops the last reference waits for the time that the client has chosen."""
         with ready():
             process = broker()
         wait_for_no_device()

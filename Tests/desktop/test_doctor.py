@@ -177,7 +177,7 @@ class TestDevice:
         assert is_ok("fido-properties")
 
     def test_the_rule_of_systemd_is_missing(self):
-        """udev's package has it; a file is moved away and back instead."""
+        """The file belongs to udev's package, so the test moves it away and back."""
         number = os.stat(state()["node"]).st_rdev
         record = pathlib.Path(f"/run/udev/data/c{os.major(number)}:{os.minor(number)}")
         kept = record.read_bytes()
@@ -310,7 +310,7 @@ class TestDesktop:
         if place.exists() or place.is_symlink():
             place.rename(aside)
         try:
-            # With another one in the image, the alternatives are enough.
+            # If the image has another one, update-alternatives is enough.
             assert problem("pinentry", "is not installed").startswith(
                 ("sudo apt-get install pinentry-", "sudo update-alternatives --set pinentry "))
             place.write_text("#!/bin/sh\n")

@@ -14,7 +14,8 @@ from . import wire
 class Page:
     """A browser at the page: a cookie, and requests with the headers of the script.
 
-    `address` is the one that the command prints; `socket` is the path of a key's socket; `origin` replaces the origin in the client data.
+    `address` is the one that the command prints; `socket` is the path of a key's socket; `origin` replaces the origin
+    in the client data.
     """
 
     def __init__(self, address, socket=None, origin=None):

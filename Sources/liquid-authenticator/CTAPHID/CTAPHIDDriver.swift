@@ -101,7 +101,7 @@ actor CTAPHIDDriver {
     if attendance.isWanted { try await appear() }
   }
 
-  /// Waits until the first attachment, or one that is being made, has ended, for at most two seconds.
+  /// Waits, for at most two seconds, until the first attachment, or one that is being made, has succeeded or failed.
   ///
   /// A client that has started the service asks at once, and the broker needs a moment to make the device.
   func settle() async {

@@ -107,7 +107,7 @@ final class EventLoop: TaskExecutor, MonotonicClock {
 
   var now: Instant {
     var now = timespec()
-    // It counts suspended time, which poll(2) does not: a timer that passed meanwhile fires with the first event after
+    // It counts suspended time, which poll(2) does not: a timer that expired meanwhile fires with the first event after
     // the suspend.
     clock_gettime(CLOCK_BOOTTIME, &now)
     return Instant(nanoseconds: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec))

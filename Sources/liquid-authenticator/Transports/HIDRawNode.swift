@@ -23,8 +23,8 @@ struct HIDRawNode: Equatable, Sendable {
 extension HIDRawNode {
   /// HID_PHYS of a device that was made through uhid, otherwise an empty text.
   ///
-  /// HID_PHYS alone does not tell: the kernel writes each property on a line, and the serial of a device that is plugged
-  /// in can contain lines with other properties. It cannot choose its directory in `/sys`.
+  /// HID_PHYS alone does not show that: the kernel writes each property on a line, and the serial of a device that is
+  /// plugged in can contain lines with other properties. But no device can choose its directory in `/sys`.
   static func place(physical: String, directory: String) -> String {
     directory.hasPrefix("/sys/devices/virtual/misc/uhid/") ? physical : ""
   }

@@ -162,7 +162,7 @@ final class VaultKeySource: KeySource {
   /// Changes the slots of the vault's file; locks the vault if the slot that opened it was replaced or removed.
   ///
   /// Runs in turn with the ceremonies, as every change of a file does.
-  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why the file is as it was.
+  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why the file is unchanged.
   func changeSlots(
     since unlocking: Unlocking, _ change: (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) throws {
