@@ -250,7 +250,7 @@ extension VaultError: CustomStringConvertible {
       "the passphrase is wrong; try again. If you are sure that it is right, the vault is damaged: \(Self.remedy)"
     case .outOfMemory: "not enough memory to try the passphrase; close other programs and try again"
     case .noSuchSlot: "there is no such slot; list the slots with: liquid-auth vault list"
-    case .lastSlot: "nothing else can unlock the vault, so its last slot cannot be removed"
+    case .lastSlot: "nothing else can unlock the vault, so this slot cannot be removed"
     }
   }
 

@@ -127,7 +127,8 @@ import UHID
     #expect(
       lines(["a", "set a PIN with: liquid-auth pin set"]) { _ in }
         == ["problem|a; also: set a PIN with: liquid-auth pin set|liquid-auth pin set"])
-    // A new start does not help without a display, nor a damaged vault or a broker; and it is not systemd's to do.
+    // A restart does not help without a display, or with a damaged vault or broker; and systemd can only restart its
+    // service.
     for work: (inout Findings) -> Void in [
       { ($0.hasX, $0.hasWayland) = (false, false) }, { Self.change(&$0) { $0.vault = .unusable } },
       { Self.change(&$0) { $0.attached = false } }, { $0.isUserService = false },
@@ -184,7 +185,7 @@ import UHID
       ])
     #expect(
       lines { $0.serviceUnit = unit("failed", "enabled") } == [
-        "note|liquid-authenticator.service had failed, and this question started it again|"
+        "note|liquid-authenticator.service had failed, and this command started it again|"
           + "journalctl --user --unit liquid-authenticator.service"
       ])
     #expect(
@@ -203,7 +204,7 @@ import UHID
             + "liquid-authenticator.service && \(Self.enable)"
         ])
     }
-    // The socket alone starts it for its first client, which no browser is.
+    // The socket alone starts it for the first client of the socket, and a browser is not one.
     #expect(
       lines { $0.serviceUnit = unit("inactive", "disabled") }
         == ["problem|liquid-authenticator.service is not enabled, \(start) session|*\(Self.enable)"])
@@ -237,7 +238,7 @@ import UHID
   @Test func `under sudo, the only line says so`() {
     var findings = Self.healthy
     findings.isSudo = true
-    let text = "sudo asks about the key of root; run it as the user at the desktop"
+    let text = "under sudo, doctor would check root's key; run it as the user at the desktop"
     #expect(findings.checks == [.problem(.authenticator, text, mend: Mend(["liquid-auth", "doctor"]))])
   }
 
@@ -248,13 +249,13 @@ import UHID
     #expect(lines(.absent) == ["problem|uhid is not loaded|sudo modprobe uhid"])
     #expect(
       lines(.updated(from: "6.1.0")) == [
-        "problem|the modules of the running kernel 6.1.0 are gone, as after an update; start the machine again|sudo reboot"
+        "problem|the modules of the running kernel 6.1.0 are gone, as happens after an update; restart the machine|sudo reboot"
       ])
     let cloud = "6.12.43+deb13-cloud-arm64"
     #expect(
       lines(.unavailable(in: cloud)) == [
-        "problem|the kernel \(cloud) has no module uhid, because it is the one for cloud machines; start the machine with "
-          + "this one|sudo apt-get install linux-image-arm64"
+        "problem|the kernel \(cloud) has no module uhid, because it is the one for cloud machines; install another, and "
+          + "restart the machine with it|sudo apt-get install linux-image-arm64"
       ])
     let other = { (kernel: String) in
       "problem|the kernel \(kernel) has no module uhid; install a kernel, or a package of its modules, that has it "
@@ -327,7 +328,7 @@ import UHID
         == ["problem|\(path) takes the place of our rule|sudo rm \(path) && \(apply)"])
     // apt has no copy of a package that was installed from a file.
     let again = "install the package liquid-auth again from its file"
-    let file = "such as: sudo apt install --reinstall ./liquid-auth_*.deb"
+    let file = "for example with: sudo apt install --reinstall ./liquid-auth_*.deb"
     #expect(
       lines { ($0.rule, $0.isPackaged) = (.missing, true) }
         == ["problem|71-liquid-auth.rules is not installed; \(again), \(file)|-"])
@@ -351,7 +352,7 @@ import UHID
     }
   }
 
-  @Test func `nobody else can make keyboards`() {
+  @Test func `nobody else can emulate a keyboard`() {
     let lines = { (work: (inout Findings) -> Void) in Self.lines(.rule, work) }
     let apply =
       "sudo udevadm control --reload && sudo udevadm trigger --action=change --settle /dev/uhid"
@@ -380,12 +381,13 @@ import UHID
     #expect(lines { $0.otherRules = [linuxID] } == ["ok|/etc/udev/rules.d/71-liquid-auth.rules|-"])
     #expect(
       lines { $0.member = "anna" } == [
-        "problem|you are in the group liquid-auth-broker, so every program of yours can make keyboards; the broker does not "
-          + "need that: leave the group, and log in again|sudo gpasswd -d anna liquid-auth-broker"
+        "problem|you are in the group liquid-auth-broker, so every program of yours can emulate a keyboard; the broker does "
+          + "not need that: leave the group, and log in again|sudo gpasswd -d anna liquid-auth-broker"
       ])
     #expect(
       lines { ($0.groupName, $0.system.sessionHasGroup) = ("liquid-auth", true) } == [
-        "problem|your session still has the group liquid-auth, so its programs can make keyboards; log out, and in again|-"
+        "problem|your session still has the group liquid-auth, so its programs can emulate a keyboard; log out and "
+          + "in again|-"
       ])
     // Without the broker, the group is the way to the device.
     let ok = ["ok|/etc/udev/rules.d/71-liquid-auth.rules|-"]
@@ -470,7 +472,7 @@ import UHID
         == ["problem|60-fido-id.rules of systemd is not installed|sudo apt-get install --reinstall udev"])
     for (manager, mend): (Findings.PackageManager?, String) in [
       (.dnf, "|sudo dnf reinstall systemd-udev"), (.pacman, "|sudo pacman -S systemd"),
-      (nil, "; install again the package that Debian calls udev|-"),
+      (nil, "; reinstall the package that Debian calls udev|-"),
     ] {
       #expect(
         Self.lines(.fidoProperties) {

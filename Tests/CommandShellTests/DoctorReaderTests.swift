@@ -133,7 +133,7 @@ import UHID
         == ["/etc/udev/rules.d/99-linux-id.rules", "/usr/lib/udev/rules.d/60-other.rules"])
     scratch.put("/dev/uhid", "", mode: 0o660)
     #expect(scratch.findings().uhid == .init(mode: 0o660, owner: geteuid(), group: getegid()))
-    // Where it can be set: the program and the file system have ACLs.
+    // Only where setfacl is installed and the file system has ACLs.
     let set = ["setfacl", "--modify", "user:12345:rw", scratch.root + "/dev/uhid"]
     guard case .ended(0, _) = Tool.run(set, within: .seconds(60)) else { return }
     #expect(scratch.findings().uhid?.hasACL == true)
@@ -143,13 +143,13 @@ import UHID
     let sudo = { (user: UInt32, number: String?) in
       scratch.findings(environment: number.map { ["SUDO_UID": $0] } ?? [:], user: user).isSudo
     }
-    // A root who asks for a key of root's has no SUDO_UID.
+    // Without sudo, root has no SUDO_UID.
     #expect(sudo(0, "1000") && !sudo(0, nil) && !sudo(0, "0") && !sudo(0, "") && !sudo(1000, "1000"))
     for manager in [DoctorFindings.PackageManager.pacman, .dnf, .apt] {
       scratch.put("/usr/bin/\(manager.rawValue)", "", mode: 0o755)
       #expect(scratch.findings().packageManager == manager)
     }
-    // Without dpkg, the path of this program; in these tests, it is that of a package.
+    // Without dpkg, the path of this program decides; in these tests, it is that of a package.
     #expect(scratch.findings().isPackaged)
   }
 
@@ -330,7 +330,7 @@ import UHID
     let own = ["DISPLAY": "localhost:10.0", "PATH": "/usr/bin"]
     let found = scratch.findings(environment: own, answers: answers("active"))
     #expect(!found.hasX && found.hasWayland && found.desktop == "KDE" && found.pinentry.path == "/opt/pinentry")
-    // One that was started by hand, in another place, or without an answer, has that of a terminal.
+    // If the authenticator is not the user service, or systemd does not answer, the environment is that of this command.
     let running = DoctorFindings.Authenticator.running(DoctorChecksTests.status(), nil, nil)
     for found in [
       scratch.findings(running, environment: own, answers: answers("inactive")),

@@ -68,8 +68,8 @@ import Testing
     #expect(Mend(endOf: "restrict access with: chmod 600 '/a'")?.isSafe == false)
   }
 
-  /// What breaks for each pain; only the note of a line that informs is there on a healthy system, too.
-  private static let pains: [@Sendable (inout DoctorFindings) -> Void] = [
+  /// What breaks in each of the fifteen problems; a line that only informs shows the same note on a healthy system.
+  private static let causes: [@Sendable (inout DoctorFindings) -> Void] = [
     { ($0.snaps[0].isConnected, $0.flatpaks[0].hasAllDevices) = (false, false) },
     {
       ($0.driver, $0.rule, $0.hasBrokerSocket) = (.absent, .missing, false)
@@ -127,7 +127,7 @@ import Testing
       let number = try #require(Int(row.dropFirst(2).prefix { $0.isNumber }))
       numbers.append(number)
       var findings = DoctorChecksTests.healthy
-      Self.pains[number - 1](&findings)
+      Self.causes[number - 1](&findings)
       let shown = Set(findings.checks.filter { $0.state != .ok }.map(\.name.rawValue))
       let named = row.components(separatedBy: "_").enumerated().filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
       #expect(!named.isEmpty, "\(row)")

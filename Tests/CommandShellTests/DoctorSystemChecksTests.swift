@@ -80,7 +80,7 @@ import Testing
       ])
     #expect(
       system("/etc/firefox/policies/policies.json") == [
-        "problem|[a.b] it is false in /etc/firefox/policies/policies.json, as the administrator wants it; remove it there|-"
+        "problem|[a.b] it is false in /etc/firefox/policies/policies.json, a policy of the administrator; remove it there|-"
       ])
   }
 
@@ -163,16 +163,16 @@ import Testing
       ])
     #expect(
       key(.prf, with(["hmac-secret"])) == [
-        "note|hmac-secret at sign-in; not at registration, which Chromium uses (hmac-secret-mc)|-"
+        "note|it works at sign-in (hmac-secret), but not at registration (hmac-secret-mc), where Chromium uses it|-"
       ])
     #expect(
       key(.prf, with([])) == [
-        "problem|the authenticator does not have hmac-secret, so sites get no PRF; install the newest version of it|-"
+        "problem|the authenticator does not have hmac-secret, so sites get no PRF; install its newest version|-"
       ])
     #expect(
       lines(.backupFlags) { _ in } == [
-        "note|each passkey says that it can be backed up and is (BE and BS), and never changes that: a site that wants a "
-          + "key of one device may refuse it|-"
+        "note|each passkey reports that it can be backed up and is backed up (BE and BS), and this never changes: a site "
+          + "that requires a single-device passkey may refuse it|-"
       ])
   }
 
@@ -209,7 +209,7 @@ import Testing
       #expect(with(target, true, []) == ["ok|/usr/bin/pinentry (\(target))|-"])
       #expect(
         with(target, false, []) == [
-          "problem|/usr/bin/pinentry is \(target), which needs a display of X, and there is only Wayland|"
+          "problem|/usr/bin/pinentry is \(target), which needs an X display, and there is only Wayland|"
             + "sudo apt-get install pinentry-gnome3"
         ])
     }

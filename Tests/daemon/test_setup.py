@@ -162,7 +162,7 @@ def test_a_sign_in_with_another_key(machine, tmp_path):
     browser.join()
     other.stop()
     assert "checks hold" in shown and "Another key or a password manager made the passkey" in shown
-    assert "the first sign-in failed; see what is wrong with: liquid-auth doctor" in shown
+    assert "the first sign-in failed; find the cause with: liquid-auth doctor" in shown
 
 
 def test_a_phrase_from_paper_without_a_service(machine):

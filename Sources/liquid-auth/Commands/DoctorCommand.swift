@@ -68,7 +68,8 @@ struct DoctorCommand: PlacedCommand {
     do throws(CommandFailure) {
       let connection = try place.connect()
       let status = try connection.ask(GetStatus())
-      // Settings and tries need the store, which may be damaged. Behind a prompt, tries would wait for its answer.
+      // Settings and tries need the store, which may be damaged. The question about the tries would wait for an open
+      // prompt.
       let information = try? connection.keyInformation()
       let tries = status.waiting ? nil : information.flatMap { try? connection.triesLeft($0) }
       return .running(status, information, tries)

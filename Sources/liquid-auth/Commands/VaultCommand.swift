@@ -12,9 +12,9 @@ struct VaultCommand: ParsableCommand {
     commandName: "vault",
     abstract: "Show and change what unlocks the vault.",
     discussion: """
-      A vault has slots. Each slot can unlock it, and none of them is needed if you have the phrase: `liquid-auth init \
-      --import` makes a new vault. The commands work with the authenticator running or not. A change replaces the file \
-      of the vault at once: if it fails, the vault is as it was.
+      A vault has one or more slots, and each of them can unlock it. If you can no longer unlock it, make a new vault \
+      from the phrase with `liquid-auth init --import`. The commands work with and without a running authenticator. A \
+      change replaces the file of the vault in one step: if it fails, the vault is as it was.
       """,
     subcommands: [List.self, Passphrase.self, Remove.self])
 
@@ -36,8 +36,8 @@ struct VaultCommand: ParsableCommand {
       abstract: "Change the passphrase.",
       discussion: """
         Asks for the present passphrase, then for the new one, twice; without a terminal, they are the first two lines \
-        of standard input. The vault is then locked, and every program must ask you again. Passkeys and accounts stay as \
-        they are. A copy of the old file still opens with the old passphrase.
+        of standard input. A running authenticator then locks the vault, and asks for the new passphrase from then on. \
+        Passkeys and accounts stay as they are. A copy of the old file still opens with the old passphrase.
         """)
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -56,8 +56,8 @@ struct VaultCommand: ParsableCommand {
   struct Remove: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Remove a slot.",
-      discussion: "Asks for the passphrase. The last slot that can unlock the vault is not removed.")
-    @Argument(help: "Its number in `liquid-auth vault list`.", transform: wholeNumber(1...Int(UInt16.max)))
+      discussion: "Asks for the passphrase. Does not remove the last slot that can unlock the vault.")
+    @Argument(help: "The slot's number in `liquid-auth vault list`.", transform: wholeNumber(1...Int(UInt16.max)))
     var slot: Int
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions

@@ -33,7 +33,7 @@ struct SystemFindings: Equatable {
     case .absent:
       "there is no /dev/uhid; load its driver with: sudo modprobe uhid (in a container, use --transport unix:PATH or pty)"
     case .forbidden where hasSystemd:
-      "the broker, which makes the device, is not there; start its socket with: sudo systemctl enable --now "
+      "the broker, which makes the device, cannot be reached; start its socket with: sudo systemctl enable --now "
         + "liquid-auth-broker.socket"
     case .forbidden where !groupExists:
       "you do not have permission to open /dev/uhid; install the udev rule with: scripts/run"

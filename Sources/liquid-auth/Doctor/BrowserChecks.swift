@@ -45,7 +45,7 @@ extension DoctorFindings {
       let text = "it is false in \(off.files.joined(separator: " and "))"
       // sed works on lines, and policies are JSON.
       if off.files.contains(where: { $0.hasSuffix(".json") }) {
-        return .problem(.firefox, "\(text), as the administrator wants it; remove it there", about: off.name)
+        return .problem(.firefox, "\(text), a policy of the administrator; remove it there", about: off.name)
       }
       let pattern = #"/"\#(off.name.split(separator: ".").joined(separator: "\\."))"/d"#
       return .problem(

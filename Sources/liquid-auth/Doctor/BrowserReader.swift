@@ -133,7 +133,7 @@ extension FindingsReader {
       settings.flatMap { [$0, "\($0)/pref", "\($0)/defaults/pref"] }
       + installed.flatMap { [$0, "\($0)/defaults/pref", "\($0)/browser/defaults/preferences"] }
     let files = directories.flatMap { directory in
-      // A file .cfg is one of AutoConfig, in JavaScript.
+      // A .cfg file belongs to AutoConfig, and is in JavaScript.
       tree.names(directory).filter { $0.hasSuffix(".js") || $0.hasSuffix(".cfg") }.map { "\(directory)/\($0)" }
     }.map { path in
       let lines = tree.lines(path)
@@ -148,7 +148,7 @@ extension FindingsReader {
       }
   }
 
-  /// Lines of the form `user_pref("NAME", VALUE);`, of other functions of preferences too; the last of a name counts.
+  /// Lines of the form `user_pref("NAME", VALUE);`, or with another function for preferences; the last of a name counts.
   static func preferences(_ lines: [String]) -> [String: String] {
     var found: [String: String] = [:]
     for line in lines {

@@ -72,7 +72,8 @@ struct Mend: Equatable {
   /// The command at the end of a sentence of ours, `…; make one with: liquid-auth setup`; `nil` if there is none.
   init?(endOf sentence: String) {
     guard let start = sentence.ranges(of: "with: ").last?.upperBound else { return nil }
-    // A remark in parentheses may follow. A path is in quotes, which a shell's variable is not.
+    // A remark in parentheses may follow. A path is in single quotes; double quotes hold a shell's variable, as in
+    // "$USER".
     let text = String(sentence[start...].prefix { $0 != "(" })
     guard !text.contains("\"") else { return nil }
     let commands = text.split(separator: " && ").map { command in

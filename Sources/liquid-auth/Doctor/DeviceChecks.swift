@@ -11,13 +11,15 @@ extension DoctorFindings {
   private func incomplete(_ name: Check.Name, _ text: String, after mend: [[String]] = []) -> Check {
     guard isPackaged else { return .problem(name, text, mend: Mend(mend + [["scripts/run"]])) }
     // Package managers have no copy of a package that was installed from a file.
-    let file = packages == nil ? "" : ", such as: sudo apt install --reinstall ./liquid-auth_*.deb"
+    let file = packages == nil ? "" : ", for example with: sudo apt install --reinstall ./liquid-auth_*.deb"
     return .problem(
       name, "\(text); install the package liquid-auth again from its file\(file)",
       mend: mend.isEmpty ? nil : Mend(mend))
   }
 
-  /// A problem that a package solves: its name for each package manager; the first one in words where none is known.
+  /// A problem that a package solves.
+  ///
+  /// - Parameter names: its name for each package manager; where none is known, the text gives Debian's.
   func packageProblem(_ name: Check.Name, _ text: String, again: Bool = false, _ names: [PackageManager: String])
     -> Check
   {
@@ -30,7 +32,7 @@ extension DoctorFindings {
       case nil: [String]()
       }
     guard !words.isEmpty else {
-      return .problem(name, "\(text); install \(again ? "again " : "")the package that Debian calls \(package)")
+      return .problem(name, "\(text); \(again ? "reinstall" : "install") the package that Debian calls \(package)")
     }
     return .problem(name, text, mend: Mend(["sudo"] + words + [package]))
   }
@@ -52,7 +54,7 @@ extension DoctorFindings {
     case .updated(let kernel):
       .problem(
         .kernelModule,
-        "the modules of the running kernel \(kernel) are gone, as after an update; start the machine again",
+        "the modules of the running kernel \(kernel) are gone, as happens after an update; restart the machine",
         mend: Mend(["sudo", "reboot"]))
     case .unavailable(let kernel): unavailableModule(of: kernel)
     }
@@ -66,7 +68,8 @@ extension DoctorFindings {
         .kernelModule, "\(text); install a kernel, or a package of its modules, that has it (CONFIG_UHID)")
     }
     return .problem(
-      .kernelModule, "\(text), because it is the one for cloud machines; start the machine with this one",
+      .kernelModule,
+      "\(text), because it is the one for cloud machines; install another, and restart the machine with it",
       mend: Mend(["sudo", "apt-get", "install", "linux-image-\(kernel[start...])"]))
   }
 
@@ -152,21 +155,21 @@ extension DoctorFindings {
     return membership ?? .ok(.rule, path)
   }
 
-  /// With the broker, the group has no members: what they start can make any HID device.
+  /// With the broker, the group needs no members: their programs could make any HID device.
   private var membership: Check? {
     guard hasSystemd, status?.transport != "uhid" else { return nil }
     if let member {
       return .problem(
         .rule,
-        "you are in the group \(groupName), so every program of yours can make keyboards; the broker does "
+        "you are in the group \(groupName), so every program of yours can emulate a keyboard; the broker does "
           + "not need that: leave the group, and log in again",
         mend: Mend(["sudo", "gpasswd", "-d", member, groupName]))
     }
     guard groupName == SystemFindings.group, system.sessionHasGroup else { return nil }
     return .problem(
       .rule,
-      "your session still has the group \(SystemFindings.group), so its programs can make keyboards; log out, and in "
-        + "again"
+      "your session still has the group \(SystemFindings.group), so its programs can emulate a keyboard; log out "
+        + "and in again"
     )
   }
 
@@ -194,7 +197,7 @@ extension DoctorFindings {
     guard !isOfBroker || access.owner == user else {
       return .problem(.node, "\(path) belongs to user \(access.owner), not to you (user \(user))", mend: trigger)
     }
-    // The group's permissions are the most that any user named in an ACL has.
+    // With an ACL, the group's bits are its mask: the most that a user named there can have.
     guard access.mode & (isOfBroker ? 0o077 : 0o006) == 0 else {
       return .problem(.node, "other users can open \(path)", mend: trigger)
     }

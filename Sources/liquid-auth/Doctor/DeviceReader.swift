@@ -57,7 +57,7 @@ extension FindingsReader {
     }.filter { path in rules(in: path).contains { $0.contains(Self.uhidKernel) } }
   }
 
-  /// The group to which udev's rule gives `/dev/uhid`: the broker's, unless scripts/run was told otherwise.
+  /// The group to which udev's rule gives `/dev/uhid`: the broker's, unless scripts/run installed the rule for another.
   var groupName: String {
     let path: String? = if case .present(let path) = rule { path } else { nil }
     let line = path.flatMap { rules(in: $0).first { $0.contains(Self.uhidKernel) } } ?? ""

@@ -116,7 +116,7 @@ struct DoctorFindings: Equatable {
     ]
     static let needingX: Set = ["pinentry-gtk-2", "pinentry-fltk", "pinentry-x11"]
 
-    /// The file's name of a path.
+    /// The last component of a path.
     static func name(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? "" }
   }
 
@@ -164,7 +164,7 @@ struct DoctorFindings: Equatable {
   }
 
   var user: UInt32
-  /// Whether root asks by sudo for another user.
+  /// Whether another user runs this command as root, with sudo.
   var isSudo: Bool
   var authenticator: Authenticator
   /// The files of vault and store, which count while no authenticator answers.
@@ -202,7 +202,7 @@ struct DoctorFindings: Equatable {
   var firefoxProfiles: Int
   var firefoxOff: [FirefoxPreference]
   var pinentry: Pinentry
-  /// Whether the user service, or else this command, has a display of X and of Wayland.
+  /// Whether the user service, or else this command, has an X display, and whether it has a Wayland display.
   var hasX: Bool
   var hasWayland: Bool
   /// XDG_CURRENT_DESKTOP.
@@ -215,7 +215,7 @@ struct DoctorFindings: Equatable {
   var clock: Clock
   /// `nil` without dpkg.
   var packages: Packages?
-  /// `nil` if none is known here.
+  /// `nil` if none of them is installed.
   var packageManager: PackageManager?
   /// Whether this program is from a package.
   var isPackaged: Bool
@@ -246,7 +246,7 @@ extension DoctorFindings {
     if isSudo {
       return [
         .problem(
-          .authenticator, "sudo asks about the key of root; run it as the user at the desktop",
+          .authenticator, "under sudo, doctor would check root's key; run it as the user at the desktop",
           mend: Mend(["liquid-auth", "doctor"]))
       ]
     }

@@ -40,7 +40,7 @@ struct FindingsReader {
         prompt = String(status.prompt.dropFirst("pinentry (".count).dropLast())
       }
     }
-    // The service has the environment of systemd, and an authenticator that was started by hand that of a terminal.
+    // The service has the environment of systemd; an authenticator that was started by hand has that of a terminal.
     let isActive = [socketUnit, serviceUnit].contains { $0.value?.active == "active" }
     let isService = isUserService && serviceUnit.value?.load == "loaded" && (process == nil || isActive)
     let prompts = isService ? serviceEnvironment : environment

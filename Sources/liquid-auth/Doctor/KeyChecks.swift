@@ -42,7 +42,7 @@ extension DoctorFindings {
         : "a prompt waits for you (\(status.prompt)); it can be behind another window"
       guard status.problems.isEmpty else {
         let texts = status.problems + (status.waiting ? [waiting] : [])
-        // A new start finds the display and the limits of now; it does not help a vault or a broker.
+        // A restart gets the present display and limits; it does not repair a vault or a broker.
         let restart = status.vault != .unusable && status.attached && (hasX || hasWayland) ? restarting : nil
         return .problem(
           .authenticator, texts.joined(separator: "; also: "),
@@ -71,7 +71,7 @@ extension DoctorFindings {
     if service.active == "failed" {
       guard status == nil else {
         return .note(
-          .service, "\(name) had failed, and this question started it again",
+          .service, "\(name) had failed, and this command started it again",
           mend: Mend(["journalctl", "--user", "--unit", name]))
       }
       return .problem(
@@ -169,20 +169,21 @@ extension DoctorFindings {
     }
     guard information.extensions.contains("hmac-secret") else {
       return .problem(
-        .prf, "the authenticator does not have hmac-secret, so sites get no PRF; install the newest version of it")
+        .prf, "the authenticator does not have hmac-secret, so sites get no PRF; install its newest version")
     }
     guard information.extensions.contains("hmac-secret-mc") else {
-      return .note(.prf, "hmac-secret at sign-in; not at registration, which Chromium uses (hmac-secret-mc)")
+      return .note(
+        .prf, "it works at sign-in (hmac-secret), but not at registration (hmac-secret-mc), where Chromium uses it")
     }
     return .ok(.prf, "Chromium uses it at registration (hmac-secret-mc), and Firefox at sign-in (hmac-secret)")
   }
 
-  /// The authenticator sets both flags in each answer, U2F aside.
+  /// The authenticator sets both flags in each answer, except those to U2F.
   var backupFlags: Check {
     .note(
       .backupFlags,
-      "each passkey says that it can be backed up and is (BE and BS), and never changes that: a site that wants a key "
-        + "of one device may refuse it")
+      "each passkey reports that it can be backed up and is backed up (BE and BS), and this never changes: a site that "
+        + "requires a single-device passkey may refuse it")
   }
 
   var backup: Check {

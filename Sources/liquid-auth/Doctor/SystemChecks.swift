@@ -2,7 +2,7 @@ import ControlProtocol
 
 // The lines about the desktop and the system.
 extension DoctorFindings {
-  /// A pinentry that has a window here: the one that is installed, or a package.
+  /// A problem that a pinentry with a window solves: one that is installed, or one in a package.
   private func pinentryProblem(_ text: String) -> Check {
     let installed = pinentry.others.first { path in
       path != pinentry.path && pinentry.target != Pinentry.name(path) && !needsX(Pinentry.name(path))
@@ -15,7 +15,7 @@ extension DoctorFindings {
     return packageProblem(.pinentry, text, [.apt: name, .dnf: name, .pacman: "pinentry"])
   }
 
-  /// Whether a pinentry has no window without a display of X, and there is none: GTK 2 and FLTK do not know Wayland.
+  /// Whether a pinentry needs an X display, and there is none: GTK 2 and FLTK do not support Wayland.
   private func needsX(_ name: String) -> Bool { !hasX && Pinentry.needingX.contains(name) }
 
   var prompts: Check {
@@ -27,7 +27,7 @@ extension DoctorFindings {
       return pinentryProblem("\(path) is \(pinentry.target), which has no window")
     }
     if hasWayland, needsX(pinentry.target) {
-      return pinentryProblem("\(path) is \(pinentry.target), which needs a display of X, and there is only Wayland")
+      return pinentryProblem("\(path) is \(pinentry.target), which needs an X display, and there is only Wayland")
     }
     return .ok(.pinentry, path == pinentry.target ? path : "\(path) (\(pinentry.target))")
   }

@@ -18,10 +18,10 @@ struct Setup {
     let wantsPIN = try chooseVerification()
     try start()
     if wantsPIN { try setPIN() }
-    let isTriedInVain = try await !signIn(passkeys)
+    let hasFailed = try await !signIn(passkeys)
     finish(path)
-    if isTriedInVain {
-      throw CommandFailure("the first sign-in failed; see what is wrong with: liquid-auth doctor")
+    if hasFailed {
+      throw CommandFailure("the first sign-in failed; find the cause with: liquid-auth doctor")
     }
   }
 
@@ -180,8 +180,8 @@ struct Setup {
 
   /// Offers the demo in the user's browser.
   ///
-  /// - Parameter passkeys: how many are stored, if the vault is locked and this is known.
-  /// - Returns: false if a sign-in was tried and failed, or if another key made it.
+  /// - Parameter passkeys: how many are stored, if known; counts only while the vault is locked.
+  /// - Returns: false if a sign-in was tried and failed, or if another key made the passkey.
   private func signIn(_ passkeys: Int?) async throws(CommandFailure) -> Bool {
     begin(4, "A first sign-in, in your own browser")
     guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else {
@@ -207,14 +207,14 @@ struct Setup {
       terminal.show(
         """
 
-        Another key or a password manager made the passkey, and not Liquid Auth: in the browser, choose "security key".
+        Another key or a password manager made the passkey, not Liquid Auth. In the browser, choose "security key".
 
         """)
     }
     terminal.show(
       """
 
-      If the browser does not find the key, see what is wrong: \(command("liquid-auth doctor"))
+      If the browser does not find the key, find the cause with: \(command("liquid-auth doctor"))
       To try it again, run: liquid-auth demo --browser
 
       """)

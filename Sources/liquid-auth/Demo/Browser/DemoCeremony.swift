@@ -81,7 +81,7 @@ struct PageCredential: Decodable, Equatable {
   var signature: Base64URLBytes?
   /// Of a sign-in with a discoverable passkey: user.id.
   var userHandle: Base64URLBytes?
-  /// Whether the browser supports PRF with this key: its results have the member, also if it is empty.
+  /// Whether the browser supports PRF with this key: its results have the member, even if it is empty.
   var prf: Bool?
   /// Of a sign-in with PRF: the SHA-256 hashes of the secrets, which stay in the page.
   var prfHashes: PRFHashes?

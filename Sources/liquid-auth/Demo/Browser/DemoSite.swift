@@ -201,7 +201,7 @@ final class DemoSite: Sendable {
         let verdict = try session.finish(
           finish.ceremony, finish.credential, for: BrowserRelyingParty(origin: origin), at: now)
         state.results.add(verdict, of: finish.ceremony, made: session.passkeys.count - before)
-        // The browser says that the key has stored it, also if a check failed.
+        // The key has stored it, as the browser reports, even if a check failed.
         if finish.ceremony.isStored { state.results.storedIDs.append(finish.credential.id.bytes) }
         return (.json(verdict.json), .verified(finish.ceremony, verdict))
       case "/failed":
