@@ -254,9 +254,11 @@ load_uhid() {
 # install_device_access [GROUP]: install the rule, the user, the group and the module of udev-rules/ in /etc.
 # Members of GROUP can open /dev/uhid; without it, only the broker can. Changes only what differs.
 install_device_access() {
-    local group=${1:-liquid-auth-broker} rule
+    local group=${1:-liquid-auth-broker} owner='OWNER="liquid-auth-broker", ' rule
+    [[ $group == liquid-auth-broker ]] || owner=''
     rule=$(mktemp)
-    sed "s/GROUP=\"liquid-auth-broker\"/GROUP=\"$group\"/" "$repo/udev-rules/71-liquid-auth.rules" >"$rule"
+    sed "s/OWNER=\"liquid-auth-broker\", GROUP=\"liquid-auth-broker\"/${owner}GROUP=\"$group\"/" \
+        "$repo/udev-rules/71-liquid-auth.rules" >"$rule"
     cmp -s "$rule" /etc/udev/rules.d/71-liquid-auth.rules ||
         as_root install -D -m 0644 "$rule" /etc/udev/rules.d/71-liquid-auth.rules
     rm "$rule"

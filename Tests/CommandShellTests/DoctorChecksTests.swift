@@ -322,10 +322,12 @@ import UHID
     #expect(lines { $0.rule = .missing } == ["problem|71-liquid-auth.rules is not installed|scripts/run"])
     #expect(
       lines { $0.rule = .replaced(path, ours: nil) }
-        == ["problem|\(path) takes the place of our rule|sudo rm \(path) && scripts/run"])
+        == [
+          "problem|\(path) takes the place of our rule, or is an earlier version of it|sudo rm \(path) && scripts/run"
+        ])
     #expect(
       lines { $0.rule = .replaced(path, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules") }
-        == ["problem|\(path) takes the place of our rule|sudo rm \(path) && \(apply)"])
+        == ["problem|\(path) takes the place of our rule, or is an earlier version of it|sudo rm \(path) && \(apply)"])
     // apt has no copy of a package that was installed from a file.
     let again = "install the package liquid-auth again from its file"
     let file = "for example with: sudo apt install --reinstall ./liquid-auth_*.deb"
@@ -337,7 +339,9 @@ import UHID
         == ["problem|71-liquid-auth.rules is not installed; \(again)|-"])
     #expect(
       lines { ($0.rule, $0.isPackaged) = (.replaced(path, ours: nil), true) }
-        == ["problem|\(path) takes the place of our rule; \(again), \(file)|sudo rm \(path)"])
+        == [
+          "problem|\(path) takes the place of our rule, or is an earlier version of it; \(again), \(file)|sudo rm \(path)"
+        ])
     #expect(
       lines { $0.group = nil }
         == ["problem|there is no group liquid-auth-broker|sudo systemd-sysusers liquid-auth.conf && \(apply)"])

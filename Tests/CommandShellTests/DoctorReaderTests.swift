@@ -1,4 +1,5 @@
 import ControlProtocol
+import Foundation
 import Glibc
 import Testing
 import UHID
@@ -99,8 +100,11 @@ import UHID
     #expect(scratch.findings().driver == .builtIn)
   }
 
-  @Test func `the first rule of the name counts`() {
-    let rule = "# x\nKERNEL==\"uhid\", GROUP=\"liquid-auth\", MODE=\"0660\"\nENV{HID_PHYS}==\"liquid-auth-broker\"\n"
+  @Test func `the first rule of the name counts`() throws {
+    let path = URL(filePath: #filePath).deletingLastPathComponent().appending(
+      path: "../../udev-rules/71-liquid-auth.rules")
+    let present = try String(contentsOf: path, encoding: .utf8)
+    let rule = present.replacing("GROUP=\"liquid-auth-broker\"", with: "GROUP=\"liquid-auth\"")
     scratch.put("/usr/lib/udev/rules.d/71-liquid-auth.rules", rule)
     scratch.put("/usr/lib/udev/rules.d/60-fido-id.rules", "")
     scratch.put("/etc/group", "root:x:0:\nliquid-auth:x:998:\n")
@@ -111,6 +115,12 @@ import UHID
     scratch.put("/etc/udev/rules.d/71-liquid-auth.rules", "# KERNEL==\"uhid\" liquid-auth-broker\n")
     let etc = "/etc/udev/rules.d/71-liquid-auth.rules"
     #expect(scratch.findings().rule == .replaced(etc, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules"))
+    // One of an earlier version, which scripts/run has left: any of its lines is missing.
+    for line in ["DEVPATH!=", "/usr/bin/chown", "ID_SEAT"] {
+      let kept = rule.split(separator: "\n").filter { !$0.contains(line) }
+      scratch.put(etc, kept.joined(separator: "\n"))
+      #expect(scratch.findings().rule == .replaced(etc, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules"))
+    }
     scratch.put("/usr/lib/udev/rules.d/71-liquid-auth.rules", "")
     #expect(scratch.findings().rule == .replaced(etc, ours: nil))
     scratch.put("/etc/group", "liquid-auth-broker\nliquid-auth-broker:x:many:\nliquid-auth:x:998:\n\u{0}\n")

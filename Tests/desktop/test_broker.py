@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -22,7 +23,6 @@ from fido2.hid.linux import get_descriptor, open_connection
 from support import figures
 from support.authenticator import wait_for
 from support.ceremonies import ES256, OWN, client_data_hash, parameters, register
-from support.slow_file import SlowFile
 
 from .conftest import PERSON, As, nodes
 
@@ -212,35 +212,28 @@ class TestHostileClient:
     def test_a_passed_file_that_waits_when_it_is_closed(self, user, tmp_path):
         """A file of FUSE: neither SIGALRM nor SIGKILL ends the wait of who closes it last."""
         subprocess.run(["modprobe", "fuse"], check=True)
-        with SlowFile(tmp_path) as slow:
-            client, answer = connect(user)
-            assert answer[0] == (1 if user == PERSON else 0)
+        with ready():
             process = broker()
-            passed, kept = os.open(slow.path, os.O_RDWR), os.open(slow.path, os.O_RDWR)
-            os.kill(process, signal.SIGSTOP)
-            try:
-                if user == "nobody":
-                    # The first connection has been refused. On this one, the packet waits before the broker accepts it.
-                    client.close()
-                    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                    with As(user):
-                        client.connect(SOCKET)
-                try:
-                    socket.send_fds(client, [REPORT], [passed])
-                except PermissionError:
-                    pytest.skip("Linux 6.16 and later refuse the descriptor")
-                os.close(passed)
-                os.write(kept, b"x")
-                slow.hold()
-            finally:
-                os.kill(process, signal.SIGCONT)
-            assert slow.waits.wait(SECONDS), "a thread of the broker waits"
-            wait_for_no_device()
-            with ready():
-                assert broker() == process
-            client.close()
-            slow.release()
-            os.close(kept)
+        wait_for_no_device()
+        # The packet waits before the broker accepts the connection.
+        os.kill(process, signal.SIGSTOP)
+        try:
+            slow = subprocess.Popen(
+                [sys.executable, "-m", "support.slow_file", SOCKET, str(As(user).user.pw_uid), tmp_path],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            first = slow.stdout.readline()
+        finally:
+            os.kill(process, signal.SIGCONT)
+        with slow:
+            if first == "refused\n":
+                pytest.skip("Linux 6.16 and later refuse the descriptor")
+            assert (first, slow.stdout.readline()) == ("held\n", "waits\n"), "a thread of the broker waits"
+            for _ in range(2):
+                wait_for_no_device()
+                with ready():
+                    assert broker() == process
+            slow.stdin.close()
+            assert slow.wait(SECONDS) == 0
 
     # Holds: BROKER-5
     @pytest.mark.parametrize("user", ["nobody", PERSON])

@@ -1,9 +1,19 @@
-"""A file of FUSE whose last close waits in the kernel until the test lets it end."""
+"""A file of FUSE whose last close waits in the kernel until this process lets it end.
 
+    slow_file.py SOCKET USER DIRECTORY
+
+Mounts it on DIRECTORY, connects to SOCKET as USER, and passes its descriptor with a packet. Prints `refused` if the kernel
+refuses that; else `held` once a close would wait, `waits` once one does, and lets it end with the end of standard input. A
+process of its own: a child of this one would close the file, too.
+"""
+
+import contextlib
 import ctypes
 import os
 import pathlib
+import socket
 import struct
+import sys
 import threading
 
 HEADER = struct.Struct("<IIQQIIII")
@@ -85,3 +95,31 @@ class SlowFile:
             held, self.held = self.held, []
         for request in held:
             self.answer(request)
+
+
+def main(path, user, directory):
+    with SlowFile(directory) as slow:
+        passed, kept = os.open(slow.path, os.O_RDWR), os.open(slow.path, os.O_RDWR)
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        os.seteuid(int(user))
+        client.connect(path)
+        os.seteuid(0)
+        try:
+            socket.send_fds(client, [bytes(64)], [passed])
+        except PermissionError:
+            print("refused", flush=True)
+            return
+        os.close(passed)
+        os.write(kept, b"x")
+        slow.hold()
+        print("held", flush=True)
+        slow.waits.wait()
+        print("waits", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            sys.stdin.read()
+        slow.release()
+        os.close(kept)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -113,7 +113,7 @@ extension DoctorFindings {
     switch rule {
     case .missing: return incomplete(.rule, "71-liquid-auth.rules is not installed")
     case .replaced(let path, let ours):
-      let text = "\(path) takes the place of our rule"
+      let text = "\(path) takes the place of our rule, or is an earlier version of it"
       guard ours != nil else { return incomplete(.rule, text, after: [["sudo", "rm", path]]) }
       return .problem(.rule, text, mend: Mend([["sudo", "rm", path]] + apply))
     case .present(let path): return rules(from: path)

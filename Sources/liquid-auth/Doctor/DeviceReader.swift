@@ -41,12 +41,17 @@ extension FindingsReader {
     guard let first = paths.first else { return .missing }
     let ours = paths.first { path in
       let lines = rules(in: path)
-      return [Self.uhidKernel, "liquid-auth-broker"].allSatisfy { word in lines.contains { $0.contains(word) } }
+      return Self.essentials.allSatisfy { word in lines.contains { $0.contains(word) } }
     }
     return ours == first ? .present(first) : .replaced(first, ours: ours)
   }
 
   private static let uhidKernel = "KERNEL==\"uhid\""
+  /// What each rule of ours has, and earlier ones lack.
+  private static let essentials = [
+    uhidKernel, #"DEVPATH!="/devices/virtual/misc/uhid/*""#, #"ENV{HID_PHYS}=="liquid-auth-broker""#,
+    #"ENV{ID_SEAT}="none""#, "/usr/bin/chown $env{HID_UNIQ}",
+  ]
 
   private func rules(in path: String) -> [String] { tree.lines(path).filter { !$0.hasPrefix("#") } }
 

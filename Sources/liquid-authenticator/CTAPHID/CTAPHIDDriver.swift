@@ -101,6 +101,12 @@ actor CTAPHIDDriver {
     if attendance.isWanted { try await appear() }
   }
 
+  /// Records why the device is not attached, instead of ``begin(beside:)``.
+  func failed(_ error: TransportError) {
+    fault = error.description
+    hasBegun = true
+  }
+
   /// Waits, for at most two seconds, until the first attachment, or one that is being made, has succeeded or failed.
   ///
   /// A client that has started the service asks at once, and the broker needs a moment to make the device.

@@ -120,6 +120,7 @@ final class Daemon: Sendable {
         // A client of systemd's socket waits for an answer; the status says why there is no device.
         guard isPassed else { throw error }
         log.error(error.description)
+        await key.failed(error)
       }
     } catch {
       throw StartError(error)

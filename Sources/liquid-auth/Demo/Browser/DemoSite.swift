@@ -97,7 +97,10 @@ final class DemoSite: Sendable {
     if let refusal = refusal(request) { return refusal }
     let (response, event) = state.withLock { state in
       let answer = request.method == "GET" ? (page(request, &state, now), nil) : posted(request, &state, now)
-      if answer.0.status == 200 { state.lastRequest = now }
+      // Anybody on this machine can load the script and the style.
+      if answer.0.status == 200, session(request, state) != nil || answer.0.contentType == "text/html" {
+        state.lastRequest = now
+      }
       return answer
     }
     if let event { report(event) }
