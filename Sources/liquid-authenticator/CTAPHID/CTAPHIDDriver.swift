@@ -54,6 +54,8 @@ actor CTAPHIDDriver {
   /// The attachment that is being made.
   private var attaching: Task<Result<Void, TransportError>, Never>?
   private var hasBegun = false
+  /// Closes the previous device.
+  private var closing: Task<Void, Never>?
   private var lives: UInt64 = 0
 
   /// Makes a device that is not attached yet.
@@ -190,8 +192,9 @@ actor CTAPHIDDriver {
 
   private func makeAttachment() async -> Result<Void, TransportError> {
     defer { attaching = nil }
+    await closing?.value
     do throws(TransportError) {
-      begin(try await transport.attach())
+      await begin(try await transport.attach())
       return .success(())
     } catch {
       fault = error.description
@@ -200,9 +203,9 @@ actor CTAPHIDDriver {
   }
 
   /// Serves the clients of a new device, unless the device was detached while it was made.
-  private func begin(_ link: any DeviceLink) {
+  private func begin(_ link: any DeviceLink) async {
     fault = nil
-    guard attendance.isWanted else { return link.close() }
+    guard attendance.isWanted else { return await OwnThread.run { link.close() } }
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
     life = Attachment(number: lives, link: link, pluggedInAt: clock.now, machine: machine)
@@ -227,21 +230,30 @@ actor CTAPHIDDriver {
   private func disappear() async {
     guard let life else {
       _ = await attaching?.value
+      await closing?.value
       return
     }
-    self.life = nil
-    life.link.close()
-    life.request?.task.cancel()
+    let closing = end(life)
     await withdraw(nil)
     await life.request?.task.value
+    await closing.value
+  }
+
+  /// Closes a device, and ends what its clients asked for; the next one is made only after that.
+  private func end(_ life: Attachment) -> Task<Void, Never> {
+    self.life = nil
+    let closing = Task(executorPreference: loop) { [link = life.link] in
+      await OwnThread.run { link.close() }
+    }
+    self.closing = closing
+    life.request?.task.cancel()
+    return closing
   }
 
   /// Handles the end of the transport.
   private func ended(_ number: UInt64) async {
     guard let life, life.number == number else { return }
-    self.life = nil
-    life.link.close()
-    life.request?.task.cancel()
+    _ = end(life)
     log.error("the device is gone: \(transport.name) ended; run: liquid-auth device attach")
     await withdraw(nil)
   }

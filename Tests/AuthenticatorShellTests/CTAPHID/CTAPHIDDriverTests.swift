@@ -228,6 +228,22 @@ struct CTAPHIDDriverTests {
     #expect(transport.link?.isClosed == true)
   }
 
+  @Test(.timeLimit(.minutes(1)))
+  func `while a device is being removed, the driver serves others, and makes no other device`() async throws {
+    try await key.attach()
+    transport.keepsDevices.store(true, ordering: .relaxed)
+    let detaching = Task { await key.detach() }
+    while await key.isAttached { await Task.yield() }
+    let attaching = Task { try await key.attach() }
+    for _ in 0..<100 { #expect(await key.isAttached == false) }
+    #expect(transport.attachments == 1 && transport.link?.isClosed == false)
+    transport.keepsDevices.store(false, ordering: .relaxed)
+    await detaching.value
+    try await attaching.value
+    #expect(transport.attachments == 2)
+    #expect(await key.isAttached)
+  }
+
   /// Begins an attachment, and returns once it waits for the transport.
   private func slowAttachment() async -> Task<Void, any Error> {
     transport.gate.close()

@@ -1,4 +1,5 @@
 import CTAPHID
+import Glibc
 import Synchronization
 
 @testable import liquid_authenticator
@@ -7,12 +8,14 @@ import Synchronization
 final class MemoryTransport: ReportTransport {
   let name = "memory"
   private let links = Mutex<[MemoryLink]>([])
+  /// Whether devices wait while they are closed.
+  let keepsDevices = Atomic(false)
   /// A new device waits here.
   let gate = Gate()
 
   func attach() async throws(TransportError) -> any DeviceLink {
     _ = await gate.wait()
-    let link = MemoryLink()
+    let link = MemoryLink { self.keepsDevices.load(ordering: .relaxed) }
     links.withLock { $0.append(link) }
     return link
   }
@@ -29,7 +32,11 @@ final class MemoryLink: DeviceLink {
   private let device: AsyncStream<Report>.Continuation
   private let closed = Mutex(false)
 
-  init() {
+  private let isKept: @Sendable () -> Bool
+
+  /// - Parameter isKept: whether ``close()`` waits.
+  init(isKept: @escaping @Sendable () -> Bool = { false }) {
+    self.isKept = isKept
     (sent, device) = AsyncStream.makeStream(of: Report.self)
   }
 
@@ -40,6 +47,7 @@ final class MemoryLink: DeviceLink {
   func send(_ reports: [Report]) { reports.forEach { device.yield($0) } }
 
   func close() {
+    while isKept() { usleep(1000) }
     closed.withLock { $0 = true }
     events.finish()
     device.finish()
