@@ -100,6 +100,7 @@ struct InitCommand: PlacedCommand {
     }
   }
 
+  /// - Throws: ``CommandFailure/cancelledAfterPhrase`` if a new phrase is on paper.
   private static func secrets(
     _ source: Source
   ) throws(CommandFailure) -> (phrase: BIP39Phrase, passphrase: SecretBytes) {
@@ -113,7 +114,11 @@ struct InitCommand: PlacedCommand {
       let phrase = BIP39Phrase.generate(words: words)
       var generator = SystemRandomNumberGenerator()
       try PhraseDialogue.confirm(phrase, on: terminal, using: &generator)
-      return (phrase, try PassphraseDialogue.new(on: terminal))
+      do throws(CommandFailure) {
+        return (phrase, try PassphraseDialogue.new(on: terminal))
+      } catch {
+        throw error == .cancelled ? .cancelledAfterPhrase : error
+      }
     case .existingPhrase:
       guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else { return try piped() }
       return (try existingPhrase(on: terminal), try PassphraseDialogue.new(on: terminal))

@@ -58,6 +58,10 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
 extension CommandFailure {
   /// The user pressed Ctrl-C, or ended the input, at a question.
   static let cancelled = CommandFailure("cancelled; nothing was changed")
+
+  /// The same, after the words of a new phrase were confirmed.
+  static let cancelledAfterPhrase = CommandFailure(
+    "cancelled; no vault was made. Keep the paper: to use its phrase, run: liquid-auth init --import")
 }
 
 // MARK: - Exit codes of the libraries' errors

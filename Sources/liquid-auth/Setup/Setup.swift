@@ -50,13 +50,22 @@ struct Setup {
     if let problem = finding.problem, finding.isThere != false { throw CommandFailure(problem) }
     terminal.show(
       """
-      All passkeys come from a phrase of 12 to 24 words. It is never stored: keep it on paper. With it, you get your
-      passkeys back on any machine. The passphrase, which you choose next, unlocks the vault on this machine only.
+      All passkeys come from a phrase of 12 to 24 words. It is never stored:
+      keep it on paper. With it, you get your passkeys back on any machine.
+      The passphrase, which you choose next, unlocks the vault on this machine
+      only.
 
 
       """)
     let isNew = try terminal.choose(["make a new phrase", "type a phrase that I have on paper"]) == 0
-    let made = try InitCommand.make(in: path, ask: isNew ? .newPhrase(words: 24) : .existingPhrase, form: nil)
+    let made: (path: String, fingerprint: [UInt8], passkeys: Int?)
+    do throws(CommandFailure) {
+      made = try InitCommand.make(in: path, ask: isNew ? .newPhrase(words: 24) : .existingPhrase, form: nil)
+    } catch {
+      guard error == .cancelledAfterPhrase else { throw error }
+      throw CommandFailure(
+        "cancelled; no vault was made. Keep the paper: to use its phrase, choose 2 in: liquid-auth setup")
+    }
     terminal.show("\nmade \(made.path.printable), fingerprint \(made.fingerprint.hexadecimal)\n")
     return (path, made.passkeys ?? 0)
   }
@@ -76,13 +85,15 @@ struct Setup {
     }
     terminal.show(
       """
-      Each registration and sign-in shows a dialog that names the site. Some sites require verification, not only a click:
+      Each registration and sign-in shows a dialog that names the site. Some
+      sites require verification, not only a click:
       \(isByPassphrase
         ? "then the dialog asks for the vault's passphrase. No PIN is needed for that."
         : "the authenticator runs with --verification none, so that only a PIN verifies you.")
 
-      Some programs, such as ssh-keygen with resident keys, verify by PIN only. A PIN has at least 4 characters, belongs
-      to this machine, and encrypts nothing. You can set one later, too: liquid-auth pin set
+      Some programs, such as ssh-keygen with resident keys, verify by PIN only.
+      A PIN has at least 4 characters, belongs to this machine, and encrypts
+      nothing. You can set one later, too: liquid-auth pin set
 
 
       """)
@@ -169,6 +180,11 @@ struct Setup {
       for problem in problems { terminal.show("- \(place.completing(problem).printable)\n") }
       let answer = try terminal.ask("Press Enter to check again, or s and Enter to continue without that: ")
       if answer.lowercased() == "s" { return }
+      // It found the display and the limits when it was started.
+      if UserService.isFor(place), UserService.restart() {
+        status = try waitForAnswer(until: .now + .seconds(60))
+        continue
+      }
       guard let next = try self.status() else {
         throw CommandFailure("the authenticator has ended; run again: liquid-auth setup")
       }
@@ -190,9 +206,11 @@ struct Setup {
     }
     terminal.show(
       """
-      A page on this machine, at http://localhost, registers a test passkey and signs in with it. It needs no Internet.
-      Press its buttons from top to bottom. If the browser asks where to save the passkey, choose "security key". Then a
-      dialog of Liquid Auth names the site "localhost" and asks for your consent, or your passphrase.
+      A page on this machine, at http://localhost, registers a test passkey and
+      signs in with it. It needs no Internet. Press its buttons from top to
+      bottom. If the browser asks where to save the passkey, choose "security
+      key". Then a dialog of Liquid Auth names the site "localhost" and asks for
+      your consent, or your passphrase.
 
 
       """)
@@ -207,7 +225,8 @@ struct Setup {
       terminal.show(
         """
 
-        Another key or a password manager made the passkey, not Liquid Auth. In the browser, choose "security key".
+        Another key or a password manager made the passkey, not Liquid Auth.
+        In the browser, choose "security key".
 
         """)
     }
@@ -229,9 +248,10 @@ struct Setup {
       """
       Register your key at a site with passkeys now, such as https://webauthn.io.
 
-      On a new machine, liquid-auth setup and your phrase bring back second factors, passkeys whose id the site sends,
-      PRF secrets and Algorand accounts. Names of accounts and large blobs do not come back; to keep a copy of the blobs,
-      run: liquid-auth blobs export
+      On a new machine, liquid-auth setup and your phrase bring back second
+      factors, passkeys whose id the site sends, PRF secrets and Algorand
+      accounts. Names of accounts and large blobs do not come back; to keep a
+      copy of the blobs, run: liquid-auth blobs export
 
       vault      \(path.printable)/vault
       state      \(command("liquid-auth status"))

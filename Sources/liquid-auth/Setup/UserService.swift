@@ -37,6 +37,13 @@ enum UserService {
     }
   }
 
+  /// Starts the service again if systemd has started it; returns whether it did.
+  static func restart() -> Bool {
+    let unit = units[1]
+    return (try? run(["systemctl", "--user", "is-active", unit])) == 0
+      && (try? run(["systemctl", "--user", "restart", unit])) == 0
+  }
+
   /// Runs a program without input and output, and returns its status, as waitpid(2) does.
   private static func run(_ arguments: [String]) throws(SystemNumber) -> Int32 {
     let null = open("/dev/null", O_RDWR | O_CLOEXEC)

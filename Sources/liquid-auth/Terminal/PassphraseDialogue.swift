@@ -50,9 +50,9 @@ enum PassphraseDialogue {
   /// How often the user may try.
   static let tries = 3
 
-  /// Asks for a new passphrase, twice.
+  /// Asks for a new passphrase, twice, until it is accepted; a new phrase may be on paper already.
   static func new(on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
-    for _ in 0..<tries {
+    while true {
       let passphrase = try terminal.askSecret("New passphrase for the vault: ")
       if let objection = PassphraseRule.objection(to: passphrase) {
         terminal.show("\(objection); try another\n")
@@ -61,6 +61,5 @@ enum PassphraseDialogue {
       if try terminal.askSecret("The passphrase again: ").isEqual(to: passphrase) { return passphrase }
       terminal.show("the two are not the same; try again\n")
     }
-    throw CommandFailure("no passphrase was chosen; nothing was changed")
   }
 }

@@ -51,7 +51,8 @@ enum PhraseDialogue {
     }
     // If the phrase was pasted here, the rest of it is still in the input.
     terminal.discardInput()
-    throw CommandFailure("the words on paper do not match the phrase; nothing was made. Start again")
+    throw CommandFailure(
+      "the words on paper are not the phrase; no vault was made. Destroy the paper, and run the command again")
   }
 
   /// Words are separated by single spaces: Recovery §1.
