@@ -247,7 +247,7 @@ extension VaultError: CustomStringConvertible {
     case .damaged(let what): "damaged vault: \(what); \(Self.remedy)"
     case .limitExceeded(let what): "vault refused: \(what); \(Self.remedy)"
     case .wrongPassphrase:
-      "the passphrase is wrong; try again. If you are sure that it is right, the vault is damaged: \(Self.remedy)"
+      "the passphrase is wrong; if you are sure that it is right, the vault is damaged; see: man liquid-auth-vault"
     case .outOfMemory: "not enough memory to try the passphrase; close other programs and try again"
     case .noSuchSlot: "there is no such slot; list the slots with: liquid-auth vault list"
     case .lastSlot: "nothing else can unlock the vault, so this slot cannot be removed"

@@ -86,7 +86,7 @@ class TestInitOnTheTerminal:
     # Holds: INPUT-7
     def test_wrong_words_make_no_vault(self, empty):
         *_, elsewhere = self.init(empty, ["right", "wrong", "wrong", "wrong"], (), status=FAILED)
-        assert elsewhere.startswith("liquid-auth: ") and "nothing was made" in elsewhere
+        assert elsewhere.startswith("liquid-auth: ") and "no vault was made. Destroy the paper" in elsewhere
         assert not empty.state.exists()
 
     def test_differing_passphrases_make_no_vault(self, empty):
@@ -119,8 +119,9 @@ class TestInitOnTheTerminal:
         pasted = "\n".join(" ".join(words[first : first + 8]) for first in (0, 8, 16))
         shell = ["bash", "-c", '"$0" "$@"; echo "status $?"; read -rt 1 line; echo "left: <$line>"']
         command = empty.command("init", "--import", "--state-dir", empty.state)
-        _, shown = on_terminal([*shell, *command], 3 * [("Phrase, .*: ", pasted)], empty.environment)
-        assert shown.count("the phrase has 8 words") == 3 and "status 1" in shown, shown
+        _, shown = on_terminal([*shell, *command], 4 * [("Phrase, .*: ", pasted)] + [("Phrase, .*: ", "\x03")],
+                              empty.environment)
+        assert shown.count("the phrase has 8 words") == 4 and "status 1" in shown, shown
         assert "left: <>" in shown, shown
 
 
@@ -413,7 +414,7 @@ class TestWalletCommands:
     def test_without_the_wallet_a_hint_is_printed(self, alone, command):
         done = self.run(alone, *command.split())
         assert (done.returncode, done.stdout) == (FAILED, "")
-        assert done.stderr.endswith("build and install it with: scripts/run --wallet\n")
+        assert done.stderr.endswith("install its package, or in a clone run: scripts/run --wallet\n")
 
     @pytest.mark.parametrize("command, asked", [
         ("help connect", "connect --help"), ("help keyri qr", "keyri qr --help"), ("connect --help", "connect --help"),

@@ -33,7 +33,7 @@ enum WalletProgram {
   static func run(_ arguments: [String]) -> CommandFailure {
     guard let path = OwnProgram.path(of: name), access(path, X_OK) == 0 else {
       return CommandFailure(
-        "\(name) is not installed beside this program; build and install it with: scripts/run --wallet")
+        "\(name) is not installed beside this program; install its package, or in a clone run: scripts/run --wallet")
     }
     return CommandFailure("cannot start \(path): \(OwnProgram.takeOver(path, ["liquid-auth"] + arguments))")
   }

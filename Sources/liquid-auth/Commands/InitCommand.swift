@@ -125,17 +125,16 @@ struct InitCommand: PlacedCommand {
     }
   }
 
-  /// Asks for the phrase until it is valid, up to three times.
+  /// Asks for the phrase until it is valid: what is typed after the end would reach the shell, in clear.
   private static func existingPhrase(on terminal: TerminalDevice) throws(CommandFailure) -> BIP39Phrase {
-    for triesLeft in (0..<PassphraseDialogue.tries).reversed() {
+    while true {
       do throws(CommandFailure) {
         return try PhraseInput.parse(terminal.askSecret("Phrase, all words on one line (not shown): "))
       } catch {
-        guard triesLeft > 0, error.code == .failed, error != .cancelled else { throw error }
+        guard error.code == .failed, error != .cancelled else { throw error }
         terminal.show("\(error.description); try again\n")
       }
     }
-    throw CommandFailure("no phrase was given; nothing was made")
   }
 
   /// The first two lines of standard input.

@@ -13,7 +13,17 @@ struct Setup {
   ///
   /// - Throws: ``CommandFailure/cancelled`` after Ctrl-C; else why a step failed. What was done until then stays.
   func run() async throws(CommandFailure) {
-    terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can continue later.\n")
+    terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can\ncontinue later.\n")
+    if let problem = try status() == nil ? SystemFindings.current.uhidProblem : nil {
+      terminal.show(
+        """
+
+        Browsers cannot find a key on this machine yet:
+        - \(problem.printable)
+        To see a sign-in without that, run: liquid-auth demo
+
+        """)
+    }
     let (path, passkeys) = try makeVault()
     let wantsPIN = try chooseVerification()
     try start()
@@ -221,6 +231,7 @@ struct Setup {
     let after = try status()?.credentials
     let isOfAnotherKey = !results.storedIDs.isEmpty && before != nil && after == before
     guard !results.holds || isOfAnotherKey else { return true }
+    let isStopped = results.failures == 0 && !isOfAnotherKey
     if results.holds {
       terminal.show(
         """
@@ -237,7 +248,7 @@ struct Setup {
       To try it again, run: liquid-auth demo --browser
 
       """)
-    return results.failures == 0 && results.registrations == 0
+    return isStopped
   }
 
   // MARK: 5

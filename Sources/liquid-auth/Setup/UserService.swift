@@ -39,9 +39,12 @@ enum UserService {
 
   /// Starts the service again if systemd has started it; returns whether it did.
   static func restart() -> Bool {
-    let unit = units[1]
-    return (try? run(["systemctl", "--user", "is-active", unit])) == 0
-      && (try? run(["systemctl", "--user", "restart", unit])) == 0
+    let systemctl = ["systemctl", "--user"]
+    guard (try? run(systemctl + ["is-active", units[1]])) == 0 else { return false }
+    // Not every desktop tells systemd where its display is.
+    let display = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"].filter { environmentVariable($0) != nil }
+    if !display.isEmpty { _ = try? run(systemctl + ["import-environment"] + display) }
+    return (try? run(systemctl + ["restart", units[1]])) == 0
   }
 
   /// Runs a program without input and output, and returns its status, as waitpid(2) does.

@@ -211,7 +211,10 @@ final class DemoSite: Sendable {
         let failure = try decodeJSON(Failure.self, from: request.body)
         ceremony = failure.ceremony
         guard let verdict = try session.fail(failure.ceremony, failure.error, at: now) else {
-          return (.json([:]), .unfinished(failure.ceremony, reason: "the browser reports \(failure.error.prefix(64))"))
+          // A browser gives this name to all that the person or the time has ended.
+          let cause = failure.error == "NotAllowedError" ? "it was refused, or not answered in time: " : ""
+          let reason = "\(cause)the browser reports \(failure.error.prefix(64))"
+          return (.json([:]), .unfinished(failure.ceremony, reason: reason))
         }
         state.results.add(verdict, of: failure.ceremony, made: 0)
         return (.json(verdict.json), .verified(failure.ceremony, verdict))
