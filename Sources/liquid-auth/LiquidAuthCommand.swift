@@ -63,14 +63,23 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     }
   }
 
-  /// The failure for a first word, or a word after `help`, that is not a command: the parser would take it for an extra
-  /// argument, or show the help of all commands.
+  /// The failure for a word that is not a command where one must be: the parser would take it for an extra argument, or
+  /// show the help of all commands.
   static func unknownCommand(in arguments: [String]) -> CommandFailure? {
-    let isHelp = arguments.first == "help"
-    guard let name = arguments.dropFirst(isHelp ? 1 : 0).first, !name.hasPrefix("-") else { return nil }
-    let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
-    guard !names.contains(name) else { return nil }
-    return mistake(ValidationError("unknown command '\(name)'"))
+    var group: any ParsableCommand.Type = Self.self
+    var words = arguments.dropFirst(arguments.first == "help" ? 1 : 0)
+    while let name = words.popFirst(), !name.hasPrefix("-"), !group.configuration.subcommands.isEmpty,
+      group.configuration.defaultSubcommand == nil
+    {
+      guard let next = group.configuration.subcommands.first(where: { $0._commandName == name }) else {
+        guard name != "help" else { return nil }
+        let help = "See '\(group == Self.self ? "" : "liquid-auth ")\(group._commandName) --help' for more information."
+        return CommandFailure(
+          "unknown command '\(name)'", code: .usage, usage: "Usage: \(usageString(for: group))\n  \(help)")
+      }
+      group = next
+    }
+    return nil
   }
 
   /// The failure for a mistake in the command line: what is wrong, and the usage.

@@ -114,8 +114,22 @@ import Testing
     #expect(failure.text.hasPrefix(text))
   }
 
+  // Holds: INPUT-11
+  @Test(arguments: [["vault", "passwd"], ["help", "vault", "passwd"], ["vault", "passwd", "--json"]])
+  func `an unknown command of a group is named with the group`(_ arguments: [String]) throws {
+    let failure = try #require(LiquidAuthCommand.unknownCommand(in: arguments))
+    #expect(failure.code == .usage)
+    #expect(
+      failure.text == """
+        liquid-auth: unknown command 'passwd'
+        Usage: liquid-auth vault <subcommand>
+          See 'liquid-auth vault --help' for more information.
+        """)
+  }
+
   @Test(arguments: [
     [], ["--help"], ["help"], ["help", "connect"], ["help", "keyri", "qr"], ["init", "conect"], ["---completion"],
+    ["vault", "list"], ["vault", "list", "extra"], ["accounts", "conect"],
     ["--json", "conect"],
   ])
   func `other command lines are left to the parser`(_ arguments: [String]) {
