@@ -109,6 +109,7 @@ targets += module("ProcessIO", ["CryptoPrimitives", "CLinux"])
 // The tests of the programs test it: a process cannot leave a sandbox.
 targets.append(.target(name: "Sandbox", dependencies: ["ProcessIO", "CSeccomp", "CLinux"], swiftSettings: settings))
 targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
+targets += module("ProtectorProtocol", ["CryptoPrimitives", "ProcessIO"])
 targets += module("ControlProtocol", ["CBOR", "CryptoPrimitives"])
 targets += module("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += module("DisplayText", [], tests: ["LiquidAuth"])
@@ -125,18 +126,22 @@ targets += [
     name: "liquid-authenticator",
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
-      "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "StateDirectory", "DisplayText", "ProcessIO",
-      "Sandbox", "UHID", "Logind", "CUdev", "CLinux",
+      "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
+      "DisplayText", "ProcessIO", "Sandbox", "UHID", "Logind", "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
+    name: "liquid-auth-protector",
+    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CSystemd"],
+    swiftSettings: settings),
+  .executableTarget(
     name: "liquid-auth",
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB",
-      "ControlProtocol", "ControlClient", "StateDirectory", "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CLinux",
-      "CZlib", "CQREncode", argumentParser,
+      "ControlProtocol", "ControlClient", "ProtectorProtocol", "StateDirectory", "LiquidAuth", "DisplayText",
+      "ProcessIO", "UHID", "CLinux", "CZlib", "CQREncode", argumentParser,
     ] + localServer, swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
@@ -148,8 +153,8 @@ targets += [
     name: "AuthenticatorShellTests",
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
-      "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory",
-      "DisplayText", "ProcessIO", "UHID", "CLinux", "TestSupport",
+      "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "ProtectorProtocol", "Vault", "CredentialDB",
+      "StateDirectory", "DisplayText", "ProcessIO", "UHID", "CLinux", "TestSupport",
     ],
     swiftSettings: settings),
   .testTarget(

@@ -68,6 +68,13 @@ package enum OwnProgram {
     return own.lastIndex(of: "/").map { own[...$0] + program }
   }
 
+  /// The path of a program that only this package's programs start: in this program's directory, as after a build, or
+  /// in the packages' directories for such programs beside it; it may not be there.
+  package static func path(ofInternal program: String) -> String {
+    let places = ["", "../libexec/", "../lib/liquid-auth/"].compactMap { path(of: $0 + program) }
+    return places.first { access($0, X_OK) == 0 } ?? places.first ?? program
+  }
+
   /// Replaces this process by a program, looked up in PATH, with no signal blocked and SIGPIPE as by default; returns
   /// only if that fails, with the signals as they were.
   ///

@@ -8,7 +8,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PACKAGING = REPOSITORY / "scripts/packaging"
 NAMES = ["liquid-auth", "liquid-auth-wallet"]
 PROGRAMS = {
-    "liquid-auth": ["usr/bin/liquid-auth", "usr/bin/liquid-authenticator", "usr/libexec/liquid-auth-broker"],
+    "liquid-auth": ["usr/bin/liquid-auth", "usr/bin/liquid-authenticator", "usr/libexec/liquid-auth-broker",
+                    "usr/libexec/liquid-auth-protector"],
     "liquid-auth-wallet": ["usr/bin/liquid-auth-wallet"],
 }
 

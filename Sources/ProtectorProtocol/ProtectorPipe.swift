@@ -1,0 +1,78 @@
+package import CryptoPrimitives
+import Glibc
+package import ProcessIO
+
+/// Reads and writes the messages over pipes; each call blocks.
+package enum ProtectorPipe {
+  /// Asks the program behind two pipes.
+  ///
+  /// - Parameters:
+  ///   - input: the program's standard input. It stays open: when it is closed, the program ends.
+  ///   - output: the program's standard output.
+  /// - Returns: the key, 32 bytes; empty after a deletion.
+  package static func ask(
+    _ request: ProtectorRequest, input: Int32, output: Int32, until deadline: ContinuousClock.Instant,
+    _ cancellation: Cancellation
+  ) throws(ProtectorFailure) -> SecretBytes {
+    // A new pipe has room for it. If the program has ended, the read says so.
+    Descriptor.write(request.encoded, to: input)
+    let (kind, body) = try read(output, until: deadline, cancellation)
+    guard kind != 0 else {
+      guard body.count == request.keySize else { throw .malformed }
+      return body
+    }
+    throw body.withUnsafeBytes { ProtectorFailure(kind: kind, body: $0) } ?? .malformed
+  }
+
+  /// Reads the request; `nil` if there is none.
+  package static func request(from input: Int32, until deadline: ContinuousClock.Instant) -> ProtectorRequest? {
+    guard let (kind, body) = try? read(input, until: deadline, Cancellation()) else { return nil }
+    return body.withUnsafeBytes { ProtectorRequest(kind: kind, body: $0) }
+  }
+
+  /// Writes the answer.
+  ///
+  /// - Parameter key: empty after a deletion.
+  package static func answer(_ key: Result<SecretBytes, ProtectorFailure>, to output: Int32) {
+    switch key {
+    case .failure(let failure): Descriptor.write(failure.encoded, to: output)
+    case .success(let key):
+      Descriptor.write(ProtectorMessage.header(kind: 0, count: key.count), to: output)
+      key.withUnsafeBytes { _ = Descriptor.write($0, to: output) }
+    }
+  }
+
+  /// Reads one message; its body goes straight into locked memory.
+  private static func read(
+    _ descriptor: Int32, until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
+  ) throws(ProtectorFailure) -> (kind: UInt8, body: SecretBytes) {
+    let header = try withWipedBytes(count: ProtectorMessage.headerSize) { bytes throws(ProtectorFailure) in
+      try fill(bytes, from: descriptor, until: deadline, cancellation)
+      return Array(bytes)
+    }
+    guard let (kind, count) = ProtectorMessage.parse(header: header) else { throw .malformed }
+    let body = try SecretBytes(count: count) { bytes throws(ProtectorFailure) in
+      try fill(bytes, from: descriptor, until: deadline, cancellation)
+    }
+    return (kind, body)
+  }
+
+  private static func fill(
+    _ bytes: UnsafeMutableRawBufferPointer, from descriptor: Int32, until deadline: ContinuousClock.Instant,
+    _ cancellation: Cancellation
+  ) throws(ProtectorFailure) {
+    var filled = 0
+    while filled < bytes.count {
+      switch cancellation.wait(for: descriptor, POLLIN, until: deadline) {
+      case .ready: break
+      case .cancelled: throw ProtectorFailure(.failed, "it was cancelled")
+      case .timedOut: throw ProtectorFailure(.failed, "liquid-auth-protector did not answer in time")
+      }
+      let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
+      let count = Glibc.read(descriptor, rest.baseAddress, rest.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw .malformed }
+      filled += count
+    }
+  }
+}

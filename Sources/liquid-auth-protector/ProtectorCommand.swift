@@ -1,0 +1,48 @@
+import CTAPHID
+import CryptoPrimitives
+import Glibc
+import ProcessIO
+import ProtectorProtocol
+
+/// `liquid-auth-protector`: the only program that talks to what keeps a slot's key outside the vault.
+///
+/// It serves one request, and ends. Its command line and its environment have no secret.
+enum ProtectorCommand {
+  static func start() -> Never {
+    for argument in CommandLine.arguments.dropFirst() {
+      if argument == "--version" {
+        StandardStream.output.write("liquid-auth-protector \(DeviceIdentity(capabilities: []).version)")
+        exit(EXIT_SUCCESS)
+      }
+      StandardStream.error.write(
+        "liquid-auth-protector: liquid-auth and liquid-authenticator start this program; use: liquid-auth vault")
+      exit(EX_USAGE)
+    }
+    signal(SIGPIPE, SIG_IGN)
+    let deadline = ContinuousClock.now + ProtectorMessage.timeLimit
+    ProtectorPipe.answer(Result { () throws(ProtectorFailure) in try serve(until: deadline) }, to: STDOUT_FILENO)
+    exit(EXIT_SUCCESS)
+  }
+
+  private static func serve(until deadline: ContinuousClock.Instant) throws(ProtectorFailure) -> SecretBytes {
+    do { try Hardening.apply() } catch { throw ProtectorFailure(.failed, "cannot forbid core dumps: \(error)") }
+    guard let request = ProtectorPipe.request(from: STDIN_FILENO, until: deadline) else {
+      throw ProtectorFailure(.failed, "the request of liquid-auth-protector is malformed")
+    }
+    guard request.type == SecretService.slotType, request.data.count == SecretService.idSize else {
+      throw ProtectorFailure(
+        .failed, "this liquid-auth-protector does not know such a slot; install all programs from the same version")
+    }
+    let service = try SecretService(id: request.data, until: deadline)
+    switch request.operation {
+    case .make:
+      let key = SecretBytes.random(count: request.keySize)
+      try service.store(key)
+      return key
+    case .get: return try service.key(count: request.keySize)
+    case .delete:
+      try service.delete()
+      return SecretBytes(count: 0) { _ in }
+    }
+  }
+}

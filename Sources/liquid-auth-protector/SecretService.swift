@@ -1,0 +1,172 @@
+import CryptoPrimitives
+import Glibc
+import ProtectorProtocol
+
+/// The key of one slot in the keyring of the user's session.
+///
+/// https://specifications.freedesktop.org/secret-service-spec/ is the interface of the keyring.
+///
+/// The session with the keyring has the algorithm "plain": the session bus belongs to the user, and every program that
+/// can read it can ask the keyring for the key, too.
+struct SecretService {
+  /// Type 4 of Recovery §1.
+  static let slotType: UInt8 = 4
+  static let idSize = 16
+
+  private static let interface = "org.freedesktop.Secret."
+  private static let path = "/org/freedesktop/secrets"
+  /// The path that stands for no object.
+  private static let none = "/"
+  private static let label = "Liquid Auth vault on this machine"
+
+  private let bus: SessionBus
+  /// The session with the keyring.
+  private let session: String
+  /// What identifies the item.
+  private let attributes: [(name: String, value: String)]
+
+  /// Connects to the keyring, which the bus starts if it does not run.
+  init(id: [UInt8], until deadline: ContinuousClock.Instant) throws(ProtectorFailure) {
+    let bus = try SessionBus(service: "org.freedesktop.secrets", until: deadline)
+    let reply = try bus.call(Self.path, Self.interface + "Service", "OpenSession") { call throws(ProtectorFailure) in
+      try call.append("plain")
+      try call.append("v", of: "s") { () throws(ProtectorFailure) in try call.append("") }
+    }
+    try reply.skip("v")
+    session = try reply.text("o")
+    let digits = Array("0123456789abcdef")
+    attributes = [
+      ("application", "liquid-auth"), ("vault", String(id.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })),
+    ]
+    self.bus = bus
+  }
+
+  /// Makes the item with the key in the default keyring.
+  func store(_ key: SecretBytes) throws(ProtectorFailure) {
+    let collection = try defaultCollection()
+    try unlock([collection])
+    let reply = try bus.call(collection, Self.interface + "Collection", "CreateItem") { call throws(ProtectorFailure) in
+      try call.append("a", of: "{sv}") { () throws(ProtectorFailure) in
+        try call.append("e", of: "sv") { () throws(ProtectorFailure) in
+          try call.append(Self.interface + "Item.Label")
+          try call.append("v", of: "s") { () throws(ProtectorFailure) in try call.append(Self.label) }
+        }
+        try call.append("e", of: "sv") { () throws(ProtectorFailure) in
+          try call.append(Self.interface + "Item.Attributes")
+          try call.append("v", of: "a{ss}") { () throws(ProtectorFailure) in try append(attributes, to: call) }
+        }
+      }
+      try call.append("r", of: "oayays") { () throws(ProtectorFailure) in
+        try call.append(session, "o")
+        try call.append(UnsafeRawBufferPointer(start: nil, count: 0))
+        try key.withUnsafeBytes { (bytes) throws(ProtectorFailure) in try call.append(bytes) }
+        try call.append("application/octet-stream")
+      }
+      try call.append(true)
+    }
+    _ = try reply.text("o")
+    try finish(reply.text("o"))
+  }
+
+  /// The key, `count` bytes.
+  func key(count: Int) throws(ProtectorFailure) -> SecretBytes {
+    let reply = try bus.call(item(), Self.interface + "Item", "GetSecret") { [session] call throws(ProtectorFailure) in
+      try call.append(session, "o")
+    }
+    try reply.enter("r", of: "oayays")
+    try reply.skip("oay")
+    return try reply.withBytes { bytes throws(ProtectorFailure) in
+      guard bytes.count == count else {
+        throw ProtectorFailure(
+          .failed, "the keyring's item is not a key of this program; remove the slot, and add it again")
+      }
+      return SecretBytes(copying: bytes)
+    }
+  }
+
+  /// Deletes the item.
+  func delete() throws(ProtectorFailure) {
+    try finish(bus.call(item(), Self.interface + "Item", "Delete").text("o"))
+  }
+
+  // MARK: Items and keyrings
+
+  /// The item, unlocked.
+  private func item() throws(ProtectorFailure) -> String {
+    // A keyring that is closed may hide its items.
+    if let item = try unlockedItem() { return item }
+    try unlock([defaultCollection()])
+    if let item = try unlockedItem() { return item }
+    throw ProtectorFailure(.absent, "the keyring has no key for this slot; remove the slot, and add it again")
+  }
+
+  private func unlockedItem() throws(ProtectorFailure) -> String? {
+    let reply = try bus.call(Self.path, Self.interface + "Service", "SearchItems") { call throws(ProtectorFailure) in
+      try append(attributes, to: call)
+    }
+    if let item = try reply.paths().first { return item }
+    guard let item = try reply.paths().first else { return nil }
+    try unlock([item])
+    return item
+  }
+
+  private func defaultCollection() throws(ProtectorFailure) -> String {
+    let reply = try bus.call(Self.path, Self.interface + "Service", "ReadAlias") { call throws(ProtectorFailure) in
+      try call.append("default")
+    }
+    let collection = try reply.text("o")
+    guard collection != Self.none else {
+      throw ProtectorFailure(.absent, "there is no default keyring; make one in the program for your passwords")
+    }
+    return collection
+  }
+
+  /// Unlocks keyrings or items; the keyring may ask the person.
+  private func unlock(_ objects: [String]) throws(ProtectorFailure) {
+    let reply = try bus.call(Self.path, Self.interface + "Service", "Unlock") { call throws(ProtectorFailure) in
+      try call.append("a", of: "o") { () throws(ProtectorFailure) in
+        for object in objects { try call.append(object, "o") }
+      }
+    }
+    _ = try reply.paths()
+    try finish(reply.text("o"))
+  }
+
+  private func append(_ attributes: [(name: String, value: String)], to call: BusMessage) throws(ProtectorFailure) {
+    try call.append("a", of: "{ss}") { () throws(ProtectorFailure) in
+      for (name, value) in attributes {
+        try call.append("e", of: "ss") { () throws(ProtectorFailure) in
+          try call.append(name)
+          try call.append(value)
+        }
+      }
+    }
+  }
+
+  // MARK: Prompts
+
+  /// Shows the keyring's prompt, if there is one, and waits for the person.
+  private func finish(_ prompt: String) throws(ProtectorFailure) {
+    guard prompt != Self.none else { return }
+    let prompts = Self.interface + "Prompt"
+    try bus.subscribe("type='signal',interface='\(prompts)',member='Completed',path='\(prompt)'")
+    try bus.subscribe(
+      "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='org.freedesktop.secrets'")
+    _ = try bus.call(prompt, prompts, "Prompt") { call throws(ProtectorFailure) in try call.append("") }
+    let isDismissed: Bool
+    do throws(ProtectorFailure) {
+      isDismissed = try bus.wait(orEndOf: STDIN_FILENO) { signal throws(ProtectorFailure) in
+        if signal.isSignal("org.freedesktop.DBus", "NameOwnerChanged") {
+          throw ProtectorFailure(.failed, "the keyring ended before it was unlocked; try again")
+        }
+        guard signal.isSignal(prompts, "Completed"), signal.path == prompt else { return nil }
+        return try signal.truth()
+      }
+    } catch {
+      // Nobody waits for the person any more.
+      _ = try? bus.call(prompt, prompts, "Dismiss")
+      throw error
+    }
+    if isDismissed { throw .dismissed }
+  }
+}
