@@ -15,6 +15,7 @@ enum helper_operation { HELPER_START, HELPER_WAIT, HELPER_CONNECT };
 
 struct helper_request {
   enum helper_operation operation;
+  enum clinux_helper_program program;
   pid_t process;
   int options;
 };
@@ -85,7 +86,7 @@ static int connect_to(const char *path) {
   return -1;
 }
 
-static void serve_requests(int requests, const char *program, const char *path) {
+static void serve_requests(int requests, const char *const programs[], const char *path) {
   for (;;) {
     struct helper_request request;
     union descriptors received, sent = {0};
@@ -98,7 +99,7 @@ static void serve_requests(int requests, const char *program, const char *path) 
     struct msghdr answer = {.msg_iov = &reply_part, .msg_iovlen = 1};
     int connection = -1;
     switch (request.operation) {
-    case HELPER_START: reply = serve_start(program, &message); break;
+    case HELPER_START: reply = serve_start(programs[request.program], &message); break;
     case HELPER_WAIT: reply = serve_wait(&request); break;
     case HELPER_CONNECT:
       connection = connect_to(path);
@@ -111,7 +112,7 @@ static void serve_requests(int requests, const char *program, const char *path) 
   }
 }
 
-pid_t clinux_fork_helper(const char *program, const char *path, int *requests) {
+pid_t clinux_fork_helper(const char *pinentry, const char *protector, const char *path, int *requests) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -1;
   const pid_t process = fork();
@@ -125,7 +126,7 @@ pid_t clinux_fork_helper(const char *program, const char *path, int *requests) {
     const int descriptor = STDERR_FILENO + 1;
     if (dup2(ends[1], descriptor) < 0) _exit(EXIT_FAILURE);
     closefrom(descriptor + 1);
-    serve_requests(descriptor, program, path);
+    serve_requests(descriptor, (const char *[]){[CLINUX_PINENTRY] = pinentry, [CLINUX_PROTECTOR] = protector}, path);
     _exit(EXIT_SUCCESS);
   }
   const int error = errno;
@@ -157,8 +158,8 @@ static struct helper_reply ask(int helper, struct helper_request request, const 
   return reply;
 }
 
-int clinux_helper_start(int helper, int input, int output, pid_t *process) {
-  const struct helper_request request = {.operation = HELPER_START};
+int clinux_helper_start(int helper, enum clinux_helper_program program, int input, int output, pid_t *process) {
+  const struct helper_request request = {.operation = HELPER_START, .program = program};
   const struct helper_reply reply = ask(helper, request, (int[]){input, output}, NULL);
   *process = reply.process;
   return reply.error;

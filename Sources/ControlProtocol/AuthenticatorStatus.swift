@@ -62,20 +62,22 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var hasReaders: Bool?
   /// Why the vault was locked, in words, if it was open before.
   package var lockReason: String?
+  /// What unlocked the vault, in words, if not the passphrase.
+  package var unlockedBy: String?
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
     problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
-    lockReason: String? = nil
+    lockReason: String? = nil, unlockedBy: String? = nil
   ) {
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
     (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
     (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
     (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
-    (self.hasReaders, self.lockReason) = (hasReaders, lockReason)
+    (self.hasReaders, self.lockReason, self.unlockedBy) = (hasReaders, lockReason, unlockedBy)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -101,6 +103,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     associationSignatures = try decoded(members.requiredUnsigned(16))
     hasReaders = try decoded(members.optionalBool(17))
     lockReason = try decoded(members.optionalText(18))
+    unlockedBy = try decoded(members.optionalText(19))
   }
 
   package var members: CBORMap {
@@ -110,7 +113,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems), 12: .text(stateDirectory),
       13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
-      18: lockReason.map(CBORValue.text),
+      18: lockReason.map(CBORValue.text), 19: unlockedBy.map(CBORValue.text),
     ])
   }
 }

@@ -162,7 +162,7 @@ package struct SealSlot: ControlCommand {
   private static let keySize = 32
 }
 
-/// Removes a slot of the vault, but not the last one that can be opened: {1: id of the slot}.
+/// Removes a slot of the vault, but not the last passphrase: {1: id of the slot}.
 package struct RemoveSlot: ControlCommand, Equatable {
   package static let code: UInt8 = 0x6C
   /// The slot's nonce.

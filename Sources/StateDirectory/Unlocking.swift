@@ -78,6 +78,18 @@ extension StateDirectory {
     }
   }
 
+  /// Unlocks the vault with the key of a slot's protector, 32 bytes.
+  ///
+  /// - Throws: `wrongPassphrase` when the key does not open the slot, or what `check` throws.
+  public func unlock(slot id: [UInt8], key: SecretBytes) throws(StateDirectoryError) -> UnlockedVault {
+    let vault = try sealedVault()
+    do {
+      return try vault.open(slot: id, key: key)
+    } catch {
+      throw fault(error)
+    }
+  }
+
   /// The slots of the vault, in the order in which they are tried; needs no passphrase.
   public func slots() throws(StateDirectoryError) -> [VaultSlot] { try sealedVault().slots }
 
@@ -138,7 +150,7 @@ extension StateDirectory {
   func fault(_ error: VaultError) -> StateDirectoryError {
     let kind: StateDirectoryError.Kind =
       switch error {
-      case .wrongPassphrase: .wrongPassphrase
+      case .wrongPassphrase, .wrongKey: .wrongPassphrase
       case .outOfMemory: .system(errno: ENOMEM)
       case .noSuchSlot, .lastSlot: .unchanged
       case .notAVault, .unsupportedVersion, .damaged, .limitExceeded: .damaged

@@ -85,7 +85,17 @@ public struct VaultFile: Hashable, Sendable {
   ///   content does not, ``VaultError/outOfMemory``.
   public func open(passphrase: SecretBytes) throws(VaultError) -> UnlockedVault {
     let (index, key) = try unlock(passphrase)
-    return UnlockedVault(content: try content(under: key), key: key, slotID: slots[index].id)
+    return UnlockedVault(content: try content(under: key), key: key, slot: slots[index])
+  }
+
+  /// Opens the vault with the key of a slot's protector, 32 bytes.
+  ///
+  /// - Throws: ``VaultError/noSuchSlot``, ``VaultError/wrongKey`` when the slot does not open, ``VaultError/damaged(_:)``
+  ///   when the content does not.
+  public func open(slot id: [UInt8], key: SecretBytes) throws(VaultError) -> UnlockedVault {
+    guard let slot = slots.first(where: { $0.id == id }) else { throw .noSuchSlot }
+    guard let vaultKey = slot.vaultKey(vaultID: vaultID, key: key) else { throw .wrongKey }
+    return UnlockedVault(content: try content(under: vaultKey), key: vaultKey, slot: slot)
   }
 
   /// Seals the vault's key in a slot for a protector; the other slots and the content stay as they are.
@@ -106,9 +116,7 @@ public struct VaultFile: Hashable, Sendable {
     let slot = try VaultSlot(
       sealing: vault.key, vaultID: vaultID, for: protector, key: key,
       nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
-    let replaced = slots.indices.filter { index in
-      if case (.passphrase, .passphrase) = (protector, slots[index].protector) { true } else { false }
-    }
+    let replaced = slots.indices.filter { protector.isPassphrase && slots[$0].protector.isPassphrase }
     guard let first = replaced.first else { return slots.append(slot) }
     slots[first] = slot
     for index in replaced.dropFirst().reversed() { slots.remove(at: index) }
@@ -116,12 +124,12 @@ public struct VaultFile: Hashable, Sendable {
 
   /// Removes a slot; the others and the content stay as they are.
   ///
-  /// - Throws: ``VaultError/noSuchSlot``; ``VaultError/lastSlot`` when no slot of a known type would remain.
+  /// - Throws: ``VaultError/noSuchSlot``; ``VaultError/lastSlot`` when no passphrase would remain.
   public mutating func removeSlot(_ id: [UInt8]) throws(VaultError) {
     guard let index = slots.firstIndex(where: { $0.id == id }) else { throw .noSuchSlot }
     var rest = slots
     rest.remove(at: index)
-    guard rest.contains(where: { $0.protector.isKnown }) else { throw .lastSlot }
+    guard rest.contains(where: \.protector.isPassphrase) else { throw .lastSlot }
     slots = rest
   }
 
@@ -178,7 +186,7 @@ public struct VaultFile: Hashable, Sendable {
     do {
       payload = try XChaCha20Poly1305.openSecret(sealedContent, key: vaultKey, nonce: nonce, ad: associatedData)
     } catch {
-      throw .damaged("the passphrase is right, but the sealed content does not open")
+      throw .damaged("the passphrase or key is right, but the sealed content does not open")
     }
     return try VaultContent(payload: payload)
   }
@@ -190,8 +198,8 @@ public struct UnlockedVault: Sendable {
   public let content: VaultContent
   /// The key that seals the content, and that each slot seals: 32 bytes.
   let key: SecretBytes
-  /// The id of the slot that opened the vault.
-  public let slotID: [UInt8]
+  /// The slot that opened the vault.
+  public let slot: VaultSlot
 }
 
 extension RandomNumberGenerator {
@@ -234,8 +242,10 @@ public enum VaultError: Error, Equatable, Sendable {
   case outOfMemory
   /// The slot to remove is not in the file.
   case noSuchSlot
-  /// The slot to remove is the only one that this program can open.
+  /// The slot to remove is the last passphrase.
   case lastSlot
+  /// The protector's key does not open its slot.
+  case wrongKey
 }
 
 extension VaultError: CustomStringConvertible {
@@ -250,7 +260,9 @@ extension VaultError: CustomStringConvertible {
       "the passphrase is wrong; if you are sure that it is right, the vault is damaged; see: man liquid-auth-vault"
     case .outOfMemory: "not enough memory to try the passphrase; close other programs and try again"
     case .noSuchSlot: "there is no such slot; list the slots with: liquid-auth vault list"
-    case .lastSlot: "nothing else can unlock the vault, so this slot cannot be removed"
+    case .lastSlot:
+      "a passphrase must remain, because other ways to unlock can fail; change it with: liquid-auth vault passphrase"
+    case .wrongKey: "the key does not open this slot; remove the slot, and add it again"
     }
   }
 

@@ -10,6 +10,10 @@ public struct VaultSlot: Hashable, Sendable {
   public enum Protector: Hashable, Sendable {
     /// Type 1: a passphrase, through Argon2id over this salt (16 bytes).
     case passphrase(salt: [UInt8], cost: PassphraseCost)
+    /// Type 4: a random key in the keyring of the user's session, the item with this id (16 bytes).
+    ///
+    /// - Parameter autoUnlock: whether the authenticator unlocks with it at its start, and not only for a request.
+    case secretService(id: [UInt8], autoUnlock: Bool)
     /// A type of a later version.
     case unknown(type: UInt8)
   }
@@ -63,7 +67,11 @@ public struct VaultSlot: Hashable, Sendable {
   /// The vault's key, if this is a passphrase slot that the passphrase opens; `nil` otherwise.
   func vaultKey(vaultID: [UInt8], passphrase: SecretBytes) throws(VaultError) -> SecretBytes? {
     guard case .passphrase(let salt, let cost) = protector else { return nil }
-    let key = try cost.key(passphrase: passphrase, salt: salt)
+    return vaultKey(vaultID: vaultID, key: try cost.key(passphrase: passphrase, salt: salt))
+  }
+
+  /// The vault's key, if the protector's key (32 bytes) opens this slot; `nil` otherwise.
+  func vaultKey(vaultID: [UInt8], key: SecretBytes) -> SecretBytes? {
     let ad = Self.associatedData(vaultID: vaultID, type: protector.type)
     return try? XChaCha20Poly1305.openSecret(sealedKey, key: key, nonce: nonce, ad: ad)
   }
@@ -77,13 +85,21 @@ public struct VaultSlot: Hashable, Sendable {
 
 extension VaultSlot.Protector {
   private static let passphraseType: UInt8 = 1
+  private static let secretServiceType: UInt8 = 4
+  private static let secretServiceIDSize = 16
 
   /// The type's number.
   public var type: UInt8 {
     switch self {
     case .passphrase: Self.passphraseType
+    case .secretService: Self.secretServiceType
     case .unknown(let type): type
     }
+  }
+
+  /// Whether a passphrase opens such a slot.
+  public var isPassphrase: Bool {
+    if case .passphrase = self { true } else { false }
   }
 
   /// Whether this program can open such a slot.
@@ -91,13 +107,34 @@ extension VaultSlot.Protector {
     if case .unknown = self { false } else { true }
   }
 
-  /// The type and the parameters, as in the slot: members 1 to 4 for a passphrase, only member 1 for an unknown type.
+  /// What opens such a slot, for people.
+  public var name: String {
+    switch self {
+    case .passphrase: "passphrase"
+    case .secretService: "keyring"
+    case .unknown(let type): "type \(type)"
+    }
+  }
+
+  /// What `liquid-auth-protector` needs to find the slot's key; `nil` if another program or a person has the key.
+  public var publicData: [UInt8]? {
+    if case .secretService(let id, _) = self { id } else { nil }
+  }
+
+  /// Whether the authenticator unlocks with it at its start.
+  public var unlocksAtStart: Bool {
+    if case .secretService(_, let autoUnlock) = self { autoUnlock } else { false }
+  }
+
+  /// The type and the parameters, as in the slot: without nonce and sealed key; only member 1 for an unknown type.
   public var members: CBORMap {
     switch self {
     case .passphrase(let salt, let cost):
       [
         1: .unsigned(UInt64(type)), 2: .bytes(salt), 3: .unsigned(cost.opsLimit), 4: .unsigned(cost.memLimit),
       ]
+    case .secretService(let id, let autoUnlock):
+      [1: .unsigned(UInt64(type)), 2: .bytes(id), 3: .bool(autoUnlock)]
     case .unknown(let type): [1: .unsigned(UInt64(type))]
     }
   }
@@ -110,7 +147,12 @@ extension VaultSlot.Protector {
       guard let type = UInt8(exactly: try members.requiredUnsigned(1)) else {
         throw VaultError.damaged("the type of a slot is out of range")
       }
-      self = type == Self.passphraseType ? try Self.passphrase(members) : .unknown(type: type)
+      self =
+        switch type {
+        case Self.passphraseType: try Self.passphrase(members)
+        case Self.secretServiceType: try Self.secretService(members)
+        default: .unknown(type: type)
+        }
     } catch let error as VaultError {
       throw error
     } catch {
@@ -125,6 +167,14 @@ extension VaultSlot.Protector {
       throw VaultError.damaged("a passphrase slot has unexpected members")
     }
     return .passphrase(salt: salt, cost: cost)
+  }
+
+  private static func secretService(_ members: CBORMap) throws -> Self {
+    let (id, autoUnlock) = (try members.requiredBytes(2), try members.requiredBool(3))
+    guard members.count == 3, id.count == secretServiceIDSize else {
+      throw VaultError.damaged("a slot of the Secret Service has unexpected members")
+    }
+    return .secretService(id: id, autoUnlock: autoUnlock)
   }
 }
 

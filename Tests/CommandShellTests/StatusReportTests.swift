@@ -44,6 +44,14 @@ import Testing
     #expect(report.json.description.contains(#""lockReason": "when the screen was locked""#))
   }
 
+  @Test func `an open vault shows what else than the passphrase unlocked it`() {
+    var status = Self.running()
+    status.unlockedBy = "keyring"
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(report.text.contains("\nvault          unlocked by the keyring, fingerprint "))
+    #expect(report.json.description.contains(#""unlockedBy": "keyring""#))
+  }
+
   @Test func `the signature counts are one line`() {
     var status = Self.running()
     (status.algorandSignatures, status.associationSignatures) = (12, 3)
@@ -158,7 +166,7 @@ import Testing
       running == [
         "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
         "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures", "associationSignatures",
-        "lockReason", "readers", "stateDirectory", "problems",
+        "lockReason", "unlockedBy", "readers", "stateDirectory", "problems",
       ])
   }
 

@@ -81,8 +81,8 @@ import Vault
   @Test func `slots change in place, and a refused change writes nothing`() throws {
     let (whole, unlocked) = (try directory.readVault(), try directory.unlock(passphrase: secret("right")))
     let slot = try #require(directory.slots().first)
-    #expect(slot.id == unlocked.slotID)
-    for (id, reason) in [(slot.id, "nothing else can unlock"), ([1], "there is no such slot")] {
+    #expect(slot.id == unlocked.slot.id)
+    for (id, reason) in [(slot.id, "a passphrase must remain"), ([1], "there is no such slot")] {
       let error = #expect(throws: StateDirectoryError.self) {
         try directory.changeSlots { (file) throws(VaultError) in try file.removeSlot(id) }
       }

@@ -112,7 +112,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     var bytes = try makeVault("old").encoded
     bytes[bytes.count - 1] ^= 1
     var vault = try VaultFile(decoding: bytes)
-    #expect(throws: VaultError.damaged("the passphrase is right, but the sealed content does not open")) {
+    #expect(throws: VaultError.damaged("the passphrase or key is right, but the sealed content does not open")) {
       try change(&vault, from: "old", to: "new")
     }
     #expect(vault.encoded == bytes)
@@ -168,7 +168,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     try change(&vault, from: "old", to: "new")
     #expect(vault.slots.map(\.protector.type) == [1, 200])
     #expect(throws: VaultError.wrongPassphrase) { try vault.open(passphrase: secret("old")) }
-    #expect(try vault.open(passphrase: secret("new")).slotID == vault.slots[0].id)
+    #expect(try vault.open(passphrase: secret("new")).slot.id == vault.slots[0].id)
   }
 
   @Test mutating func `a slot of an unknown type is not made`() throws {
@@ -195,7 +195,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     #expect(other == before)
   }
 
-  @Test func `a slot is removed, but not the last that can be opened`() throws {
+  @Test func `a slot is removed, but not the last passphrase`() throws {
     var members = try map(try makeVault("old"))
     members[3] = .array([Self.foreignSlot] + (members[3]?.array ?? []))
     var vault = try VaultFile(decoding: CBOREncoder.encode(.map(members)))
@@ -206,7 +206,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     try vault.removeSlot(foreign)
     #expect(vault.slots.map(\.id) == [passphrase])
     #expect(throws: VaultError.lastSlot) { try vault.removeSlot(passphrase) }
-    #expect(try vault.open(passphrase: secret("old")).slotID == passphrase)
+    #expect(try vault.open(passphrase: secret("old")).slot.id == passphrase)
   }
 
   @Test func `the members of a protector are read again`() throws {
@@ -216,6 +216,91 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     for members in [[:], [1: 256], [1: "1"], [1: 1], [1: 1, 2: .bytes([1]), 3: 1, 4: 8192]] as [CBORMap] {
       #expect(throws: VaultError.self) { try VaultSlot.Protector(members) }
     }
+  }
+
+  // MARK: The keyring's slots
+
+  /// The vault of the vectors, with these slots behind its own.
+  private func vault(with slots: [UInt8]...) throws -> VaultFile {
+    var members = try #require(try CBORDecoder.decode(vector.file.bytes).map)
+    members[3] = .array((members[3]?.array ?? []) + (try slots.map { try CBORDecoder.decode($0) }))
+    return try VaultFile(decoding: CBOREncoder.encode(.map(members)))
+  }
+
+  // Holds: PROTECT-3
+  @Test func `the slots of the vectors are made byte for byte, and open the vault`() throws {
+    let slots = try Vector("vault-slots")
+    let unlocked = try VaultFile(decoding: vector.file.bytes).open(passphrase: secret(vector.passphrase.text))
+    for case let (index, slot) in zip(0..., [slots.secretService[0], slots.secretService[1]]) {
+      let protector = VaultSlot.Protector.secretService(id: slot.id.bytes, autoUnlock: index == 1)
+      #expect(protector.unlocksAtStart == (index == 1))
+      #expect(protector.publicData.map { Hex($0) } == slot.id.hex)
+      var made = try VaultFile(decoding: vector.file.bytes)
+      var generator = ScriptedGenerator(slot.nonce.bytes)
+      try made.seal(unlocked, for: protector, key: secret(slot.key.bytes), using: &generator)
+      let read = try vault(with: slot.slot.bytes)
+      #expect(made == read)
+      #expect(Hex(made.encoded) == Hex(read.encoded))
+      #expect(read.slots[1].protector == protector)
+      #expect(try VaultSlot.Protector(protector.members) == protector)
+      let opened = try read.open(slot: read.slots[1].id, key: secret(slot.key.bytes))
+      #expect(opened.slot.id == slot.nonce.bytes)
+      #expect(hex(opened.content.mainKey) == hex(content.mainKey))
+      #expect(throws: VaultError.wrongKey) {
+        try read.open(slot: read.slots[1].id, key: secret([UInt8](repeating: 0, count: 32)))
+      }
+      #expect(throws: VaultError.wrongKey) { try read.open(slot: read.slots[0].id, key: secret(slot.key.bytes)) }
+      #expect(throws: VaultError.noSuchSlot) { try read.open(slot: [1], key: secret(slot.key.bytes)) }
+    }
+  }
+
+  // Holds: PROTECT-3
+  @Test func `a malformed slot of the keyring is refused`() throws {
+    let malformed = try Vector("vault-slots").malformed
+    for index in 0..<11 {
+      let error = #expect(throws: VaultError.self) { try vault(with: malformed[index].slot.bytes) }
+      #expect(error?.isDamaged == true, "\(malformed[index].name.text)")
+    }
+  }
+
+  // Holds: PROTECT-3
+  @Test func `a flipped bit in a slot of the keyring is refused, or is the choice of when it unlocks`() throws {
+    let slot = try Vector("vault-slots").secretService[0]
+    let bytes = slot.slot.bytes
+    for index in bytes.indices {
+      for bit in 0..<8 {
+        var changed = bytes
+        changed[index] ^= 1 << UInt8(bit)
+        guard let file = try? vault(with: changed) else { continue }
+        let opened = try? file.open(slot: file.slots[1].id, key: secret(slot.key.bytes))
+        let isChoice = file.slots[1].protector == .secretService(id: slot.id.bytes, autoUnlock: true)
+        // The id only says where the key is.
+        let isID = (5..<21).contains(index)
+        #expect((opened == nil) == !(isChoice || isID), "byte \(index), bit \(bit)")
+      }
+    }
+  }
+
+  // Holds: PROTECT-4
+  @Test mutating func `several slots are added and removed, and the passphrase remains`() throws {
+    var vault = try makeVault("old")
+    let unlocked = try vault.open(passphrase: secret("old"))
+    let keys = (UInt8(1)...3).map { [UInt8](repeating: $0, count: 32) }
+    for key in keys {
+      try vault.seal(
+        unlocked, for: .secretService(id: Array(key.prefix(16)), autoUnlock: false), key: secret(key),
+        using: &generator)
+    }
+    for (slot, key) in zip(vault.slots.dropFirst(), keys) {
+      #expect(try vault.open(slot: slot.id, key: secret(key)).slot.id == slot.id)
+    }
+    let before = vault.slots
+    try change(&vault, from: "old", to: "new")
+    #expect(Array(vault.slots.dropFirst()) == Array(before.dropFirst()))
+    try vault.removeSlot(before[2].id)
+    #expect(vault.slots.dropFirst().map(\.id) == [before[1].id, before[3].id])
+    let passphrase = vault.slots[0].id
+    #expect(throws: VaultError.lastSlot) { try vault.removeSlot(passphrase) }
   }
 
   private static let foreignSlot: CBORValue = [

@@ -30,14 +30,17 @@ int clinux_pipe(int ends[2]);
 int clinux_spawn_session(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 
-/// Forks a process that keeps the rights that this one gives up later: it starts `program` (looked up in PATH), and
-/// connects to the SOCK_SEQPACKET socket at `path`, on request. It ends when `requests`, a close-on-exec socket, is closed.
-/// Returns the process, or -1 with errno.
-pid_t clinux_fork_helper(const char *program, const char *path, int *requests);
+/// The programs that a helper can start.
+enum clinux_helper_program { CLINUX_PINENTRY, CLINUX_PROTECTOR };
 
-/// Asks the helper for its program, with no arguments, as clinux_spawn_session does. Returns 0 and the process id, or an
+/// Forks a process that keeps the rights that this one gives up later: it starts `pinentry` or `protector` (looked up
+/// in PATH), and connects to the SOCK_SEQPACKET socket at `path`, on request. It ends when `requests`, a close-on-exec
+/// socket, is closed. Returns the process, or -1 with errno.
+pid_t clinux_fork_helper(const char *pinentry, const char *protector, const char *path, int *requests);
+
+/// Asks the helper for a program, with no arguments, as clinux_spawn_session does. Returns 0 and the process id, or an
 /// error number.
-int clinux_helper_start(int helper, int input, int output, pid_t *process);
+int clinux_helper_start(int helper, enum clinux_helper_program program, int input, int output, pid_t *process);
 
 /// waitid(2) for a process of the helper. Returns 0, with si_code (0 if it runs) and si_status, or an error number.
 int clinux_helper_wait(int helper, pid_t process, int options, int *code, int *status);

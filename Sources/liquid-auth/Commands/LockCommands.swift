@@ -8,7 +8,7 @@ import ProcessIO
 struct LockCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "lock",
-    abstract: "Lock the vault: the next request asks for its passphrase.")
+    abstract: "Lock the vault: the next request must unlock it again.")
 
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions

@@ -3,6 +3,7 @@ import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
+import ProtectorProtocol
 import StateDirectory
 import Vault
 
@@ -16,7 +17,7 @@ struct VaultCommand: ParsableCommand {
       from the phrase with `liquid-auth init --import`. The commands work with and without a running authenticator. A \
       change replaces the file of the vault in one step: if it fails, the vault is as it was.
       """,
-    subcommands: [List.self, Passphrase.self, Remove.self])
+    subcommands: [List.self, Passphrase.self, Add.self, Remove.self])
 
   struct List: PlacedCommand {
     static let configuration = CommandConfiguration(
@@ -53,10 +54,44 @@ struct VaultCommand: ParsableCommand {
     }
   }
 
+  struct Add: PlacedCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Add another way to unlock the vault.",
+      discussion: """
+        Asks for the passphrase, which stays valid. With secret-service, a random key in the keyring of your session \
+        (GNOME Keyring, KWallet or KeePassXC) also unlocks the vault: while the keyring is open, no passphrase is \
+        needed to unlock. A site that wants to verify you still gets the passphrase's dialog.
+        """)
+    @Argument(help: "What unlocks the vault.")
+    var type: ProtectorChoice
+    @Flag(help: "Unlock also when the authenticator starts, not only for a request.")
+    var autoUnlock = false
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let vault = try OwnedVault(at: place)
+      let protector: VaultSlot.Protector
+      switch type {
+      case .secretService: protector = .secretService(id: randomBytes(16), autoUnlock: autoUnlock)
+      }
+      let key = try ProtectorProgram.ask(.make, protector)
+      do throws(CommandFailure) {
+        try vault.seal(for: protector, key: key)
+      } catch {
+        _ = try? ProtectorProgram.ask(.delete, protector)
+        throw error
+      }
+      output.write(
+        "the keyring now unlocks the vault, too; the passphrase stays valid",
+        json: ["added": .string(type.rawValue), "autoUnlock": .bool(autoUnlock)])
+    }
+  }
+
   struct Remove: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Remove a slot.",
-      discussion: "Asks for the passphrase. Does not remove the last slot that can unlock the vault.")
+      discussion: "Asks for the passphrase. Does not remove the passphrase.")
     @Argument(help: "The slot's number in `liquid-auth vault list`.", transform: wholeNumber(1...Int(UInt16.max)))
     var slot: Int
     @OptionGroup var place: PlaceOptions
@@ -68,9 +103,76 @@ struct VaultCommand: ParsableCommand {
         throw CommandFailure(
           "the vault has no slot \(slot); list the slots with: liquid-auth vault list", code: .absent)
       }
-      try OwnedVault(at: place).removeSlot(slots[slot - 1].id)
-      output.write("slot \(slot) is removed", json: ["removed": .number(Int64(slot))])
+      let removed = slots[slot - 1]
+      try OwnedVault(at: place).removeSlot(removed.id)
+      let remains = ProtectorProgram.remains(of: removed.protector)
+      output.write(
+        "slot \(slot) is removed" + (remains.map { "; \($0)" } ?? ""),
+        json: ["removed": .number(Int64(slot)), "remains": JSON(remains)])
     }
+  }
+}
+
+/// What `liquid-auth vault add` can add.
+enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
+  case secretService = "secret-service"
+}
+
+/// `liquid-auth-protector`, which keeps the keys of slots elsewhere.
+private enum ProtectorProgram {
+  /// Runs the program for one request, until it ends; a keyring may ask the person meanwhile.
+  static func ask(
+    _ operation: ProtectorRequest.Operation, _ protector: VaultSlot.Protector
+  ) throws(CommandFailure) -> SecretBytes {
+    do {
+      return try answer(operation, protector)
+    } catch {
+      let code: CommandFailure.Code = (error as? ProtectorFailure)?.kind == .absent ? .absent : .failed
+      throw CommandFailure("\(error)", code: code)
+    }
+  }
+
+  /// What is left of a removed slot, if something is; it opens nothing.
+  static func remains(of protector: VaultSlot.Protector) -> String? {
+    guard protector.publicData != nil else { return nil }
+    do {
+      _ = try answer(.delete, protector)
+      return nil
+    } catch {
+      if (error as? ProtectorFailure)?.kind == .absent { return nil }
+      return "its key in the keyring opens nothing any more, and was not deleted: \(error)"
+    }
+  }
+
+  private static func answer(
+    _ operation: ProtectorRequest.Operation, _ protector: VaultSlot.Protector
+  ) throws -> SecretBytes {
+    let path = OwnProgram.path(ofInternal: "liquid-auth-protector")
+    let (input, output) = (try Descriptor.pipe(), try Descriptor.pipe())
+    let brokenPipe = signal(SIGPIPE, SIG_IGN)
+    defer { signal(SIGPIPE, brokenPipe) }
+    let process: pid_t
+    do {
+      defer {
+        close(input.read)
+        close(output.write)
+      }
+      do throws(SystemNumber) {
+        process = try Child.start([path], input: input.read, output: output.write, errorOutput: STDERR_FILENO)
+      } catch {
+        close(input.write)
+        close(output.read)
+        throw ProtectorFailure(.failed, "\(path) cannot be started: \(error); install it again")
+      }
+    }
+    defer {
+      close(input.write)
+      close(output.read)
+      Child.reap(process)
+    }
+    return try ProtectorPipe.ask(
+      ProtectorRequest(operation, type: protector.type, data: protector.publicData ?? []), input: input.write,
+      output: output.read, until: .now + ProtectorMessage.timeLimit + .seconds(5), Cancellation())
   }
 }
 
@@ -142,6 +244,8 @@ struct SlotReport: Equatable {
   var text: String {
     switch protector {
     case .passphrase(_, let cost): "a passphrase (Argon2id, \(cost.memLimit >> 20) MiB, \(cost.opsLimit) passes)"
+    case .secretService(_, let autoUnlock):
+      "the keyring of your session (Secret Service), \(autoUnlock ? "at the start and " : "")for a request"
     case .unknown(let type): "type \(type), which this version does not know"
     }
   }
@@ -154,6 +258,11 @@ struct SlotReport: Equatable {
       [
         "slot": slot, "type": .string("passphrase"), "memory": .number(Int64(cost.memLimit)),
         "passes": .number(Int64(cost.opsLimit)),
+      ]
+    case .secretService(let id, let autoUnlock):
+      [
+        "slot": slot, "type": .string(ProtectorChoice.secretService.rawValue), "id": .hex(id),
+        "autoUnlock": .bool(autoUnlock),
       ]
     case .unknown(let type): ["slot": slot, "type": .number(Int64(type))]
     }

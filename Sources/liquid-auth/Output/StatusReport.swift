@@ -63,7 +63,7 @@ extension StatusReport {
       rows = [
         ["authenticator", "running, process \(status.processID)"],
         ["device", Self.device(status)],
-        ["vault", vault + (status.fingerprint.map { ", fingerprint \($0.hexadecimal)" } ?? Self.reason(status))],
+        ["vault", vault + Self.detail(status)],
         ["verification", status.verification],
         ["prompts", status.prompt + (status.waiting ? ", one is waiting for you" : "")],
         ["signed", Self.signed(status)],
@@ -83,8 +83,11 @@ extension StatusReport {
       ? lines : lines + "\n\nto do\n" + problems.map { "- \($0.printable)" }.joined(separator: "\n")
   }
 
-  private static func reason(_ status: AuthenticatorStatus) -> String {
-    status.vault == .locked ? status.lockReason.map { ", \($0)" } ?? "" : ""
+  /// What unlocked the vault, if not the passphrase, and its fingerprint; or why it is locked.
+  private static func detail(_ status: AuthenticatorStatus) -> String {
+    let opener = status.unlockedBy.map { " by the \($0)" } ?? ""
+    if let fingerprint = status.fingerprint { return opener + ", fingerprint \(fingerprint.hexadecimal)" }
+    return status.vault == .locked ? status.lockReason.map { ", \($0)" } ?? "" : ""
   }
 
   private static func device(_ status: AuthenticatorStatus) -> String {
@@ -119,6 +122,7 @@ extension StatusReport {
       "algorandSignatures": status.map { .number(Int64(clamping: $0.algorandSignatures)) } ?? .null,
       "associationSignatures": status.map { .number(Int64(clamping: $0.associationSignatures)) } ?? .null,
       "lockReason": status?.lockReason.map(JSON.string) ?? .null,
+      "unlockedBy": JSON(status?.unlockedBy),
       "readers": status?.hasReaders.map(JSON.bool) ?? .null,
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map(JSON.string)),

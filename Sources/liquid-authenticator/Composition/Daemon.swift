@@ -26,6 +26,8 @@ final class Daemon: Sendable {
   private let control = Mutex<ControlListener?>(nil)
   private let otherKeys = Mutex<OtherKeysWatch?>(nil)
   private let session = Mutex<SessionMonitor?>(nil)
+  /// Unlocks the vault at the start.
+  private let unlocking = Mutex<Task<Void, Never>?>(nil)
   /// The connection to logind, until it is followed.
   private let loginSignals: Mutex<LoginSignals?>
   private let log: Log
@@ -66,8 +68,8 @@ final class Daemon: Sendable {
       otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
-      directory: directory, prompter: prompter, verifier: verifier, maximumPasskeys: options.maximumPasskeys,
-      signatures: signatures, log: log.warning)
+      directory: directory, prompter: prompter, verifier: verifier, askProtector: helper.askProtector,
+      maximumPasskeys: options.maximumPasskeys, signatures: signatures, log: log.warning)
     let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
     // Refusals cost a program nothing, so it could fill the log with them.
     let refusals = LogLimit(of: "refused requests", lines: 1000, clock: loop, output: log.info)
@@ -121,6 +123,9 @@ final class Daemon: Sendable {
         guard isPassed else { throw error }
         log.error(error.description)
         await key.failed(error)
+      }
+      unlocking.withLock { unlocking in
+        unlocking = Task(executorPreference: loop) { [vault = router.vault] in await vault.openAtStart() }
       }
     } catch {
       throw StartError(error)
@@ -226,7 +231,10 @@ final class Daemon: Sendable {
     control.withLock { $0.take() }?.stop()
     otherKeys.withLock { $0.take() }?.stop()
     session.withLock { $0.take() }?.stop()
+    let unlocking = unlocking.withLock { $0.take() }
+    unlocking?.cancel()
     await key.detach()
+    await unlocking?.value
     // Our turn comes when the last prompt is closed.
     _ = try? await router.queue.submit { _ in }
     await router.prompter.backEnd.ended()

@@ -59,7 +59,8 @@ enum DaemonCommand {
 
   private static func helper(_ options: DaemonOptions) throws(StartError) -> HelperProcess {
     do throws(SystemNumber) {
-      return try HelperProcess(program: options.pinentry)
+      return try HelperProcess(
+        program: options.pinentry, protector: OwnProgram.path(ofInternal: "liquid-auth-protector"))
     } catch {
       throw StartError(TransportError("start the helper process", errno: error.number))
     }

@@ -35,7 +35,8 @@ struct DaemonService: ControlService {
       stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
       algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
-      hasReaders: settings?.hasPersistentToken, lockReason: vault.lockReason?.description)
+      hasReaders: settings?.hasPersistentToken, lockReason: vault.lockReason?.description,
+      unlockedBy: vault.unlockedBy)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.

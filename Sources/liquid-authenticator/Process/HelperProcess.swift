@@ -6,22 +6,28 @@ import UHID
 
 /// A process of this program outside the sandbox, forked before this process entered it.
 ///
-/// It does two things: it starts pinentries, which need windows, and it connects to the broker.
+/// It starts pinentries, which need windows, and `liquid-auth-protector`, which needs the session bus; and it connects to
+/// the broker.
 final class HelperProcess: Sendable {
   /// The pinentry: a path, or a name that is looked up in PATH.
   let program: String
+  /// The path of `liquid-auth-protector`.
+  let protector: String
   private let requests: Mutex<Int32>
   private let process: pid_t
 
   /// Forks the process, which ends with this one; the calling thread must be the only one.
   ///
-  /// - Parameter broker: the path of the broker's socket.
+  /// - Parameters:
+  ///   - program: the pinentry.
+  ///   - protector: the path of `liquid-auth-protector`; without one, it cannot be started.
+  ///   - broker: the path of the broker's socket.
   /// - Throws: the system's error number.
-  init(program: String, broker: String = BrokerMessage.path) throws(SystemNumber) {
+  init(program: String, protector: String = "", broker: String = BrokerMessage.path) throws(SystemNumber) {
     var requests: Int32 = -1
-    process = clinux_fork_helper(program, broker, &requests)
+    process = clinux_fork_helper(program, protector, broker, &requests)
     guard process >= 0 else { throw SystemNumber() }
-    self.program = program
+    (self.program, self.protector) = (program, protector)
     self.requests = Mutex(requests)
   }
 
@@ -30,12 +36,12 @@ final class HelperProcess: Sendable {
     while waitpid(process, nil, 0) < 0, errno == EINTR {}
   }
 
-  /// Starts the program in a session of its own, with these as its standard input and output.
+  /// Starts a program in a session of its own, with these as its standard input and output.
   ///
   /// - Throws: the system's error number.
-  func start(input: Int32, output: Int32) throws(SystemNumber) -> pid_t {
+  func start(_ program: clinux_helper_program, input: Int32, output: Int32) throws(SystemNumber) -> pid_t {
     var process = pid_t()
-    let number = requests.withLock { clinux_helper_start($0, input, output, &process) }
+    let number = requests.withLock { clinux_helper_start($0, program, input, output, &process) }
     guard number == 0 else { throw SystemNumber(number) }
     return process
   }

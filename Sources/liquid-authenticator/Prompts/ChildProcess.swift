@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import ProcessIO
 
-/// A program that was started for one dialog, in a session of its own, with pipes to its standard input and output.
+/// A program that was started for one dialog or one key, in a session of its own, with pipes to its standard input and output.
 ///
 /// A session of its own has no controlling terminal: a pinentry for terminals can then read the terminal that it is
 /// given, even if the daemon runs in that terminal's background; and one signal reaches all processes of the dialog.
@@ -14,10 +14,10 @@ struct ChildProcess: Sendable {
   let output: Int32
   private let helper: HelperProcess
 
-  /// Starts the helper's program.
+  /// Starts one of the helper's programs.
   ///
   /// - Throws: the system's error number.
-  init(by helper: HelperProcess) throws(SystemNumber) {
+  init(_ program: clinux_helper_program, by helper: HelperProcess) throws(SystemNumber) {
     self.helper = helper
     let toChild = try Descriptor.pipe()
     let fromChild: (read: Int32, write: Int32)
@@ -33,7 +33,7 @@ struct ChildProcess: Sendable {
       close(fromChild.write)
     }
     do {
-      process = try helper.start(input: toChild.read, output: fromChild.write)
+      process = try helper.start(program, input: toChild.read, output: fromChild.write)
     } catch {
       close(toChild.write)
       close(fromChild.read)

@@ -1,3 +1,4 @@
+import CLinux
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
@@ -13,7 +14,7 @@ struct PinentrySession: Sendable {
   /// Starts the program.
   init(by helper: HelperProcess) throws(PinentryFailure) {
     do {
-      child = try ChildProcess(by: helper)
+      child = try ChildProcess(CLINUX_PINENTRY, by: helper)
     } catch {
       throw .notStarted(error)
     }

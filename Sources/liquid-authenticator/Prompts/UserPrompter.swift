@@ -82,7 +82,7 @@ actor UserPrompter: UserInteraction {
     pages.last.takesPassphrase = verification
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
     let verified: Void? = try await ask(pages.all, within: limit) { [verifier] passphrase, _ in
-      switch verifier?.verify(passphrase) {
+      switch await verifier?.verify(passphrase) {
       case .right: .accepted(())
       case .wrong(let triesLeft): .wrong(triesLeft: triesLeft, then: .verificationFailed)
       case .blocked: .ended(.verificationBlocked)

@@ -4,7 +4,8 @@ import Synchronization
 /// Recognises the passphrase that opened the vault, without Argon2 in a ceremony.
 ///
 /// While the vault is open it keeps, in locked memory, HMAC-SHA-512 of the passphrase under a key that is random for
-/// each unlocking. No file has it, and locking the vault removes it.
+/// each unlocking. No file has it, and locking the vault removes it. If another slot opened the vault, the first
+/// passphrase is checked with the vault's file.
 final class PassphraseVerifier: Sendable {
   /// Wrong tries in a row, over all ceremonies, after which verification is refused until the vault is unlocked again.
   static let triesPerUnlocking = 8
@@ -20,50 +21,70 @@ final class PassphraseVerifier: Sendable {
     case locked
   }
 
-  private struct Known {
-    let key: SecretBytes
-    let digest: SecretBytes
+  /// Checks a passphrase with the vault's file, and remembers it if it is right; `nil` if that was not possible.
+  typealias Check = @Sendable (SecretBytes) async -> Bool?
+
+  private enum Known {
+    case locked
+    /// The vault is open, and nobody has typed its passphrase.
+    case unknown
+    case digest(SecretBytes, key: SecretBytes)
+  }
+
+  private struct State {
+    var known = Known.locked
+    /// Kept while the vault is locked: only its passphrase allows all tries again.
     var triesLeft = PassphraseVerifier.triesPerUnlocking
   }
 
-  private let known = Mutex<Known?>(nil)
-  private let ifBlocked = Mutex<(@Sendable () -> Void)?>(nil)
+  private let state = Mutex(State())
+  private let actions = Mutex<(ifBlocked: @Sendable () -> Void, check: Check)?>(nil)
 
-  /// Sets the action to call after each try whose verdict is `blocked`.
-  func ifBlocked(_ action: @escaping @Sendable () -> Void) { ifBlocked.withLock { $0 = action } }
+  /// Sets what is called after each try whose verdict is `blocked`, and what checks a passphrase that is not known yet.
+  func set(ifBlocked: @escaping @Sendable () -> Void, check: @escaping Check) {
+    actions.withLock { $0 = (ifBlocked, check) }
+  }
 
   /// Remembers the passphrase that has just opened the vault, and allows all tries again.
   func remember(_ passphrase: SecretBytes) {
     let key = SecretBytes.random(count: 64)
     let digest = Self.digest(passphrase, key)
-    known.withLock { $0 = Known(key: key, digest: digest) }
+    state.withLock { $0 = State(known: .digest(digest, key: key)) }
   }
 
+  /// Notes that the vault was opened without its passphrase.
+  func expect() { state.withLock { $0.known = .unknown } }
+
   /// Forgets the passphrase when the vault is locked.
-  func forget() { known.withLock { $0 = nil } }
+  func forget() { state.withLock { $0.known = .locked } }
 
   /// How many wrong tries there may be before `blocked`; all of them while the vault is locked.
-  var triesLeft: Int { known.withLock { $0?.triesLeft } ?? Self.triesPerUnlocking }
+  var triesLeft: Int {
+    state.withLock { if case .locked = $0.known { Self.triesPerUnlocking } else { $0.triesLeft } }
+  }
 
-  /// Compares a passphrase in constant time, and counts the try.
-  func verify(_ passphrase: SecretBytes) -> Outcome {
-    let outcome = compare(passphrase)
-    if outcome == .blocked, let action = ifBlocked.withLock({ $0 }) { action() }
+  /// Compares a passphrase in constant time, or checks it with the vault's file; counts the try.
+  func verify(_ passphrase: SecretBytes) async -> Outcome {
+    let actions = actions.withLock { $0 }
+    let isRight: Bool
+    switch state.withLock({ ($0.known, $0.triesLeft) }) {
+    case (.locked, _): return .locked
+    case (_, 0): return .blocked
+    case (.digest(let digest, let key), _): isRight = Self.digest(passphrase, key).isEqual(to: digest)
+    case (.unknown, _):
+      guard let checked = await actions?.check(passphrase) else { return .locked }
+      isRight = checked
+    }
+    let outcome = count(isRight)
+    if outcome == .blocked { actions?.ifBlocked() }
     return outcome
   }
 
-  private func compare(_ passphrase: SecretBytes) -> Outcome {
-    known.withLock { known in
-      guard var now = known else { return .locked }
-      guard now.triesLeft > 0 else { return .blocked }
-      if Self.digest(passphrase, now.key).isEqual(to: now.digest) {
-        now.triesLeft = Self.triesPerUnlocking
-        known = now
-        return .right
-      }
-      now.triesLeft -= 1
-      known = now
-      return now.triesLeft > 0 ? .wrong(triesLeft: now.triesLeft) : .blocked
+  private func count(_ isRight: Bool) -> Outcome {
+    state.withLock { state in
+      state.triesLeft = isRight ? Self.triesPerUnlocking : max(0, state.triesLeft - 1)
+      if isRight { return .right }
+      return state.triesLeft > 0 ? .wrong(triesLeft: state.triesLeft) : .blocked
     }
   }
 

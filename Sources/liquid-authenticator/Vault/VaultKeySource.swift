@@ -1,14 +1,18 @@
 import CTAP2
 import CredentialDB
 import CryptoPrimitives
+import ProcessIO
+import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Synchronization
 import Vault
 
-/// Holds the content of the open vault, and prompts for the passphrase if the vault is locked.
+/// Holds the content of the open vault.
 ///
-/// Opening takes a second and 256 MiB, which Argon2 frees; it runs on a thread of its own. A missing or damaged file is
+/// If the vault is locked, it tries the slots whose keys other programs keep, and then prompts for the passphrase.
+///
+/// Opening with a passphrase takes a second and 256 MiB, which Argon2 frees; it runs on a thread of its own. A missing or damaged file is
 /// not changed: the log names it and says what to do, and the command is declined.
 final class VaultKeySource: KeySource {
   private let directory: StateDirectory
@@ -17,11 +21,17 @@ final class VaultKeySource: KeySource {
   private let signatures: SignatureCounts
   private let log: @Sendable (String) -> Void
   private let verifier: PassphraseVerifier
+  private let askProtector: AskProtector?
   private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
   /// Queues the passphrases from the control socket: each costs 256 MiB, so one is checked at a time.
   private let turns = RequestQueue(())
+  /// Queues the requests to the protector, which may show a prompt.
+  private let protectorTurns = RequestQueue(())
+
+  /// Gets the key of a slot from the program that keeps it; blocks.
+  typealias AskProtector = @Sendable (ProtectorRequest, Cancellation) -> Result<SecretBytes, ProtectorFailure>
 
   private struct State {
     var open: OpenVault?
@@ -35,6 +45,8 @@ final class VaultKeySource: KeySource {
     var opened: (@Sendable () -> Void)?
     /// How many times the vault was locked: an unlocking that began before the last lock does not count.
     var lockings = 0
+    /// Ends the wait for a protector.
+    var asking: Cancellation?
     /// A store that a ceremony still uses survives a lock, and cannot be opened a second time meanwhile.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
@@ -46,25 +58,28 @@ final class VaultKeySource: KeySource {
   ///   - directory: locked by this process.
   ///   - prompter: asks for the passphrase.
   ///   - verifier: checks the passphrase while the vault is open; too many wrong tries lock the vault.
+  ///   - askProtector: gets the keys of other slots; `nil` if only the passphrase unlocks.
   ///   - maximumPasskeys: the most passkeys that the store holds after a registration.
   ///   - signatures: counts what accounts sign, over all unlockings.
   ///   - log: gets a line for each problem.
   init(
     directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
-    maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
+    askProtector: AskProtector? = nil, maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
     signatures: SignatureCounts = SignatureCounts(), log: @escaping @Sendable (String) -> Void
   ) {
     self.directory = directory
     self.prompter = prompter
     self.maximumPasskeys = maximumPasskeys
     self.verifier = verifier
+    self.askProtector = askProtector
     self.signatures = signatures
     self.log = log
     state = Mutex(State(reported: directory.reportedSettings()))
-    verifier.ifBlocked { [weak self] in
-      self?.lock(.wrongPassphrases)
-      log("the passphrase was wrong \(PassphraseVerifier.triesPerUnlocking) times in a row: the vault is locked")
-    }
+    verifier.set(
+      ifBlocked: { [weak self] in
+        self?.lock(.wrongPassphrases)
+        log("the passphrase was wrong \(PassphraseVerifier.triesPerUnlocking) times in a row: the vault is locked")
+      }, check: { [weak self] passphrase in await self?.check(passphrase) })
   }
 
   // MARK: The port
@@ -81,12 +96,12 @@ final class VaultKeySource: KeySource {
       throw decline(error)
     }
     let lockings = state.withLock { $0.lockings }
+    if let vault = try await openByProtectors(\.isKnown) { return vault }
     return try await prompter.passphrase(.unlock(for: reason)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }
         guard let vault = try await install(unlocked, passphrase, unlessLockedSince: lockings) else {
-          log("the vault was locked while it was being opened; the request is denied")
-          return .ended(.declined)
+          return .ended(lockedMeanwhile())
         }
         return .accepted(vault.openedByPerson)
       } catch  where error.kind == .wrongPassphrase {
@@ -97,6 +112,108 @@ final class VaultKeySource: KeySource {
         return .ended(decline(error))
       }
     }
+  }
+
+  // MARK: Protectors
+
+  /// Unlocks the vault with the slots that are meant for the start of the authenticator.
+  func openAtStart() async { _ = try? await openByProtectors(\.unlocksAtStart) }
+
+  /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
+  ///
+  /// Too many wrong passphrases have locked the vault for everything but the right one.
+  /// - Parameter isTried: whether slots of a protector are tried.
+  /// - Returns: the vault, which no person has opened; `nil` if no slot opens it.
+  private func openByProtectors(
+    _ isTried: @Sendable (VaultSlot.Protector) -> Bool
+  ) async throws(UserInteractionError) -> OpenVault? {
+    guard let askProtector else { return nil }
+    let outcome: Result<OpenVault?, UserInteractionError>
+    do {
+      outcome = try await protectorTurns.submit { _ in
+        do throws(UserInteractionError) {
+          return .success(try await self.tryProtectors(isTried, askProtector))
+        } catch {
+          return .failure(error)
+        }
+      }
+    } catch {
+      throw .cancelled
+    }
+    return try outcome.get()
+  }
+
+  private func tryProtectors(
+    _ isTried: (VaultSlot.Protector) -> Bool, _ askProtector: @escaping AskProtector
+  ) async throws(UserInteractionError) -> OpenVault? {
+    if let current { return current }
+    let (lockings, lockReason) = state.withLock { ($0.lockings, $0.lockReason) }
+    guard lockReason != .wrongPassphrases, let slots = try? directory.slots() else { return nil }
+    for (number, slot) in zip(1..., slots) {
+      guard isTried(slot.protector), let data = slot.protector.publicData else { continue }
+      let request = ProtectorRequest(.get, type: slot.protector.type, data: data)
+      let answer = await OwnThread.run(cancellable: { [self] cancellation in
+        state.withLock { state in
+          state.asking = cancellation
+          if state.lockings != lockings { cancellation.cancel() }
+        }
+        defer { state.withLock { $0.asking = nil } }
+        return askProtector(request, cancellation)
+      })
+      guard !Task.isCancelled else { throw .cancelled }
+      // The passphrase came from the control socket meanwhile.
+      if let current { return current }
+      guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
+      let words = "slot \(number) (\(slot.protector.name))"
+      let unlocked: UnlockedVault
+      switch answer {
+      case nil:
+        log("\(words) was not tried: \(PromptFailure.nothingLeft)")
+        continue
+      case .failure(let failure):
+        log("\(words) did not unlock the vault: \(failure)")
+        continue
+      case .success(let key):
+        do {
+          unlocked = try directory.unlock(slot: slot.id, key: key)
+        } catch {
+          log("\(words) did not unlock the vault: \(remembered(error))")
+          continue
+        }
+      }
+      let vault: OpenVault?
+      do {
+        vault = try await install(unlocked, nil, unlessLockedSince: lockings)
+      } catch {
+        throw decline(error)
+      }
+      guard let vault else { throw lockedMeanwhile() }
+      return vault
+    }
+    return nil
+  }
+
+  /// Checks a passphrase with the vault's file, while the vault is open without it; `nil` if that is not possible.
+  private func check(_ passphrase: SecretBytes) async -> Bool? {
+    guard let open = state.withLock({ $0.unlocked }) else { return nil }
+    do {
+      guard let unlocked = try await unlocked(by: passphrase) else { return nil }
+      guard unlocked.content.mainKey.isEqual(to: open.content.mainKey) else { return false }
+    } catch {
+      if error.kind == .wrongPassphrase { return false }
+      log(error.description)
+      return nil
+    }
+    return state.withLock { state in
+      guard state.unlocked?.slot.id == open.slot.id else { return nil }
+      verifier.remember(passphrase)
+      return true
+    }
+  }
+
+  private func lockedMeanwhile() -> UserInteractionError {
+    log("the vault was locked while it was being opened; the request is denied")
+    return .declined
   }
 
   // MARK: The control socket
@@ -139,6 +256,7 @@ final class VaultKeySource: KeySource {
       state.open = nil
       state.unlocked = nil
       state.lockings += 1
+      state.asking?.cancel()
       verifier.forget()
       return wasOpen
     }
@@ -169,7 +287,7 @@ final class VaultKeySource: KeySource {
     let unlocked = state.withLock { $0.open?.unlocking === unlocking ? $0.unlocked : nil }
     guard let unlocked else { throw ControlSession.passphraseRequired }
     let slots = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
-    if !slots.contains(where: { $0.id == unlocked.slotID }) { lock(.slotChanged) }
+    if !slots.contains(where: { $0.id == unlocked.slot.id }) { lock(.slotChanged) }
   }
 
   // MARK: Opening
@@ -183,8 +301,10 @@ final class VaultKeySource: KeySource {
   }
 
   /// Keeps what was opened and remembers the passphrase, both or neither; `nil` when the vault was locked meanwhile.
+  ///
+  /// - Parameter passphrase: `nil` if another slot opened it.
   private func install(
-    _ unlocked: UnlockedVault, _ passphrase: SecretBytes, unlessLockedSince lockings: Int
+    _ unlocked: UnlockedVault, _ passphrase: SecretBytes?, unlessLockedSince lockings: Int
   ) async throws(StateDirectoryError) -> OpenVault? {
     try await OwnThread.run { [self] in
       Result { () throws(StateDirectoryError) in
@@ -195,7 +315,8 @@ final class VaultKeySource: KeySource {
             state.open = vault
             state.unlocked = unlocked
             state.lockReason = nil
-            verifier.remember(passphrase)
+            state.asking?.cancel()
+            if let passphrase { verifier.remember(passphrase) } else { verifier.expect() }
             return .some(state.opened)
           }
           guard let opened else { return nil }
@@ -259,6 +380,8 @@ struct VaultStatus: Sendable, Equatable {
   var isUnlocked: Bool
   /// Identifies the phrase, 4 bytes; only while unlocked.
   var fingerprint: [UInt8]?
+  /// What unlocked the vault, if not the passphrase.
+  var unlockedBy: String?
   /// Why the vault is locked, if it was open before.
   var lockReason: LockReason?
   /// What is wrong with vault or store, if anything.
@@ -270,6 +393,9 @@ extension VaultKeySource {
   var status: VaultStatus {
     var status = VaultStatus(
       isUnlocked: current != nil, fingerprint: current?.keys.fingerprint, lockReason: state.withLock { $0.lockReason })
+    status.unlockedBy = state.withLock { $0.unlocked }.flatMap {
+      $0.slot.protector.isPassphrase ? nil : $0.slot.protector.name
+    }
     // A fault does not apply to a file that has been replaced since.
     if let (error, files) = state.withLock({ $0.fault }), files == stamps { status.fault = error }
     do {

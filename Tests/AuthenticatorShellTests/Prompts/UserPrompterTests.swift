@@ -80,7 +80,7 @@ struct UserVerificationTests {
     #expect(await prompter.outcome(of: signIn, verification: true) == "verificationFailed")
     #expect(
       backEnd.seen.withLock { $0.dropFirst() } == ["Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
-    #expect(verifier.verify(secret("right")) == .right)
+    #expect(await verifier.verify(secret("right")) == .right)
   }
 
   @Test func `eight wrong tries over three ceremonies block verification`() async {

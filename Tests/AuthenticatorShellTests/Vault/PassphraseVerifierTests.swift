@@ -1,40 +1,72 @@
+import CryptoPrimitives
 import Testing
 
 @testable import liquid_authenticator
 
 @Suite struct PassphraseVerifierTests {
   @Test(arguments: ["", "p", "correct horse", "\u{E9}", String(repeating: "x", count: 2048)])
-  func `only the exact bytes are right`(passphrase: String) {
+  func `only the exact bytes are right`(passphrase: String) async {
     let verifier = PassphraseVerifier()
     verifier.remember(secret(passphrase))
-    #expect(verifier.verify(secret(passphrase)) == .right)
-    #expect(verifier.verify(secret(passphrase + " ")) == .wrong(triesLeft: 7))
-    #expect(verifier.verify(secret("\0" + passphrase)) == .wrong(triesLeft: 6))
+    #expect(await verifier.verify(secret(passphrase)) == .right)
+    #expect(await verifier.verify(secret(passphrase + " ")) == .wrong(triesLeft: 7))
+    #expect(await verifier.verify(secret("\0" + passphrase)) == .wrong(triesLeft: 6))
   }
 
-  @Test func `another Unicode normal form is another passphrase`() {
+  @Test func `another Unicode normal form is another passphrase`() async {
     let verifier = PassphraseVerifier()
     verifier.remember(secret("\u{E9}"))
-    #expect(verifier.verify(secret("e\u{301}")) == .wrong(triesLeft: 7))
+    #expect(await verifier.verify(secret("e\u{301}")) == .wrong(triesLeft: 7))
   }
 
-  @Test func `a right passphrase restores all tries`() {
+  @Test func `a right passphrase restores all tries`() async {
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
-    for left in (1...7).reversed() { #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: left)) }
-    #expect(verifier.verify(secret("right")) == .right)
-    #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
+    for left in (1...7).reversed() { #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: left)) }
+    #expect(await verifier.verify(secret("right")) == .right)
+    #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
   }
 
-  @Test func `after eight wrong tries even the right one is refused, until it is remembered again`() {
+  @Test func `after eight wrong tries even the right one is refused, until it is remembered again`() async {
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
-    for _ in 0..<7 { _ = verifier.verify(secret("wrong")) }
-    #expect(verifier.verify(secret("wrong")) == .blocked)
-    #expect(verifier.verify(secret("right")) == .blocked)
+    for _ in 0..<7 { _ = await verifier.verify(secret("wrong")) }
+    #expect(await verifier.verify(secret("wrong")) == .blocked)
+    #expect(await verifier.verify(secret("right")) == .blocked)
     verifier.forget()
-    #expect(verifier.verify(secret("right")) == .locked)
+    #expect(await verifier.verify(secret("right")) == .locked)
     verifier.remember(secret("right"))
-    #expect(verifier.verify(secret("right")) == .right)
+    #expect(await verifier.verify(secret("right")) == .right)
+  }
+
+  // Holds: PROTECT-7
+  @Test func `after another slot the passphrase is checked with the file, and tries count over lockings`() async {
+    let verifier = PassphraseVerifier()
+    verifier.set(ifBlocked: {}) { [weak verifier] passphrase in
+      guard passphrase.isEqual(to: secret("right")) else { return false }
+      verifier?.remember(passphrase)
+      return true
+    }
+    verifier.expect()
+    #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
+    verifier.forget()
+    #expect(await verifier.verify(secret("right")) == .locked)
+    verifier.expect()
+    #expect(verifier.triesLeft == 7)
+    for left in (1...6).reversed() { #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: left)) }
+    #expect(await verifier.verify(secret("wrong")) == .blocked)
+    verifier.forget()
+    verifier.expect()
+    #expect(await verifier.verify(secret("right")) == .blocked)
+    verifier.remember(secret("right"))
+    #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
+  }
+
+  @Test func `a passphrase that cannot be checked is no try`() async {
+    let verifier = PassphraseVerifier()
+    verifier.set(ifBlocked: {}) { _ in nil }
+    verifier.expect()
+    #expect(await verifier.verify(secret("right")) == .locked)
+    #expect(verifier.triesLeft == 8)
   }
 }

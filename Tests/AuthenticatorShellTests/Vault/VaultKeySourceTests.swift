@@ -2,6 +2,8 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import Foundation
+import ProcessIO
+import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Synchronization
@@ -132,16 +134,165 @@ import Vault
     #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: path))) == bytes)
   }
 
+  // MARK: Protectors
+
+  /// Adds slots with these keys; the third of them unlocks at the start.
+  private func addSlots(_ keys: UInt8...) throws {
+    let unlocked = try made.directory.unlock(passphrase: secret("right"))
+    try made.directory.changeSlots { file throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      for key in keys {
+        try file.seal(
+          unlocked, for: .secretService(id: [UInt8](repeating: key, count: 16), autoUnlock: key == 3),
+          key: Keyring.key(key), using: &generator)
+      }
+    }
+  }
+
+  /// A protector that has the keys of some slots.
+  private final class Keyring: Sendable {
+    let asked = Mutex<[UInt8]>([])
+    let keys: [UInt8]
+    /// Whether it waits until it is cancelled.
+    let waits: Bool
+
+    static func key(_ byte: UInt8) -> SecretBytes {
+      SecretBytes(count: 32) { $0.copyBytes(from: [UInt8](repeating: byte, count: 32)) }
+    }
+
+    init(_ keys: UInt8..., waits: Bool = false) { (self.keys, self.waits) = (keys, waits) }
+
+    @Sendable func ask(
+      _ request: ProtectorRequest, _ cancellation: Cancellation
+    ) -> Result<SecretBytes, ProtectorFailure> {
+      let slot = request.data[0]
+      asked.withLock { $0.append(slot) }
+      if waits { _ = cancellation.wait(for: cancellation.descriptor, 0, until: .now + .seconds(30)) }
+      guard keys.contains(slot), !waits else { return .failure(ProtectorFailure(.absent, "there is no key")) }
+      return .success(Self.key(slot))
+    }
+  }
+
+  private func source(_ backEnd: any PromptBackEnd, _ keyring: Keyring) -> VaultKeySource {
+    VaultKeySource(
+      directory: made.directory, prompter: UserPrompter(testing: backEnd), verifier: verifier,
+      askProtector: keyring.ask, log: lines.add)
+  }
+
+  // Holds: PROTECT-5, PROTECT-7
+  @Test func `another slot unlocks without a dialog, and verifies nobody`() async throws {
+    try addSlots(1)
+    let dialogs = ScriptedBackEnd(typed: ["right"])
+    let source = source(dialogs, Keyring(1))
+    let vault = try await source.open(for: nil)
+    #expect(!vault.isOpenedByPerson)
+    #expect(vault.keys.fingerprint == made.keys.fingerprint)
+    #expect(source.status.unlockedBy == "keyring")
+    #expect(dialogs.seen.withLock { $0 } == [] && lines.lines == [])
+    #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
+    #expect(await verifier.verify(secret("right")) == .right)
+    #expect(verifier.triesLeft == 8)
+    source.lock()
+    #expect(await verifier.verify(secret("right")) == .locked)
+  }
+
+  // Holds: PROTECT-5
+  @Test func `slots are tried in their order, and a slot that fails says why`() async throws {
+    try addSlots(1, 2, 4)
+    let keyring = Keyring(2, 4)
+    #expect(try await !source(ScriptedBackEnd(), keyring).open(for: nil).isOpenedByPerson)
+    #expect(keyring.asked.withLock { $0 } == [1, 2])
+    #expect(lines.lines == ["slot 2 (keyring) did not unlock the vault: there is no key"])
+  }
+
+  // Holds: PROTECT-5
+  @Test func `when every other slot fails, the passphrase's dialog comes`() async throws {
+    try addSlots(1)
+    let dialogs = ScriptedBackEnd(typed: ["right"])
+    #expect(try await source(dialogs, Keyring()).open(for: nil).isOpenedByPerson)
+    #expect(dialogs.seen.withLock { $0 } == ["passphrase Unlock your passkeys?"])
+    #expect(lines.lines == ["slot 2 (keyring) did not unlock the vault: there is no key"])
+  }
+
+  // Holds: PROTECT-5
+  @Test func `a key that does not open its slot is a slot that fails`() async throws {
+    try addSlots(1)
+    let unlocked = try made.directory.unlock(passphrase: secret("right"))
+    try made.directory.changeSlots { file throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      try file.seal(
+        unlocked, for: .secretService(id: [UInt8](repeating: 2, count: 16), autoUnlock: false),
+        key: Keyring.key(9), using: &generator)
+    }
+    #expect(try await source(ScriptedBackEnd(typed: ["right"]), Keyring(2)).open(for: nil).isOpenedByPerson)
+    #expect(lines.lines.count == 2)
+    #expect(lines.lines.last?.contains("the key does not open this slot; remove the slot") == true)
+  }
+
+  // Holds: PROTECT-6
+  @Test func `only a slot that was added for it unlocks at the start`() async throws {
+    try addSlots(1)
+    let keyring = Keyring(1, 3)
+    let source = source(ScriptedBackEnd(), keyring)
+    await source.openAtStart()
+    #expect(source.current == nil && keyring.asked.withLock { $0 } == [])
+    try addSlots(3)
+    await source.openAtStart()
+    #expect(source.current?.isOpenedByPerson == false && keyring.asked.withLock { $0 } == [3])
+    await source.openAtStart()
+    #expect(keyring.asked.withLock { $0 } == [3])
+  }
+
+  // Holds: PROTECT-8
+  @Test func `a lock ends the wait for another slot, and the request is denied`() async throws {
+    try addSlots(1, 2)
+    let (dialogs, keyring) = (ScriptedBackEnd(typed: ["right"]), Keyring(1, waits: true))
+    let source = source(dialogs, keyring)
+    let task = Task { try await source.open(for: nil) }
+    while keyring.asked.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
+    source.lock()
+    await #expect(throws: UserInteractionError.declined) { try await task.value }
+    #expect(source.current == nil && keyring.asked.withLock { $0 } == [1])
+    #expect(dialogs.seen.withLock { $0 } == [])
+  }
+
+  // Holds: PROTECT-8
+  @Test func `a cancelled request ends the wait for another slot`() async throws {
+    try addSlots(1)
+    let keyring = Keyring(1, waits: true)
+    let source = source(ScriptedBackEnd(typed: ["right"]), keyring)
+    let task = Task { try await source.open(for: nil) }
+    while keyring.asked.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+  }
+
+  // Holds: PROTECT-7
+  @Test func `after too many wrong passphrases only the passphrase unlocks`() async throws {
+    try addSlots(1, 3)
+    let keyring = Keyring(1, 3)
+    let source = source(ScriptedBackEnd(typed: ["right"]), keyring)
+    _ = try await source.open(for: nil)
+    for _ in 0..<8 { _ = await verifier.verify(secret("wrong")) }
+    #expect(source.current == nil)
+    await source.openAtStart()
+    #expect(source.current == nil)
+    #expect(try await source.open(for: nil).isOpenedByPerson)
+    #expect(keyring.asked.withLock { $0 } == [1])
+    source.lock()
+    #expect(try await !source.open(for: nil).isOpenedByPerson)
+  }
+
   // MARK: The control socket
 
   @Test func `the vault can be unlocked and locked by command`() async throws {
     let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
     #expect(source.current?.keys.fingerprint == made.keys.fingerprint)
-    #expect(verifier.verify(secret("right")) == .right)
+    #expect(await verifier.verify(secret("right")) == .right)
     source.lock()
     #expect(source.current == nil)
-    #expect(verifier.verify(secret("right")) == .locked)
+    #expect(await verifier.verify(secret("right")) == .locked)
     #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
   }
 
@@ -178,8 +329,8 @@ import Vault
     #expect(error?.kind == .wrongPassphrase)
     #expect(error?.description.hasPrefix("\(made.directory.vaultPath) is not the vault that is open; ") == true)
     #expect(source.current?.unlocking === unlocking)
-    #expect(verifier.verify(secret("right")) == .right)
-    #expect(verifier.verify(secret("other")) == .wrong(triesLeft: 7))
+    #expect(await verifier.verify(secret("right")) == .right)
+    #expect(await verifier.verify(secret("other")) == .wrong(triesLeft: 7))
   }
 
   @Test func `an unlock that began before a lock has no effect`() async throws {
@@ -197,7 +348,7 @@ import Vault
     }
     source.lock()
     #expect(source.current == nil)
-    #expect(verifier.verify(secret("right")) == .locked)
+    #expect(await verifier.verify(secret("right")) == .locked)
   }
 
   @Test func `a cancelled unlock opens nothing`() async throws {
@@ -245,14 +396,14 @@ import Vault
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
     try source.changeSlots(since: unlocking, sealing("new"))
     #expect(source.current == nil && source.status.lockReason == .slotChanged)
-    #expect(verifier.verify(secret("new")) == .locked)
+    #expect(await verifier.verify(secret("new")) == .locked)
     let error = await #expect(throws: StateDirectoryError.self) {
       try await source.unlock(passphrase: secret("right"))
     }
     #expect(error?.kind == .wrongPassphrase)
     try await source.unlock(passphrase: secret("new"))
     #expect(source.current?.keys.fingerprint == made.keys.fingerprint)
-    #expect(verifier.verify(secret("new")) == .right)
+    #expect(await verifier.verify(secret("new")) == .right)
   }
 
   @Test func `an unlocking that a lock ended changes no slot`() async throws {
@@ -285,13 +436,13 @@ import Vault
   @Test func `eight wrong passphrases in a row lock the vault, and unlocking restores the tries`() async throws {
     let source = source(ScriptedBackEnd(typed: ["right"]))
     _ = try await source.open(for: nil)
-    for left in (1...7).reversed() { #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: left)) }
-    #expect(verifier.verify(secret("wrong")) == .blocked)
+    for left in (1...7).reversed() { #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: left)) }
+    #expect(await verifier.verify(secret("wrong")) == .blocked)
     #expect(source.current == nil)
     #expect(lines.lines == ["the passphrase was wrong 8 times in a row: the vault is locked"])
-    #expect(verifier.verify(secret("right")) == .locked)
+    #expect(await verifier.verify(secret("right")) == .locked)
     _ = try await source.open(for: nil)
-    #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
+    #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
   }
 
   // MARK: Cost

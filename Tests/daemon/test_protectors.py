@@ -1,0 +1,477 @@
+"""Slots beside the passphrase: their keys in a keyring, GNOME Keyring and a double of a Secret Service."""
+
+import json
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from fido2 import cbor
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from support import wire
+from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
+from support.ceremonies import OWN, register
+from support.keyring import NAME, SessionBus
+
+LOCKED = "the keyring is locked, and was not unlocked; unlock it, and try again"
+
+
+@pytest.fixture
+def bus(tmp_path, monkeypatch):
+    """A session bus in the environment of all programs."""
+    made = SessionBus(tmp_path / "bus")
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    yield made
+    made.close()
+
+
+def vault(key, *arguments, status=0, passphrase=PASSPHRASE):
+    """Run `liquid-auth vault …` on the key's directory and socket."""
+    place = ["--state-dir", key.state, "--control", key.control_socket]
+    return key.run("vault", *arguments, *place, stdin=f"{passphrase}\n" if passphrase else "", status=status)
+
+
+def slots(key):
+    return json.loads(vault(key, "list", "--json", passphrase=None).stdout)
+
+
+def is_open(key):
+    return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["vault"] == "unlocked"
+
+
+def registration(key, uv=False):
+    """Register a passkey; return how many dialogs it took."""
+    before = len(key.pinentry.events("ask"))
+    device = wire.fido2_device(key.socket)
+    register(Ctap2(device), OWN, "example.com", uv=uv)
+    device.close()
+    return [event.get("description", "") for event in key.pinentry.events("ask")[before:]]
+
+
+def protectors():
+    """Return the running processes of the protector."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        try:
+            found += [path.parent] if path.read_text().startswith("liquid-auth-pro") else []
+        except OSError:
+            pass
+    return found
+
+
+class TestGNOMEKeyring:
+    """The real service."""
+
+    @pytest.mark.parametrize("running", [False, True])
+    def test_a_slot_is_added_used_and_removed(self, key, bus, running):
+        bus.gnome_keyring()
+        if running:
+            key.start()
+        done = json.loads(vault(key, "add", "secret-service", "--json").stdout)
+        assert done == {"added": "secret-service", "autoUnlock": False}
+        assert [slot["type"] for slot in slots(key)] == ["passphrase", "secret-service"]
+        assert slots(key)[1]["autoUnlock"] is False and len(slots(key)[1]["id"]) == 32
+        assert vault(key, "list").stdout.splitlines()[2] == (
+            "2     the keyring of your session (Secret Service), for a request")
+        key.stop()
+        key.start()
+        time.sleep(0.3)
+        assert not is_open(key), "it unlocks for a request only"
+        assert len(registration(key)) == 1, "presence, and no passphrase"
+        assert is_open(key)
+        key.ask("lock")
+        assert len(registration(key)) == 1
+        # Verification is another question: the passphrase is typed, and checked with the file.
+        key.pinentry.set(passphrase="not the passphrase")
+        with pytest.raises(CtapError):
+            registration(key, uv=True)
+        key.pinentry.set()
+        assert len(registration(key, uv=True)) == 1
+        if not running:
+            key.stop()
+        done = json.loads(vault(key, "remove", "2", "--json").stdout)
+        assert done == {"removed": 2, "remains": None}
+        assert [slot["type"] for slot in slots(key)] == ["passphrase"]
+        assert PASSPHRASE not in key.said() and "keyring" not in key.said()
+        done = subprocess.run(
+            ["dbus-send", f"--bus={bus.address}", "--print-reply", f"--dest={NAME}", "/org/freedesktop/secrets",
+             "org.freedesktop.Secret.Service.SearchItems", "dict:string:string:application,liquid-auth"],
+            capture_output=True, text=True, check=True)
+        assert "object path" not in done.stdout, "the item is gone"
+
+    # Holds: PROTECT-6
+    def test_unlocked_at_the_start(self, key, bus):
+        bus.gnome_keyring()
+        vault(key, "add", "secret-service", "--auto-unlock")
+        assert "at the start and for a request" in vault(key, "list").stdout
+        key.start()
+        wait_for("unlocking", lambda: is_open(key))
+        assert "unlocked by the keyring, fingerprint " in key.ask("status")
+        key.ask("unlock")
+        assert "unlocked, fingerprint " in key.ask("status")
+        key.ask("lock")
+        time.sleep(0.3)
+        assert not is_open(key)
+        assert len(registration(key)) == 1
+        assert key.pinentry.asked() == 1
+
+    # Holds: PROTECT-5
+    def test_a_keyring_that_nobody_unlocks(self, key, bus):
+        """Without a prompter, GNOME Keyring reports its prompt as dismissed."""
+        keyring = bus.gnome_keyring()
+        vault(key, "add", "secret-service")
+        bus.stop(keyring)
+        bus.gnome_keyring(None)
+        key.start()
+        asked = registration(key)
+        assert len(asked) == 2, "the passphrase, and presence"
+        assert f"slot 2 (keyring) did not unlock the vault: {LOCKED}" in key.said()
+        # Its item cannot be deleted: the slot is removed, and the text names what remains.
+        done = vault(key, "remove", "2")
+        assert f"was not deleted: {LOCKED}" in done.stdout
+        assert len(slots(key)) == 1
+
+
+class TestAdding:
+    def test_the_item(self, key, bus):
+        """A random key of 32 bytes, with an attribute that only names the slot."""
+        double = bus.double()
+        vault(key, "add", "secret-service")
+        vault(key, "add", "secret-service", "--auto-unlock")
+        items = list(double.items.values())
+        assert [item["attributes"] for item in items] == [
+            {"application": "liquid-auth", "vault": slot["id"]} for slot in slots(key)[1:]]
+        assert {item["label"] for item in items} == {"Liquid Auth vault on this machine"}
+        assert len({item["secret"] for item in items}) == 2 and {len(item["secret"]) for item in items} == {64}
+        assert len({slot["id"] for slot in slots(key)[1:]}) == 2
+        # The file has the key only as something that it opens.
+        for item in items:
+            assert bytes.fromhex(item["secret"]) not in (key.state / "vault").read_bytes()
+        vault(key, "remove", "2")
+        assert [slot["autoUnlock"] for slot in slots(key)[1:]] == [True] and len(double.items) == 1
+
+    def test_a_wrong_passphrase_makes_nothing(self, key, bus):
+        double = bus.double()
+        vault(key, "add", "secret-service", status=3, passphrase="wrong passphrase")
+        key.start()
+        vault(key, "add", "secret-service", status=3, passphrase="wrong passphrase")
+        assert double.calls() == [] and len(slots(key)) == 1
+
+    @pytest.mark.parametrize("running", [False, True])
+    def test_a_slot_that_cannot_be_written_leaves_no_item(self, key, bus, running):
+        double = bus.double()
+        file = key.state / "vault"
+        members = cbor.decode(file.read_bytes())
+        large = {1: 200, 2: b"", 5: bytes(24), 6: bytes(48)}
+        members[3].append(large)
+        large[2] = bytes(65_500 - len(cbor.encode(members)))
+        file.write_bytes(cbor.encode(members))
+        if running:
+            key.start()
+        done = vault(key, "add", "secret-service", status=1)
+        assert "the vault has no room for another slot" in done.stderr
+        assert double.items == {} and "CreateItem" in double.calls() and "Delete" in double.calls()
+        assert cbor.decode(file.read_bytes()) == members
+
+    # Holds: PROTECT-5
+    @pytest.mark.parametrize("settings, reason", [
+        ({"locked": True, "prompt": "dismiss"}, LOCKED),
+        ({"noAlias": True}, "there is no default keyring"),
+        ({"die": "OpenSession"}, "the keyring ended or did not answer; try again"),
+        ({"die": "Unlock"}, "the keyring ended or did not answer; try again"),
+        ({"die": "CreateItem"}, "the keyring ended or did not answer; try again"),
+        ({"locked": True, "die": "Prompt"}, "the keyring ended"),
+    ])
+    def test_a_keyring_that_fails(self, key, bus, settings, reason):
+        double = bus.double()
+        double.set(**settings)
+        before = (key.state / "vault").read_bytes()
+        done = vault(key, "add", "secret-service", "--json", status=4 if "noAlias" in settings else 1)
+        assert reason in json.loads(done.stderr)["error"]
+        assert (key.state / "vault").read_bytes() == before and double.items == {}
+
+    # Holds: PROTECT-5
+    def test_no_service_and_no_bus(self, key, bus, monkeypatch):
+        done = vault(key, "add", "secret-service", status=1)
+        assert "no keyring runs (Secret Service); start GNOME Keyring, KWallet or KeePassXC" in done.stderr
+        bus.close()
+        done = vault(key, "add", "secret-service", status=1)
+        assert "there is no session bus" in done.stderr
+
+    def test_a_keyring_that_the_person_unlocks(self, key, bus):
+        double = bus.double()
+        double.set(locked=True)
+        vault(key, "add", "secret-service")
+        assert "Prompt" in double.calls() and len(slots(key)) == 2
+
+    def test_the_last_passphrase_stays(self, key, bus):
+        bus.double()
+        vault(key, "add", "secret-service")
+        assert "a passphrase must remain" in vault(key, "remove", "1", status=1).stderr
+        assert len(slots(key)) == 2
+
+
+@pytest.fixture
+def double(key, bus):
+    """The double, which has the key of a slot; the authenticator runs, and its vault is locked."""
+    made = bus.double()
+    vault(key, "add", "secret-service")
+    key.start()
+    return made
+
+
+class TestUnlocking:
+    # Holds: PROTECT-5
+    @pytest.mark.parametrize("settings, reason", [
+        ({"locked": True, "prompt": "dismiss"}, LOCKED),
+        ({"size": 31}, "the keyring's item is not a key of this program"),
+        ({"size": 32}, "the key does not open this slot"),
+        ({"size": 0}, "the keyring's item is not a key of this program"),
+        ({"die": "OpenSession"}, "the keyring ended or did not answer; try again"),
+        ({"die": "SearchItems"}, "the keyring ended or did not answer; try again"),
+        ({"die": "GetSecret"}, "the keyring ended or did not answer; try again"),
+        ({"locked": True, "die": "Unlock"}, "the keyring ended or did not answer; try again"),
+        ({"locked": True, "die": "Prompt"}, "the keyring ended"),
+    ])
+    def test_a_keyring_that_fails(self, key, double, settings, reason):
+        double.set(**settings)
+        assert len(registration(key)) == 2, "the passphrase's dialog comes, and presence"
+        assert re.search(r"slot 2 \(keyring\) did not unlock the vault: .*" + re.escape(reason), key.said())
+        for item in double.items.values():
+            assert item["secret"] not in key.said()
+        assert not protectors()
+
+    # Holds: PROTECT-5
+    def test_an_absent_item(self, key, double):
+        double.clear()
+        assert len(registration(key)) == 2
+        assert "the keyring has no key for this slot; remove the slot, and add it again" in key.said()
+        key.ask("lock")
+        done = json.loads(vault(key, "remove", "2", "--json").stdout)
+        assert done == {"removed": 2, "remains": None}
+
+    # Holds: PROTECT-5
+    def test_no_service(self, key, bus, double):
+        bus.stop(double.process)
+        assert len(registration(key)) == 2
+        assert "no keyring runs (Secret Service)" in key.said()
+
+    # Holds: PROTECT-5
+    def test_the_next_slot_is_tried(self, key, double):
+        vault(key, "add", "secret-service")
+        key.ask("lock")
+        first = slots(key)[1]["id"]
+        double.store.write_text(json.dumps({
+            path: item for path, item in double.items.items() if item["attributes"]["vault"] != first}))
+        assert len(registration(key)) == 1
+        assert "slot 2 (keyring) did not unlock the vault" in key.said() and "slot 3" not in key.said()
+
+    def test_a_keyring_that_the_person_unlocks(self, key, double):
+        double.set(locked=True)
+        assert len(registration(key)) == 1
+        assert "Prompt" in double.calls()
+
+    # Holds: PROTECT-5
+    def test_without_the_program(self, key, bus, tmp_path):
+        """A package that is half installed: the passphrase unlocks."""
+        bus.double()
+        vault(key, "add", "secret-service")
+        key.binary = pathlib.Path(shutil.copy(BIN / "liquid-authenticator", tmp_path))
+        key.start()
+        assert len(registration(key)) == 2
+        assert re.search(r"liquid-auth-protector cannot be started: .*; install it again", key.said())
+
+    @pytest.mark.parametrize("place", ["bin", "libexec", "lib/liquid-auth"])
+    def test_where_packages_have_the_program(self, key, bus, tmp_path, place):
+        bus.double()
+        vault(key, "add", "secret-service")
+        for folder, program in [("bin", "liquid-authenticator"), (place, "liquid-auth-protector")]:
+            (tmp_path / "usr" / folder).mkdir(parents=True, exist_ok=True)
+            shutil.copy(BIN / program, tmp_path / "usr" / folder)
+        key.binary = tmp_path / "usr/bin/liquid-authenticator"
+        key.start()
+        assert len(registration(key)) == 1
+
+    # Holds: PROTECT-8
+    @pytest.mark.parametrize("way", ["lock", "cancel", "stop"])
+    def test_the_wait_for_a_keyring_ends(self, key, double, way):
+        """By a lock, a CANCEL, and the authenticator's end; each withdraws the keyring's prompt."""
+        double.set(locked=True, prompt="never")
+        ended, failures = threading.Event(), []
+        client = Ctap2(wire.fido2_device(key.socket))
+
+        def request():
+            with pytest.raises((CtapError, OSError)) as failure:
+                register(client, OWN, "example.com", event=ended)
+            failures.append(getattr(failure.value, "code", None))
+
+        thread = threading.Thread(target=request)
+        thread.start()
+        wait_for("prompt", lambda: "Prompt" in double.calls())
+        process = wait_for("protector", protectors)[0]
+        assert (process / "cmdline").read_bytes().count(b"\0") == 1, "no arguments"
+        if way == "lock":
+            key.ask("lock")
+        elif way == "cancel":
+            ended.set()
+        else:
+            began = time.monotonic()
+            assert key.stop() == 0 and time.monotonic() - began < 4
+        wait_for("end of the protector", lambda: not protectors(), 3)
+        wait_for("withdrawn prompt", lambda: "Dismiss" in double.calls(), 3)
+        if way != "stop":
+            thread.join(20)
+            assert failures == [
+                CtapError.ERR.OPERATION_DENIED if way == "lock" else CtapError.ERR.KEEPALIVE_CANCEL]
+            assert not is_open(key) and key.pinentry.asked() == 0
+        client.device.close()
+        thread.join(20)
+
+    def test_the_passphrase_comes_from_the_control_socket_meanwhile(self, key, double):
+        """The request goes on, and the keyring's prompt is withdrawn."""
+        double.set(locked=True, prompt="never")
+        asked = []
+        thread = threading.Thread(target=lambda: asked.append(len(registration(key))))
+        thread.start()
+        wait_for("prompt", lambda: "Prompt" in double.calls())
+        key.unlock()
+        thread.join(20)
+        assert asked == [1]
+        wait_for("withdrawn prompt", lambda: "Dismiss" in double.calls(), 3)
+
+    # Holds: PROTECT-8
+    def test_the_wait_at_the_start_ends_with_the_authenticator(self, key, bus):
+        double = bus.double()
+        vault(key, "add", "secret-service", "--auto-unlock")
+        double.set(locked=True, prompt="never")
+        key.start()
+        wait_for("prompt", lambda: "Prompt" in double.calls())
+        # The passphrase unlocks meanwhile.
+        key.unlock()
+        assert is_open(key)
+        assert key.stop() == 0
+        assert not protectors()
+
+    # Holds: PROTECT-8
+    def test_a_protector_ends_with_the_program_that_started_it(self, key, double):
+        double.set(locked=True, prompt="never")
+        place = ["--state-dir", key.state, "--control", key.control_socket]
+        process = subprocess.Popen(
+            key.command("vault", "add", "secret-service", *place), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env=key.environment)
+        process.stdin.write(f"{PASSPHRASE}\n".encode())
+        process.stdin.close()
+        wait_for("prompt", lambda: "Prompt" in double.calls())
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_for("end of the protector", lambda: not protectors(), 3)
+        assert "Dismiss" in double.calls() and len(slots(key)) == 1 + 1
+
+    # Holds: PROTECT-7
+    def test_after_wrong_passphrases_the_keyring_does_not_unlock(self, key, double):
+        assert len(registration(key)) == 1
+        key.pinentry.set(passphrase="not the passphrase")
+        for _ in range(3):
+            with pytest.raises(CtapError):
+                registration(key, uv=True)
+        assert not is_open(key), "eight in a row"
+        calls = len(double.calls())
+        with pytest.raises(CtapError):
+            registration(key)
+        assert len(double.calls()) == calls
+        key.pinentry.set()
+        assert len(registration(key)) == 2
+
+    def test_the_phrase_is_the_way_back(self, key, double):
+        """A new vault from the phrase has no slot of the keyring."""
+        key.stop()
+        (key.state / "vault").rename(key.state / "old")
+        key.init(phrase=PHRASE)
+        assert [slot["type"] for slot in slots(key)] == ["passphrase"]
+
+
+class TestProgram:
+    @pytest.mark.parametrize("request_", [
+        b"", b"\1", b"\2\2\0\x11\4" + bytes(16), b"\1\7\0\x11\4" + bytes(16), b"\1\2\0\x10\4" + bytes(15),
+        b"\1\2\0\x11\5" + bytes(16), b"\1\2\0\0", b"\1\2\xff\xff\4"])
+    # Holds: PROTECT-1
+    def test_a_malformed_request(self, bus, request_):
+        double = bus.double()
+        done = subprocess.run([BIN / "liquid-auth-protector"], input=request_, capture_output=True, timeout=20)
+        assert done.returncode == 0 and done.stderr == b""
+        assert done.stdout[:2] == b"\1\4" and int.from_bytes(done.stdout[2:4], "big") == len(done.stdout) - 4
+        assert double.calls() == []
+
+    def test_arguments(self):
+        done = subprocess.run([BIN / "liquid-auth-protector", "get"], capture_output=True, text=True)
+        assert done.returncode == 64 and "use: liquid-auth vault" in done.stderr
+        done = subprocess.run([BIN / "liquid-auth-protector", "--version"], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.startswith("liquid-auth-protector ")
+
+    def test_its_memory_is_closed_to_other_programs(self, key, double):
+        double.set(locked=True, prompt="never")
+        process = subprocess.Popen([BIN / "liquid-auth-protector"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        process.stdin.write(b"\1\2\0\x11\4" + bytes.fromhex(slots(key)[1]["id"]))
+        process.stdin.flush()
+        wait_for("prompt", lambda: "Prompt" in double.calls())
+        limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
+        assert re.search(r"Max core file size +0 +0 ", limits)
+        process.stdin.close()
+        assert process.wait(5) == 0
+
+
+# Holds: PROTECT-9
+@pytest.mark.parametrize("change", ["add", "remove"])
+def test_a_crash_at_each_system_call(key, bus, change):
+    """However early or late the command is killed, the passphrase opens the vault, and the slot is there or not."""
+    double = bus.double()
+    if change == "remove":
+        vault(key, "add", "secret-service")
+    arguments = ["add", "secret-service"] if change == "add" else ["remove", "2"]
+    file, trace = key.state / "vault", key.folder / "trace"
+    whole, items = file.read_bytes(), double.items
+    before = cbor.decode(whole)
+    calls = "openat,write,fsync,rename,renameat2,unlink,close"
+
+    def run(*inject):
+        file.write_bytes(whole)
+        (key.state / "vault.new").unlink(missing_ok=True)
+        place = ["--state-dir", key.state, "--control", key.control_socket]
+        return subprocess.run(
+            # Only calls on the directory and its vault count: no call of the protector.
+            ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
+             f"trace={calls}", *inject, *key.command("vault", *arguments, *place)],
+            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
+
+    assert run().returncode == 0
+    lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines() if "(" in line]
+    start = next(number for number, line in enumerate(lines) if "vault.new" in line)
+    end = max(number for number, line in enumerate(lines) if line.startswith("fsync"))
+    outcomes = set()
+    for number in range(start, end + 1):
+        name = lines[number].split("(")[0]
+        nth = sum(line.startswith(name + "(") for line in lines[: number + 1])
+        if change == "remove":
+            double.store.write_text(json.dumps(items))
+        assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}").returncode != 0, (name, nth)
+        after = cbor.decode(file.read_bytes())
+        # What the passphrase opens is as it was, byte for byte.
+        assert after[3][0] == before[3][0] and {**after, 3: None} == {**before, 3: None}
+        is_done = len(after[3]) != len(before[3])
+        if is_done and change == "add":
+            # The item was made before the slot.
+            assert after[3][1][2].hex() in {item["attributes"]["vault"] for item in double.items.values()}
+        if not is_done and change == "remove":
+            # The item is deleted after the slot.
+            assert double.items == items
+        outcomes.add(is_done)
+    print("killed at", end - start + 1, "system calls:", *lines[start : end + 1], sep="\n")
+    assert outcomes == {False, True} and end - start >= 5
+    key.start()
+    key.unlock()

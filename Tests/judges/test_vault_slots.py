@@ -1,0 +1,22 @@
+"""vault_slots.py against Vectors/vault-slots.json, byte for byte."""
+
+import pytest
+
+from . import vault_slots
+from .vectors import load
+
+VECTORS = load("vault-slots")
+
+
+@pytest.mark.parametrize("case", VECTORS["secretService"], ids=lambda case: f"autoUnlock {case['autoUnlock']}")
+def test_secret_service(case):
+    value = {name: bytes.fromhex(content) for name, content in case.items() if isinstance(content, str)}
+    vault_id, vault_key = (bytes.fromhex(VECTORS[name]) for name in ("vaultID", "vaultKey"))
+    slot = vault_slots.secret_service(
+        vault_id, vault_key, value["key"], value["id"], case["autoUnlock"], value["nonce"])
+    assert slot.hex() == case["slot"]
+    assert case["associatedData"] == vault_slots.associated_data(vault_id, 4).hex()
+
+
+def test_the_vault_is_that_of_the_other_vectors():
+    assert VECTORS["vaultKey"] == load("keys-and-recovery")["vault"]["vaultKey"]

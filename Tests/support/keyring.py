@@ -1,0 +1,247 @@
+"""A session bus of the test's own, and on it GNOME Keyring or a double of a Secret Service.
+
+Run as a program, this file is the double: https://specifications.freedesktop.org/secret-service-spec/. It needs
+Debian's python3-dbus and python3-gi. Its control file, an object that it reads at each call, has these members:
+
+  "locked"   whether the keyring is locked, false if absent
+  "prompt"   what the person does in its prompt: "approve" (as if absent), "dismiss", or "never"
+  "die"      the method at which the process ends without an answer
+  "size"     the size of the secrets that it returns, in place of the stored ones
+  "noAlias"  true: there is no default keyring
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+from support.authenticator import wait_for
+
+NAME, PATH = "org.freedesktop.secrets", "/org/freedesktop/secrets"
+CONFIGURATION = """
+<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>unix:path={}</listen>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+  </policy>
+</busconfig>
+"""
+
+
+class SessionBus:
+    """A bus that starts no service by itself."""
+
+    def __init__(self, folder: pathlib.Path):
+        folder.mkdir(mode=0o700)
+        self.folder = folder
+        self.address = f"unix:path={folder}/bus"
+        self.environment = {"DBUS_SESSION_BUS_ADDRESS": self.address, "XDG_RUNTIME_DIR": str(folder)}
+        self.processes = []
+        (folder / "bus.conf").write_text(CONFIGURATION.format(folder / "bus"))
+        self.start("dbus-daemon", f"--config-file={folder / 'bus.conf'}", "--nofork")
+        wait_for("session bus", (folder / "bus").exists)
+
+    def start(self, *command, typed=b"", **environment):
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, **self.environment, **environment})
+        process.stdin.write(typed)
+        process.stdin.close()
+        self.processes.append(process)
+        return process
+
+    def has(self, name):
+        """Return whether a program owns the name."""
+        done = subprocess.run(
+            ["dbus-send", f"--bus={self.address}", "--print-reply", "--dest=org.freedesktop.DBus", "/",
+             "org.freedesktop.DBus.NameHasOwner", f"string:{name}"], capture_output=True, text=True)
+        return "boolean true" in done.stdout
+
+    def gnome_keyring(self, password: str | None = "a password"):
+        """Start GNOME Keyring with its login keyring open; or locked, with `None`."""
+        data = self.folder / "data"
+        data.mkdir(exist_ok=True)
+        return self._serve(
+            "gnome-keyring-daemon", "--foreground", "--components=secrets", *(["--unlock"] if password else []),
+            typed=(password or "").encode(), XDG_DATA_HOME=str(data), HOME=str(data))
+
+    def double(self):
+        keyring = Double(self.folder)
+        keyring.process = self._serve(
+            "/usr/bin/python3", __file__, str(self.folder), PYTHONPATH=str(pathlib.Path(__file__).parents[1]))
+        return keyring
+
+    def _serve(self, *command, **settings):
+        process = self.start(*command, **settings)
+        wait_for("keyring", lambda: self.has(NAME))
+        return process
+
+    def stop(self, process):
+        process.kill()
+        process.wait()
+        self.processes.remove(process)
+        wait_for("end of the keyring", lambda: not self.has(NAME))
+
+    def close(self):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+
+class Double:
+    """Controls the double, and reads what it was asked."""
+
+    def __init__(self, folder):
+        self.control, self.log, self.store = (folder / name for name in ("control.json", "calls.log", "items.json"))
+        self.process = None
+        self.log.touch()
+        self.set()
+
+    def set(self, **members):
+        fresh = self.control.with_suffix(".new")
+        fresh.write_text(json.dumps(members))
+        fresh.replace(self.control)
+
+    def calls(self):
+        return self.log.read_text().split()
+
+    @property
+    def items(self):
+        """Return {path: {"attributes": …, "secret": hex, "label": …}}."""
+        return json.loads(self.store.read_text()) if self.store.exists() else {}
+
+    def clear(self):
+        self.store.unlink()
+
+
+def serve(folder: pathlib.Path):
+    import dbus
+    import dbus.mainloop.glib
+    import dbus.service
+    from gi.repository import GLib
+
+    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+    bus = dbus.SessionBus()
+    own = Double.__new__(Double)
+    own.control, own.log, own.store = (folder / name for name in ("control.json", "calls.log", "items.json"))
+    opened = []
+    prompts = []
+
+    def asked(method):
+        settings = json.loads(own.control.read_text())
+        with open(own.log, "a") as log:
+            log.write(method + "\n")
+        if settings.get("die") == method:
+            os._exit(1)
+        return settings
+
+    def is_locked(settings):
+        return settings.get("locked", False) and not opened
+
+    def require_unlocked(settings):
+        if is_locked(settings):
+            raise dbus.DBusException("locked", name="org.freedesktop.Secret.Error.IsLocked")
+
+    def write(items):
+        own.store.write_text(json.dumps(items))
+
+    class Prompt(dbus.service.Object):
+        def __init__(self, objects):
+            self.objects = objects
+            super().__init__(bus, f"{PATH}/prompt/p{len(prompts)}")
+            prompts.append(self)
+
+        @dbus.service.method("org.freedesktop.Secret.Prompt", in_signature="s")
+        def Prompt(self, window):
+            does = asked("Prompt").get("prompt", "approve")
+            if does != "never":
+                GLib.timeout_add(20, self.answer, does == "approve")
+
+        @dbus.service.method("org.freedesktop.Secret.Prompt")
+        def Dismiss(self):
+            asked("Dismiss")
+            self.answer(False)
+
+        def answer(self, approved):
+            opened.extend([True] if approved else [])
+            self.Completed(not approved, dbus.Array(self.objects, signature="o"))
+            return False
+
+        @dbus.service.signal("org.freedesktop.Secret.Prompt", signature="bv")
+        def Completed(self, dismissed, result):
+            pass
+
+    class Item(dbus.service.Object):
+        def __init__(self, path):
+            self.path = path
+            super().__init__(bus, path)
+
+        @dbus.service.method("org.freedesktop.Secret.Item", in_signature="o", out_signature="(oayays)")
+        def GetSecret(self, session):
+            settings = asked("GetSecret")
+            require_unlocked(settings)
+            secret = bytes.fromhex(own.items[self.path]["secret"])
+            secret = bytes(settings["size"]) if "size" in settings else secret
+            return (session, dbus.ByteArray(b""), dbus.ByteArray(secret), "application/octet-stream")
+
+        @dbus.service.method("org.freedesktop.Secret.Item", out_signature="o")
+        def Delete(self):
+            require_unlocked(asked("Delete"))
+            write({path: item for path, item in own.items.items() if path != self.path})
+            return dbus.ObjectPath("/")
+
+    objects = {path: Item(path) for path in own.items}
+
+    class Collection(dbus.service.Object):
+        @dbus.service.method(
+            "org.freedesktop.Secret.Collection", in_signature="a{sv}(oayays)b", out_signature="oo")
+        def CreateItem(self, properties, secret, replace):
+            require_unlocked(asked("CreateItem"))
+            path = f"{PATH}/collection/double/i{os.urandom(4).hex()}"
+            attributes = properties["org.freedesktop.Secret.Item.Attributes"]
+            write({**own.items, path: {
+                "attributes": {str(name): str(value) for name, value in attributes.items()},
+                "label": str(properties["org.freedesktop.Secret.Item.Label"]),
+                "secret": bytes(secret[2]).hex(), "replace": bool(replace)}})
+            objects[path] = Item(path)
+            return dbus.ObjectPath(path), dbus.ObjectPath("/")
+
+    class Service(dbus.service.Object):
+        @dbus.service.method("org.freedesktop.Secret.Service", in_signature="sv", out_signature="vo")
+        def OpenSession(self, algorithm, value):
+            asked("OpenSession")
+            assert algorithm == "plain"
+            return dbus.String("", variant_level=1), dbus.ObjectPath(f"{PATH}/session/s")
+
+        @dbus.service.method("org.freedesktop.Secret.Service", in_signature="s", out_signature="o")
+        def ReadAlias(self, name):
+            settings = asked("ReadAlias")
+            return dbus.ObjectPath("/" if settings.get("noAlias") else f"{PATH}/collection/double")
+
+        @dbus.service.method("org.freedesktop.Secret.Service", in_signature="a{ss}", out_signature="aoao")
+        def SearchItems(self, attributes):
+            settings = asked("SearchItems")
+            found = [path for path, item in own.items.items() if item["attributes"] == dict(attributes)]
+            found, none = dbus.Array(found, signature="o"), dbus.Array([], signature="o")
+            return (none, found) if is_locked(settings) else (found, none)
+
+        @dbus.service.method("org.freedesktop.Secret.Service", in_signature="ao", out_signature="aoo")
+        def Unlock(self, paths):
+            if is_locked(asked("Unlock")):
+                return dbus.Array([], signature="o"), dbus.ObjectPath(Prompt(paths)._object_path)
+            return paths, dbus.ObjectPath("/")
+
+    service, collection = Service(bus, PATH), Collection(bus, f"{PATH}/collection/double")
+    name = dbus.service.BusName(NAME, bus)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    GLib.MainLoop().run()
+    return service, collection, name
+
+
+if __name__ == "__main__":
+    serve(pathlib.Path(sys.argv[1]))
