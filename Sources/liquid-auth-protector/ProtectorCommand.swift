@@ -27,11 +27,12 @@ enum ProtectorCommand {
   private static func serve(until deadline: ContinuousClock.Instant) throws(ProtectorFailure) -> SecretBytes {
     do { try Hardening.apply() } catch { throw ProtectorFailure(.failed, "cannot forbid core dumps: \(error)") }
     guard let request = ProtectorPipe.request(from: STDIN_FILENO, until: deadline) else {
-      throw ProtectorFailure(.failed, "the request of liquid-auth-protector is malformed")
+      throw ProtectorFailure(
+        .failed, "the request to liquid-auth-protector is malformed; install all programs from the same version")
     }
     guard request.type == SecretService.slotType, request.data.count == SecretService.idSize else {
       throw ProtectorFailure(
-        .failed, "this liquid-auth-protector does not know such a slot; install all programs from the same version")
+        .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
     }
     let service = try SecretService(id: request.data, until: deadline)
     switch request.operation {

@@ -6,7 +6,7 @@ import ProtectorProtocol
 ///
 /// https://specifications.freedesktop.org/secret-service-spec/ is the interface of the keyring.
 ///
-/// The session with the keyring has the algorithm "plain": the session bus belongs to the user, and every program that
+/// The session with the keyring uses the algorithm "plain": the session bus belongs to the user, and every program that
 /// can read it can ask the keyring for the key, too.
 struct SecretService {
   /// Type 4 of Recovery §1.
@@ -116,7 +116,7 @@ struct SecretService {
     }
     let collection = try reply.text("o")
     guard collection != Self.none else {
-      throw ProtectorFailure(.absent, "there is no default keyring; make one in the program for your passwords")
+      throw ProtectorFailure(.absent, "there is no default keyring; make one in your password manager")
     }
     return collection
   }

@@ -2,7 +2,7 @@ import CSystemd
 import Glibc
 import ProtectorProtocol
 
-/// The session bus, and calls of one service on it.
+/// The session bus, and calls to one service on it.
 final class SessionBus {
   /// How long a call that needs no person may take.
   private static let callLimit = Duration.seconds(25)
@@ -11,7 +11,7 @@ final class SessionBus {
   private let service: String
   private let deadline: ContinuousClock.Instant
 
-  /// Connects; `deadline` is for everything.
+  /// Connects to the bus; all calls and waits end at `deadline`.
   init(service: String, until deadline: ContinuousClock.Instant) throws(ProtectorFailure) {
     var bus: OpaquePointer?
     let result = sd_bus_open_user(&bus)
@@ -57,7 +57,7 @@ final class SessionBus {
     case "org.freedesktop.Secret.Error.IsLocked": return .dismissed
     case errors + "NoReply", errors + "Timeout", errors + "Disconnected":
       return ProtectorFailure(.failed, "the keyring ended or did not answer; try again")
-    default: return ProtectorFailure(.failed, "the keyring refused: \(name.isEmpty ? "no reason" : name)")
+    default: return ProtectorFailure(.failed, "the keyring refused: \(name.isEmpty ? "it gave no reason" : name)")
     }
   }
 
@@ -114,7 +114,7 @@ final class BusMessage {
 
   // MARK: Writing
 
-  /// Appends a text of type `s`, an object's path `o`.
+  /// Appends a text of type `s`, or an object's path `o`.
   func append(_ text: String, _ type: Unicode.Scalar = "s") throws(ProtectorFailure) {
     try Self.check(sd_bus_message_append_basic(message, Self.code(type), text))
   }

@@ -60,7 +60,7 @@ struct VaultCommand: ParsableCommand {
       discussion: """
         Asks for the passphrase, which stays valid. With secret-service, a random key in the keyring of your session \
         (GNOME Keyring, KWallet or KeePassXC) also unlocks the vault: while the keyring is open, no passphrase is \
-        needed to unlock. A site that wants to verify you still gets the passphrase's dialog.
+        needed to unlock. If a site wants to verify you, a dialog still asks for the passphrase.
         """)
     @Argument(help: "What unlocks the vault.")
     var type: ProtectorChoice

@@ -20,7 +20,7 @@ struct Setup {
 
         Browsers cannot find a key on this machine yet:
         - \(problem.printable)
-        To see a sign-in without that, run: liquid-auth demo
+        To see a sign-in without a browser, run: liquid-auth demo
 
         """)
     }
@@ -190,7 +190,7 @@ struct Setup {
       for problem in problems { terminal.show("- \(place.completing(problem).printable)\n") }
       let answer = try terminal.ask("Press Enter to check again, or s and Enter to continue without that: ")
       if answer.lowercased() == "s" { return }
-      // It found the display and the limits when it was started.
+      // The service reads the display and the limits only when it starts.
       if UserService.isFor(place), UserService.restart() {
         status = try waitForAnswer(until: .now + .seconds(60))
         continue
