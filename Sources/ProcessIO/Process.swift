@@ -68,8 +68,9 @@ package enum OwnProgram {
     return own.lastIndex(of: "/").map { own[...$0] + program }
   }
 
-  /// The path of a program that only this package's programs start: in this program's directory, as after a build, or
-  /// in the packages' directories for such programs beside it; it may not be there.
+  /// The path of a program that only this package's programs start, which may not be there.
+  ///
+  /// After a build it is in this program's directory, and when installed in `../libexec` or `../lib/liquid-auth`.
   package static func path(ofInternal program: String) -> String {
     let places = ["", "../libexec/", "../lib/liquid-auth/"].compactMap { path(of: $0 + program) }
     return places.first { access($0, X_OK) == 0 } ?? places.first ?? program

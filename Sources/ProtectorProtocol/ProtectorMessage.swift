@@ -7,7 +7,7 @@ package enum ProtectorMessage {
   package static let headerSize = 4
   /// The longest body, bytes.
   package static let maximumBodySize = 1024
-  /// How long the program may take, also for a person who unlocks a keyring.
+  /// How long the program may take, with the time that a person needs to unlock a keyring.
   package static let timeLimit = Duration.seconds(120)
 
   /// The first bytes of a message.
@@ -97,7 +97,7 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
     return ProtectorMessage.header(kind: kind.rawValue, count: words.count) + words
   }
 
-  /// What the program answered is not an answer.
+  /// The program's answer is malformed, or cut off.
   package static let malformed = ProtectorFailure(
     .failed, "liquid-auth-protector gave no valid answer; install all programs from the same version")
 }

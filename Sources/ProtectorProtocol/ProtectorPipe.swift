@@ -14,7 +14,7 @@ package enum ProtectorPipe {
     _ request: ProtectorRequest, input: Int32, output: Int32, until deadline: ContinuousClock.Instant,
     _ cancellation: Cancellation
   ) throws(ProtectorFailure) -> SecretBytes {
-    // A new pipe has room for it. If the program has ended, the read says so.
+    // A new pipe has room for it. If the program has ended, the read fails.
     Descriptor.write(request.encoded, to: input)
     let (kind, body) = try read(output, until: deadline, cancellation)
     guard kind != 0 else {

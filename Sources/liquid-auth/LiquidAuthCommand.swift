@@ -63,8 +63,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     }
   }
 
-  /// The failure for a word that is not a command where one must be: the parser would take it for an extra argument, or
-  /// show the help of all commands.
+  /// The failure for a word that is not a command, where a command must be: the parser would take it for an extra
+  /// argument, or show the help of all commands.
   static func unknownCommand(in arguments: [String]) -> CommandFailure? {
     var group: any ParsableCommand.Type = Self.self
     var words = arguments.dropFirst(arguments.first == "help" ? 1 : 0)

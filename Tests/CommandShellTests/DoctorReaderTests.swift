@@ -115,7 +115,7 @@ import UHID
     scratch.put("/etc/udev/rules.d/71-liquid-auth.rules", "# KERNEL==\"uhid\" liquid-auth-broker\n")
     let etc = "/etc/udev/rules.d/71-liquid-auth.rules"
     #expect(scratch.findings().rule == .replaced(etc, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules"))
-    // One of an earlier version, which scripts/run has left: any of its lines is missing.
+    // A rule of an earlier version, which scripts/run has left, lacks one of these lines.
     for line in ["DEVPATH!=", "/usr/bin/chown", "ID_SEAT"] {
       let kept = rule.split(separator: "\n").filter { !$0.contains(line) }
       scratch.put(etc, kept.joined(separator: "\n"))

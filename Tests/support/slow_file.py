@@ -2,9 +2,9 @@
 
     slow_file.py SOCKET USER DIRECTORY
 
-Mounts it on DIRECTORY, connects to SOCKET as USER, and passes its descriptor with a packet. Prints `refused` if the kernel
-refuses that; else `held` once a close would wait, `waits` once one does, and lets it end with the end of standard input. A
-process of its own: a child of this one would close the file, too.
+Mounts the file on DIRECTORY, connects to SOCKET as USER, and passes the file's descriptor with a packet. Prints `refused` if
+the kernel refuses that; else `held` once a close would wait, and `waits` once one does. At the end of standard input, the
+close may end. This is a process of its own, because a child of the test's process would close the file, too.
 """
 
 import contextlib

@@ -100,7 +100,7 @@ struct InitCommand: PlacedCommand {
     }
   }
 
-  /// - Throws: ``CommandFailure/cancelledAfterPhrase`` if a new phrase is on paper.
+  /// - Throws: ``CommandFailure/cancelledAfterPhrase`` if it is cancelled when a new phrase is on paper.
   private static func secrets(
     _ source: Source
   ) throws(CommandFailure) -> (phrase: BIP39Phrase, passphrase: SecretBytes) {
@@ -125,7 +125,9 @@ struct InitCommand: PlacedCommand {
     }
   }
 
-  /// Asks for the phrase until it is valid: what is typed after the end would reach the shell, in clear.
+  /// Asks for the phrase until it is valid.
+  ///
+  /// If the command gave up, a phrase that is still being typed would reach the shell, in clear.
   private static func existingPhrase(on terminal: TerminalDevice) throws(CommandFailure) -> BIP39Phrase {
     while true {
       do throws(CommandFailure) {

@@ -47,7 +47,7 @@ extension FindingsReader {
   }
 
   private static let uhidKernel = "KERNEL==\"uhid\""
-  /// What each rule of ours has, and earlier ones lack.
+  /// Parts of the current rule; each earlier version lacks at least one of them.
   private static let essentials = [
     uhidKernel, #"DEVPATH!="/devices/virtual/misc/uhid/*""#, #"ENV{HID_PHYS}=="liquid-auth-broker""#,
     #"ENV{ID_SEAT}="none""#, "/usr/bin/chown $env{HID_UNIQ}",

@@ -59,7 +59,7 @@ extension CommandFailure {
   /// The user pressed Ctrl-C, or ended the input, at a question.
   static let cancelled = CommandFailure("cancelled; nothing was changed")
 
-  /// The same, after the words of a new phrase were confirmed.
+  /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(
     "cancelled; no vault was made. Keep the paper: to use its phrase, run: liquid-auth init --import")
 }

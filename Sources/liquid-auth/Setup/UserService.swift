@@ -37,7 +37,7 @@ enum UserService {
     }
   }
 
-  /// Starts the service again if systemd has started it; returns whether it did.
+  /// Restarts the service if systemd runs it; returns whether that succeeded.
   static func restart() -> Bool {
     let systemctl = ["systemctl", "--user"]
     guard (try? run(systemctl + ["is-active", units[1]])) == 0 else { return false }

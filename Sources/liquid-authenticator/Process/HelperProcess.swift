@@ -6,8 +6,8 @@ import UHID
 
 /// A process of this program outside the sandbox, forked before this process entered it.
 ///
-/// It starts pinentries, which need windows, and `liquid-auth-protector`, which needs the session bus; and it connects to
-/// the broker.
+/// It starts pinentries, which need windows, and `liquid-auth-protector`, which needs the session bus. It also connects
+/// to the broker.
 final class HelperProcess: Sendable {
   /// The pinentry: a path, or a name that is looked up in PATH.
   let program: String
@@ -20,7 +20,7 @@ final class HelperProcess: Sendable {
   ///
   /// - Parameters:
   ///   - program: the pinentry.
-  ///   - protector: the path of `liquid-auth-protector`; without one, it cannot be started.
+  ///   - protector: the path of `liquid-auth-protector`; if it is empty, the program cannot be started.
   ///   - broker: the path of the broker's socket.
   /// - Throws: the system's error number.
   init(program: String, protector: String = "", broker: String = BrokerMessage.path) throws(SystemNumber) {

@@ -27,7 +27,7 @@ protocol DeviceLink: Sendable {
   /// Waits for the node that clients open; `nil` if it cannot be found.
   func node() async -> DeviceNode?
 
-  /// Makes the device disappear; when it returns, no client finds it any more. Blocks, while the broker removes it.
+  /// Makes the device disappear; when it returns, no client finds it any more. Blocks while the broker removes it.
   func close()
 }
 

@@ -12,8 +12,8 @@ import Vault
 ///
 /// If the vault is locked, it tries the slots whose keys other programs keep, and then prompts for the passphrase.
 ///
-/// Opening with a passphrase takes a second and 256 MiB, which Argon2 frees; it runs on a thread of its own. A missing or damaged file is
-/// not changed: the log names it and says what to do, and the command is declined.
+/// Opening with a passphrase takes a second and 256 MiB, which Argon2 frees; it runs on a thread of its own. A missing or
+/// damaged file is not changed: the log names it and says what to do, and the command is declined.
 final class VaultKeySource: KeySource {
   private let directory: StateDirectory
   private let prompter: UserPrompter
@@ -116,12 +116,13 @@ final class VaultKeySource: KeySource {
 
   // MARK: Protectors
 
-  /// Unlocks the vault with the slots that are meant for the start of the authenticator.
+  /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
   func openAtStart() async { _ = try? await openByProtectors(\.unlocksAtStart) }
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
   ///
-  /// Too many wrong passphrases have locked the vault for everything but the right one.
+  /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault.
+  ///
   /// - Parameter isTried: whether slots of a protector are tried.
   /// - Returns: the vault, which no person has opened; `nil` if no slot opens it.
   private func openByProtectors(

@@ -136,7 +136,7 @@ import Vault
 
   // MARK: Protectors
 
-  /// Adds slots with these keys; the third of them unlocks at the start.
+  /// Adds slots with these keys; the one with the key 3 unlocks at the start.
   private func addSlots(_ keys: UInt8...) throws {
     let unlocked = try made.directory.unlock(passphrase: secret("right"))
     try made.directory.changeSlots { file throws(VaultError) in

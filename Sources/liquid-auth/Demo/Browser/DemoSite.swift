@@ -211,7 +211,7 @@ final class DemoSite: Sendable {
         let failure = try decodeJSON(Failure.self, from: request.body)
         ceremony = failure.ceremony
         guard let verdict = try session.fail(failure.ceremony, failure.error, at: now) else {
-          // A browser gives this name to all that the person or the time has ended.
+          // A browser reports this name both when the person refuses and when the time is over.
           let cause = failure.error == "NotAllowedError" ? "it was refused, or not answered in time: " : ""
           let reason = "\(cause)the browser reports \(failure.error.prefix(64))"
           return (.json([:]), .unfinished(failure.ceremony, reason: reason))
