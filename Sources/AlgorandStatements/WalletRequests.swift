@@ -59,7 +59,7 @@ extension Authenticator {
   private func agreeToShowPasskey(
     of rpID: String, for host: String?, with vault: OpenVault
   ) async throws(CTAPError) {
-    try await reported("show a protected passkey", of: rpID) { () async throws(CTAPError) in
+    try await reported("show a protected passkey", .showPasskey, of: rpID) { () async throws(CTAPError) in
       guard canVerify else {
         throw CTAPError(
           .invalidOption,
@@ -80,7 +80,10 @@ extension Authenticator {
   public func sign(
     _ statements: [AlgorandStatement], asking prompt: UserPrompt
   ) async throws(CTAPError) -> [[UInt8]] {
-    try await reported("sign \(statements.count) for a wallet", of: prompt.origin) { () async throws(CTAPError) in
+    let isMessage = if case .message? = statements.first { true } else { false }
+    let kind = isMessage ? HistoryEntry.Kind.signMessage : .signTransactions
+    let request = "sign \(statements.count) for a wallet"
+    return try await reported(request, kind, of: prompt.origin) { () async throws(CTAPError) in
       let vault = try await vault(for: .prompt(prompt))
       let account = try vault.account()
       guard prompt.algorandAddress == account.address.text else {
@@ -115,7 +118,7 @@ extension Authenticator {
     let purpose = WalletPurpose.signAssociation(
       publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service)
     let prompt = UserPrompt(purpose: .wallet(purpose))
-    return try await reported("sign for Keyri", of: service) { () async throws(CTAPError) in
+    return try await reported("sign for Keyri", .signAssociation, of: service) { () async throws(CTAPError) in
       let vault = try await vault(for: .prompt(prompt))
       let key = try vault.association(publicUserID)
       let consent = try await agreement(to: prompt, with: vault)

@@ -5,6 +5,8 @@ import CSQLite
 /// Use it from one thread at a time.
 final class Connection {
   let handle: OpaquePointer
+  /// Whether a commit waits until the log is on the disk, as ``Session/configure(_:)`` sets it.
+  private var isSynchronised = true
 
   /// Opens a file that exists.
   convenience init(path: String) throws(StoreFault) {
@@ -56,8 +58,16 @@ final class Connection {
     return texts
   }
 
-  /// Runs `body` as one transaction: all of it is durable when this returns, none of it when this throws.
-  func transaction(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
+  /// Runs `body` as one transaction: all of it is written when this returns, none of it when this throws.
+  ///
+  /// - Parameter isSynchronised: whether it is durable then; if not, a power failure can take back the last transactions.
+  func transaction(
+    isSynchronised: Bool = true, _ body: () throws(StoreFault) -> Void
+  ) throws(StoreFault) {
+    if isSynchronised != self.isSynchronised {
+      try execute("PRAGMA synchronous = \(isSynchronised ? "FULL" : "NORMAL")")
+      self.isSynchronised = isSynchronised
+    }
     try execute("BEGIN IMMEDIATE")
     do throws(StoreFault) {
       try body()

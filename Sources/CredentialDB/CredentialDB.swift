@@ -16,8 +16,8 @@ public enum RowRule: Sendable {
 ///
 /// Only one process at a time opens the file, so that SQLite needs no shared memory beside it. Every change is one
 /// transaction: it is written to the write-ahead log and synchronised before the call returns, and then moved into the
-/// file. So between two calls the log is empty and the file is complete, and a damaged log cannot silently take changes
-/// back.
+/// file. So between two calls the file is complete, except for the newest entries of the history, and a damaged log
+/// cannot silently take other changes back.
 public final class CredentialDB: CredentialStore {
   private let keys: CredentialKeys
   private let path: String
@@ -111,7 +111,7 @@ public final class CredentialDB: CredentialStore {
     return try? StoreRows.reportedSettings(connection)
   }
 
-  private func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(RecoveryError) -> R {
+  func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(RecoveryError) -> R {
     do throws(StoreFault) {
       return try session.withLock { session throws(StoreFault) in try body(session) }
     } catch {

@@ -4,8 +4,9 @@
 enum Schema {
   /// "LqAu", at offset 68 of the file.
   static let applicationID: UInt32 = 0x4C71_4175
-  /// The version of the tables, at offset 60 of the file: 1 has no `rowSet`, and gets it when it is opened.
-  static let version: UInt32 = 2
+  /// The version of the tables, at offset 60 of the file: 1 has no `rowSet`, 1 and 2 have no history; both are added
+  /// when the store is opened.
+  static let version: UInt32 = 3
   /// The versions that can be read.
   static let versions: ClosedRange<UInt32> = 1...version
   /// Set and compared, so that a store does not depend on how a distribution builds SQLite.
@@ -25,10 +26,14 @@ enum Schema {
       row("index", "credentialOfID", "credential", statements[2]),
       row("index", "credentialOfKey", "credential", statements[3]),
       row("index", "credentialOfRP", "credential", statements[1]),
-    ] + (version < 2 ? [] : [row("table", "rowSet", "rowSet", rowSet)]) + [
-      row("index", "sqlite_autoindex_credential_1", "credential", nil),
-      row("table", "state", "state", statements[5]),
     ]
+      + (version < 3
+        ? []
+        : [row("table", "history", "history", history[0]), row("table", "historyHead", "historyHead", history[1])])
+      + (version < 2 ? [] : [row("table", "rowSet", "rowSet", rowSet)]) + [
+        row("index", "sqlite_autoindex_credential_1", "credential", nil),
+        row("table", "state", "state", statements[5]),
+      ]
   }
 
   private static func row(_ type: String, _ name: String, _ table: String, _ sql: String?) -> String {
@@ -59,24 +64,37 @@ enum Schema {
   ]
 
   /// Tables and indexes, in the order in which they are made.
-  static let statements = [
-    """
-    CREATE TABLE credential (accountTag BLOB NOT NULL PRIMARY KEY, rpTag BLOB, credentialTag BLOB, keyTag BLOB, \
-    sequence INTEGER NOT NULL, nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT
-    """,
-    "CREATE INDEX credentialOfRP ON credential (rpTag, sequence)",
-    "CREATE INDEX credentialOfID ON credential (credentialTag)",
-    "CREATE INDEX credentialOfKey ON credential (keyTag)",
-    "CREATE UNIQUE INDEX credentialInSequence ON credential (sequence)",
-    """
-    CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL, \
-    told BLOB NOT NULL) STRICT
-    """,
-    "CREATE TABLE blobs (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT",
-    rowSet,
-  ]
+  static let statements =
+    [
+      """
+      CREATE TABLE credential (accountTag BLOB NOT NULL PRIMARY KEY, rpTag BLOB, credentialTag BLOB, keyTag BLOB, \
+      sequence INTEGER NOT NULL, nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT
+      """,
+      "CREATE INDEX credentialOfRP ON credential (rpTag, sequence)",
+      "CREATE INDEX credentialOfID ON credential (credentialTag)",
+      "CREATE INDEX credentialOfKey ON credential (keyTag)",
+      "CREATE UNIQUE INDEX credentialInSequence ON credential (sequence)",
+      """
+      CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL, \
+      told BLOB NOT NULL) STRICT
+      """,
+      "CREATE TABLE blobs (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT",
+      rowSet,
+    ] + history
 
   /// The table that version 2 adds.
   static let rowSet =
     "CREATE TABLE rowSet (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT"
+
+  /// The tables that version 3 adds.
+  static let history = [
+    """
+    CREATE TABLE history (sequence INTEGER PRIMARY KEY, previous BLOB NOT NULL, nonce BLOB NOT NULL, \
+    sealed BLOB NOT NULL) STRICT
+    """,
+    """
+    CREATE TABLE historyHead (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) \
+    STRICT
+    """,
+  ]
 }

@@ -4,6 +4,7 @@ import Recovery
 /// A connection with its prepared statements; each look-up uses one index, whatever the number of rows.
 final class Session {
   let connection: Connection
+  let history: HistoryTable
   private let keys: CredentialKeys
 
   let ofPlace: Statement
@@ -47,6 +48,7 @@ final class Session {
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
     self.connection = connection
     self.keys = keys
+    history = try HistoryTable(connection, keys: keys)
     func select(_ condition: String) throws(StoreFault) -> Statement {
       try Statement("SELECT \(StoreRows.columns) FROM credential WHERE \(condition)", connection)
     }
@@ -207,9 +209,20 @@ final class Session {
     }
   }
 
+  /// Adds an entry to the history; the log keeps it until the next durable change.
+  func append(_ entry: HistoryEntry) throws(StoreFault) {
+    do throws(StoreFault) {
+      try connection.transaction(isSynchronised: false) { () throws(StoreFault) in try history.append(entry) }
+    } catch {
+      history.forget()
+      throw error
+    }
+  }
+
   /// Writes the first state of an empty store.
   func begin(with state: StoreState) throws(StoreFault) {
     knownRows = RowSet()
+    try history.begin()
     try write(state)
     try writeRowSet()
   }
@@ -257,7 +270,7 @@ final class Session {
     ) { () throws(StoreFault) in
       try putState.run(
         .blob(nonce),
-        .blob(sealed { () throws(CryptoError) in try keys.seal(state, hasRowSet: true, nonce: nonce) }),
+        .blob(sealed { () throws(CryptoError) in try keys.seal(state, version: Schema.version, nonce: nonce) }),
         .blob(state.settings.reported.encoded))
     }
   }

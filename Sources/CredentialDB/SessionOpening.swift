@@ -3,9 +3,10 @@ import Recovery
 extension Session {
   /// Opens a file and checks it; before that is done, nothing is written to it, not even by closing it.
   ///
-  /// A store of version 1 becomes one of version 2.
-  /// - Throws: `rowsChanged` if the rows were changed from outside, and `rule` does not allow that; `rowsUnchanged` if they
-  ///   were not, and `rule` is `accepted`.
+  /// A store of an older version gets the tables that it lacks. If `rule` is `accepted` and the history is not whole, an
+  /// empty one begins.
+  /// - Throws: `rowsChanged` if the rows were changed from outside, and `rule` does not allow that; `rowsUnchanged` if
+  ///   neither rows nor history were, and `rule` is `accepted`.
   convenience init(
     opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?, rows rule: RowRule
   ) throws(StoreFault) {
@@ -18,14 +19,18 @@ extension Session {
     let found = try StoreCheck.run(on: connection, keys: keys, storeID: storeID)
     let isUnjudged = rule == .unjudged && found.version == Schema.version
     guard found.isAsItWasLeft || rule == .accepted || isUnjudged else { throw .rowsChanged }
-    if rule == .accepted, found.isAsItWasLeft { throw .rowsUnchanged }
+    var hasHistory = found.version == Schema.version
+    if rule == .accepted, hasHistory {
+      hasHistory = try HistoryTable(connection, keys: keys).check().faults.isEmpty
+      if found.isAsItWasLeft, hasHistory { throw .rowsUnchanged }
+    }
 
     // Empties the page cache, which the check has filled with pages that requests will not need.
     try connection.execute("PRAGMA query_only = OFF; PRAGMA shrink_memory")
     connection.keepLogWhenClosing(false)
     if changesWait { connection.emptyLog() }
     if found.version < Schema.version || rule == .accepted {
-      try Self.keepRowSet(of: found, on: connection, keys: keys)
+      try Self.upgrade(found, on: connection, keys: keys, hasHistory: hasHistory)
       connection.emptyLog()
     }
     try self.init(connection, keys: keys)
@@ -33,18 +38,20 @@ extension Session {
     shrink()
   }
 
-  /// Writes the hash over the rows to a store of version 1, or to one whose rows are accepted.
-  static func keepRowSet(
-    of found: StoreCheck.Finding, on connection: Connection, keys: CredentialKeys
+  /// Writes the hash over the rows, and an empty history unless there is one, to a store of an older version, or to one
+  /// that is accepted.
+  static func upgrade(
+    _ found: StoreCheck.Finding, on connection: Connection, keys: CredentialKeys, hasHistory: Bool
   ) throws(StoreFault) {
     try connection.transaction { () throws(StoreFault) in
-      if found.version < Schema.version {
-        try connection.execute("\(Schema.rowSet); PRAGMA user_version = \(Schema.version)")
-      }
+      if found.version < 2 { try connection.execute(Schema.rowSet) }
+      if found.version < 3 { for statement in Schema.history { try connection.execute(statement) } }
+      try connection.execute("PRAGMA user_version = \(Schema.version)")
       let session = try Session(connection, keys: keys)
       session.knownRows = found.rows
       try session.write(session.state())
       try session.writeRowSet()
+      if !hasHistory { try session.history.begin() }
     }
   }
 

@@ -35,7 +35,7 @@ enum StoreCheck {
     guard complaints == ["ok"] else { throw .damaged(complaints.first ?? "SQLite cannot read it") }
 
     // The state first: it distinguishes a store of another phrase from one with damaged rows.
-    let (state, hasRowSet) = try StoreRows.state(connection, keys: keys)
+    let (state, versionLeft) = try StoreRows.state(connection, keys: keys)
     guard storeID == nil || state.storeID == storeID else { throw .foreign }
     guard try StoreRows.reportedSettings(connection) == state.settings.reported else {
       throw .damaged("its clear settings differ from the sealed ones")
@@ -47,9 +47,9 @@ enum StoreCheck {
     try indexes.run(on: connection)
     let left = version > 1 ? try StoreRows.rowSet(Statement(StoreRows.selectRowSet, connection), keys: keys) : nil
     if left != rows { try StoreRows.openAll(of: connection, keys: keys) }
-    // If the table was removed to make the store look like version 1, the state row still says that it exists.
+    // If a table was removed to make the store look like an older one, the state row still says that it exists.
     return Finding(
       version: version, rows: rows, totals: try StoreRows.totals(of: connection),
-      isAsItWasLeft: version > 1 ? left == rows : !hasRowSet)
+      isAsItWasLeft: (version < 2 || left == rows) && versionLeft <= version)
   }
 }

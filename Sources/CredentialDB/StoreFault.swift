@@ -15,6 +15,8 @@ enum StoreFault: Error, Equatable {
   case rowsChanged
   /// The rows are to be accepted as they are, and they are those that were left.
   case rowsUnchanged
+  /// The row that says where the history begins and ends is missing, or does not open.
+  case noHistoryHead
   /// A newer version wrote the file.
   case newer
   /// The file is an intact store of another vault.
@@ -48,7 +50,11 @@ enum StoreFault: Error, Equatable {
         "the store \(store) was modified outside liquid-auth: an old row was put back, or a row was removed",
         hint: "restore the right copy, or accept the store as it is with: liquid-auth recover --accept-store")
     case .rowsUnchanged:
-      RecoveryError(.store, "the store \(store) is unmodified: there is nothing to accept")
+      RecoveryError(.store, "the store \(store) and its history are unmodified: there is nothing to accept")
+    case .noHistoryHead:
+      RecoveryError(
+        .store, "the history in the store \(store) was modified outside liquid-auth: its end is unknown",
+        hint: "look at it with: liquid-auth log verify")
     case .newer:
       RecoveryError(.store, "the store \(store) was written by a newer version", hint: "use a newer liquid-auth")
     case .foreign:

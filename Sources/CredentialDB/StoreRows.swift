@@ -34,10 +34,10 @@ enum StoreRows {
       accountTag: row.blob(0) ?? [], tags: tags, nonce: row.blob(4) ?? [], sealed: row.blob(5) ?? [])
   }
 
-  /// Opens the row of `state`, and returns also whether it says that there is a `rowSet`.
+  /// Opens the row of `state`, and returns also the version of the tables for which it was written.
   static func state(
     _ connection: Connection, keys: CredentialKeys
-  ) throws(StoreFault) -> (state: StoreState, hasRowSet: Bool) {
+  ) throws(StoreFault) -> (state: StoreState, version: UInt32) {
     try state(Statement(selectState, connection), keys: keys)
   }
 
@@ -69,8 +69,8 @@ enum StoreRows {
 
   static func state(
     _ statement: Statement, keys: CredentialKeys
-  ) throws(StoreFault) -> (state: StoreState, hasRowSet: Bool) {
-    var state: (StoreState, Bool)?
+  ) throws(StoreFault) -> (state: StoreState, version: UInt32) {
+    var state: (StoreState, UInt32)?
     try statement.forEach { row throws(StoreFault) in
       do {
         state = try keys.openState(row.blob(1) ?? [], nonce: row.blob(0) ?? [])

@@ -24,6 +24,8 @@ public enum Subkey: String, CaseIterable, Sendable {
   case record
   /// MACs of the store's rows, whose sum the store keeps; an addition to the labels of Recovery §2.
   case rowSet = "row-set"
+  /// Sealing of the store's history of ceremonies; an addition to the labels of Recovery §2.
+  case history
   /// The nonces of sealed credential ids.
   case credentialIDNonce = "credential-id-nonce"
   /// Sealing of credential ids.

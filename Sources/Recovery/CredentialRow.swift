@@ -114,17 +114,17 @@ extension CredentialKeys {
   /// Seals the state row.
   ///
   /// - Parameters:
-  ///   - hasRowSet: whether the store has a ``RowSet``; the state row records it.
+  ///   - version: that of the store's tables: 2 adds a ``RowSet``, 3 a history; the state row records them.
   ///   - nonce: 24 fresh random bytes.
-  public func seal(_ state: StoreState, hasRowSet: Bool, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
+  public func seal(_ state: StoreState, version: UInt32, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
     try XChaCha20Poly1305.seal(
-      RowPadding.pad(state.plaintext(hasRowSet: hasRowSet)), key: self[.record], nonce: nonce, ad: Self.stateAD)
+      RowPadding.pad(state.plaintext(version: version)), key: self[.record], nonce: nonce, ad: Self.stateAD)
   }
 
-  /// Opens the state row, which also records whether the store has a ``RowSet``.
+  /// Opens the state row, which also records the version of the tables for which it was written.
   public func openState(
     _ sealed: [UInt8], nonce: [UInt8]
-  ) throws(RecoveryError) -> (state: StoreState, hasRowSet: Bool) {
+  ) throws(RecoveryError) -> (state: StoreState, version: UInt32) {
     try StoreState.read(openPadded(sealed, nonce: nonce, ad: Self.stateAD))
   }
 

@@ -90,7 +90,9 @@ extension StoreState {
     static let credentialIDForm: CBORValue = 4
     /// An addition to the contract: true if the store has a ``RowSet``, otherwise omitted.
     static let rowSet: CBORValue = 20
-    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet]
+    /// An addition to the contract: true if the store has a history, otherwise omitted.
+    static let history: CBORValue = 21
+    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet, history]
 
     static func isKnown(_ key: CBORValue) -> Bool {
       all.contains(key) || key.unsigned.map(AuthenticatorSettings.keys.contains) ?? false
@@ -100,19 +102,22 @@ extension StoreState {
   /// The length of a storeID, in bytes.
   static let storeIDLength = 16
 
-  /// The map of the state row, of a store with a ``RowSet`` or without.
-  func plaintext(hasRowSet: Bool) -> [UInt8] {
+  /// The map of the state row.
+  ///
+  /// - Parameter version: that of the store's tables: 2 adds a ``RowSet``, 3 a history.
+  func plaintext(version: UInt32) -> [UInt8] {
     var map: CBORMap = [
       Key.storeID: .bytes(storeID), Key.epoch: .unsigned(UInt64(epoch)), Key.floor: .unsigned(UInt64(floor)),
     ]
     if credentialIDForm != .sealed { map[Key.credentialIDForm] = .unsigned(UInt64(credentialIDForm.rawValue)) }
-    if hasRowSet { map[Key.rowSet] = true }
+    if version >= 2 { map[Key.rowSet] = true }
+    if version >= 3 { map[Key.history] = true }
     settings.add(to: &map)
     return CBOREncoder.encode(.map(map))
   }
 
-  /// Reads the map of the state row, and whether the store has a ``RowSet``.
-  static func read(_ plaintext: [UInt8]) throws(RecoveryError) -> (state: StoreState, hasRowSet: Bool) {
+  /// Reads the map of the state row, and the version of the tables for which it was written.
+  static func read(_ plaintext: [UInt8]) throws(RecoveryError) -> (state: StoreState, version: UInt32) {
     do throws(CBORError) {
       let map = try CBORDecoder.decode(plaintext).mapOfOurs()
       try map.refuseOtherKeys(Key.isKnown)
@@ -122,7 +127,10 @@ extension StoreState {
       let state = StoreState(
         storeID: storeID, epoch: try map.requiredInteger(Key.epoch), floor: try map.requiredInteger(Key.floor),
         credentialIDForm: form, settings: try AuthenticatorSettings(map))
-      return (state, try map.optionalBool(Key.rowSet) ?? false)
+      let hasRowSet = try map.optionalBool(Key.rowSet) ?? false
+      let hasHistory = try map.optionalBool(Key.history) ?? false
+      guard hasRowSet || !hasHistory else { throw .invalid("a history without a hash over the rows") }
+      return (state, hasHistory ? 3 : hasRowSet ? 2 : 1)
     } catch {
       throw .malformed(error.description)
     }

@@ -221,6 +221,25 @@ import Testing
     #expect(!error.reason.isEmpty)
   }
 
+  // Holds: RECORD-1
+  @Test func `the history keeps ceremonies, and nothing that asked nobody`() async throws {
+    var world = TestWorld()
+    _ = await world.makeCredential(Requests.makeCredential())
+    for error in [.declined, .timedOut, .cancelled, .wrongPassphrase, .verificationFailed] as [UserInteractionError] {
+      world.person.will(.fail(error))
+      _ = await world.makeCredential(Requests.makeCredential())
+    }
+    // Unknown, getInfo, malformed.
+    for message in [[0x40], [0x04], [0x01], [0x02, 0xA0]] as [[UInt8]] { _ = await world.send(message) }
+    let entries = world.reports.all.map { $0.historyEntry(at: 7) }
+    #expect(
+      entries.prefix(6).map { $0?.outcome } == [
+        .done, .denied, .timedOut, .cancelled, .verificationFailed, .verificationFailed,
+      ])
+    #expect(entries.prefix(6).allSatisfy { $0?.kind == .register && $0?.site == "example.com" && $0?.time == 7 })
+    #expect(entries.dropFirst(6).allSatisfy { $0 == nil })
+  }
+
   @Test func `errors are equal by status`() {
     #expect(CTAPError(.invalidCBOR, "one") == CTAPError(.invalidCBOR, "another"))
     #expect(CTAPError(.invalidCBOR, "one") != CTAPError(.invalidLength, "one"))

@@ -20,6 +20,53 @@ import Testing
     #expect(text.printable == shown)
   }
 
+  // Holds: RECORD-1
+  @Test func `the history is a table, in which an entry that does not open says so`() {
+    let content = HistoryDescription.Content(time: 0, kind: 2, outcome: 1, verification: 3, site: "a\u{1B}b")
+    let unknown = HistoryDescription.Content(time: 1000, kind: 99, outcome: 98, verification: 97, site: nil)
+    let entries = [
+      HistoryDescription(number: 1, content: content), HistoryDescription(number: 2, content: nil),
+      HistoryDescription(number: 3, content: unknown),
+    ]
+    let lines = HistoryText.list(entries).split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+    #expect(
+      lines == [
+        "NUMBER TIME KIND OUTCOME VERIFIED BY SITE", "1 1970-01-01 00:00:00 UTC sign-in done token a\\u{1B}b",
+        "2 changed outside liquid-auth; see: liquid-auth log verify", "3 1970-01-01 00:00:01 UTC 99 98 97 -",
+      ])
+    #expect(HistoryText.list([]) == "no ceremonies")
+    #expect(
+      entries[0].json == [
+        "number": .number(1), "time": .number(0), "kind": .string("sign-in"), "outcome": .string("done"),
+        "verification": .string("token"), "site": .string("a\u{1B}b"),
+      ])
+    #expect(entries[1].json == ["number": .number(2), "changed": .bool(true)])
+  }
+
+  @Test func `the command names the first ten faults of the history`() {
+    let faults = (1...12).map { "entry \($0) was changed" }
+    let text = HistoryText.faults(CheckHistory.Answer(count: 0, first: nil, last: nil, faults: faults))
+    #expect(text.contains("entry 10 was changed, and 2 more; ") && !text.contains("entry 11"))
+    let one = CheckHistory.Answer(count: 1, first: 0, last: 0, faults: [])
+    #expect(
+      HistoryText.whole(one) == "1 entry, from 1970-01-01 00:00:00 UTC to 1970-01-01 00:00:00 UTC; the chain is whole")
+    #expect(
+      HistoryText.whole(CheckHistory.Answer(count: 0, first: nil, last: nil, faults: []))
+        == "no entries; the chain is whole")
+  }
+
+  @Test(
+    arguments: [
+      ("a.example", "a.example", true), ("https://a.example", "a.example", true), ("a.example", "b.example", false),
+      ("https://a.example", "https://a.example", true), ("https://a.example:8443", "a.example", false),
+      ("http://localhost", "localhost", false), ("a.example", "example", false), (nil, "a.example", false),
+    ] as [(String?, String, Bool)])
+  func `an entry is of a site by its name or its origin`(_ own: String?, _ site: String, _ isOf: Bool) {
+    let content = HistoryDescription.Content(time: 0, kind: 2, outcome: 1, verification: 0, site: own)
+    #expect(HistoryDescription(number: 1, content: content).isOf(site) == isOf)
+    #expect(!HistoryDescription(number: 1, content: nil).isOf(site))
+  }
+
   @Test func `the columns of a table are aligned`() {
     #expect(table([["a", "bb", "c"], ["aaaa", "b", ""]]) == "a     bb  c\naaaa  b   ")
     #expect(table([]) == "")

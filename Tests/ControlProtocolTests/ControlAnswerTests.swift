@@ -50,6 +50,49 @@ import Testing
     #expect(credential.hasLargeBlobKey && !credential.isForThirdPartyPayment)
   }
 
+  @Test func `a page of the history has its exact bytes`() throws {
+    let content = HistoryDescription.Content(time: 5, kind: 2, outcome: 1, verification: 3, site: "a")
+    var nameless = content
+    nameless.site = nil
+    let page = ListHistory.Answer(
+      entries: [
+        HistoryDescription(number: 7, content: content), HistoryDescription(number: 8, content: nameless),
+        HistoryDescription(number: -1, content: nil),
+      ], next: 8)
+    let packet: [UInt8] = [
+      0x00, 0xA2, 0x01, 0x83, 0xA6, 0x01, 0x07, 0x02, 0x05, 0x03, 0x02, 0x04, 0x01, 0x05, 0x03, 0x06, 0x61, 0x61,
+      0xA5, 0x01, 0x08, 0x02, 0x05, 0x03, 0x02, 0x04, 0x01, 0x05, 0x03, 0xA1, 0x01, 0x20, 0x02, 0x08,
+    ]
+    #expect(page.encoded == packet)
+    #expect(try ListHistory.Answer(decoding: packet) == page)
+    for malformed in [
+      [0x00, 0xA0], [0x00, 0xA1, 0x01, 0xA0], [0x00, 0xA1, 0x01, 0x81, 0x01], [0x00, 0xA1, 0x01, 0x81, 0xA0],
+      [0x00, 0xA1, 0x01, 0x81, 0xA2, 0x01, 0x07, 0x02, 0x05], [0x00, 0xA2, 0x01, 0x80, 0x02, 0x61, 0x61],
+    ] as [[UInt8]] {
+      #expect(throws: ControlFailure.self) { try ListHistory.Answer(decoding: malformed) }
+    }
+  }
+
+  @Test func `the largest page of the history fits into a message`() {
+    let site = String(repeating: "a", count: 224)
+    let content = HistoryDescription.Content(time: .max, kind: 255, outcome: 255, verification: 255, site: site)
+    let entry = HistoryDescription(number: .max, content: content)
+    let page = ListHistory.Answer(entries: Array(repeating: entry, count: ListHistory.pageSize), next: .max)
+    #expect(page.encoded.count <= ControlMessage.maximumSize)
+  }
+
+  @Test func `a check of the history has its exact bytes, and at most 100 faults`() throws {
+    let found = CheckHistory.Answer(count: 2, first: 1, last: nil, faults: ["x"])
+    let packet: [UInt8] = [0x00, 0xA4, 0x01, 0x02, 0x02, 0x01, 0x04, 0x81, 0x61, 0x78, 0x05, 0x01]
+    #expect(found.encoded == packet)
+    #expect(try CheckHistory.Answer(decoding: packet) == found)
+    let many = CheckHistory.Answer(count: 0, first: nil, last: nil, faults: Array(repeating: "x", count: 300))
+    #expect(many.faults.count == 100 && many.faultCount == 300)
+    for malformed in [[0x00, 0xA0], [0x00, 0xA3, 0x01, 0x02, 0x04, 0x81, 0x01, 0x05, 0x01]] as [[UInt8]] {
+      #expect(throws: ControlFailure.self) { try CheckHistory.Answer(decoding: malformed) }
+    }
+  }
+
   @Test func `settings have their exact bytes`() throws {
     let settings = OwnerSettings(
       alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a"], forcePINChange: false, isPINSet: true)

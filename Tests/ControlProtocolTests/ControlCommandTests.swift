@@ -54,6 +54,9 @@ import Testing
       [0x6B, 0xA2, 0x00, 0x58, 32] + [UInt8](repeating: 0x6B, count: 32)
         + [0x01, 0xA3, 0x01, 0x01, 0x02, 0x41, 0x09, 0x03, 0x19, 0x01, 0x2C]),
     Case("no slot", RemoveSlot(id: [7, 8]), [0x6C, 0xA1, 0x01, 0x42, 0x07, 0x08]),
+    Case("the history", ListHistory(), [0x6D]),
+    Case("its next page", ListHistory(after: 500), [0x6D, 0xA1, 0x01, 0x19, 0x01, 0xF4]),
+    Case("a check of the history", CheckHistory(), [0x6E]),
     Case("attach", PlugDevice(.attach), [0x5B, 0xA1, 0x01, 0x01]),
     Case("detach", PlugDevice(.detach), [0x5B, 0xA1, 0x01, 0x02]),
     Case("replug", PlugDevice(.replug), [0x5B, 0xA1, 0x01, 0x03]),
@@ -116,6 +119,7 @@ import Testing
       switch try? decode(Array(example.packet.prefix(count))) {
       case nil: break
       case let list as ListCredentials: #expect(count == 1 && list.start == 0)  // its one member may be absent
+      case let list as ListHistory: #expect(count == 1 && list.after == nil)
       case let request?: Issue.record("\(count) bytes are read as \(request)")
       }
     }

@@ -61,7 +61,7 @@ import Testing
     ("no large blobs", "DELETE FROM blobs"),
     ("another order", "UPDATE credential SET sequence = 100 WHERE sequence = 1"),
     ("another keyTag", "UPDATE credential SET keyTag = zeroblob(32) WHERE sequence = 1"),
-    ("a store without the sum", "DROP TABLE rowSet; PRAGMA user_version = 1"),
+    ("a store without the sum", "DROP TABLE rowSet; \(Given.withoutHistory); PRAGMA user_version = 1"),
   ]
 
   // Holds: FILE-4
@@ -102,14 +102,14 @@ import Testing
     try change(Self.changes[0].sql)
     #expect(try CredentialDB.open(directory, rows: .unjudged).credentialCount() == 3)
     _ = refusal { _ = try CredentialDB.open(directory) }
-    try change("DROP TABLE rowSet; PRAGMA user_version = 1")
+    try change("DROP TABLE rowSet; \(Given.withoutHistory); PRAGMA user_version = 1")
     _ = refusal { _ = try CredentialDB.open(directory, rows: .unjudged) }
   }
 
   @Test func `accepting an unmodified store is refused, and changes nothing`() throws {
     let before = try directory.bytes()
     let said = refusal { _ = try CredentialDB.open(directory, rows: .accepted) }
-    #expect(said == "the store credentials.sqlite is unmodified: there is nothing to accept")
+    #expect(said == "the store credentials.sqlite and its history are unmodified: there is nothing to accept")
     #expect(try directory.bytes() == before)
   }
 
@@ -188,10 +188,10 @@ import Testing
 
   private func makeOld() throws {
     let connection = try Connection(path: directory.path())
-    try connection.execute("DROP TABLE rowSet; PRAGMA user_version = 1")
+    try connection.execute("DROP TABLE rowSet; \(Given.withoutHistory); PRAGMA user_version = 1")
     let nonce = [UInt8](repeating: 9, count: 24)
     try Statement("UPDATE state SET nonce = ?, sealed = ?", connection).run(
-      .blob(nonce), .blob(Given.keys.seal(Given.state, hasRowSet: false, nonce: nonce)))
+      .blob(nonce), .blob(Given.keys.seal(Given.state, version: 1, nonce: nonce)))
   }
 
   // Holds: FILE-5
@@ -206,7 +206,7 @@ import Testing
       revision = try store.revision()
     }
     #expect(try directory.names == ["credentials.sqlite"])
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["2"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["3"])
     #expect(try CredentialDB.open(directory).revision() == revision)
     try Connection(path: directory.path()).execute("DELETE FROM credential WHERE rpTag IS NULL")
     #expect(throws: RecoveryError.self) { try CredentialDB.open(directory) }
@@ -222,7 +222,7 @@ import Testing
   }
 
   // Holds: FILE-5
-  @Test func `the upgrade from version 1 to 2 is one transaction, wherever it stops`() throws {
+  @Test func `the upgrade from version 1 to 3 is one transaction, wherever it stops`() throws {
     let before = try directory.bytes()
     // The log before it is moved into the file, as on disk after a power failure.
     var log: [UInt8] = []
@@ -231,7 +231,7 @@ import Testing
       connection.keepLogWhenClosing(true)
       try Session.configure(connection)
       let found = try StoreCheck.run(on: connection, keys: Given.keys, storeID: nil)
-      try Session.keepRowSet(of: found, on: connection, keys: Given.keys)
+      try Session.upgrade(found, on: connection, keys: Given.keys, hasHistory: false)
       log = try directory.bytes("credentials.sqlite-wal")
     }
     #expect(log.count > 4096)

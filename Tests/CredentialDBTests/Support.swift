@@ -45,6 +45,8 @@ enum Given {
   static let otherKeys = CredentialKeys(
     mainKey: SecretBytes(count: 64) { $0.initializeMemory(as: UInt8.self, repeating: 8) })
   static let state = StoreState(storeID: storeID)
+  /// The SQL that turns tables of version 3 into those of version 2.
+  static let withoutHistory = "DROP TABLE history; DROP TABLE historyHead"
 
   /// A credential of "site-N.example" for "user-M".
   static func source(

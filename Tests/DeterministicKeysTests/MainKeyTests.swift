@@ -16,8 +16,9 @@ import Testing
   @Test func `every subkey is derived as in the recovery contract`() throws {
     let mainKey = SecretBytes(vectors.input.mainKey.bytes)
     var subkeys = vectors.subkeys.members
-    // `keys-and-recovery.json` has no case for this subkey.
+    // `keys-and-recovery.json` has no cases for these subkeys.
     subkeys["row-set"] = try Vector("store-rows").subkey
+    subkeys["history"] = try Vector("history").subkey
     #expect(Set(Subkey.allCases.map(\.rawValue)) == Set(subkeys.keys))
     for subkey in Subkey.allCases {
       #expect(subkey.derive(from: mainKey).revealed == subkeys[subkey.rawValue]?.hex)

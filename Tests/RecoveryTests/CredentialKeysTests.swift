@@ -13,8 +13,9 @@ import Testing
 
   @Test func `exactly the subkeys of the contract are derived`() throws {
     var expected = try KeysAndRecovery.load().subkeys.members.mapValues(\.hex)
-    // `keys-and-recovery.json` has no case for this subkey.
+    // `keys-and-recovery.json` has no cases for these subkeys.
     expected["row-set"] = try StoreRows.load().subkey.hex
+    expected["history"] = try HistoryTests.load().subkey.hex
     let derived = Subkey.allCases.map { ($0.rawValue, keys[$0].hex) }
     #expect(Dictionary(uniqueKeysWithValues: derived) == expected)
   }

@@ -58,18 +58,18 @@ import Testing
     let vector = vectors.rows[2]
     let state = StoreState(storeID: Array(0xA0...0xAF), epoch: 1, floor: 1)
     #expect(Hex(state.plaintext) == vector.plaintext.hex)
-    let sealed = try keys.seal(state, hasRowSet: false, nonce: vector.nonce.bytes)
+    let sealed = try keys.seal(state, version: 1, nonce: vector.nonce.bytes)
     #expect(Hex(sealed) == vector.sealed.hex)
     let opened = try keys.openState(sealed, nonce: vector.nonce.bytes)
-    #expect(opened.state == state && !opened.hasRowSet)
+    #expect(opened.state == state && opened.version == 1)
   }
 
   @Test func `member 20 of the state marks a store with sums of rows`() throws {
     let state = StoreState(storeID: Array(0xA0...0xAF))
-    let plaintext = state.plaintext(hasRowSet: true)
+    let plaintext = state.plaintext(version: 2)
     #expect(Hex(plaintext) == Hex("a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf0200030014f5"))
     let read = try StoreState.read(plaintext)
-    #expect(read.state == state && read.hasRowSet)
+    #expect(read.state == state && read.version == 2)
   }
 
   @Test func `member 4 of the state is the form of new ids, omitted for sealed ids`() throws {
@@ -207,7 +207,7 @@ import Testing
 
 extension StoreState {
   /// The content of the state row in a store without sums of rows.
-  var plaintext: [UInt8] { plaintext(hasRowSet: false) }
+  var plaintext: [UInt8] { plaintext(version: 1) }
 
   init(plaintext: [UInt8]) throws { self = try Self.read(plaintext).state }
 }

@@ -279,7 +279,8 @@ class TestOldRows:
         with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
             [(nonce, sealed)] = database.execute("SELECT nonce, sealed FROM state").fetchall()
             database.execute("UPDATE state SET sealed = ?", [store_rows.state_of_version_1(OWN, nonce, sealed)])
-            database.execute("DROP TABLE rowSet")
+            for table in ("rowSet", "history", "historyHead"):
+                database.execute(f"DROP TABLE {table}")
             database.execute("PRAGMA user_version = 1")
             database.commit()
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -288,7 +289,7 @@ class TestOldRows:
             damaged.unlock()
             sign_in(Ctap2(client), pristine.passkey, listed=False, uv=True)
         with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
-            assert database.execute("PRAGMA user_version").fetchall() == [(2,)]
+            assert database.execute("PRAGMA user_version").fetchall() == [(3,)]
             assert store_rows.stored(OWN, database) == store_rows.of_store(OWN, database)
 
 

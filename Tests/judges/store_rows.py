@@ -64,11 +64,11 @@ def stored(phrase: Phrase, database: sqlite3.Connection) -> bytes:
 
 
 def state_of_version_1(phrase: Phrase, nonce: bytes, sealed: bytes) -> bytes:
-    """Turn a state row of version 2 into one of version 1: without member 20."""
+    """Turn a state row of version 3 into one of version 1: without members 20 and 21."""
     key, ad = phrase.subkey("record"), b"state"
     members = cbor.decode(
         sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, ad, nonce, key).rstrip(b"\x00")[:-1])
-    assert members.pop(20) is True
+    assert members.pop(20) is True and members.pop(21) is True
     plaintext = cbor.encode(members) + b"\x80"
     padded = plaintext + bytes(-len(plaintext) % 128)
     return sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(padded, ad, nonce, key)

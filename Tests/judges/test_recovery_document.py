@@ -37,6 +37,7 @@ COMPUTED = {
     'subkey("look-up")': PHRASE.subkey("look-up"),
     'subkey("credential-key")': PHRASE.subkey("credential-key"),
     'subkey("row-set")': PHRASE.subkey("row-set"),
+    'subkey("history")': PHRASE.subkey("history"),
     "fingerprint": PHRASE.fingerprint,
     'ES256("example.com", user.id = "alice", counter 0)': PHRASE.private_key(HASH, FIELDS, RP),
     "public key X ‖ Y": PUBLIC,

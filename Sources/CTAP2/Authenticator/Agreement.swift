@@ -24,17 +24,21 @@ extension Authenticator {
     }
   }
 
-  /// Runs `body` and reports the request, its origin and its outcome.
+  /// Runs `body` and reports the request, its origin and its outcome; the passphrase verifies, if verification is set up.
   package func reported<Answer>(
-    _ request: String, of origin: String?, _ body: () async throws(CTAPError) -> Answer
+    _ request: String, _ kind: HistoryEntry.Kind, of origin: String?, _ body: () async throws(CTAPError) -> Answer
   ) async throws(CTAPError) -> Answer {
     let start = now()
-    var outcome = CommandReport(command: request, rpID: origin, error: nil, elapsed: .zero)
+    var outcome = CommandReport(command: request, rpID: origin, error: nil, elapsed: .zero, kind: kind)
     defer {
       outcome.elapsed = now() - start
       report(outcome)
     }
-    do throws(CTAPError) { return try await body() } catch {
+    do throws(CTAPError) {
+      let answer = try await body()
+      if canVerify { outcome.verification = .passphrase }
+      return answer
+    } catch {
       outcome.error = error
       throw error
     }
@@ -45,10 +49,11 @@ extension CTAPError {
   /// Maps a failed prompt as clientPIN does (CTAP §6.5.5.7.3), where a wrong passphrase is not a refusal.
   fileprivate init(ofAgreement error: UserInteractionError) {
     switch error {
-    case .wrongPassphrase: self.init(.uvInvalid, "the vault stays locked: the passphrase was wrong in every try")
-    case .verificationFailed: self.init(.uvInvalid, "the passphrase was wrong in every try")
+    case .wrongPassphrase:
+      self.init(.uvInvalid, "the vault stays locked: the passphrase was wrong in every try", prompt: error)
+    case .verificationFailed: self.init(.uvInvalid, "the passphrase was wrong in every try", prompt: error)
     case .verificationBlocked:
-      self.init(.uvBlocked, "the passphrase was wrong too often, and the vault is locked now")
+      self.init(.uvBlocked, "the passphrase was wrong too often, and the vault is locked now", prompt: error)
     case .declined, .timedOut, .cancelled: self.init(error)
     }
   }

@@ -142,6 +142,10 @@ public struct CommandReport: Sendable {
   public var error: CTAPError?
   /// The time until the answer, with the time of prompts.
   public var elapsed: Duration
+  /// The kind of the ceremony; `nil` for a request that is none.
+  var kind: HistoryEntry.Kind?
+  /// What verified the user; `none` after an error.
+  var verification = HistoryEntry.Verification.none
 
   /// The status byte that the client got.
   public var status: CTAPStatus { error?.status ?? .success }

@@ -1,4 +1,5 @@
 import CBOR
+public import Recovery
 
 /// The supported commands; any other byte is an invalid command.
 enum AuthenticatorCommands {
@@ -80,7 +81,9 @@ extension Authenticator {
   ) async throws(CTAPError) -> [UInt8] {
     let request = try Command.Request(parameters: try Self.decode(parameters))
     outcome.rpID = request.rpID
+    outcome.kind = command.kind(of: request)
     let response = try await perform(command, request, in: context)
+    outcome.verification = command.verification(of: request, response, on: self)
     return response.encoded(for: &self)
   }
 
@@ -114,4 +117,11 @@ public protocol AuthenticatorCommand: Sendable {
   static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response
+
+  /// What the history calls the request; `nil` if it does not keep it.
+  static func kind(of request: Request) -> HistoryEntry.Kind?
+  /// What verified the user of a request that succeeded.
+  static func verification(
+    of request: Request, _ response: Response, on authenticator: Authenticator
+  ) -> HistoryEntry.Verification
 }

@@ -176,8 +176,9 @@ extension CTAPError {
   /// Maps a failed prompt: unlike a ceremony, clientPIN has statuses for verification (CTAP §6.5.5.7.3).
   fileprivate init(ofToken error: UserInteractionError) {
     switch error {
-    case .verificationFailed: self.init(.uvInvalid, "the user could not be verified")
-    case .verificationBlocked: self.init(.uvBlocked, "verification is blocked; lock and unlock the vault")
+    case .verificationFailed: self.init(.uvInvalid, "the user could not be verified", prompt: error)
+    case .verificationBlocked:
+      self.init(.uvBlocked, "verification is blocked; lock and unlock the vault", prompt: error)
     default: self.init(error)
     }
   }

@@ -15,6 +15,8 @@ public struct CTAPError: Error, Sendable {
   public let file: String
   /// The line that threw the error.
   public let line: UInt
+  /// How the prompt ended that caused the error; `nil` if no prompt did.
+  public private(set) var prompt: UserInteractionError?
 
   /// Makes an error at the place of the call.
   public init(_ status: CTAPStatus, _ reason: String, file: String = #fileID, line: UInt = #line) {
@@ -55,9 +57,17 @@ extension CTAPError {
   init(ofVerification error: UserInteractionError, isPINSet: Bool) {
     switch error {
     case .verificationFailed where isPINSet, .verificationBlocked where isPINSet:
-      self.init(.puatRequired, "the user could not be verified, and a PIN is set")
+      self.init(.puatRequired, "the user could not be verified, and a PIN is set", prompt: error)
     default: self.init(error)
     }
+  }
+
+  /// Makes an error that a prompt caused.
+  init(
+    _ status: CTAPStatus, _ reason: String, prompt: UserInteractionError, file: String = #fileID, line: UInt = #line
+  ) {
+    self.init(status, reason, file: file, line: line)
+    self.prompt = prompt
   }
 
   /// Maps a failed prompt.
@@ -74,7 +84,7 @@ extension CTAPError {
       case .verificationFailed: (.operationDenied, "the user could not be verified")
       case .verificationBlocked: (.pinBlocked, "verification is blocked; lock and unlock the vault")
       }
-    self.init(status, reason, file: file, line: line)
+    self.init(status, reason, prompt: error, file: file, line: line)
   }
 
   /// Maps an error in making, reading or writing credentials; a store's reason and hint name the file and what to do.

@@ -24,8 +24,9 @@ public enum U2FOutcome: Sendable, Equatable {
 extension CommandReport {
   /// The report on a message whose prompt failed, which the authenticator does not see.
   public init(u2F message: [UInt8], rpID: String?, error: UserInteractionError, elapsed: Duration) {
+    let command = try? U2FCommand(message)
     self.init(
-      command: (try? U2FCommand(message))?.instruction.name, rpID: rpID, error: CTAPError(error), elapsed: elapsed)
+      command: command?.instruction.name, rpID: rpID, error: CTAPError(error), elapsed: elapsed, kind: command?.kind)
   }
 }
 
@@ -51,6 +52,7 @@ extension Authenticator {
     do throws(CTAPError) {
       let command = try U2FCommand(message)
       outcome.command = command.instruction.name
+      outcome.kind = command.kind
       let answer: U2FOutcome
       switch command.instruction {
       case .version:

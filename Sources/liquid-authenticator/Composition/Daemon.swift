@@ -77,8 +77,10 @@ final class Daemon: Sendable {
       IdleLock(limit: limit, clock: loop, executor: writer) { Self.lock(vault, .idle(limit), log) }
     }
     vault.ifOpened { idle?.wasOpened() }
+    let history = HistoryRecorder(vault: vault, writer: writer, time: Self.unixMilliseconds, log: log.warning)
     let report: @Sendable (CommandReport) -> Void = { report in
       idle?.ended(report)
+      history.ended(report)
       CeremonyLog.line(report).map(report.error == nil ? log.info : refusals.write)
     }
     let authenticator = Authenticator(
@@ -88,6 +90,7 @@ final class Daemon: Sendable {
     let router = RequestRouter(
       options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
       queue: RequestQueue(authenticator), writer: writer)
+    history.record(router.queue)
     u2f = U2FRequestHandler(
       queue: router.queue, keySource: vault, interaction: prompter, clock: loop, workers: loop, report: report)
     key = CTAPHIDDriver(

@@ -64,7 +64,9 @@ struct DaemonService: ControlService {
 
   func acceptStore(_ passphrase: SecretBytes) async throws {
     guard !router.vault.hasStore else {
-      throw ControlFailure(.notAllowed, "the store is open and unmodified: there is nothing to accept")
+      throw ControlFailure(
+        .notAllowed,
+        "the store is open and unmodified: there is nothing to accept; to accept its log, run first: liquid-auth lock")
     }
     try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
   }

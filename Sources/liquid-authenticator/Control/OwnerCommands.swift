@@ -1,5 +1,6 @@
 import CTAP2
 import ControlProtocol
+import CredentialDB
 import CryptoPrimitives
 import Recovery
 
@@ -11,7 +12,7 @@ enum OwnerCommands {
   static let all: [any ServedCommand.Type] = [
     ListCredentials.self, ShowCredential.self, RenameCredential.self, RemoveCredential.self, RecoverCredential.self,
     AcceptBeforeReset.self, SetPIN.self, RemovePIN.self, GetSettings.self, ChangeSettings.self, ForgetReaders.self,
-    SetLargeBlobArray.self,
+    SetLargeBlobArray.self, ListHistory.self, CheckHistory.self,
   ]
 }
 
@@ -140,5 +141,43 @@ extension ForgetReaders: OwnerCommand {
 extension SetLargeBlobArray: OwnerCommand {
   func handle(_ owner: inout Owner) throws -> Done {
     Done(try owner.authenticator.replaceLargeBlobArray(array, changedFrom: digest, in: owner.vault))
+  }
+}
+
+// MARK: - The history
+
+extension ListHistory: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Answer {
+    let page = try owner.vault.history().history(after: after ?? .min, count: Self.pageSize)
+    return Answer(
+      entries: page.map { HistoryDescription($0.sequence, $0.entry) },
+      next: page.count < Self.pageSize ? nil : page.last?.sequence)
+  }
+}
+
+extension CheckHistory: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Answer {
+    let found = try owner.vault.history().checkHistory()
+    return Answer(
+      count: found.count, first: found.first, last: found.last, faults: found.faults.map(\.description))
+  }
+}
+
+extension OpenVault {
+  fileprivate func history() throws(ControlFailure) -> CredentialDB {
+    guard let store = store as? CredentialDB else { throw ControlFailure(.unavailable, "the store has no history") }
+    return store
+  }
+}
+
+extension HistoryDescription {
+  fileprivate init(_ number: Int64, _ entry: HistoryEntry?) {
+    self.init(
+      number: number,
+      content: entry.map { entry in
+        Content(
+          time: entry.time, kind: entry.kind.rawValue, outcome: entry.outcome.rawValue,
+          verification: entry.verification.rawValue, site: entry.site)
+      })
   }
 }

@@ -266,6 +266,9 @@ final class VaultKeySource: KeySource {
   /// Calls `action` after each opening of the vault, on any thread.
   func ifOpened(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.opened = action } }
 
+  /// The store of the open vault; `nil` while it is locked.
+  var openStore: CredentialDB? { state.withLock { $0.open == nil ? nil : $0.store } }
+
   /// Whether the store is open.
   var hasStore: Bool { state.withLock { $0.store != nil } }
 

@@ -1,0 +1,122 @@
+public import Recovery
+
+// What the history of ceremonies keeps of each command: Recovery §6. Other commands are not kept.
+
+extension AuthenticatorCommand {
+  /// Most requests are no ceremonies.
+  public static func kind(of request: Request) -> HistoryEntry.Kind? { nil }
+  /// Most commands verify nobody.
+  public static func verification(
+    of request: Request, _ response: Response, on authenticator: Authenticator
+  ) -> HistoryEntry.Verification { .none }
+}
+
+extension MakeCredential {
+  /// A registration, unless it only selects a key.
+  public static func kind(of request: Request) -> HistoryEntry.Kind? {
+    SelectionByRegistration.isMeant(by: request) ? nil : .register
+  }
+
+  /// The token, or the UV flag.
+  public static func verification(
+    of request: Request, _ response: Response, on authenticator: Authenticator
+  ) -> HistoryEntry.Verification {
+    request.pinUvAuth.verification(in: response.attestation.authenticatorData)
+  }
+}
+
+extension GetAssertion {
+  /// A sign-in, unless it asks nobody: browsers look for passkeys with such requests.
+  public static func kind(of request: Request) -> HistoryEntry.Kind? {
+    let verifies = request.options.uv == true && request.pinUvAuth.param == nil
+    return request.asksForPresence || verifies ? .signIn : nil
+  }
+
+  /// The token, or the UV flag.
+  public static func verification(
+    of request: Request, _ response: Response, on authenticator: Authenticator
+  ) -> HistoryEntry.Verification { request.pinUvAuth.verification(in: response.authenticatorData) }
+}
+
+extension PINUVAuthParameters {
+  /// - Parameter data: authenticator data; byte 32 has the flags.
+  fileprivate func verification(in data: [UInt8]) -> HistoryEntry.Verification {
+    guard AuthenticatorData.Flags(rawValue: data[32]).contains(.userVerified) else { return .none }
+    return param == nil ? .passphrase : .token
+  }
+}
+
+extension ClientPIN {
+  /// A change of the PIN, or a token.
+  public static func kind(of request: Request) -> HistoryEntry.Kind? {
+    switch request.subcommand {
+    case .setPIN, .changePIN: .changePIN
+    case .getPinToken, .getPinUvAuthTokenUsingPinWithPermissions, .getPinUvAuthTokenUsingUvWithPermissions: .verify
+    case .getPINRetries, .getKeyAgreement, .getUVRetries: nil
+    }
+  }
+
+  /// By sub-command.
+  public static func verification(
+    of request: Request, _ response: Response, on authenticator: Authenticator
+  ) -> HistoryEntry.Verification {
+    switch request.subcommand {
+    case .changePIN, .getPinToken, .getPinUvAuthTokenUsingPinWithPermissions: .pin
+    case .getPinUvAuthTokenUsingUvWithPermissions: .passphrase
+    case .setPIN: authenticator.canVerify ? .passphrase : .none
+    case .getPINRetries, .getKeyAgreement, .getUVRetries: .none
+    }
+  }
+}
+
+extension Reset {
+  /// Every reset.
+  public static func kind(of request: Request) -> HistoryEntry.Kind? { .reset }
+
+  /// The passphrase, if verification is set up.
+  public static func verification(
+    of request: Request, _ response: Response, on authenticator: Authenticator
+  ) -> HistoryEntry.Verification { authenticator.canVerify ? .passphrase : .none }
+}
+
+extension U2FCommand {
+  /// A registration or a sign-in with presence; `nil` for a message that asks nobody, or only selects a key.
+  var kind: HistoryEntry.Kind? {
+    switch instruction {
+    case .register:
+      RPIDHash(bytes: Array(data.suffix(32))).map(SelectionByRegistration.isMeant) == true ? nil : .u2fRegister
+    // P1 is enforce-user-presence-and-sign.
+    case .authenticate: parameter == 0x03 ? .u2fSignIn : nil
+    case .version: nil
+    }
+  }
+}
+
+extension HistoryEntry.Outcome {
+  /// The outcome of a ceremony; `nil` if it ended before anybody was asked.
+  fileprivate init?(_ error: CTAPError?) {
+    guard let error else {
+      self = .done
+      return
+    }
+    switch (error.prompt, error.status) {
+    case (_, .credentialExcluded): self = .alreadyRegistered
+    case (.declined?, _): self = .denied
+    case (.timedOut?, _): self = .timedOut
+    case (.cancelled?, _): self = .cancelled
+    case (.wrongPassphrase?, _), (.verificationFailed?, _), (.verificationBlocked?, _): self = .verificationFailed
+    case (nil, .pinInvalid), (nil, .pinBlocked), (nil, .pinAuthBlocked): self = .verificationFailed
+    case (nil, _): return nil
+    }
+  }
+}
+
+extension CommandReport {
+  /// The entry for the history; `nil` for a request that is no ceremony, or was refused before anybody was asked.
+  ///
+  /// - Parameter time: Unix milliseconds.
+  public func historyEntry(at time: UInt64) -> HistoryEntry? {
+    guard let kind, let outcome = HistoryEntry.Outcome(error) else { return nil }
+    return HistoryEntry(time: time, site: rpID, kind: kind, outcome: outcome, verification: verification)
+  }
+}

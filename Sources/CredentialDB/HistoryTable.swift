@@ -1,0 +1,162 @@
+import CryptoPrimitives
+public import Recovery
+
+/// The history of ceremonies, in the tables `history` and `historyHead` (Recovery §6).
+///
+/// The hash over the rows of the store does not cover it: a store whose history was changed opens, and the check of the
+/// history says what is wrong.
+final class HistoryTable {
+  /// The most entries that are kept.
+  static let capacity: UInt64 = 10_000
+  /// How many of the oldest entries make room for new ones.
+  static let removedWhenFull: UInt64 = 1_000
+
+  private let keys: CredentialKeys
+  private let insert: Statement
+  private let removeBefore: Statement
+  private let previous: Statement
+  private let after: Statement
+  private let putHead: Statement
+  private let getHead: Statement
+  /// The head as it was read or written last; `nil` if it must be read.
+  private var known: HistoryHead?
+
+  /// Prepares the statements on a connection whose tables exist.
+  init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
+    self.keys = keys
+    insert = try Statement(
+      "INSERT OR REPLACE INTO history (sequence, previous, nonce, sealed) VALUES (?, ?, ?, ?)", connection)
+    removeBefore = try Statement("DELETE FROM history WHERE sequence < ?", connection)
+    previous = try Statement("SELECT previous FROM history WHERE sequence = ?", connection)
+    after = try Statement(
+      "SELECT sequence, previous, nonce, sealed FROM history WHERE sequence > ? ORDER BY sequence LIMIT ?", connection)
+    putHead = try Statement(
+      """
+      INSERT INTO historyHead (one, nonce, sealed) VALUES (1, ?, ?)
+      ON CONFLICT (one) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed
+      """, connection)
+    getHead = try Statement("SELECT nonce, sealed FROM historyHead", connection)
+  }
+
+  /// Removes all entries, and begins an empty history.
+  func begin() throws(StoreFault) {
+    known = nil
+    try removeBefore.run(.integer(.max))
+    try write(HistoryHead())
+  }
+
+  /// Adds an entry, in the caller's transaction; a full history loses its oldest entries.
+  ///
+  /// - Throws: `noHistoryHead` if the end of the history is unknown.
+  func append(_ entry: HistoryEntry) throws(StoreFault) {
+    guard var head = try head() else { throw .noHistoryHead }
+    known = nil
+    if head.count >= Self.capacity {
+      head.first += Self.removedWhenFull
+      // If the row is missing, the check finds that, whatever the hash.
+      let first = try previous.first([.integer(Int64(head.first))]) { $0.blob(0) }
+      head.before = first.flatMap { $0 } ?? head.before
+      try removeBefore.run(.integer(Int64(head.first)))
+    }
+    let row: HistoryRow
+    do throws(CryptoError) {
+      row = try keys.seal(entry, after: head, nonce: randomBytes(XChaCha20Poly1305.nonceSize))
+    } catch {
+      throw .unsealable(error)
+    }
+    try insert.run(.integer(Int64(row.sequence)), .blob(row.previous), .blob(row.nonce), .blob(row.sealed))
+    (head.last, head.hash) = (row.sequence, row.hash)
+    try write(head)
+  }
+
+  /// The next transaction reads the head again.
+  func forget() { known = nil }
+
+  /// The head; `nil` if it is missing or does not open.
+  private func head() throws(StoreFault) -> HistoryHead? {
+    if let known { return known }
+    try getHead.forEach { row in
+      known = try? keys.openHistoryHead(row.blob(1) ?? [], nonce: row.blob(0) ?? [])
+    }
+    return known
+  }
+
+  private func write(_ head: HistoryHead) throws(StoreFault) {
+    let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
+    let sealed: [UInt8]
+    do throws(CryptoError) { sealed = try keys.seal(head, nonce: nonce) } catch { throw .unsealable(error) }
+    try putHead.run(.blob(nonce), .blob(sealed))
+    known = head
+  }
+
+  /// Up to `count` entries after one, the oldest first; one that does not open is `nil`.
+  func entries(after sequence: Int64, count: Int) throws(StoreFault) -> [(sequence: Int64, entry: HistoryEntry?)] {
+    var entries: [(Int64, HistoryEntry?)] = []
+    try forEach(after: sequence, count: count) { row, sequence in entries.append((sequence, try? keys.open(row))) }
+    return entries
+  }
+
+  /// Follows the chain from its first entry to its last.
+  func check() throws(StoreFault) -> HistoryState {
+    let head = try head()
+    var check = HistoryCheck(head)
+    var state = HistoryState()
+    try forEach(after: .min, count: -1) { row, sequence in
+      guard let entry = check.add(row, sequence: sequence, keys: keys) else { return }
+      state.count += 1
+      state.first = state.first ?? entry.time
+      state.last = entry.time
+    }
+    check.end()
+    state.faults = check.faults
+    return state
+  }
+
+  /// - Parameter count: the most rows; −1 for all.
+  private func forEach(
+    after sequence: Int64, count: Int, _ body: (HistoryRow, Int64) -> Void
+  ) throws(StoreFault) {
+    try after.forEach([.integer(sequence), .integer(Int64(count))]) { row in
+      let number = row.integer(0)
+      body(
+        HistoryRow(
+          sequence: UInt64(bitPattern: number), previous: row.blob(1) ?? [], nonce: row.blob(2) ?? [],
+          sealed: row.blob(3) ?? []), number)
+    }
+  }
+}
+
+/// What the check of a history has found.
+public struct HistoryState: Sendable, Equatable {
+  /// The number of entries that open.
+  public var count: UInt64 = 0
+  /// The time of the oldest of them, Unix milliseconds; `nil` if there is none.
+  public var first: UInt64?
+  /// The time of the newest of them, Unix milliseconds.
+  public var last: UInt64?
+  /// What is wrong, in the order of the entries.
+  public var faults: [HistoryFault] = []
+}
+
+// MARK: - The history of a store
+
+extension CredentialDB {
+  /// Adds an entry to the history, without waiting for the disk: a power failure can lose the last entries, and no more.
+  ///
+  /// The next change of a credential, or closing the store, synchronises it.
+  public func append(_ entry: HistoryEntry) throws(RecoveryError) {
+    try with { session throws(StoreFault) in try session.append(entry) }
+  }
+
+  /// Up to `count` entries after a number, the oldest first; an entry that was changed from outside is `nil`.
+  public func history(after sequence: Int64, count: Int) throws(RecoveryError) -> [(
+    sequence: Int64, entry: HistoryEntry?
+  )] {
+    try with { session throws(StoreFault) in try session.history.entries(after: sequence, count: count) }
+  }
+
+  /// Checks that the history is whole.
+  public func checkHistory() throws(RecoveryError) -> HistoryState {
+    try with { session throws(StoreFault) in try session.history.check() }
+  }
+}

@@ -1,0 +1,304 @@
+import CBOR
+public import CryptoPrimitives
+import DeterministicKeys
+
+/// One ceremony in the store's history, without any secret: Recovery §6.
+public struct HistoryEntry: Sendable, Equatable {
+  /// What was requested.
+  public enum Kind: UInt8, Sendable, CaseIterable {
+    case register = 1
+    case signIn = 2
+    case u2fRegister = 3
+    case u2fSignIn = 4
+    /// Verification for a platform, which gets a pinUvAuthToken.
+    case verify = 5
+    case signTransactions = 6
+    case signMessage = 7
+    /// A signature with an association key of Keyri.
+    case signAssociation = 8
+    /// A protected passkey's id, shown to a wallet.
+    case showPasskey = 9
+    /// The PIN was set, changed or removed.
+    case changePIN = 10
+    case reset = 11
+  }
+
+  /// How it ended.
+  public enum Outcome: UInt8, Sendable, CaseIterable {
+    case done = 1
+    case denied = 2
+    case timedOut = 3
+    /// The client withdrew the request.
+    case cancelled = 4
+    case verificationFailed = 5
+    /// The site excludes a passkey that is here.
+    case alreadyRegistered = 6
+  }
+
+  /// What verified the user.
+  public enum Verification: UInt8, Sendable, CaseIterable {
+    case none = 0
+    case passphrase = 1
+    case pin = 2
+    /// A pinUvAuthToken; the entry of kind `verify` before it has its means.
+    case token = 3
+  }
+
+  /// Unix milliseconds.
+  public let time: UInt64
+  /// The rp.id, the origin of a dApp or the service of Keyri; `nil` if the request names none, as in U2F.
+  public let site: String?
+  public let kind: Kind
+  public let outcome: Outcome
+  public let verification: Verification
+
+  /// The longest site that is kept, bytes of UTF-8.
+  public static let maximumSiteSize = 224
+
+  /// Keeps of a site that is longer than ``maximumSiteSize`` as many whole characters as fit.
+  public init(time: UInt64, site: String?, kind: Kind, outcome: Outcome, verification: Verification) {
+    self.time = time
+    self.site = site.map { site in
+      var size = 0
+      return String(
+        String.UnicodeScalarView(
+          site.unicodeScalars.prefix { scalar in
+            size += UTF8.width(scalar)
+            return size <= Self.maximumSiteSize
+          }))
+    }
+    self.kind = kind
+    self.outcome = outcome
+    self.verification = verification
+  }
+}
+
+/// What the store knows of the whole history: where it begins and ends.
+public struct HistoryHead: Sendable, Equatable {
+  /// The number of the oldest entry that is kept; numbers begin with 1.
+  public var first: UInt64
+  /// The hash before that entry, 32 bytes.
+  public var before: [UInt8]
+  /// The number of the newest entry; `first - 1` if there is none.
+  public var last: UInt64
+  /// The hash of the newest entry, 32 bytes.
+  public var hash: [UInt8]
+
+  /// The head of an empty history.
+  public init() {
+    first = 1
+    before = [UInt8](repeating: 0, count: SHA256.size)
+    last = 0
+    hash = before
+  }
+
+  /// The number of entries.
+  public var count: UInt64 { last + 1 - first }
+}
+
+/// One entry as it is stored.
+public struct HistoryRow: Sendable, Equatable {
+  /// The entry's number.
+  public var sequence: UInt64
+  /// The hash of the entry before it, 32 bytes.
+  public var previous: [UInt8]
+  /// 24 bytes.
+  public var nonce: [UInt8]
+  /// 272 bytes.
+  public var sealed: [UInt8]
+
+  public init(sequence: UInt64, previous: [UInt8], nonce: [UInt8], sealed: [UInt8]) {
+    (self.sequence, self.previous, self.nonce, self.sealed) = (sequence, previous, nonce, sealed)
+  }
+
+  /// SHA-256(previous ‖ nonce ‖ sealed): the `previous` of the next row.
+  public var hash: [UInt8] { SHA256.hash(previous, nonce, sealed) }
+}
+
+// MARK: - Sealing and opening
+
+extension CredentialKeys {
+  /// Bytes of every padded entry, so that its length does not show its site.
+  private static let historyEntrySize = 256
+
+  /// Seals the entry that follows `head`.
+  ///
+  /// - Parameter nonce: 24 fresh random bytes.
+  public func seal(
+    _ entry: HistoryEntry, after head: HistoryHead, nonce: [UInt8]
+  ) throws(CryptoError) -> HistoryRow {
+    let plaintext = entry.plaintext + [0x80]
+    let padding = [UInt8](repeating: 0, count: Self.historyEntrySize - plaintext.count)
+    let sequence = head.last + 1
+    let sealed = try XChaCha20Poly1305.seal(
+      plaintext + padding, key: self[.history], nonce: nonce, ad: Self.historyAD(sequence, previous: head.hash))
+    return HistoryRow(sequence: sequence, previous: head.hash, nonce: nonce, sealed: sealed)
+  }
+
+  /// Opens an entry; it does not open under another number or after another entry.
+  public func open(_ row: HistoryRow) throws(RecoveryError) -> HistoryEntry {
+    guard row.previous.count == SHA256.size,
+      let padded = try? XChaCha20Poly1305.open(
+        row.sealed, key: self[.history], nonce: row.nonce, ad: Self.historyAD(row.sequence, previous: row.previous))
+    else { throw .notAuthentic }
+    guard padded.count == Self.historyEntrySize, let end = padded.lastIndex(where: { $0 != 0 }), padded[end] == 0x80
+    else { throw .malformed("no padding") }
+    return try HistoryEntry(plaintext: Array(padded[..<end]))
+  }
+
+  /// "history" ‖ BE64(sequence) ‖ previous.
+  private static func historyAD(_ sequence: UInt64, previous: [UInt8]) -> [UInt8] {
+    Array("history".utf8) + sequence.bigEndianBytes + previous
+  }
+
+  private static let historyHeadAD = Array("history-head".utf8)
+
+  /// Seals BE64(first) ‖ before ‖ BE64(last) ‖ hash, padded to 128 bytes.
+  ///
+  /// - Parameter nonce: 24 fresh random bytes.
+  public func seal(_ head: HistoryHead, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
+    try XChaCha20Poly1305.seal(
+      RowPadding.pad(head.first.bigEndianBytes + head.before + head.last.bigEndianBytes + head.hash),
+      key: self[.history], nonce: nonce, ad: Self.historyHeadAD)
+  }
+
+  /// Opens the head.
+  public func openHistoryHead(_ sealed: [UInt8], nonce: [UInt8]) throws(RecoveryError) -> HistoryHead {
+    guard let padded = try? XChaCha20Poly1305.open(sealed, key: self[.history], nonce: nonce, ad: Self.historyHeadAD)
+    else { throw .notAuthentic }
+    guard let plaintext = RowPadding.unpad(padded), plaintext.count == 2 * (8 + SHA256.size) else {
+      throw .malformed("two numbers and two hashes")
+    }
+    func number(_ start: Int) -> UInt64 { plaintext[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
+    var head = HistoryHead()
+    (head.first, head.before) = (number(0), Array(plaintext[8..<40]))
+    (head.last, head.hash) = (number(40), Array(plaintext[48...]))
+    guard head.first > 0, head.last >= head.first - 1, head.last < Int64.max else {
+      throw .malformed("the numbers of the entries")
+    }
+    return head
+  }
+}
+
+// MARK: - CBOR
+
+extension HistoryEntry {
+  private enum Key {
+    static let time: CBORValue = 1
+    static let site: CBORValue = 2
+    static let kind: CBORValue = 3
+    static let outcome: CBORValue = 4
+    static let verification: CBORValue = 5
+    static let all: [CBORValue] = [time, site, kind, outcome, verification]
+  }
+
+  /// {1: time, 2: site?, 3: kind, 4: outcome, 5: verification}.
+  var plaintext: [UInt8] {
+    var map: CBORMap = [
+      Key.time: .unsigned(time), Key.kind: .unsigned(UInt64(kind.rawValue)),
+      Key.outcome: .unsigned(UInt64(outcome.rawValue)), Key.verification: .unsigned(UInt64(verification.rawValue)),
+    ]
+    map[Key.site] = site.map { .text($0) }
+    return CBOREncoder.encode(.map(map))
+  }
+
+  init(plaintext: [UInt8]) throws(RecoveryError) {
+    do throws(CBORError) {
+      let map = try CBORDecoder.decode(plaintext).mapOfOurs()
+      try map.refuseOtherKeys(Key.all.contains)
+      guard let kind = Kind(rawValue: try map.requiredInteger(Key.kind)),
+        let outcome = Outcome(rawValue: try map.requiredInteger(Key.outcome)),
+        let verification = Verification(rawValue: try map.requiredInteger(Key.verification))
+      else { throw .invalid("a kind, outcome or verification that does not exist") }
+      let site = try map.optionalText(Key.site)
+      guard site.map({ $0.utf8.count <= Self.maximumSiteSize }) ?? true else {
+        throw .invalid("a site that is too long")
+      }
+      self.init(
+        time: try map.requiredInteger(Key.time), site: site, kind: kind, outcome: outcome, verification: verification)
+    } catch {
+      throw .malformed(error.description)
+    }
+  }
+}
+
+// MARK: - The chain
+
+/// Something that is wrong with a history.
+public enum HistoryFault: Sendable, Equatable {
+  /// The head is missing, or does not open: where the history begins and ends is unknown.
+  case noHead
+  /// The entry is not the one that was written.
+  case changed(UInt64)
+  /// The entries are not there.
+  case missing(ClosedRange<UInt64>)
+  /// An entry with this number does not belong to the history.
+  case added(Int64)
+}
+
+extension HistoryFault: CustomStringConvertible {
+  /// Which entries, and what happened to them.
+  public var description: String {
+    switch self {
+    case .noHead: "the row that says where the history begins and ends was changed or removed"
+    case .changed(let number): "entry \(number) was changed"
+    case .missing(let numbers) where numbers.count == 1: "entry \(numbers.lowerBound) is missing"
+    case .missing(let numbers): "entries \(numbers.lowerBound) to \(numbers.upperBound) are missing"
+    case .added(let number): "entry \(number) was added"
+    }
+  }
+}
+
+/// Follows the chain of a history from its first entry to its last, and collects what is wrong.
+public struct HistoryCheck: Sendable {
+  private let head: HistoryHead?
+  /// The number of the next entry; `nil` before the first one of a history without a head.
+  private var expected: UInt64?
+  /// The hash that the next entry must follow; `nil` after a fault.
+  private var hash: [UInt8]?
+  /// What is wrong, in the order of the entries.
+  public private(set) var faults: [HistoryFault] = []
+
+  /// - Parameter head: `nil` if it is missing or does not open.
+  public init(_ head: HistoryHead?) {
+    self.head = head
+    expected = head?.first
+    hash = head?.before
+    if head == nil { faults.append(.noHead) }
+  }
+
+  /// Checks the next row, in the order of the numbers.
+  ///
+  /// - Returns: its entry; `nil` if it is none of this history.
+  @discardableResult
+  public mutating func add(_ row: HistoryRow, sequence: Int64, keys: CredentialKeys) -> HistoryEntry? {
+    guard let number = UInt64(exactly: sequence), number >= expected ?? 1, number <= head?.last ?? .max else {
+      faults.append(.added(sequence))
+      return nil
+    }
+    if let expected, number > expected {
+      faults.append(.missing(expected...number - 1))
+      hash = nil
+    }
+    expected = number + 1
+    guard let entry = try? keys.open(row) else {
+      faults.append(.changed(number))
+      hash = nil
+      return nil
+    }
+    // The entry before this one opens, but is another than the one that this one follows.
+    if let hash, hash != row.previous { faults.append(.changed(max(number - 1, head?.first ?? 1))) }
+    hash = row.hash
+    return entry
+  }
+
+  /// Checks the end, after the last row.
+  public mutating func end() {
+    guard let head, let expected else { return }
+    if expected <= head.last {
+      faults.append(.missing(expected...head.last))
+    } else if let hash, hash != head.hash {
+      faults.append(.changed(head.last))
+    }
+  }
+}

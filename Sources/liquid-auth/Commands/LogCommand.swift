@@ -1,0 +1,57 @@
+import ArgumentParser
+import ControlProtocol
+
+/// `liquid-auth log`.
+struct LogCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "log",
+    abstract: "Show where and how this key was used.",
+    discussion: """
+      The store keeps the last ceremonies, 9000 to 10000 of them: time, site, kind, outcome and means of verification. \
+      They are sealed like the passkeys. Each command asks for the vault's passphrase at the terminal, or reads it from \
+      the first line of standard input.
+      """,
+    subcommands: [List.self, Verify.self], defaultSubcommand: List.self)
+
+  struct List: PlacedCommand {
+    static let configuration = CommandConfiguration(abstract: "List the ceremonies, the newest last.")
+    @Option(help: "Only those of this site: its domain, or the whole origin.") var site: String?
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let entries = try place.connectAsOwner().history().filter { entry in
+        site.map { entry.isOf($0) } ?? true
+      }
+      output.write(HistoryText.list(entries), json: .array(entries.map(\.json)))
+    }
+  }
+
+  struct Verify: PlacedCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Check that no entry was changed, removed or added outside liquid-auth.")
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let found = try place.connectAsOwner().ask(CheckHistory())
+      guard found.faults.isEmpty else { throw CommandFailure(HistoryText.faults(found)) }
+      output.write(HistoryText.whole(found), json: found.json)
+    }
+  }
+}
+
+extension ControlConnection {
+  /// The whole history, page by page.
+  fileprivate func history() throws(CommandFailure) -> [HistoryDescription] {
+    var all: [HistoryDescription] = []
+    var after: Int64?
+    while true {
+      let page = try ask(ListHistory(after: after))
+      all += page.entries
+      // Ignores a page that leads back, which would never end.
+      guard let next = page.next, next > after ?? .min else { return all }
+      after = next
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import ControlProtocol
+import Recovery
+
+/// How the history of ceremonies is shown to people.
+enum HistoryText {
+  static func list(_ entries: [HistoryDescription]) -> String {
+    guard !entries.isEmpty else { return "no ceremonies" }
+    return table(
+      [["NUMBER", "TIME", "KIND", "OUTCOME", "VERIFIED BY", "SITE"]]
+        + entries.map { entry in
+          guard let content = entry.content else {
+            return [String(entry.number), "changed outside liquid-auth; see: liquid-auth log verify"]
+          }
+          return [
+            String(entry.number), UTCTime(milliseconds: content.time).text, kind(content.kind),
+            outcome(content.outcome), verification(content.verification), content.site?.printable ?? "-",
+          ]
+        })
+  }
+
+  static func whole(_ found: CheckHistory.Answer) -> String {
+    guard let first = found.first, let last = found.last else { return "no entries; the chain is whole" }
+    let (from, to) = (UTCTime(milliseconds: first).text, UTCTime(milliseconds: last).text)
+    return "\(found.count) \(found.count == 1 ? "entry" : "entries"), from \(from) to \(to); the chain is whole"
+  }
+
+  /// What is wrong, then what to do.
+  static func faults(_ found: CheckHistory.Answer) -> String {
+    let more = found.faultCount > UInt64(shownFaults) ? ["and \(found.faultCount - UInt64(shownFaults)) more"] : []
+    let faults = (found.faults.prefix(shownFaults) + more).joined(separator: ", ")
+    return """
+      the history was modified outside liquid-auth: \(faults); put a good copy of the store back, or begin an empty \
+      history: liquid-auth lock, then liquid-auth recover --accept-store
+      """
+  }
+
+  private static let shownFaults = 10
+
+  /// A number that this version does not know is shown as it is.
+  fileprivate static func kind(_ number: UInt8) -> String {
+    switch HistoryEntry.Kind(rawValue: number) {
+    case .register: "register"
+    case .signIn: "sign-in"
+    case .u2fRegister: "u2f-register"
+    case .u2fSignIn: "u2f-sign-in"
+    case .verify: "verify"
+    case .signTransactions: "transactions"
+    case .signMessage: "message"
+    case .signAssociation: "association"
+    case .showPasskey: "show-passkey"
+    case .changePIN: "pin-change"
+    case .reset: "reset"
+    case nil: String(number)
+    }
+  }
+
+  fileprivate static func outcome(_ number: UInt8) -> String {
+    switch HistoryEntry.Outcome(rawValue: number) {
+    case .done: "done"
+    case .denied: "denied"
+    case .timedOut: "timed-out"
+    case .cancelled: "cancelled"
+    case .verificationFailed: "verification-failed"
+    case .alreadyRegistered: "already-registered"
+    case nil: String(number)
+    }
+  }
+
+  fileprivate static func verification(_ number: UInt8) -> String {
+    switch HistoryEntry.Verification(rawValue: number) {
+    case .some(.none): "none"
+    case .passphrase: "passphrase"
+    case .pin: "pin"
+    case .token: "token"
+    case nil: String(number)
+    }
+  }
+}
+
+extension HistoryDescription {
+  /// Whether the entry is of a site, which is given as the entry has it, or without `https://`.
+  func isOf(_ site: String) -> Bool {
+    guard let own = content?.site else { return false }
+    return own.utf8.elementsEqual(site.utf8) || own.utf8.elementsEqual("https://\(site)".utf8)
+  }
+
+  /// The entry for programs; one that does not open has only its number.
+  var json: JSON {
+    let number = JSON.Member(name: "number", value: .number(number))
+    guard let content else { return .object([number, .init(name: "changed", value: .bool(true))]) }
+    return .object([
+      number,
+      .init(name: "time", value: .number(Int64(clamping: content.time))),
+      .init(name: "kind", value: .string(HistoryText.kind(content.kind))),
+      .init(name: "outcome", value: .string(HistoryText.outcome(content.outcome))),
+      .init(name: "verification", value: .string(HistoryText.verification(content.verification))),
+      .init(name: "site", value: JSON(content.site)),
+    ])
+  }
+}
+
+extension CheckHistory.Answer {
+  /// The result for programs; times as Unix milliseconds.
+  var json: JSON {
+    [
+      "entries": .number(Int64(clamping: count)), "first": first.map { .number(Int64(clamping: $0)) } ?? .null,
+      "last": last.map { .number(Int64(clamping: $0)) } ?? .null,
+    ]
+  }
+}

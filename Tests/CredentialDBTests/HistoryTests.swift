@@ -1,0 +1,262 @@
+import Foundation
+import Testing
+
+@testable import CredentialDB
+@testable import Recovery
+
+/// The history of ceremonies in the store's file.
+@Suite struct `History of a store` {
+  let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
+  }
+
+  static func entry(_ number: Int) -> HistoryEntry {
+    HistoryEntry(
+      time: UInt64(number), site: number % 3 == 0 ? nil : "site-\(number % 7).example", kind: .signIn, outcome: .done,
+      verification: .passphrase)
+  }
+
+  /// Adds entries in one transaction: 10,000 transactions take long in a debug build.
+  private func fill(_ numbers: ClosedRange<Int>) throws {
+    let connection = try Connection(path: directory.path())
+    try Session.configure(connection)
+    let session = try Session(connection, keys: Given.keys)
+    try connection.transaction { () throws(StoreFault) in
+      for number in numbers { try session.history.append(Self.entry(number)) }
+    }
+    connection.emptyLog()
+  }
+
+  private func change(_ sql: String) throws { try Connection(path: directory.path()).execute(sql) }
+
+  private func faults() throws -> [HistoryFault] { try CredentialDB.open(directory).checkHistory().faults }
+
+  // Holds: RECORD-1
+  @Test func `entries are read in their order, and a page continues after the one before`() throws {
+    var store: CredentialDB? = try CredentialDB.open(directory)
+    #expect(try store?.history(after: .min, count: 10).isEmpty == true)
+    #expect(try store?.checkHistory() == HistoryState())
+    for number in 1...5 { try store?.append(Self.entry(number)) }
+    store = nil
+    let again = try CredentialDB.open(directory)
+    try again.append(Self.entry(6))
+    let pages = try [again.history(after: .min, count: 4), again.history(after: 4, count: 4)]
+    #expect(pages.map { $0.map(\.sequence) } == [[1, 2, 3, 4], [5, 6]])
+    #expect(pages.joined().map(\.entry) == (1...6).map(Self.entry))
+    var state = HistoryState()
+    (state.count, state.first, state.last) = (6, 1, 6)
+    #expect(try again.checkHistory() == state)
+    #expect(try again.history(after: 6, count: 4).isEmpty)
+  }
+
+  // Holds: RECORD-4
+  @Test func `an entry does not wait for the disk, and the next durable change takes it along`() throws {
+    let store = try CredentialDB.open(directory)
+    try store.save(Given.source(), state: nil)
+    let (file, revision) = (try directory.bytes(), try store.revision())
+    try store.append(Self.entry(1))
+    #expect(try directory.bytes() == file, "it is in the log")
+    #expect(try directory.bytes("credentials.sqlite-wal").count > 0)
+    #expect(try store.revision() == revision)
+    try store.save(Given.source(user: 2), state: nil)
+    #expect(try directory.bytes("credentials.sqlite-wal") == [])
+    let copy = try TemporaryDirectory()
+    try copy.write(directory.bytes())
+    #expect(try CredentialDB.open(copy).history(after: .min, count: 10).map(\.entry) == [Self.entry(1)])
+  }
+
+  // Holds: RECORD-4
+  @Test func `wherever the log ends after a crash, the chain is whole and no passkey is lost`() throws {
+    let file: [UInt8]
+    let log: [UInt8]
+    do {
+      let store = try CredentialDB.open(directory)
+      try store.save(Given.source(), state: nil)
+      file = try directory.bytes()
+      for number in 1...3 { try store.append(Self.entry(number)) }
+      log = try directory.bytes("credentials.sqlite-wal")
+    }
+    var counts: Set<UInt64> = []
+    for count in Array(stride(from: 0, to: log.count, by: 1501)) + [log.count - 1, log.count] {
+      let crashed = try TemporaryDirectory()
+      try crashed.write(file)
+      try crashed.write(Array(log.prefix(count)), "credentials.sqlite-wal")
+      let store = try CredentialDB.open(crashed)
+      let state = try store.checkHistory()
+      #expect(try state.faults == [] && store.credentialCount() == 1, "\(count) bytes of the log")
+      counts.insert(state.count)
+      try store.append(Self.entry(9))
+      #expect(try store.checkHistory().faults == [])
+    }
+    #expect(counts == [0, 1, 2, 3])
+  }
+
+  // Holds: RECORD-5
+  @Test func `a full history loses its oldest entries, and the chain stays whole`() throws {
+    let capacity = Int(HistoryTable.capacity)
+    try fill(1...capacity)
+    do {
+      let store = try CredentialDB.open(directory)
+      let state = try store.checkHistory()
+      #expect(state.faults == [] && state.count == 10_000 && state.first == 1 && state.last == 10_000)
+      #expect(try store.history(after: .min, count: 1).map(\.sequence) == [1])
+    }
+    // 272 bytes sealed, nonce and hash: some 340 bytes each.
+    let size = try directory.bytes().count
+    #expect(size < 4_000_000)
+    print("a store with 10,000 entries: \(size) bytes")
+
+    let store = try CredentialDB.open(directory)
+    try store.append(Self.entry(capacity + 1))
+    let state = try store.checkHistory()
+    #expect(state.faults == [] && state.count == 9001 && state.first == 1001 && state.last == 10_001)
+    #expect(try store.history(after: .min, count: 1).map(\.sequence) == [1001])
+    try store.append(Self.entry(capacity + 2))
+    #expect(try store.checkHistory().count == 9002)
+    try store.setState(Given.state)
+    #expect(try directory.bytes().count <= size, "the pages are used again")
+  }
+
+  // Holds: RECORD-3, RECORD-5
+  @Test func `of 10,000 entries, one that was changed and one that was cut are found`() throws {
+    try fill(1...10_000)
+    try change("UPDATE history SET sealed = zeroblob(272) WHERE sequence = 4711")
+    #expect(try faults() == [.changed(4711)])
+    try change("DELETE FROM history WHERE sequence = 8157")
+    #expect(try faults() == [.changed(4711), .missing(8157...8157)])
+    try change("DELETE FROM history WHERE sequence > 9000")
+    #expect(try faults() == [.changed(4711), .missing(8157...8157), .missing(9001...10_000)])
+    let left = try CredentialDB.open(directory).history(after: 4709, count: 3)
+    #expect(left.map(\.sequence) == [4710, 4711, 4712] && left.map { $0.entry == nil } == [false, true, false])
+  }
+
+  static let changes: [(sql: String, faults: [HistoryFault])] = [
+    ("UPDATE history SET sealed = zeroblob(272) WHERE sequence = 1", [.changed(1)]),
+    ("UPDATE history SET nonce = zeroblob(24) WHERE sequence = 3", [.changed(3)]),
+    ("UPDATE history SET nonce = x'' WHERE sequence = 3", [.changed(3)]),
+    ("UPDATE history SET previous = zeroblob(32) WHERE sequence = 5", [.changed(5)]),
+    ("UPDATE history SET previous = x'' WHERE sequence = 5", [.changed(5)]),
+    ("DELETE FROM history WHERE sequence = 1", [.missing(1...1)]),
+    ("DELETE FROM history WHERE sequence IN (2, 3)", [.missing(2...3)]),
+    ("DELETE FROM history WHERE sequence = 5", [.missing(5...5)]),
+    ("DELETE FROM history", [.missing(1...5)]),
+    ("UPDATE history SET sequence = 9 WHERE sequence = 5", [.added(9), .missing(5...5)]),
+    ("UPDATE history SET sequence = -1 WHERE sequence = 1", [.added(-1), .missing(1...1)]),
+    ("INSERT INTO history SELECT 6, previous, nonce, sealed FROM history WHERE sequence = 5", [.added(6)]),
+    ("DELETE FROM historyHead", [.noHead]),
+    ("UPDATE historyHead SET sealed = zeroblob(144)", [.noHead]),
+    ("DELETE FROM history; DELETE FROM historyHead", [.noHead]),
+    ("UPDATE historyHead SET (nonce, sealed) = (SELECT nonce, sealed FROM state)", [.noHead]),
+  ]
+
+  // Holds: RECORD-3
+  @Test(arguments: changes.indices)
+  func `a change from outside is found, and the store opens`(_ index: Int) throws {
+    let (sql, expected) = Self.changes[index]
+    do {
+      let store = try CredentialDB.open(directory)
+      try store.save(Given.source(), state: nil)
+      for number in 1...5 { try store.append(Self.entry(number)) }
+    }
+    try change(sql)
+    #expect(try faults() == expected, "\(sql)")
+    do {
+      let store = try CredentialDB.open(directory)
+      #expect(try store.credentialCount() == 1)
+      if expected == [.noHead] {
+        let error = #expect(throws: RecoveryError.self) { try store.append(Self.entry(6)) }
+        #expect(error?.description.contains("liquid-auth log verify") == true)
+        #expect(try store.checkHistory().faults == [.noHead], "a new chain would hide the change")
+      } else {
+        // Later entries do not hide it, except one that was put in where the next one goes.
+        try store.append(Self.entry(6))
+        let faults = expected.filter { $0 != .added(6) && $0 != .added(9) }
+        #expect(try store.checkHistory().faults.filter { $0 != .added(9) } == faults, "\(sql)")
+      }
+    }
+    if try faults().isEmpty { return }
+    // The owner accepts the store: an empty history begins.
+    do {
+      let store = try CredentialDB.open(directory, rows: .accepted)
+      #expect(try store.checkHistory() == HistoryState())
+      try store.append(Self.entry(1))
+    }
+    #expect(try faults() == [] && CredentialDB.open(directory).credentialCount() == 1)
+    #expect(throws: RecoveryError.self) { try CredentialDB.open(directory, rows: .accepted) }
+  }
+
+  @Test func `a store whose rows are accepted keeps a history that is whole`() throws {
+    do {
+      let store = try CredentialDB.open(directory)
+      try store.save(Given.source(), state: nil)
+      try store.append(Self.entry(1))
+    }
+    try change("DELETE FROM credential")
+    #expect(try CredentialDB.open(directory, rows: .accepted).history(after: .min, count: 9).count == 1)
+    #expect(try faults() == [])
+  }
+
+  @Test func `a reset keeps the history`() throws {
+    let store = try CredentialDB.open(directory)
+    for number in 1...3 { try store.append(Self.entry(number)) }
+    try store.removeAll(state: StoreState(storeID: Given.storeID, epoch: 1, floor: 1))
+    #expect(try store.checkHistory().count == 3 && store.checkHistory().faults == [])
+  }
+
+  // Holds: RECORD-6
+  @Test func `a store of version 2 gets a history when it is opened`() throws {
+    do { try CredentialDB.open(directory).save(Given.source(), state: nil) }
+    try makeVersion2()
+    do {
+      let store = try CredentialDB.open(directory)
+      #expect(try store.credentialCount() == 1 && store.state() == Given.state)
+      #expect(try store.checkHistory() == HistoryState())
+      try store.append(Self.entry(1))
+    }
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["3"])
+    #expect(try CredentialDB.open(directory).checkHistory().count == 1)
+    #expect(try directory.names == ["credentials.sqlite"])
+  }
+
+  // Holds: RECORD-3, RECORD-6
+  @Test func `a history that is removed with its tables is found when the store opens`() throws {
+    do { try CredentialDB.open(directory).append(Self.entry(1)) }
+    try change("\(Given.withoutHistory); PRAGMA user_version = 2")
+    let error = #expect(throws: RecoveryError.self) { try CredentialDB.open(directory) }
+    #expect(error?.description.contains("was modified outside liquid-auth") == true)
+  }
+
+  /// Removes the tables, and what the state row says of them.
+  private func makeVersion2() throws {
+    let connection = try Connection(path: directory.path())
+    try connection.execute("\(Given.withoutHistory); PRAGMA user_version = 2")
+    let nonce = [UInt8](repeating: 9, count: 24)
+    let sealed = try Given.keys.seal(Given.state, version: 2, nonce: nonce)
+    var indexes = IndexCheck()
+    try Statement("UPDATE state SET nonce = ?, sealed = ?", connection).run(.blob(nonce), .blob(sealed))
+    let rows = try StoreRows.rowSet(of: connection, keys: Given.keys, indexes: &indexes)
+    try Statement("UPDATE rowSet SET nonce = ?, sealed = ?", connection).run(
+      .blob(nonce), .blob(Given.keys.seal(rows, nonce: nonce)))
+  }
+
+  // Holds: RECORD-2
+  @Test func `the file has no site, and rows of one size`() throws {
+    do {
+      let store = try CredentialDB.open(directory)
+      for site in ["a.example", String(repeating: "long.", count: 40) + "example", nil] {
+        try store.append(
+          HistoryEntry(time: 1, site: site, kind: .register, outcome: .denied, verification: .none))
+      }
+      #expect(try !contains("example", in: directory.bytes("credentials.sqlite-wal")))
+    }
+    #expect(try !contains("example", in: directory.bytes()))
+    let lengths = try Connection(path: directory.path()).texts(
+      "SELECT DISTINCT length(previous) || ' ' || length(nonce) || ' ' || length(sealed) FROM history")
+    #expect(lengths == ["32 24 272"])
+  }
+
+  private func contains(_ text: String, in bytes: [UInt8]) -> Bool { Data(bytes).range(of: Data(text.utf8)) != nil }
+}
