@@ -13,9 +13,10 @@
 
 enum helper_operation { HELPER_START, HELPER_WAIT, HELPER_CONNECT };
 
+// Code that an attacker runs in the other process can send any numbers.
 struct helper_request {
-  enum helper_operation operation;
-  enum clinux_helper_program program;
+  uint32_t operation;
+  uint32_t program;
   pid_t process;
   int options;
 };
@@ -51,11 +52,12 @@ static int take_descriptors(struct msghdr *message, int *descriptors, size_t cou
   return 1;
 }
 
-static struct helper_reply serve_start(const char *program, struct msghdr *message) {
+// The program's arguments are fixed: the protector may only get a key.
+static struct helper_reply serve_start(const char *program, const char *option, struct msghdr *message) {
   struct helper_reply reply = {.error = EBADF};
   int ends[2];
   if (!take_descriptors(message, ends, 2)) return reply;
-  char *arguments[] = {(char *)program, NULL};
+  char *arguments[] = {(char *)program, (char *)option, NULL};
   reply.error = clinux_spawn_session(&reply.process, program, arguments, ends[0], ends[1], STDERR_FILENO);
   close(ends[0]);
   close(ends[1]);
@@ -86,7 +88,7 @@ static int connect_to(const char *path) {
   return -1;
 }
 
-static void serve_requests(int requests, const char *const programs[], const char *path) {
+static void serve_requests(int requests, const char *pinentry, const char *protector, const char *path) {
   for (;;) {
     struct helper_request request;
     union descriptors received, sent = {0};
@@ -99,12 +101,21 @@ static void serve_requests(int requests, const char *const programs[], const cha
     struct msghdr answer = {.msg_iov = &reply_part, .msg_iovlen = 1};
     int connection = -1;
     switch (request.operation) {
-    case HELPER_START: reply = serve_start(programs[request.program], &message); break;
+    case HELPER_START:
+      switch (request.program) {
+      case CLINUX_PINENTRY: reply = serve_start(pinentry, NULL, &message); break;
+      case CLINUX_PROTECTOR: reply = serve_start(protector, "--get", &message); break;
+      // Ends the helper, and with it the descriptors of the message.
+      default: return;
+      }
+      break;
     case HELPER_WAIT: reply = serve_wait(&request); break;
     case HELPER_CONNECT:
       connection = connect_to(path);
       if (connection < 0) reply.error = errno;
       else put_descriptors(&answer, &sent, &connection, 1);
+      break;
+    default: return;
     }
     const ssize_t count = sendmsg(requests, &answer, MSG_NOSIGNAL);
     if (connection >= 0) close(connection);
@@ -126,7 +137,7 @@ pid_t clinux_fork_helper(const char *pinentry, const char *protector, const char
     const int descriptor = STDERR_FILENO + 1;
     if (dup2(ends[1], descriptor) < 0) _exit(EXIT_FAILURE);
     closefrom(descriptor + 1);
-    serve_requests(descriptor, (const char *[]){[CLINUX_PINENTRY] = pinentry, [CLINUX_PROTECTOR] = protector}, path);
+    serve_requests(descriptor, pinentry, protector, path);
     _exit(EXIT_SUCCESS);
   }
   const int error = errno;

@@ -11,6 +11,8 @@ struct Broker {
   static let maximumClients = 16
   /// How long the broker waits for the next client after the last one has disconnected, in milliseconds.
   static let lingering: Int32 = 10_000
+  /// The most threads that close connections: removals of devices need some, too.
+  fileprivate static let maximumClosings: Int32 = 64
   /// How long clients wait, at most, for the removal of another client's device, in milliseconds.
   fileprivate static let removal: Int32 = 200
 
@@ -149,9 +151,12 @@ private func destroy(_ device: UHIDConnection) {
 ///
 /// This drops the packets that were not received. One of them can hold the last reference to a file whose close waits for
 /// as long as the client chooses: a socket with SO_LINGER, or a file of FUSE, for which not even SIGKILL ends the wait.
-/// Without room for a thread the descriptor stays open.
+/// If too many threads wait already, the descriptor stays open.
 private func disconnect(_ client: Int32) {
   shutdown(client, Int32(SHUT_RDWR))
+  // Other threads end in less than that.
+  for _ in 0..<50 where clinux_running_threads() >= Broker.maximumClosings { usleep(1000) }
+  guard clinux_running_threads() < Broker.maximumClosings else { return }
   _ = clinux_run_on_thread({ close(Int32(Int(bitPattern: $0))) }, UnsafeMutableRawPointer(bitPattern: Int(client)), 0)
 }
 

@@ -14,6 +14,8 @@ enum ProtectorCommand {
         StandardStream.output.write("liquid-auth-protector \(DeviceIdentity(capabilities: []).version)")
         exit(EXIT_SUCCESS)
       }
+      // The helper of a sandboxed authenticator gives it: code in the sandbox cannot make or delete keys.
+      if argument == "--get" { continue }
       StandardStream.error.write(
         "liquid-auth-protector: liquid-auth and liquid-authenticator start this program; use: liquid-auth vault")
       exit(EX_USAGE)
@@ -34,11 +36,18 @@ enum ProtectorCommand {
       throw ProtectorFailure(
         .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
     }
+    guard request.operation == .get || !CommandLine.arguments.contains("--get") else {
+      throw ProtectorFailure(.failed, "the authenticator can only get keys; use: liquid-auth vault")
+    }
     let service = try SecretService(id: request.data, until: deadline)
     switch request.operation {
     case .make:
       let key = SecretBytes.random(count: request.keySize)
       try service.store(key)
+      // A prompt's answer comes as a signal, and another program may have ended it.
+      guard try service.key(count: request.keySize).isEqual(to: key) else {
+        throw ProtectorFailure(.failed, "the keyring did not keep the key; try again")
+      }
       return key
     case .get: return try service.key(count: request.keySize)
     case .delete:

@@ -20,6 +20,8 @@ struct SecretService {
   private static let label = "Liquid Auth vault on this machine"
 
   private let bus: SessionBus
+  /// The keyring's own name on the bus.
+  private let keyring: String
   /// The session with the keyring.
   private let session: String
   /// What identifies the item.
@@ -34,6 +36,7 @@ struct SecretService {
     }
     try reply.skip("v")
     session = try reply.text("o")
+    keyring = try bus.pin(to: reply)
     let digits = Array("0123456789abcdef")
     attributes = [
       ("application", "liquid-auth"), ("vault", String(id.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })),
@@ -149,17 +152,17 @@ struct SecretService {
   private func finish(_ prompt: String) throws(ProtectorFailure) {
     guard prompt != Self.none else { return }
     let prompts = Self.interface + "Prompt"
-    try bus.subscribe("type='signal',interface='\(prompts)',member='Completed',path='\(prompt)'")
-    try bus.subscribe(
-      "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='org.freedesktop.secrets'")
+    try bus.subscribe("type='signal',sender='\(keyring)',interface='\(prompts)',member='Completed',path='\(prompt)'")
+    let dbus = "org.freedesktop.DBus"
+    try bus.subscribe("type='signal',sender='\(dbus)',member='NameOwnerChanged',arg0='\(keyring)'")
     _ = try bus.call(prompt, prompts, "Prompt") { call throws(ProtectorFailure) in try call.append("") }
     let isDismissed: Bool
     do throws(ProtectorFailure) {
       isDismissed = try bus.wait(orEndOf: STDIN_FILENO) { signal throws(ProtectorFailure) in
-        if signal.isSignal("org.freedesktop.DBus", "NameOwnerChanged") {
+        if signal.isSignal(dbus, "NameOwnerChanged", of: dbus) {
           throw ProtectorFailure(.failed, "the keyring ended before it was unlocked; try again")
         }
-        guard signal.isSignal(prompts, "Completed"), signal.path == prompt else { return nil }
+        guard signal.isSignal(prompts, "Completed", of: keyring), signal.path == prompt else { return nil }
         return try signal.truth()
       }
     } catch {

@@ -8,7 +8,7 @@ final class SessionBus {
   private static let callLimit = Duration.seconds(25)
 
   private let bus: OpaquePointer
-  private let service: String
+  private var service: String
   private let deadline: ContinuousClock.Instant
 
   /// Connects to the bus; all calls and waits end at `deadline`.
@@ -61,6 +61,14 @@ final class SessionBus {
     }
   }
 
+  /// Sends all later calls to the program that sent this message, and not to another that takes its name; returns its
+  /// name on the bus.
+  func pin(to reply: BusMessage) throws(ProtectorFailure) -> String {
+    guard let sender = reply.sender else { throw .failed }
+    service = sender
+    return sender
+  }
+
   /// Makes the bus deliver signals that the match rule describes: dbus-daemon(1).
   func subscribe(_ rule: String) throws(ProtectorFailure) {
     guard sd_bus_add_match(bus, nil, rule, nil, nil) >= 0 else { throw .failed }
@@ -107,9 +115,12 @@ final class BusMessage {
 
   // MARK: Its header
 
-  func isSignal(_ interface: String, _ member: String) -> Bool {
-    sd_bus_message_is_signal(message, interface, member) > 0
+  /// Whether it is this signal of this sender: any program can send one to this connection alone.
+  func isSignal(_ interface: String, _ member: String, of sender: String) -> Bool {
+    sd_bus_message_is_signal(message, interface, member) > 0 && self.sender == sender
   }
+  /// The name on the bus of the program that sent it.
+  var sender: String? { sd_bus_message_get_sender(message).map { String(cString: $0) } }
   var path: String? { sd_bus_message_get_path(message).map { String(cString: $0) } }
 
   // MARK: Writing

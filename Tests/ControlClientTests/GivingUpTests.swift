@@ -1,5 +1,5 @@
 import ControlProtocol
-import Dispatch
+import Foundation
 import Glibc
 import StateDirectory
 import Testing
@@ -8,7 +8,7 @@ import Testing
 
 // Holds: DAPP-16
 /// A wait for an authenticator that does not answer can be cancelled from another thread, at any step.
-struct GivingUpTests {
+@Suite(.serialized) struct GivingUpTests {
   private static let givenUp = ControlClientError.failed(
     "the request to the authenticator was cancelled")
 
@@ -23,27 +23,27 @@ struct GivingUpTests {
     let listener = try Listener(backlog: 0)
     try listener.fill()
     let client = ControlClient(listener.path, onPrompt: {})
-    async let outcome = onThread { try client.connect() }
+    let outcome = started { try client.connect() }
     client.disconnect()
-    #expect(await outcome == Self.givenUp)
+    #expect(await first(outcome) == Self.givenUp)
   }
 
   @Test func `a hello without an answer can be cancelled`() async throws {
     let listener = try Listener(backlog: 1)
     let client = ControlClient(listener.path, onPrompt: {})
-    async let outcome = onThread { try client.connect() }
+    let outcome = started { try client.connect() }
     let server = listener.accepted()
     defer { close(server) }
     #expect(!received(server).isEmpty)
     client.disconnect()
-    #expect(await outcome == Self.givenUp)
+    #expect(await first(outcome) == Self.givenUp)
     #expect(received(server) == [])
   }
 
   @Test func `a request without an answer can be cancelled, with the status query beside it`() async throws {
     let listener = try Listener(backlog: 1)
     let client = ControlClient(listener.path, onPrompt: {})
-    async let outcome = onThread {
+    let outcome = started {
       try client.connect()
       _ = try client.ask(GetAccount())
     }
@@ -58,22 +58,29 @@ struct GivingUpTests {
     defer { close(look) }
     _ = received(look)
     client.disconnect()
-    #expect(await outcome == Self.givenUp)
+    #expect(await first(outcome) == Self.givenUp)
     #expect(received(server) == [] && received(look) == [])
   }
 
-  /// Runs a blocking body on another thread, and returns the error that it throws.
-  private func onThread(_ body: @escaping @Sendable () throws -> Void) async -> ControlClientError? {
-    await withCheckedContinuation { continuation in
-      DispatchQueue.global().async {
-        do {
-          try body()
-          continuation.resume(returning: nil)
-        } catch {
-          continuation.resume(returning: error as? ControlClientError)
-        }
+  /// Starts a blocking body on another thread, which is not one of those on which tests run: they block, too.
+  ///
+  /// - Returns: the error that it throws.
+  private func started(_ body: @escaping @Sendable () throws -> Void) -> AsyncStream<ControlClientError?> {
+    let (outcomes, continuation) = AsyncStream.makeStream(of: ControlClientError?.self)
+    Thread.detachNewThread {
+      do {
+        try body()
+        continuation.yield(nil)
+      } catch {
+        continuation.yield(error as? ControlClientError)
       }
+      continuation.finish()
     }
+    return outcomes
+  }
+
+  private func first(_ outcomes: AsyncStream<ControlClientError?>) async -> ControlClientError? {
+    await outcomes.first { _ in true } ?? nil
   }
 
   /// The next packet; empty at the end of the connection.

@@ -38,7 +38,7 @@ enum clinux_helper_program { CLINUX_PINENTRY, CLINUX_PROTECTOR };
 /// socket, is closed. Returns the process, or -1 with errno.
 pid_t clinux_fork_helper(const char *pinentry, const char *protector, const char *path, int *requests);
 
-/// Asks the helper for a program, with no arguments, as clinux_spawn_session does. Returns 0 and the process id, or an
+/// Asks the helper for a program, as clinux_spawn_session does; the protector gets the argument --get. Returns 0 and the process id, or an
 /// error number.
 int clinux_helper_start(int helper, enum clinux_helper_program program, int input, int output, pid_t *process);
 

@@ -58,6 +58,9 @@ final class PassphraseVerifier: Sendable {
   /// Forgets the passphrase when the vault is locked.
   func forget() { state.withLock { $0.known = .locked } }
 
+  /// Whether only the right passphrase may unlock the vault.
+  var isBlocked: Bool { state.withLock { $0.triesLeft == 0 } }
+
   /// How many wrong tries there may be before `blocked`; all of them while the vault is locked.
   var triesLeft: Int {
     state.withLock { if case .locked = $0.known { Self.triesPerUnlocking } else { $0.triesLeft } }
@@ -69,7 +72,9 @@ final class PassphraseVerifier: Sendable {
     let isRight: Bool
     switch state.withLock({ ($0.known, $0.triesLeft) }) {
     case (.locked, _): return .locked
-    case (_, 0): return .blocked
+    case (_, 0):
+      actions?.ifBlocked()
+      return .blocked
     case (.digest(let digest, let key), _): isRight = Self.digest(passphrase, key).isEqual(to: digest)
     case (.unknown, _):
       guard let checked = await actions?.check(passphrase) else { return .locked }

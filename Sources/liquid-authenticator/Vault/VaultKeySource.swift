@@ -96,7 +96,7 @@ final class VaultKeySource: KeySource {
       throw decline(error)
     }
     let lockings = state.withLock { $0.lockings }
-    if let vault = try await openByProtectors(\.isKnown) { return vault }
+    if let vault = try await openByProtectors(\.isKnown, unlessLockedSince: lockings) { return vault }
     return try await prompter.passphrase(.unlock(for: reason)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }
@@ -117,7 +117,9 @@ final class VaultKeySource: KeySource {
   // MARK: Protectors
 
   /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
-  func openAtStart() async { _ = try? await openByProtectors(\.unlocksAtStart) }
+  func openAtStart() async {
+    _ = try? await openByProtectors(\.unlocksAtStart, unlessLockedSince: state.withLock { $0.lockings })
+  }
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
   ///
@@ -126,14 +128,14 @@ final class VaultKeySource: KeySource {
   /// - Parameter isTried: whether slots of a protector are tried.
   /// - Returns: the vault, which no person has opened; `nil` if no slot opens it.
   private func openByProtectors(
-    _ isTried: @Sendable (VaultSlot.Protector) -> Bool
+    _ isTried: @Sendable (VaultSlot.Protector) -> Bool, unlessLockedSince lockings: Int
   ) async throws(UserInteractionError) -> OpenVault? {
     guard let askProtector else { return nil }
     let outcome: Result<OpenVault?, UserInteractionError>
     do {
       outcome = try await protectorTurns.submit { _ in
         do throws(UserInteractionError) {
-          return .success(try await self.tryProtectors(isTried, askProtector))
+          return .success(try await self.tryProtectors(isTried, unlessLockedSince: lockings, askProtector))
         } catch {
           return .failure(error)
         }
@@ -145,11 +147,12 @@ final class VaultKeySource: KeySource {
   }
 
   private func tryProtectors(
-    _ isTried: (VaultSlot.Protector) -> Bool, _ askProtector: @escaping AskProtector
+    _ isTried: (VaultSlot.Protector) -> Bool, unlessLockedSince lockings: Int, _ askProtector: @escaping AskProtector
   ) async throws(UserInteractionError) -> OpenVault? {
     if let current { return current }
-    let (lockings, lockReason) = state.withLock { ($0.lockings, $0.lockReason) }
-    guard lockReason != .wrongPassphrases, let slots = try? directory.slots() else { return nil }
+    // It waited for its turn.
+    guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
+    guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
     for (number, slot) in zip(1..., slots) {
       guard isTried(slot.protector), let data = slot.protector.publicData else { continue }
       let request = ProtectorRequest(.get, type: slot.protector.type, data: data)
@@ -252,7 +255,7 @@ final class VaultKeySource: KeySource {
   func lock(_ reason: LockReason? = nil) -> Bool {
     state.withLock { state in
       let wasOpen = state.open != nil
-      if wasOpen { state.lockReason = reason }
+      if wasOpen || reason == .wrongPassphrases { state.lockReason = reason }
       if let reported = try? state.open?.store.state().settings.reported { state.reported = reported }
       state.open = nil
       state.unlocked = nil
@@ -290,8 +293,14 @@ final class VaultKeySource: KeySource {
   ) throws {
     let unlocked = state.withLock { $0.open?.unlocking === unlocking ? $0.unlocked : nil }
     guard let unlocked else { throw ControlSession.passphraseRequired }
+    let passphrases = { (slots: [VaultSlot]) in slots.filter(\.protector.isPassphrase).map(\.id) }
+    let before = try passphrases(directory.slots())
     let slots = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
-    if !slots.contains(where: { $0.id == unlocked.slot.id }) { lock(.slotChanged) }
+    // The old passphrase must not verify any more, whatever opened the vault.
+    guard passphrases(slots) == before, slots.contains(where: { $0.id == unlocked.slot.id }) else {
+      lock(.slotChanged)
+      return
+    }
   }
 
   // MARK: Opening
@@ -316,6 +325,11 @@ final class VaultKeySource: KeySource {
           let vault = try openVault(unlocked.content)
           let opened = state.withLock { state -> (@Sendable () -> Void)?? in
             guard state.lockings == lockings else { return nil }
+            if passphrase == nil {
+              guard !verifier.isBlocked else { return nil }
+              // A passphrase opened it meanwhile, and verifies from then on.
+              if state.open != nil { return .some(nil) }
+            }
             state.open = vault
             state.unlocked = unlocked
             state.lockReason = nil
