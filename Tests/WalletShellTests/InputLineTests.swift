@@ -47,18 +47,20 @@ struct TerminalQuestionTests {
     defer { [controller, terminal].forEach { close($0) } }
     let before = isYes ? "n\n" : "y\n"
     try #require(write(controller, before, 2) == 2)
-    try #require(isReady(terminal))
+    try #require(await isReady(terminal))
     let question = try #require(
       TerminalQuestion(at: String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)))
     async let isAnsweredWithYes = question.ask("Well? ", on: .singleton)
-    try #require(isReady(controller))
+    try #require(await isReady(controller))
     try #require(write(controller, answer, answer.utf8.count) == answer.utf8.count)
     #expect(await isAnsweredWithYes == isYes)
   }
 
-  /// Waits up to ten seconds for input; returns whether there is any.
-  private func isReady(_ descriptor: Int32) -> Bool {
+  /// Waits up to ten seconds for input, and blocks no thread; returns whether there is any.
+  private func isReady(_ descriptor: Int32) async -> Bool {
     var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    return poll(&wanted, 1, 10_000) == 1
+    let end = ContinuousClock.now + .seconds(10)
+    while poll(&wanted, 1, 0) == 0, .now < end { try? await Task.sleep(for: .milliseconds(10)) }
+    return wanted.revents != 0
   }
 }

@@ -33,7 +33,7 @@ struct BrokerTransportTests {
   /// Attaches while the broker sends its first packet; returns the broker's end too.
   private func attach(answering first: [UInt8]?) async throws -> (link: any DeviceLink, broker: Descriptor) {
     let listener = listener.number
-    let broker = Task.detached {
+    let broker = BlockingWork {
       let connection = Descriptor(accept(listener, nil, nil))
       if let first { try connection.write(first) } else { shutdown(connection.number, Int32(SHUT_RDWR)) }
       return connection
@@ -83,7 +83,7 @@ struct BrokerTransportTests {
 
   @Test func `a device is closed when the broker has removed it`() async throws {
     let (link, broker) = try await attach(answering: BrokerMessage.ready.bytes)
-    let removed = Task.detached {
+    let removed = BlockingWork {
       let end = try broker.read()
       try broker.write(BrokerMessage.closed.bytes)
       shutdown(broker.number, Int32(SHUT_RDWR))
