@@ -60,6 +60,8 @@ package struct SystemCallSandbox: Sendable {
     }
     if connects {
       try Self.allow(Rule(call: "connect"), in: filter)
+      // GLib gives a later thread of a pool the scheduling of the first one.
+      try Self.allow(Rule(call: "sched_setattr"), in: filter)
       let (packet, name, flags, address, index) = clinux_network_requests
       for request in [packet, name, flags, address, index] { try Self.allow(Self.ioctl(request), in: filter) }
     }
