@@ -241,6 +241,8 @@ class TestPackage:
         def is_shown():
             return on_screen("xdotool", "search", "--onlyvisible", "--class", "pinentry", status=None)
 
+        # gnome-keyring, which other tests need, brings pinentry-gnome3: that needs GNOME's prompter.
+        subprocess.run(["update-alternatives", "--set", "pinentry", "/usr/bin/pinentry-gtk-2"], check=True)
         server = subprocess.Popen(["/run/liquid-vm/in-session", "Xvfb", ":77", "-screen", "0", "800x600x24"])
         try:
             wait_for("the X server", lambda: on_screen("xdotool", "getmouselocation", status=None), 60)
