@@ -91,6 +91,9 @@ targets += module("CryptoPrimitives", ["COpenSSL", "CSodium"])
 targets += module("DeterministicKeys", ["CryptoPrimitives"])
 targets += module("CBOR", ["CCBOR"])
 targets += module("CTAPHID", [])
+targets += module("Assuan", [])
+// The tests of the programs test it: all of it calls the session bus.
+targets.append(.target(name: "SessionBus", dependencies: ["CSystemd"], swiftSettings: settings))
 // The tests of the programs in the guest test it: all of it calls logind.
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
@@ -127,14 +130,18 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
-      "DisplayText", "ProcessIO", "Sandbox", "UHID", "Logind", "CUdev", "CLinux",
+      "DisplayText", "ProcessIO", "Sandbox", "UHID", "Logind", "Assuan", "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-protector",
-    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CSystemd"],
+    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus"],
+    swiftSettings: settings),
+  .executableTarget(
+    name: "liquid-auth-prompt",
+    dependencies: ["Assuan", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
@@ -154,9 +161,10 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "ProtectorProtocol", "Vault", "CredentialDB",
-      "StateDirectory", "DisplayText", "ProcessIO", "UHID", "CLinux", "TestSupport",
+      "StateDirectory", "DisplayText", "ProcessIO", "UHID", "Assuan", "CLinux", "TestSupport",
     ],
     swiftSettings: settings),
+  .testTarget(name: "PromptShellTests", dependencies: ["liquid-auth-prompt", "Assuan"], swiftSettings: settings),
   .testTarget(
     name: "BrokerShellTests", dependencies: ["liquid-auth-broker", "UHID", "CLinux", "TestSupport"],
     swiftSettings: settings),

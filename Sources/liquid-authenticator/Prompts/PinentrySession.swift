@@ -1,3 +1,4 @@
+import Assuan
 import CLinux
 import CTAP2
 import ControlProtocol
