@@ -55,6 +55,7 @@ import Testing
       answers == Array(repeating: "nothing", count: 8) + ["selfTest", "confirmation", "passphrase", "end"])
   }
 
+  // Holds: PROMPT-9
   @Test func `unknown commands and malformed limits are refused, and change nothing`() throws {
     let (dialog, answers) = try Self.take("SETTIMEOUT x\nSETTIMEOUT -1\nMESSAGE\nGETINFO pid\nX\n", size: 1000)
     #expect(dialog == Dialog())

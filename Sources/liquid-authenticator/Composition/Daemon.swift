@@ -63,8 +63,10 @@ final class Daemon: Sendable {
     let verifier = PassphraseVerifier()
     // Without a hidraw node, no client finds this device and another key in one search.
     let isHIDRaw = options.transport.isHIDRaw
+    let backEnd = options.prompt.backEnd(
+      helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
-      options.prompt.backEnd(helper, executor: loop), verifier: options.verification == .passphrase ? verifier : nil,
+      backEnd, verifier: options.verification == .passphrase ? verifier : nil,
       otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
@@ -119,6 +121,8 @@ final class Daemon: Sendable {
         makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
       control.withLock { $0 = listener }
       router.prompter.backEnd.problem.map(log.warning)
+      // Not awaited: the bus may have to start the notification daemon first.
+      Task(executorPreference: loop) { [backEnd = router.prompter.backEnd] in await backEnd.selfTest() }
       do throws(TransportError) {
         try await begin()
       } catch {

@@ -78,6 +78,7 @@ struct PromptPages: Sendable, Equatable {
     }
     last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
     last.needsReading = prompt.needsReading
+    last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
   }
 
   /// Makes one dialog, or more if a client's texts do not fit into one Assuan line.

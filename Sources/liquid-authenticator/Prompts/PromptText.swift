@@ -24,6 +24,8 @@ struct PromptText: Sendable, Equatable {
   var isFollowed = false
   /// Whether the request may have gone to other keys too, one of which the user may want to use.
   var mayConcernAnotherKey = false
+  /// Whether it only asks for presence at a registration or a sign-in, on one page of a few lines.
+  var isPresence = false
   /// Whether an OK counts only after ``UserPrompter/shortestReading``.
   var needsReading = false
   /// Whether the user agrees by typing the vault's passphrase, and not with a button.
