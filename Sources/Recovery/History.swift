@@ -33,6 +33,8 @@ public struct HistoryEntry: Sendable, Equatable {
     case verificationFailed = 5
     /// The site excludes a passkey that is here.
     case alreadyRegistered = 6
+    /// The owner's policy for the site refused it; nobody was asked.
+    case deniedByPolicy = 7
   }
 
   /// What verified the user.

@@ -32,7 +32,7 @@ import Testing
 
   static let malformed: [[(CBORValue, CBORValue?)]] = [
     [(5, .bytes([1]))], [(5, "x")], [(6, nil)], [(7, nil)], [(7, 256)], [(8, 1)], [(9, 256)], [(10, 0)],
-    [(11, [1])], [(11, "x")], [(12, "x")], [(13, 1)],
+    [(11, [1])], [(11, "x")], [(12, "x")], [(15, 1)],
   ]
 
   @Test(arguments: malformed) func `malformed settings are refused`(changes: [(CBORValue, CBORValue?)]) throws {

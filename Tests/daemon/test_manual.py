@@ -16,7 +16,7 @@ PAGE = {
     "accounts": "accounts", "blobs": "blobs", "config": "config", "credentials": "credentials", "demo": "demo",
     "derive": "recover", "device": "device", "doctor": "doctor", "init": "init", "link": "link", "lock": "device",
     "pin": "pin", "recover": "recover", "setup": "setup", "status": "status", "unlock": "device",
-    "log": "log", "vault": "vault",
+    "log": "log", "policy": "policy", "vault": "vault",
 }
 
 

@@ -99,6 +99,10 @@ extension HistoryEntry.Outcome {
       self = .done
       return
     }
+    if error.isByPolicy {
+      self = .deniedByPolicy
+      return
+    }
     switch (error.prompt, error.status) {
     case (_, .credentialExcluded): self = .alreadyRegistered
     case (.declined?, _): self = .denied

@@ -38,6 +38,7 @@ extension MakeCredential: AuthenticatorCommand {
     extensions.shape(&registration)
     var prompt = request.prompt(SelectionByRegistration.isMeant(by: request) ? .select : .register)
     let vault = try await authenticator.openVault(for: prompt)
+    try await authenticator.refuseDenied(prompt, by: vault)
 
     // 6–8, 11.1. A token gives verification; alwaysUv requires it.
     let settings = try vault.settings()

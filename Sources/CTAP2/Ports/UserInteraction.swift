@@ -210,6 +210,16 @@ public protocol UserInteraction: Sendable {
   ///
   /// With `verification`, the prompt asks for presence and verification together, and the confirmation has both.
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation
+
+  /// Refuses a request without a dialog, because of the owner's policy; returns when the client can be answered.
+  ///
+  /// - Returns: the error that a refusal in a dialog would have caused.
+  func refuse(_ prompt: UserPrompt) async -> UserInteractionError
+}
+
+extension UserInteraction {
+  /// Refuses at once.
+  public func refuse(_ prompt: UserPrompt) async -> UserInteractionError { .declined }
 }
 
 /// The purpose of a wallet's prompt.

@@ -62,6 +62,7 @@ enum HistoryText {
     case .cancelled: "cancelled"
     case .verificationFailed: "verification-failed"
     case .alreadyRegistered: "already-registered"
+    case .deniedByPolicy: "denied-by-policy"
     case nil: String(number)
     }
   }

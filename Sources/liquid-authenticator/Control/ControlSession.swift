@@ -119,7 +119,7 @@ extension ControlFailure {
       case .store: .unavailable
       case .notReplaced: .notAllowed
       case .userIDLength: .invalidLength
-      case .noKey: .invalidParameter
+      case .noKey, .policy: .invalidParameter
       case .full, .key, .lastEpoch, .notAuthentic, .malformed, .columnsExchanged, .anotherPhrase: .other
       }
     self.init(status, error.description)

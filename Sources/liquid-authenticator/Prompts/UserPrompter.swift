@@ -92,6 +92,18 @@ actor UserPrompter: UserInteraction {
     return Confirmation(userVerified: verified != nil)
   }
 
+  /// Refuses without a dialog; beside another key after 30 seconds, as when nobody touches a key with a button.
+  func refuse(_ prompt: UserPrompt) async -> UserInteractionError {
+    guard prompt.mayConcernAnotherKey, !otherKeys().isEmpty else { return .declined }
+    await RequestStatus.current?.report(.upNeeded)
+    do throws(CancellationError) {
+      try await clock.sleep(until: clock.now.advanced(by: Self.presence))
+    } catch {
+      return .cancelled
+    }
+    return .timedOut
+  }
+
   /// Asks for a passphrase until `judge` accepts one or ends the dialog.
   ///
   /// The same dialog says that a passphrase was wrong, and asks again.
