@@ -96,6 +96,7 @@ targets += module("Assuan", [])
 targets.append(.target(name: "SessionBus", dependencies: ["CSystemd"], swiftSettings: settings))
 // The tests of the programs in the guest test it: all of it calls logind.
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
+targets += module("Fingerprint", ["ProcessIO", "CSystemd"])
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module(
@@ -130,7 +131,8 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
-      "DisplayText", "ProcessIO", "Sandbox", "UHID", "Logind", "Assuan", "CUdev", "CLinux",
+      "DisplayText", "ProcessIO", "Sandbox", "UHID", "Logind", "Assuan", "Fingerprint",
+      "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux"],

@@ -44,6 +44,7 @@ public struct HistoryEntry: Sendable, Equatable {
     case pin = 2
     /// A pinUvAuthToken; the entry of kind `verify` before it has its means.
     case token = 3
+    case fingerprint = 4
   }
 
   /// Unix milliseconds.

@@ -113,9 +113,10 @@ import Testing
 
   @Test func `settings have their exact bytes`() throws {
     let settings = OwnerSettings(
-      alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a"], forcePINChange: false, isPINSet: true)
+      alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a"], forcePINChange: false, isPINSet: true,
+      usesFingerprint: false)
     let packet: [UInt8] = [
-      0x00, 0xA5, 0x01, 0xF5, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61, 0x04, 0xF4, 0x05, 0xF5,
+      0x00, 0xA6, 0x01, 0xF5, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61, 0x04, 0xF4, 0x05, 0xF5, 0x06, 0xF4,
     ]
     #expect(settings.encoded == packet)
     #expect(try OwnerSettings(decoding: packet) == settings)

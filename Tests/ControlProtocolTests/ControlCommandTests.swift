@@ -76,6 +76,7 @@ import Testing
       ChangeSettings(minimumPINLength: 6, minimumPINLengthRPIDs: ["a"]),
       [0x5F, 0xA2, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61]),
     Case("another PIN", ChangeSettings(forcePINChange: true), [0x5F, 0xA1, 0x04, 0xF5]),
+    Case("a fingerprint", ChangeSettings(usesFingerprint: true), [0x5F, 0xA1, 0x05, 0xF5]),
     Case("large blobs", SetLargeBlobArray([0x80, 0x76], changedFrom: nil), [0x60, 0xA1, 0x01, 0x42, 0x80, 0x76]),
     Case(
       "large blobs in the place of some", SetLargeBlobArray([0x80, 0x76], changedFrom: [0xD1]),

@@ -1,3 +1,5 @@
+public import Recovery
+
 /// The content of a prompt, in the words of the request.
 ///
 /// Texts come from the client and may be hostile: a back end shows them with control characters escaped and cut to
@@ -131,6 +133,8 @@ public struct UserPrompt: Sendable, Equatable {
   public var host: String?
   /// With `register` and `signIn`: what the site also gets.
   public var extras: Extras = []
+  /// With verification: whether a fingerprint verifies too (Recovery §6).
+  public var acceptsFingerprint = false
 
   /// Makes a prompt; everything but the purpose may be absent.
   public init(
@@ -205,6 +209,8 @@ public protocol UserInteraction: Sendable {
   var canVerify: Bool { get }
   /// How often verification can still fail before it is blocked: uvRetries of CTAP §6.5.5.3.
   var verificationTriesLeft: Int { get }
+  /// The means by which a prompt verified the user the last time.
+  var lastVerification: HistoryEntry.Verification { get }
 
   /// Shows the prompt and waits for the user; cancelling the task withdraws it.
   ///
@@ -220,6 +226,11 @@ public protocol UserInteraction: Sendable {
 extension UserInteraction {
   /// Refuses at once.
   public func refuse(_ prompt: UserPrompt) async -> UserInteractionError { .declined }
+}
+
+extension UserInteraction {
+  /// The passphrase, which every authenticator with verification has.
+  public var lastVerification: HistoryEntry.Verification { .passphrase }
 }
 
 /// The purpose of a wallet's prompt.

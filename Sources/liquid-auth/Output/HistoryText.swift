@@ -73,6 +73,7 @@ enum HistoryText {
     case .passphrase: "passphrase"
     case .pin: "pin"
     case .token: "token"
+    case .fingerprint: "fingerprint"
     case nil: String(number)
     }
   }

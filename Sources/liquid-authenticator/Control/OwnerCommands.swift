@@ -111,10 +111,17 @@ extension GetSettings: OwnerCommand {
 }
 
 extension ChangeSettings: OwnerCommand {
+  /// Refuses fingerprints that nothing could verify, before anything changes.
+  func handle(in session: isolated ControlSession) async throws -> OwnerSettings {
+    if usesFingerprint == true, session.verified != nil { try await session.service.checkFingerprints() }
+    return try await inTurn(of: session)
+  }
+
   /// Makes all changes or none.
   func handle(_ owner: inout Owner) throws -> OwnerSettings {
     let changed = try owner.authenticator.changeSettings(in: owner.vault) { (settings) throws(CTAPError) in
       settings.alwaysUV = alwaysUV ?? settings.alwaysUV
+      settings.usesFingerprint = usesFingerprint ?? settings.usesFingerprint
       try settings.setMinimumPINLength(
         minimumPINLength, rpIDs: minimumPINLengthRPIDs, forceChange: forcePINChange)
     }
@@ -127,7 +134,7 @@ extension OwnerSettings {
     self.init(
       alwaysUV: settings.alwaysUV, minimumPINLength: settings.minimumPINLength,
       minimumPINLengthRPIDs: settings.minimumPINLengthRPIDs, forcePINChange: settings.forcePINChange,
-      isPINSet: settings.pin != nil)
+      isPINSet: settings.pin != nil, usesFingerprint: settings.usesFingerprint)
   }
 }
 

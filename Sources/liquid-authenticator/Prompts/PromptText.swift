@@ -30,6 +30,8 @@ struct PromptText: Sendable, Equatable {
   var needsReading = false
   /// Whether the user agrees by typing the vault's passphrase, and not with a button.
   var takesPassphrase = false
+  /// Whether a finger may take the place of the passphrase.
+  var takesFinger = false
   /// What was wrong with the previous passphrase; shown beside the field.
   var remark: String?
 
@@ -58,6 +60,24 @@ struct PromptText: Sendable, Equatable {
     text.details.append("To use another key instead, touch it.")
     return text
   }
+
+  /// The same question, answered by a finger; its button goes on to the passphrase.
+  ///
+  /// - Parameter advice: what the reader said of the last finger.
+  func forFinger(_ advice: String?) -> PromptText {
+    var text = self
+    text.takesPassphrase = false
+    text.details += ["", advice ?? "Touch the fingerprint reader to agree."]
+    text.agree = "Use passphrase"
+    return text
+  }
+
+  /// The line after a finger that is none of the user's.
+  static func wrongFinger(triesLeft: Int) -> String {
+    "The finger was not recognised, \(triesLeft) \(triesLeft == 1 ? "try" : "tries") left."
+  }
+  /// The line beside the field for the passphrase after too many of them.
+  static let noFinger = "The finger was not recognised"
 
   /// The field's error line after an empty passphrase.
   static let nothingTyped = "No passphrase entered"

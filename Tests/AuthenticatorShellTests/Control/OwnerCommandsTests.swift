@@ -211,6 +211,13 @@ extension OpenVault {
     #expect(try vault.settings() == before)
   }
 
+  @Test func `a fingerprint verifies until the owner changes it again`() throws {
+    #expect(try vault.ask(ChangeSettings(usesFingerprint: true)).usesFingerprint)
+    #expect(try vault.ask(ChangeSettings(alwaysUV: true)).usesFingerprint)
+    #expect(try vault.settings().reported.usesFingerprint)
+    #expect(try vault.ask(ChangeSettings(usesFingerprint: false)).usesFingerprint == false)
+  }
+
   // Holds: CONTROL-11
   @Test func `settings change together or not at all`() throws {
     let told = try vault.ask(
@@ -219,7 +226,7 @@ extension OpenVault {
       told
         == OwnerSettings(
           alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example"], forcePINChange: false,
-          isPINSet: false))
+          isPINSet: false, usesFingerprint: false))
     #expect(throws: Self.policyViolation) {
       try vault.ask(ChangeSettings(alwaysUV: false, minimumPINLength: 5))
     }
