@@ -3,8 +3,8 @@ public import CryptoPrimitives
 
 /// The vault's key, sealed for one protector (Recovery §1).
 ///
-/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types are kept unchanged, so that rewriting
-/// a vault does not lock out another program.
+/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types and damaged slots are kept unchanged, so
+/// that rewriting a vault does not lock out another program.
 public struct VaultSlot: Hashable, Sendable {
   /// What opens a slot.
   public enum Protector: Hashable, Sendable {
@@ -16,12 +16,17 @@ public struct VaultSlot: Hashable, Sendable {
     case secretService(id: [UInt8], autoUnlock: Bool)
     /// A type of a later version.
     case unknown(type: UInt8)
+    /// A slot of another type than 1 whose members are not those of its type: it opens nothing.
+    case damaged(type: UInt8)
   }
 
   /// What opens this slot.
   public let protector: Protector
-  /// Identifies the slot: its nonce (24 bytes), which is new each time a slot is sealed.
-  public var id: [UInt8] { nonce }
+  /// Identifies the slot: its nonce (24 bytes), which is new each time a slot is sealed; for a damaged slot, the SHA-256
+  /// of its bytes.
+  public var id: [UInt8] {
+    if case .damaged = protector { SHA256.hash(CBOREncoder.encode(.map(members))) } else { nonce }
+  }
   /// The slot as in the file.
   let members: CBORMap
   private let nonce: [UInt8]
@@ -29,11 +34,27 @@ public struct VaultSlot: Hashable, Sendable {
 
   // MARK: The bytes
 
+  /// Reads a slot of the file.
+  ///
+  /// - Throws: ``VaultError`` if the slot has no type, or is a passphrase slot with wrong members. The other slots open
+  ///   the vault without a damaged slot of another type, which is kept.
   init(decoding members: CBORMap) throws(VaultError) {
     self.members = members
+    let type = try VaultSlot.Protector.type(of: members)
+    do throws(VaultError) {
+      (protector, nonce, sealedKey) = try Self.parts(of: members)
+    } catch {
+      guard type != Protector.passphraseType else { throw error }
+      (protector, nonce, sealedKey) = (.damaged(type: type), [], [])
+    }
+  }
+
+  private static func parts(
+    of members: CBORMap
+  ) throws(VaultError) -> (protector: Protector, nonce: [UInt8], sealedKey: [UInt8]) {
+    let (nonce, sealedKey): ([UInt8], [UInt8])
     do {
-      nonce = try members.requiredBytes(5)
-      sealedKey = try members.requiredBytes(6)
+      (nonce, sealedKey) = (try members.requiredBytes(5), try members.requiredBytes(6))
     } catch {
       throw .damaged("a slot has a \(error)")
     }
@@ -42,7 +63,7 @@ public struct VaultSlot: Hashable, Sendable {
     }
     var parameters = members
     (parameters[5], parameters[6]) = (nil, nil)
-    protector = try Protector(parameters)
+    return (try Protector(parameters), nonce, sealedKey)
   }
 
   // MARK: The key
@@ -84,7 +105,7 @@ public struct VaultSlot: Hashable, Sendable {
 // MARK: - The members of a protector
 
 extension VaultSlot.Protector {
-  private static let passphraseType: UInt8 = 1
+  fileprivate static let passphraseType: UInt8 = 1
   private static let secretServiceType: UInt8 = 4
   private static let secretServiceIDSize = 16
 
@@ -93,7 +114,7 @@ extension VaultSlot.Protector {
     switch self {
     case .passphrase: Self.passphraseType
     case .secretService: Self.secretServiceType
-    case .unknown(let type): type
+    case .unknown(let type), .damaged(let type): type
     }
   }
 
@@ -104,15 +125,18 @@ extension VaultSlot.Protector {
 
   /// Whether this program can open such a slot.
   public var isKnown: Bool {
-    if case .unknown = self { false } else { true }
+    switch self {
+    case .passphrase, .secretService: true
+    case .unknown, .damaged: false
+    }
   }
 
   /// What opens such a slot, for people.
   public var name: String {
     switch self {
     case .passphrase: "passphrase"
-    case .secretService: "keyring"
-    case .unknown(let type): "type \(type)"
+    case .secretService, .damaged(type: Self.secretServiceType): "keyring"
+    case .unknown(let type), .damaged(let type): "type \(type)"
     }
   }
 
@@ -126,7 +150,8 @@ extension VaultSlot.Protector {
     if case .secretService(_, let autoUnlock) = self { autoUnlock } else { false }
   }
 
-  /// The type and the parameters, as in the slot: without nonce and sealed key; only member 1 for an unknown type.
+  /// The type and the parameters, as in the slot: without nonce and sealed key; only member 1 for an unknown type
+  /// or a damaged slot.
   public var members: CBORMap {
     switch self {
     case .passphrase(let salt, let cost):
@@ -135,7 +160,7 @@ extension VaultSlot.Protector {
       ]
     case .secretService(let id, let autoUnlock):
       [1: .unsigned(UInt64(type)), 2: .bytes(id), 3: .bool(autoUnlock)]
-    case .unknown(let type): [1: .unsigned(UInt64(type))]
+    case .unknown(let type), .damaged(let type): [1: .unsigned(UInt64(type))]
     }
   }
 
@@ -143,10 +168,8 @@ extension VaultSlot.Protector {
   ///
   /// - Throws: ``VaultError/damaged(_:)``, or ``VaultError/limitExceeded(_:)`` for a passphrase that costs too much.
   public init(_ members: CBORMap) throws(VaultError) {
+    let type = try Self.type(of: members)
     do {
-      guard let type = UInt8(exactly: try members.requiredUnsigned(1)) else {
-        throw VaultError.damaged("the type of a slot is out of range")
-      }
       self =
         switch type {
         case Self.passphraseType: try Self.passphrase(members)
@@ -158,6 +181,14 @@ extension VaultSlot.Protector {
     } catch {
       throw .damaged("a slot has a \(error)")
     }
+  }
+
+  /// The type of the slot with these members.
+  fileprivate static func type(of members: CBORMap) throws(VaultError) -> UInt8 {
+    let type: UInt64
+    do { type = try members.requiredUnsigned(1) } catch { throw .damaged("a slot has a \(error)") }
+    guard let type = UInt8(exactly: type) else { throw .damaged("the type of a slot is out of range") }
+    return type
   }
 
   private static func passphrase(_ members: CBORMap) throws -> Self {

@@ -255,12 +255,30 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   }
 
   // Holds: PROTECT-3
-  @Test func `a malformed slot of the keyring is refused`() throws {
-    let malformed = try Vector("vault-slots").malformed
+  @Test func `a malformed slot is kept as it is, opens nothing, and does not close the others`() throws {
+    let slots = try Vector("vault-slots")
+    let key = slots.secretService[0].key.bytes
     for index in 0..<11 {
-      let error = #expect(throws: VaultError.self) { try vault(with: malformed[index].slot.bytes) }
-      #expect(error?.isDamaged == true, "\(malformed[index].name.text)")
+      let (name, bytes) = (slots.malformed[index].name.text, slots.malformed[index].slot.bytes)
+      var file = try vault(with: bytes, slots.secretService[1].slot.bytes)
+      let read = file.slots
+      #expect(read[1].protector == .damaged(type: 4), "\(name)")
+      #expect(read[1].protector.publicData == nil && !read[1].protector.unlocksAtStart, "\(name)")
+      #expect(throws: VaultError.wrongKey, "\(name)") { try file.open(slot: read[1].id, key: secret(key)) }
+      _ = try file.open(slot: read[2].id, key: secret(slots.secretService[1].key.bytes))
+      try change(&file, from: vector.passphrase.text, to: "another")
+      #expect(Array(file.slots.dropFirst()) == Array(read.dropFirst()), "\(name)")
+      #expect(Hex(CBOREncoder.encode(try map(file)[3]?.array?[1] ?? 0)) == Hex(bytes), "\(name)")
+      try file.removeSlot(read[1].id)
+      #expect(file.slots.dropFirst().map(\.id) == [read[2].id], "\(name)")
     }
+  }
+
+  // Holds: PROTECT-3
+  @Test func `a damaged slot can be told from one of the same nonce`() throws {
+    let slots = try Vector("vault-slots")
+    let file = try vault(with: slots.malformed[0].slot.bytes, slots.secretService[0].slot.bytes)
+    #expect(Set(file.slots.map(\.id)).count == 3)
   }
 
   // Holds: PROTECT-3

@@ -227,6 +227,24 @@ def double(key, bus):
 
 
 class TestUnlocking:
+    # Holds: PROTECT-3
+    def test_a_damaged_slot(self, key, double):
+        """It is listed, logged and removed, and the slot behind it unlocks."""
+        vault(key, "add", "secret-service")
+        file = key.state / "vault"
+        members = cbor.decode(file.read_bytes())
+        del members[3][1][3]
+        file.write_bytes(cbor.encode(members))
+        key.ask("lock")
+        assert slots(key)[1] == {"slot": 2, "type": 4, "damaged": True}
+        assert vault(key, "list").stdout.splitlines()[2] == (
+            "2     keyring, damaged: it unlocks nothing; remove the slot, and add it again")
+        assert len(registration(key)) == 1
+        assert "slot 2 (keyring) did not unlock the vault: it is damaged; remove the slot, and add it again" in key.said()
+        assert cbor.decode(file.read_bytes()) == members
+        vault(key, "remove", "2")
+        assert [slot["type"] for slot in slots(key)] == ["passphrase", "secret-service"]
+
     # Holds: PROTECT-5
     @pytest.mark.parametrize("settings, reason", [
         ({"locked": True, "prompt": "dismiss"}, LOCKED),

@@ -247,6 +247,7 @@ struct SlotReport: Equatable {
     case .secretService(_, let autoUnlock):
       "the keyring of your session (Secret Service), \(autoUnlock ? "at the start and " : "")for a request"
     case .unknown(let type): "type \(type), which this version does not know"
+    case .damaged: "\(protector.name), damaged: it unlocks nothing; remove the slot, and add it again"
     }
   }
 
@@ -265,6 +266,7 @@ struct SlotReport: Equatable {
         "autoUnlock": .bool(autoUnlock),
       ]
     case .unknown(let type): ["slot": slot, "type": .number(Int64(type))]
+    case .damaged(let type): ["slot": slot, "type": .number(Int64(type)), "damaged": .bool(true)]
     }
   }
 }
