@@ -10,6 +10,8 @@ public struct VaultSlot: Hashable, Sendable {
   public enum Protector: Hashable, Sendable {
     /// Type 1: a passphrase, through Argon2id over this salt (16 bytes).
     case passphrase(salt: [UInt8], cost: PassphraseCost)
+    /// Type 2: a random key that this machine's TPM unseals.
+    case tpm(TPMSlot)
     /// Type 4: a random key in the keyring of the user's session, the item with this id (16 bytes).
     ///
     /// - Parameter autoUnlock: whether the authenticator unlocks with it at its start, and not only for a request.
@@ -106,6 +108,7 @@ public struct VaultSlot: Hashable, Sendable {
 
 extension VaultSlot.Protector {
   fileprivate static let passphraseType: UInt8 = 1
+  public static let tpmType: UInt8 = 2
   private static let secretServiceType: UInt8 = 4
   private static let secretServiceIDSize = 16
 
@@ -113,6 +116,7 @@ extension VaultSlot.Protector {
   public var type: UInt8 {
     switch self {
     case .passphrase: Self.passphraseType
+    case .tpm: Self.tpmType
     case .secretService: Self.secretServiceType
     case .unknown(let type), .damaged(let type): type
     }
@@ -126,7 +130,7 @@ extension VaultSlot.Protector {
   /// Whether this program can open such a slot.
   public var isKnown: Bool {
     switch self {
-    case .passphrase, .secretService: true
+    case .passphrase, .tpm, .secretService: true
     case .unknown, .damaged: false
     }
   }
@@ -135,6 +139,7 @@ extension VaultSlot.Protector {
   public var name: String {
     switch self {
     case .passphrase: "passphrase"
+    case .tpm, .damaged(type: Self.tpmType): "TPM"
     case .secretService, .damaged(type: Self.secretServiceType): "keyring"
     case .unknown(let type), .damaged(let type): "type \(type)"
     }
@@ -142,18 +147,27 @@ extension VaultSlot.Protector {
 
   /// What `liquid-auth-protector` needs to find the slot's key; `nil` if another program or a person has the key.
   public var publicData: [UInt8]? {
-    if case .secretService(let id, _) = self { id } else { nil }
+    switch self {
+    case .tpm(let slot): slot.conditions.encoded + slot.object
+    case .secretService(let id, _): id
+    case .passphrase, .unknown, .damaged: nil
+    }
   }
 
   /// Whether the authenticator unlocks with it at its start.
   public var unlocksAtStart: Bool {
-    if case .secretService(_, let autoUnlock) = self { autoUnlock } else { false }
+    switch self {
+    case .tpm(let slot): slot.autoUnlock
+    case .secretService(_, let autoUnlock): autoUnlock
+    case .passphrase, .unknown, .damaged: false
+    }
   }
 
   /// The type and the parameters, as in the slot: without nonce and sealed key; only member 1 for an unknown type
   /// or a damaged slot.
   public var members: CBORMap {
     switch self {
+    case .tpm(let slot): slot.members
     case .passphrase(let salt, let cost):
       [
         1: .unsigned(UInt64(type)), 2: .bytes(salt), 3: .unsigned(cost.opsLimit), 4: .unsigned(cost.memLimit),
@@ -173,6 +187,7 @@ extension VaultSlot.Protector {
       self =
         switch type {
         case Self.passphraseType: try Self.passphrase(members)
+        case Self.tpmType: try Self.tpm(members)
         case Self.secretServiceType: try Self.secretService(members)
         default: .unknown(type: type)
         }
@@ -198,6 +213,11 @@ extension VaultSlot.Protector {
       throw VaultError.damaged("a passphrase slot has unexpected members")
     }
     return .passphrase(salt: salt, cost: cost)
+  }
+
+  private static func tpm(_ members: CBORMap) throws -> Self {
+    guard let slot = try TPMSlot(members) else { throw VaultError.damaged("a slot of the TPM has unexpected members") }
+    return .tpm(slot)
   }
 
   private static func secretService(_ members: CBORMap) throws -> Self {

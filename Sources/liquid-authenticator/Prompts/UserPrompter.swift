@@ -247,7 +247,7 @@ actor UserPrompter: UserInteraction {
         limit = clock.now.advanced(by: Self.answer)
       case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
         // An empty passphrase is not a try, because a key held down sends one; it does not extend the time either.
-        dialog.remark = PromptText.nothingTyped
+        dialog.remark = page.entry.nothingTyped
         try await pause(since: opened)
       case .typed(let passphrase) where page.takesPassphrase:
         triesLeft -= 1
@@ -255,7 +255,7 @@ actor UserPrompter: UserInteraction {
         case .accepted(let accepted): return accepted
         case .wrong(let atMost, let reason):
           guard triesLeft > 0 else { throw reason }
-          dialog.remark = PromptText.wrongPassphrase(triesLeft: min(triesLeft, atMost))
+          dialog.remark = page.entry.wrong(triesLeft: min(triesLeft, atMost))
         case .ended(let reason): throw reason
         }
         limit = clock.now.advanced(by: Self.answer)

@@ -65,7 +65,7 @@ final class VaultKeySource: KeySource {
     self.prompter = prompter
     self.maximumPasskeys = maximumPasskeys
     self.verifier = verifier
-    slotKeys = askProtector.map { SlotKeys(ask: $0, log: log) }
+    slotKeys = askProtector.map { SlotKeys(ask: $0, prompter: prompter, log: log) }
     self.signatures = signatures
     self.log = log
     state = Mutex(State(reported: directory.reportedSettings()))
@@ -90,7 +90,8 @@ final class VaultKeySource: KeySource {
       throw decline(error)
     }
     let lockings = state.withLock { $0.lockings }
-    if let vault = try await openByProtectors({ !$0.isPassphrase }, unlessLockedSince: lockings) { return vault }
+    let vault = try await openByProtectors({ !$0.isPassphrase }, for: reason, unlessLockedSince: lockings)
+    if let vault { return vault }
     return try await prompter.passphrase(.unlock(for: reason)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }
@@ -112,7 +113,7 @@ final class VaultKeySource: KeySource {
 
   /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
   func openAtStart() async {
-    _ = try? await openByProtectors(\.unlocksAtStart, unlessLockedSince: state.withLock { $0.lockings })
+    _ = try? await openByProtectors(\.unlocksAtStart, for: nil, unlessLockedSince: state.withLock { $0.lockings })
   }
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
@@ -122,14 +123,14 @@ final class VaultKeySource: KeySource {
   /// - Parameter isTried: whether slots of a protector are tried.
   /// - Returns: the vault, which no person has opened; `nil` if no slot opens it.
   private func openByProtectors(
-    _ isTried: @Sendable (VaultSlot.Protector) -> Bool, unlessLockedSince lockings: Int
+    _ isTried: @Sendable (VaultSlot.Protector) -> Bool, for reason: UnlockReason?, unlessLockedSince lockings: Int
   ) async throws(UserInteractionError) -> OpenVault? {
     guard let slotKeys else { return nil }
     let outcome: Result<OpenVault?, UserInteractionError>
     do {
       outcome = try await protectorTurns.submit { _ in
         do throws(UserInteractionError) {
-          return .success(try await self.tryProtectors(isTried, unlessLockedSince: lockings, slotKeys))
+          return .success(try await self.tryProtectors(isTried, for: reason, unlessLockedSince: lockings, slotKeys))
         } catch {
           return .failure(error)
         }
@@ -141,7 +142,8 @@ final class VaultKeySource: KeySource {
   }
 
   private func tryProtectors(
-    _ isTried: (VaultSlot.Protector) -> Bool, unlessLockedSince lockings: Int, _ slotKeys: SlotKeys
+    _ isTried: (VaultSlot.Protector) -> Bool, for reason: UnlockReason?, unlessLockedSince lockings: Int,
+    _ slotKeys: SlotKeys
   ) async throws(UserInteractionError) -> OpenVault? {
     if let current { return current }
     // It waited for its turn.
@@ -149,7 +151,8 @@ final class VaultKeySource: KeySource {
     guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
     for (number, slot) in zip(1..., slots) where isTried(slot.protector) {
       let key = try await slotKeys.key(
-        of: slot, number: number, while: { [self] in state.withLock { $0.lockings == lockings && $0.open == nil } })
+        of: slot, number: number, for: reason,
+        while: { [self] in state.withLock { $0.lockings == lockings && $0.open == nil } })
       guard !Task.isCancelled else { throw .cancelled }
       // The passphrase came from the control socket meanwhile.
       if let current { return current }
