@@ -128,7 +128,7 @@ class TestNotification:
         ("actions body body-markup", 'Account: &quot;&lt;b&gt;&amp;amp;&lt;/b&gt;&apos;&quot;'),
         ("actions body", "Account: \"<b>&amp;</b>'\""),
     ])
-   
+    # Holds: PROMPT-3
     def test_markup_in_a_name(self, auto, bus, capabilities, body):
         double = NotificationDaemon(bus, capabilities)
         auto.start()
