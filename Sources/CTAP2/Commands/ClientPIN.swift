@@ -118,9 +118,12 @@ extension ClientPIN: AuthenticatorCommand {
       throw CTAPError(.uvBlocked, "verification is blocked; lock and unlock the vault")
     }
     let peer = try P256.PublicKey(keyAgreement: key)
-    let prompt = UserPrompt(purpose: .authorize(permissions), rpID: request.rpID)
+    var prompt = UserPrompt(purpose: .authorize(permissions), rpID: request.rpID)
     let vault = try await authenticator.openVault(for: prompt)
     try await authenticator.refuseDenied(permissions, for: request.rpID, by: vault)
+    if permissions.contains(.makeCredential), let rpID = request.rpID {
+      prompt.resembles = try vault.resemblance(of: rpID)
+    }
     do throws(UserInteractionError) {
       _ = try await authenticator.ask(prompt, verification: true, with: vault)
     } catch {

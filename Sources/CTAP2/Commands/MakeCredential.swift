@@ -52,6 +52,7 @@ extension MakeCredential: AuthenticatorCommand {
       request, policy: registration.policy, verification: verification, vault: vault, authenticator)
 
     // 11.2, 13, 14. One dialog gives presence and, if required, verification; it consumes the token.
+    prompt.resembles = try vault.resemblance(of: request.rp.id)
     prompt.replacesPasskey = try request.replacesPasskey(in: vault)
     try extensions.describe(in: &prompt, vault: vault)
     let consent = try await authenticator.consent(prompt, verification, with: vault)

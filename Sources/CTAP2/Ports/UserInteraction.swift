@@ -37,7 +37,7 @@ public struct UserPrompt: Sendable, Equatable {
   /// True for prompts that destroy data, change settings, or sign for an Algorand account: a key that is held down must
   /// not confirm them.
   public var needsReading: Bool {
-    purpose.needsReading || algorandAddress != nil || replacesPasskey || !extras.isEmpty
+    purpose.needsReading || algorandAddress != nil || replacesPasskey || !extras.isEmpty || resembles != nil
   }
 
   /// Whether the request comes from a wallet: no platform waits, so there is time to read transactions.
@@ -131,6 +131,8 @@ public struct UserPrompt: Sendable, Equatable {
   public var isFirstUse: Bool
   /// With `showPasskey`: the host that the wallet names, if it differs from the relying party's id.
   public var host: String?
+  /// With `register`, and with `authorize` for it: the known site that the name of this new one resembles.
+  public var resembles: SiteResemblance?
   /// With `register` and `signIn`: what the site also gets.
   public var extras: Extras = []
   /// With verification: whether a fingerprint verifies too (Recovery §6).
