@@ -10,25 +10,30 @@ import Testing
 
 /// A dialog that stays open until it is withdrawn, or gets the answer of the test.
 private final class OpenDialog: PromptBackEnd {
-  private let (answers, answering) = AsyncStream.makeStream(of: Bool.self)
-  private let dialogs = Mutex<[PromptText]>([])
+  private let state = Mutex((dialogs: [PromptText](), answer: Bool?.none))
 
   let name = "test"
   /// The dialogs that were shown, in order.
-  var shown: [PromptText] { dialogs.withLock { $0 } }
+  var shown: [PromptText] { state.withLock { $0.dialogs } }
 
-  func answer(_ agrees: Bool) { answering.yield(agrees) }
-  func shows(_ count: Int) async { while shown.count < count { await Task.yield() } }
+  func answer(_ agrees: Bool) { state.withLock { $0.answer = agrees } }
+  func shows(_ count: Int) async { await wait { self.shown.count >= count } }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
-    dialogs.withLock { $0.append(dialog) }
+    state.withLock { $0.dialogs.append(dialog) }
     if dialog.takesPassphrase { return .typed(secret("right")) }
-    for await agrees in answers {
-      guard agrees else { throw .noAnswer(.declined) }
-      return .agreed
+    await wait { Task.isCancelled || self.state.withLock { $0.answer != nil } }
+    switch state.withLock({ $0.answer.take() }) {
+    case true?: return .agreed
+    case false?: throw .noAnswer(.declined)
+    case nil: throw .noAnswer(.cancelled)
     }
-    throw .noAnswer(.cancelled)
   }
+}
+
+/// Waits for what another task does, and leaves the threads to it.
+private func wait(until condition: () -> Bool) async {
+  while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
 }
 
 /// A reader whose fingers the test puts on; it counts how often it was started and ended.
@@ -45,7 +50,7 @@ private final class ScriptedReader: Sendable {
 
   func put(_ result: FingerprintResult) { state.withLock { $0.results.append(result) } }
   func fail(_ words: String) { state.withLock { $0.failure = .failed(words) } }
-  func started(_ count: Int) async { while counts.started < count { await Task.yield() } }
+  func started(_ count: Int) async { await wait { self.counts.started >= count } }
 
   /// As ``FingerprintReader/read(_:_:)``.
   func read(
