@@ -5,7 +5,8 @@ package import Recovery
 extension OpenVault {
   /// The policy of a relying party; registrations that only select a key belong to none.
   func policy(of rpID: String) throws(CTAPError) -> SitePolicy {
-    SelectionByRegistration.isMeant(by: RPIDHash(rpID: rpID)) ? .allow : try policies().policy(of: rpID)
+    let policy = try policies().policy(of: rpID)
+    return policy != .allow && SelectionByRegistration.isMeant(by: RPIDHash(rpID: rpID)) ? .allow : policy
   }
 
   /// The policy of the site of a U2F message.
