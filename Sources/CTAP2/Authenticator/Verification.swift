@@ -37,8 +37,8 @@ extension Authenticator {
     _ param: PINUVAuthParam?, _ options: CeremonyOptions, over clientDataHash: [UInt8],
     for permission: TokenPermissions, rpID: String, settings: AuthenticatorSettings, isExempt: Bool, vault: OpenVault
   ) throws(CTAPError) -> CeremonyVerification {
-    let isByPolicy = try vault.policy(of: rpID) == .alwaysVerify
-    let isAlways = (settings.alwaysUV || isByPolicy) && !isExempt
+    let isByPolicy = isExempt ? false : try vault.policy(of: rpID) == .alwaysVerify
+    let isAlways = settings.alwaysUV && !isExempt || isByPolicy
     let cause = isByPolicy ? "the policy of the site is always-verify" : "alwaysUv is on"
     guard isProtected(settings) else {
       if isAlways { throw CTAPError(.puatRequired, "\(cause), and no PIN is set") }
