@@ -62,7 +62,6 @@ enum HistoryText {
     case .cancelled: "cancelled"
     case .verificationFailed: "verification-failed"
     case .alreadyRegistered: "already-registered"
-    case .deniedByPolicy: "denied-by-policy"
     case nil: String(number)
     }
   }
@@ -73,7 +72,6 @@ enum HistoryText {
     case .passphrase: "passphrase"
     case .pin: "pin"
     case .token: "token"
-    case .fingerprint: "fingerprint"
     case nil: String(number)
     }
   }

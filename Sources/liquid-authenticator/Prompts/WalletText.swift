@@ -1,4 +1,3 @@
-import Assuan
 import CTAP2
 import DisplayText
 

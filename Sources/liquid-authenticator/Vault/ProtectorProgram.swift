@@ -1,4 +1,5 @@
 import CLinux
+import CryptoPrimitives
 import ProcessIO
 import ProtectorProtocol
 
@@ -6,7 +7,7 @@ extension HelperProcess {
   /// Runs `liquid-auth-protector` for one request; blocks until it has ended.
   @Sendable func askProtector(
     _ request: ProtectorRequest, _ cancellation: Cancellation
-  ) -> Result<ProtectorAnswer, ProtectorFailure> {
+  ) -> Result<SecretBytes, ProtectorFailure> {
     let child: ChildProcess
     do throws(SystemNumber) {
       child = try ChildProcess(CLINUX_PROTECTOR, by: self)
@@ -15,11 +16,11 @@ extension HelperProcess {
     }
     // The program ends sooner by itself.
     let deadline = ContinuousClock.now + ProtectorMessage.timeLimit + .seconds(5)
-    let answer = Result { () throws(ProtectorFailure) in
+    let key = Result { () throws(ProtectorFailure) in
       try ProtectorPipe.ask(request, input: child.input, output: child.output, until: deadline, cancellation)
     }
     // Time to withdraw the keyring's prompt.
     _ = child.end(grace: .milliseconds(500), thenKilledAfter: .milliseconds(60))
-    return answer
+    return key
   }
 }

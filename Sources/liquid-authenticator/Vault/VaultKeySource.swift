@@ -2,6 +2,7 @@ import CTAP2
 import CredentialDB
 import CryptoPrimitives
 import ProcessIO
+import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Synchronization
@@ -20,7 +21,7 @@ final class VaultKeySource: KeySource {
   private let signatures: SignatureCounts
   private let log: @Sendable (String) -> Void
   private let verifier: PassphraseVerifier
-  private let slotKeys: SlotKeys?
+  private let askProtector: AskProtector?
   private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
@@ -28,6 +29,9 @@ final class VaultKeySource: KeySource {
   private let turns = RequestQueue(())
   /// Queues the requests to the protector, which may show a prompt.
   private let protectorTurns = RequestQueue(())
+
+  /// Gets the key of a slot from the program that keeps it; blocks.
+  typealias AskProtector = @Sendable (ProtectorRequest, Cancellation) -> Result<SecretBytes, ProtectorFailure>
 
   private struct State {
     var open: OpenVault?
@@ -41,6 +45,8 @@ final class VaultKeySource: KeySource {
     var opened: (@Sendable () -> Void)?
     /// How many times the vault was locked: an unlocking that began before the last lock does not count.
     var lockings = 0
+    /// Ends the wait for a protector.
+    var asking: Cancellation?
     /// A store that a ceremony still uses survives a lock, and cannot be opened a second time meanwhile.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
@@ -58,14 +64,14 @@ final class VaultKeySource: KeySource {
   ///   - log: gets a line for each problem.
   init(
     directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
-    askProtector: SlotKeys.Ask? = nil, maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
+    askProtector: AskProtector? = nil, maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
     signatures: SignatureCounts = SignatureCounts(), log: @escaping @Sendable (String) -> Void
   ) {
     self.directory = directory
     self.prompter = prompter
     self.maximumPasskeys = maximumPasskeys
     self.verifier = verifier
-    slotKeys = askProtector.map { SlotKeys(ask: $0, prompter: prompter, log: log) }
+    self.askProtector = askProtector
     self.signatures = signatures
     self.log = log
     state = Mutex(State(reported: directory.reportedSettings()))
@@ -90,8 +96,7 @@ final class VaultKeySource: KeySource {
       throw decline(error)
     }
     let lockings = state.withLock { $0.lockings }
-    let vault = try await openByProtectors({ !$0.isPassphrase }, for: reason, unlessLockedSince: lockings)
-    if let vault { return vault }
+    if let vault = try await openByProtectors(\.isKnown, unlessLockedSince: lockings) { return vault }
     return try await prompter.passphrase(.unlock(for: reason)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }
@@ -113,7 +118,7 @@ final class VaultKeySource: KeySource {
 
   /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
   func openAtStart() async {
-    _ = try? await openByProtectors(\.unlocksAtStart, for: nil, unlessLockedSince: state.withLock { $0.lockings })
+    _ = try? await openByProtectors(\.unlocksAtStart, unlessLockedSince: state.withLock { $0.lockings })
   }
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
@@ -123,14 +128,14 @@ final class VaultKeySource: KeySource {
   /// - Parameter isTried: whether slots of a protector are tried.
   /// - Returns: the vault, which no person has opened; `nil` if no slot opens it.
   private func openByProtectors(
-    _ isTried: @Sendable (VaultSlot.Protector) -> Bool, for reason: UnlockReason?, unlessLockedSince lockings: Int
+    _ isTried: @Sendable (VaultSlot.Protector) -> Bool, unlessLockedSince lockings: Int
   ) async throws(UserInteractionError) -> OpenVault? {
-    guard let slotKeys else { return nil }
+    guard let askProtector else { return nil }
     let outcome: Result<OpenVault?, UserInteractionError>
     do {
       outcome = try await protectorTurns.submit { _ in
         do throws(UserInteractionError) {
-          return .success(try await self.tryProtectors(isTried, for: reason, unlessLockedSince: lockings, slotKeys))
+          return .success(try await self.tryProtectors(isTried, unlessLockedSince: lockings, askProtector))
         } catch {
           return .failure(error)
         }
@@ -142,28 +147,43 @@ final class VaultKeySource: KeySource {
   }
 
   private func tryProtectors(
-    _ isTried: (VaultSlot.Protector) -> Bool, for reason: UnlockReason?, unlessLockedSince lockings: Int,
-    _ slotKeys: SlotKeys
+    _ isTried: (VaultSlot.Protector) -> Bool, unlessLockedSince lockings: Int, _ askProtector: @escaping AskProtector
   ) async throws(UserInteractionError) -> OpenVault? {
     if let current { return current }
     // It waited for its turn.
     guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
     guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
-    for (number, slot) in zip(1..., slots) where isTried(slot.protector) {
-      let key = try await slotKeys.key(
-        of: slot, number: number, for: reason,
-        while: { [self] in state.withLock { $0.lockings == lockings && $0.open == nil } })
+    for (number, slot) in zip(1..., slots) {
+      guard isTried(slot.protector), let data = slot.protector.publicData else { continue }
+      let request = ProtectorRequest(.get, type: slot.protector.type, data: data)
+      let answer = await OwnThread.run(cancellable: { [self] cancellation in
+        state.withLock { state in
+          state.asking = cancellation
+          if state.lockings != lockings { cancellation.cancel() }
+        }
+        defer { state.withLock { $0.asking = nil } }
+        return askProtector(request, cancellation)
+      })
       guard !Task.isCancelled else { throw .cancelled }
       // The passphrase came from the control socket meanwhile.
       if let current { return current }
       guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
-      guard let key else { continue }
+      let words = "slot \(number) (\(slot.protector.name))"
       let unlocked: UnlockedVault
-      do {
-        unlocked = try directory.unlock(slot: slot.id, key: key)
-      } catch {
-        slotKeys.report(number, slot.protector, remembered(error).description)
+      switch answer {
+      case nil:
+        log("\(words) was not tried: \(PromptFailure.nothingLeft)")
         continue
+      case .failure(let failure):
+        log("\(words) did not unlock the vault: \(failure)")
+        continue
+      case .success(let key):
+        do {
+          unlocked = try directory.unlock(slot: slot.id, key: key)
+        } catch {
+          log("\(words) did not unlock the vault: \(remembered(error))")
+          continue
+        }
       }
       let vault: OpenVault?
       do {
@@ -240,7 +260,7 @@ final class VaultKeySource: KeySource {
       state.open = nil
       state.unlocked = nil
       state.lockings += 1
-      slotKeys?.cancel()
+      state.asking?.cancel()
       verifier.forget()
       return wasOpen
     }
@@ -313,7 +333,7 @@ final class VaultKeySource: KeySource {
             state.open = vault
             state.unlocked = unlocked
             state.lockReason = nil
-            slotKeys?.cancel()
+            state.asking?.cancel()
             if let passphrase { verifier.remember(passphrase) } else { verifier.expect() }
             return .some(state.opened)
           }

@@ -36,12 +36,11 @@ extension UserPrompter {
   /// Prompts with the back end under test, or with one that the test scripts.
   init(
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
-    clock: any MonotonicClock = ManualClock(), log: @escaping @Sendable (String) -> Void = { _ in },
-    readFingers: UserPrompter.ReadFingers? = nil
+    clock: any MonotonicClock = ManualClock(), log: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.init(
-      backEnd, verifier: verifier, readFingers: readFingers, otherKeys: { others }, clock: clock,
-      executor: globalConcurrentExecutor, log: log)
+      backEnd, verifier: verifier, otherKeys: { others }, clock: clock, executor: globalConcurrentExecutor,
+      log: log)
   }
 
   /// Prompts for presence only.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Assuan
+@testable import liquid_authenticator
 
 @Suite struct AssuanLineTests {
   @Test(
