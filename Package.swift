@@ -53,6 +53,7 @@ var targets: [Target] = [
   cModule("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
   cModule("CSystemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
   cModule("CSeccomp", pkgConfig: "libseccomp", apt: "libseccomp-dev"),
+  cModule("CTSS", pkgConfig: "tss2-esys", apt: "libtss2-dev"),
   cModule("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
   cModule("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
   cModule("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
@@ -91,8 +92,12 @@ targets += module("CryptoPrimitives", ["COpenSSL", "CSodium"])
 targets += module("DeterministicKeys", ["CryptoPrimitives"])
 targets += module("CBOR", ["CCBOR"])
 targets += module("CTAPHID", [])
+targets += module("Assuan", [])
+// The tests of the programs test it: all of it calls the session bus.
+targets.append(.target(name: "SessionBus", dependencies: ["CSystemd"], swiftSettings: settings))
 // The tests of the programs in the guest test it: all of it calls logind.
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
+targets += module("Fingerprint", ["ProcessIO", "CSystemd"])
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module(
@@ -127,14 +132,19 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
-      "DisplayText", "ProcessIO", "Sandbox", "UHID", "Logind", "CUdev", "CLinux",
+      "DisplayText", "ProcessIO", "Sandbox", "UHID", "Logind", "Assuan", "Fingerprint",
+      "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-protector",
-    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CSystemd"],
+    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CTSS"],
+    swiftSettings: settings),
+  .executableTarget(
+    name: "liquid-auth-prompt",
+    dependencies: ["Assuan", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
@@ -154,9 +164,10 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "ProtectorProtocol", "Vault", "CredentialDB",
-      "StateDirectory", "DisplayText", "ProcessIO", "UHID", "CLinux", "TestSupport",
+      "StateDirectory", "DisplayText", "ProcessIO", "UHID", "Assuan", "CLinux", "TestSupport",
     ],
     swiftSettings: settings),
+  .testTarget(name: "PromptShellTests", dependencies: ["liquid-auth-prompt", "Assuan"], swiftSettings: settings),
   .testTarget(
     name: "BrokerShellTests", dependencies: ["liquid-auth-broker", "UHID", "CLinux", "TestSupport"],
     swiftSettings: settings),

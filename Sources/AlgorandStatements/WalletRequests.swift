@@ -36,6 +36,7 @@ extension Authenticator {
   ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
     let host = host == rpID ? nil : host
     let vault = try await vault(for: .wallet(.showAccount(rpID: rpID, host: host)))
+    try await refuseDenied(rpID: rpID, host: host, by: vault)
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
@@ -53,6 +54,15 @@ extension Authenticator {
     else { throw CTAPError(.other, "an address is not a valid user.id") }
     do { return (try vault.keys.privateKey(parameters, rpID: rpID).publicKey.hashID, false) } catch {
       throw CTAPError(error)
+    }
+  }
+
+  /// Refuses to show a passkey if the policy of its site, or of the host that the wallet names, is `deny`.
+  private func refuseDenied(rpID: String, host: String?, by vault: OpenVault) async throws(CTAPError) {
+    let policies = try vault.policies()
+    guard policies.policy(of: rpID) == .deny || policies.policy(ofOrigin: host ?? rpID) == .deny else { return }
+    try await reported("show a passkey", .showPasskey, of: rpID) { () async throws(CTAPError) in
+      throw CTAPError.deniedByPolicy
     }
   }
 
@@ -85,6 +95,7 @@ extension Authenticator {
     let request = "sign \(statements.count) for a wallet"
     return try await reported(request, kind, of: prompt.origin) { () async throws(CTAPError) in
       let vault = try await vault(for: .prompt(prompt))
+      if let origin = prompt.origin { try refuseDenied(origin: origin, by: vault) }
       let account = try vault.account()
       guard prompt.algorandAddress == account.address.text else {
         throw CTAPError(.notAllowed, "the vault was replaced, and the account changed; try again")
@@ -120,6 +131,7 @@ extension Authenticator {
     let prompt = UserPrompt(purpose: .wallet(purpose))
     return try await reported("sign for Keyri", .signAssociation, of: service) { () async throws(CTAPError) in
       let vault = try await vault(for: .prompt(prompt))
+      try refuseDenied(origin: service, by: vault)
       let key = try vault.association(publicUserID)
       let consent = try await agreement(to: prompt, with: vault)
       do throws(CryptoError) {

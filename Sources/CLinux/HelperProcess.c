@@ -52,12 +52,13 @@ static int take_descriptors(struct msghdr *message, int *descriptors, size_t cou
   return 1;
 }
 
-// The program's arguments are fixed: the protector may only get a key.
-static struct helper_reply serve_start(const char *program, const char *option, struct msghdr *message) {
+// The program's arguments are fixed: the protector may only get a key, and the other process cannot name a program.
+static struct helper_reply serve_start(
+    const char *program, const char *option, const char *value, struct msghdr *message) {
   struct helper_reply reply = {.error = EBADF};
   int ends[2];
   if (!take_descriptors(message, ends, 2)) return reply;
-  char *arguments[] = {(char *)program, (char *)option, NULL};
+  char *arguments[] = {(char *)program, (char *)option, (char *)value, NULL};
   reply.error = clinux_spawn_session(&reply.process, program, arguments, ends[0], ends[1], STDERR_FILENO);
   close(ends[0]);
   close(ends[1]);
@@ -88,7 +89,7 @@ static int connect_to(const char *path) {
   return -1;
 }
 
-static void serve_requests(int requests, const char *pinentry, const char *protector, const char *path) {
+static void serve_requests(int requests, const struct clinux_helper_paths *paths) {
   for (;;) {
     struct helper_request request;
     union descriptors received, sent = {0};
@@ -103,15 +104,17 @@ static void serve_requests(int requests, const char *pinentry, const char *prote
     switch (request.operation) {
     case HELPER_START:
       switch (request.program) {
-      case CLINUX_PINENTRY: reply = serve_start(pinentry, NULL, &message); break;
-      case CLINUX_PROTECTOR: reply = serve_start(protector, "--get", &message); break;
+      case CLINUX_PINENTRY: reply = serve_start(paths->pinentry, NULL, NULL, &message); break;
+      case CLINUX_ASKPASS: reply = serve_start(paths->prompt, "--askpass", paths->askpass, &message); break;
+      case CLINUX_NOTIFICATIONS: reply = serve_start(paths->prompt, NULL, NULL, &message); break;
+      case CLINUX_PROTECTOR: reply = serve_start(paths->protector, "--get", NULL, &message); break;
       // Ends the helper, and with it the descriptors of the message.
       default: return;
       }
       break;
     case HELPER_WAIT: reply = serve_wait(&request); break;
     case HELPER_CONNECT:
-      connection = connect_to(path);
+      connection = connect_to(paths->broker);
       if (connection < 0) reply.error = errno;
       else put_descriptors(&answer, &sent, &connection, 1);
       break;
@@ -123,7 +126,7 @@ static void serve_requests(int requests, const char *pinentry, const char *prote
   }
 }
 
-pid_t clinux_fork_helper(const char *pinentry, const char *protector, const char *path, int *requests) {
+pid_t clinux_fork_helper(const struct clinux_helper_paths *paths, int *requests) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -1;
   const pid_t process = fork();
@@ -137,7 +140,7 @@ pid_t clinux_fork_helper(const char *pinentry, const char *protector, const char
     const int descriptor = STDERR_FILENO + 1;
     if (dup2(ends[1], descriptor) < 0) _exit(EXIT_FAILURE);
     closefrom(descriptor + 1);
-    serve_requests(descriptor, pinentry, protector, path);
+    serve_requests(descriptor, paths);
     _exit(EXIT_SUCCESS);
   }
   const int error = errno;

@@ -4,9 +4,13 @@
 enum Schema {
   /// "LqAu", at offset 68 of the file.
   static let applicationID: UInt32 = 0x4C71_4175
-  /// The version of the tables, at offset 60 of the file: 1 has no `rowSet`, 1 and 2 have no history; both are added
-  /// when the store is opened.
-  static let version: UInt32 = 3
+  /// The version of the store, at offset 60 of the file.
+  ///
+  /// 1 has no `rowSet`, 1 and 2 have no history; both are added when the store is opened. 4 has the tables of 3, and
+  /// content that 3 does not know: policies, and their refusals in the history.
+  static let version: UInt32 = 4
+  /// The first version with the tables of the history.
+  static let firstVersionWithHistory: UInt32 = 3
   /// The versions that can be read.
   static let versions: ClosedRange<UInt32> = 1...version
   /// Set and compared, so that a store does not depend on how a distribution builds SQLite.
@@ -27,7 +31,7 @@ enum Schema {
       row("index", "credentialOfKey", "credential", statements[3]),
       row("index", "credentialOfRP", "credential", statements[1]),
     ]
-      + (version < 3
+      + (version < firstVersionWithHistory
         ? []
         : [row("table", "history", "history", history[0]), row("table", "historyHead", "historyHead", history[1])])
       + (version < 2 ? [] : [row("table", "rowSet", "rowSet", rowSet)]) + [

@@ -19,7 +19,7 @@ extension Session {
     let found = try StoreCheck.run(on: connection, keys: keys, storeID: storeID)
     let isUnjudged = rule == .unjudged && found.version == Schema.version
     guard found.isAsItWasLeft || rule == .accepted || isUnjudged else { throw .rowsChanged }
-    var hasHistory = found.version == Schema.version
+    var hasHistory = found.version >= Schema.firstVersionWithHistory
     if rule == .accepted, hasHistory {
       hasHistory = try HistoryTable(connection, keys: keys).check().faults.isEmpty
       if found.isAsItWasLeft, hasHistory { throw .rowsUnchanged }
@@ -45,7 +45,9 @@ extension Session {
   ) throws(StoreFault) {
     try connection.transaction { () throws(StoreFault) in
       if found.version < 2 { try connection.execute(Schema.rowSet) }
-      if found.version < 3 { for statement in Schema.history { try connection.execute(statement) } }
+      if found.version < Schema.firstVersionWithHistory {
+        for statement in Schema.history { try connection.execute(statement) }
+      }
       try connection.execute("PRAGMA user_version = \(Schema.version)")
       let session = try Session(connection, keys: keys)
       session.knownRows = found.rows

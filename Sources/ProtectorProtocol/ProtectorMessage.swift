@@ -1,12 +1,14 @@
-/// A message between `liquid-auth-protector` and the program that starts it: `01 ‖ kind ‖ BE16 length ‖ body`.
+package import CryptoPrimitives
+
+/// A message between `liquid-auth-protector` and the program that starts it: `02 ‖ kind ‖ BE16 length ‖ body`.
 ///
 /// The program reads one request from standard input, and writes one answer to standard output.
 package enum ProtectorMessage {
-  package static let version: UInt8 = 1
+  package static let version: UInt8 = 2
   /// The size of what comes before the body, bytes.
   package static let headerSize = 4
   /// The longest body, bytes.
-  package static let maximumBodySize = 1024
+  package static let maximumBodySize = 2048
   /// How long the program may take, with the time that a person needs to unlock a keyring.
   package static let timeLimit = Duration.seconds(120)
 
@@ -27,10 +29,10 @@ package enum ProtectorMessage {
 
 /// What the program does with the key of one slot.
 ///
-/// kind: the operation; body: `type ‖ data`.
-package struct ProtectorRequest: Equatable, Sendable {
+/// kind: the operation; body: `type ‖ BE16 length of data ‖ data ‖ PIN`.
+package struct ProtectorRequest: Sendable {
   package enum Operation: UInt8, Sendable, CaseIterable {
-    /// Makes a random key, keeps it, and answers with it.
+    /// Makes a random key, keeps it, and answers with it, and with what the slot has to say about it in public.
     case make = 1
     /// Answers with the key.
     case get
@@ -43,23 +45,58 @@ package struct ProtectorRequest: Equatable, Sendable {
   package let type: UInt8
   /// What the slot says in public about where the key is.
   package let data: [UInt8]
+  /// What the person typed for the slot; `nil` if nothing.
+  package let pin: SecretBytes?
 
-  package init(_ operation: Operation, type: UInt8, data: [UInt8]) {
-    (self.operation, self.type, self.data) = (operation, type, data)
+  /// The longest PIN, bytes.
+  package static let longestPIN = 255
+  /// The size of a key, bytes.
+  package static let keySize = 32
+
+  package init(_ operation: Operation, type: UInt8, data: [UInt8], pin: SecretBytes? = nil) {
+    (self.operation, self.type, self.data, self.pin) = (operation, type, data, pin)
   }
 
-  /// `nil` for an unknown operation, or without a type.
-  package init?(kind: UInt8, body: some Collection<UInt8>) {
-    guard let operation = Operation(rawValue: kind), let type = body.first else { return nil }
-    self.init(operation, type: type, data: Array(body.dropFirst()))
+  /// `nil` for an unknown operation, a body that is too short, or a PIN that is too long.
+  package init?(kind: UInt8, body: UnsafeRawBufferPointer) {
+    guard let operation = Operation(rawValue: kind), body.count >= 3 else { return nil }
+    let rest = body.dropFirst(3)
+    let count = Int(body[1]) << 8 | Int(body[2])
+    guard 0...Self.longestPIN ~= rest.count - count else { return nil }
+    let pin = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+    self.init(
+      operation, type: body[0], data: Array(rest.prefix(count)), pin: pin.isEmpty ? nil : SecretBytes(copying: pin))
   }
 
-  package var encoded: [UInt8] {
-    ProtectorMessage.header(kind: operation.rawValue, count: 1 + data.count) + [type] + data
+  /// The message without its last part, the PIN.
+  package var encodedWithoutPIN: [UInt8] {
+    let start = [type, UInt8(data.count >> 8), UInt8(data.count & 0xFF)] + data
+    return ProtectorMessage.header(kind: operation.rawValue, count: start.count + (pin?.count ?? 0)) + start
+  }
+}
+
+/// The key of a slot; an answer whose kind is 00.
+///
+/// body: `key ‖ data`; empty after a deletion.
+package struct ProtectorAnswer: Sendable {
+  /// 32 bytes.
+  package let key: SecretBytes
+  /// What the slot has to say in public about a new key, beside the data of the request.
+  package let data: [UInt8]
+
+  package init(key: SecretBytes, data: [UInt8] = []) { (self.key, self.data) = (key, data) }
+
+  /// `nil` if the body is too short, or too long for the operation.
+  init?(_ body: SecretBytes, to operation: ProtectorRequest.Operation) {
+    let size = operation == .delete ? 0 : ProtectorRequest.keySize
+    guard body.count == size || operation == .make && body.count > size else { return nil }
+    (key, data) = body.withUnsafeBytes {
+      (SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(size))), Array($0.dropFirst(size)))
+    }
   }
 
-  /// How many bytes of key the answer has.
-  package var keySize: Int { operation == .delete ? 0 : 32 }
+  /// There is no key: it was deleted.
+  package static var deleted: ProtectorAnswer { ProtectorAnswer(key: SecretBytes(count: 0) { _ in }) }
 }
 
 /// Why the program has no key; an answer whose kind is not 00.
@@ -75,6 +112,10 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
     case noService
     /// Something else went wrong.
     case failed
+    /// The key can be had with a PIN, and the request had none.
+    case pinNeeded
+    /// The PIN is wrong.
+    case wrongPIN
   }
 
   package let kind: Kind

@@ -1,4 +1,4 @@
-package import CryptoPrimitives
+import CryptoPrimitives
 import Glibc
 package import ProcessIO
 
@@ -9,17 +9,17 @@ package enum ProtectorPipe {
   /// - Parameters:
   ///   - input: the program's standard input. It stays open: when it is closed, the program ends.
   ///   - output: the program's standard output.
-  /// - Returns: the key, 32 bytes; empty after a deletion.
   package static func ask(
     _ request: ProtectorRequest, input: Int32, output: Int32, until deadline: ContinuousClock.Instant,
     _ cancellation: Cancellation
-  ) throws(ProtectorFailure) -> SecretBytes {
+  ) throws(ProtectorFailure) -> ProtectorAnswer {
     // A new pipe has room for it. If the program has ended, the read fails.
-    Descriptor.write(request.encoded, to: input)
+    Descriptor.write(request.encodedWithoutPIN, to: input)
+    request.pin?.withUnsafeBytes { _ = Descriptor.write($0, to: input) }
     let (kind, body) = try read(output, until: deadline, cancellation)
     guard kind != 0 else {
-      guard body.count == request.keySize else { throw .malformed }
-      return body
+      guard let answer = ProtectorAnswer(body, to: request.operation) else { throw .malformed }
+      return answer
     }
     throw body.withUnsafeBytes { ProtectorFailure(kind: kind, body: $0) } ?? .malformed
   }
@@ -31,14 +31,13 @@ package enum ProtectorPipe {
   }
 
   /// Writes the answer.
-  ///
-  /// - Parameter key: empty after a deletion.
-  package static func answer(_ key: Result<SecretBytes, ProtectorFailure>, to output: Int32) {
-    switch key {
+  package static func answer(_ answer: Result<ProtectorAnswer, ProtectorFailure>, to output: Int32) {
+    switch answer {
     case .failure(let failure): Descriptor.write(failure.encoded, to: output)
-    case .success(let key):
-      Descriptor.write(ProtectorMessage.header(kind: 0, count: key.count), to: output)
-      key.withUnsafeBytes { _ = Descriptor.write($0, to: output) }
+    case .success(let answer):
+      Descriptor.write(ProtectorMessage.header(kind: 0, count: answer.key.count + answer.data.count), to: output)
+      answer.key.withUnsafeBytes { _ = Descriptor.write($0, to: output) }
+      Descriptor.write(answer.data, to: output)
     }
   }
 

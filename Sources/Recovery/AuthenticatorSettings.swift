@@ -43,6 +43,8 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   public package(set) var minimumPINLengthRPIDs: [String] = []
   /// The token of permission pcmr, 32 bytes; lasts until another PIN is set or the owner ends it.
   package var persistentToken: [UInt8]?
+  /// Whether a fingerprint verifies, before the passphrase is asked for.
+  public var usesFingerprint = false
   /// Whether there is a persistent token, with which a program can list the passkeys without a prompt.
   public var hasPersistentToken: Bool { persistentToken != nil }
 
@@ -53,7 +55,7 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   public var reported: ReportedSettings {
     ReportedSettings(
       isPINSet: pin != nil, pinRetries: pin?.retries ?? StoredPIN.retries, alwaysUV: alwaysUV,
-      minimumPINLength: minimumPINLength, forcePINChange: forcePINChange)
+      minimumPINLength: minimumPINLength, forcePINChange: forcePINChange, usesFingerprint: usesFingerprint)
   }
 }
 
@@ -70,23 +72,29 @@ public struct ReportedSettings: Sendable, Equatable {
   public var minimumPINLength = AuthenticatorSettings.shortestPIN
   /// Whether the PIN must be changed.
   public var forcePINChange = false
+  /// Whether a fingerprint verifies too.
+  public var usesFingerprint = false
 
   /// The settings of a new device.
   public init() {}
 
-  init(isPINSet: Bool, pinRetries: UInt8, alwaysUV: Bool, minimumPINLength: UInt8, forcePINChange: Bool) {
+  init(
+    isPINSet: Bool, pinRetries: UInt8, alwaysUV: Bool, minimumPINLength: UInt8, forcePINChange: Bool,
+    usesFingerprint: Bool
+  ) {
     self.isPINSet = isPINSet
     self.pinRetries = pinRetries
     self.alwaysUV = alwaysUV
     self.minimumPINLength = minimumPINLength
     self.forcePINChange = forcePINChange
+    self.usesFingerprint = usesFingerprint
   }
 }
 
 // MARK: - Stored
 
 extension AuthenticatorSettings {
-  /// The members 5 to 12 of the state row (Recovery §6); each is omitted at its default.
+  /// The members 5 to 12 and 15 of the state row (Recovery §6); each is omitted at its default.
   private enum Key {
     static let pinHash: CBORValue = 5
     static let pinLength: CBORValue = 6
@@ -96,10 +104,11 @@ extension AuthenticatorSettings {
     static let forcePINChange: CBORValue = 10
     static let minimumPINLengthRPIDs: CBORValue = 11
     static let persistentToken: CBORValue = 12
+    static let usesFingerprint: CBORValue = 15
   }
 
   /// The numbers of these members in the state row.
-  static let keys: ClosedRange<UInt64> = 5...12
+  static let keys = Set<UInt64>(5...12).union([15])
 
   /// Adds the members to the state row.
   func add(to map: inout CBORMap) {
@@ -115,6 +124,7 @@ extension AuthenticatorSettings {
       map[Key.minimumPINLengthRPIDs] = .array(minimumPINLengthRPIDs.map { .text($0) })
     }
     map[Key.persistentToken] = persistentToken.map { .bytes($0) }
+    if usesFingerprint { map[Key.usesFingerprint] = true }
   }
 
   /// Reads the members of the state row.
@@ -132,16 +142,19 @@ extension AuthenticatorSettings {
       minimumPINLengthRPIDs.append(rpID)
     }
     persistentToken = try map.optionalBytes(Key.persistentToken)
+    usesFingerprint = try map.optionalBool(Key.usesFingerprint) ?? false
   }
 }
 
 extension ReportedSettings {
-  /// The clear copy: `{1: clientPin, 2: retries, 3: alwaysUv, 4: minPINLength, 5: forcePINChange}`.
+  /// The clear copy: `{1: clientPin, 2: retries, 3: alwaysUv, 4: minPINLength, 5: forcePINChange, 6: fingerprint?}`.
   public var encoded: [UInt8] {
-    CBOREncoder.encode([
+    var map: CBORMap = [
       1: .bool(isPINSet), 2: .unsigned(UInt64(pinRetries)), 3: .bool(alwaysUV),
       4: .unsigned(UInt64(minimumPINLength)), 5: .bool(forcePINChange),
-    ])
+    ]
+    if usesFingerprint { map[6] = true }
+    return CBOREncoder.encode(.map(map))
   }
 
   /// Reads the clear copy; `nil` for anything else.
@@ -153,6 +166,6 @@ extension ReportedSettings {
     else { return nil }
     self.init(
       isPINSet: isPINSet, pinRetries: retries, alwaysUV: alwaysUV, minimumPINLength: minimum,
-      forcePINChange: forcePINChange)
+      forcePINChange: forcePINChange, usesFingerprint: map[6]?.bool ?? false)
   }
 }

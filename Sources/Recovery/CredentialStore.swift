@@ -10,17 +10,20 @@ public struct StoreState: Sendable, Equatable {
   public var credentialIDForm: CredentialIDForm
   /// PIN and settings: local to this machine, removed by a reset.
   public var settings: AuthenticatorSettings
+  /// The owner's policies for sites: local to this machine, kept by a reset.
+  public var policies: SitePolicies
 
   /// Makes a state; a new store has epoch 0, floor 0 and no PIN.
   public init(
     storeID: [UInt8], epoch: UInt16 = 0, floor: UInt16 = 0, credentialIDForm: CredentialIDForm = .sealed,
-    settings: AuthenticatorSettings = AuthenticatorSettings()
+    settings: AuthenticatorSettings = AuthenticatorSettings(), policies: SitePolicies = SitePolicies()
   ) {
     self.storeID = storeID
     self.epoch = epoch
     self.floor = floor
     self.credentialIDForm = credentialIDForm
     self.settings = settings
+    self.policies = policies
   }
 }
 

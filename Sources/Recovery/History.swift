@@ -33,6 +33,8 @@ public struct HistoryEntry: Sendable, Equatable {
     case verificationFailed = 5
     /// The site excludes a passkey that is here.
     case alreadyRegistered = 6
+    /// The owner's policy for the site refused it; nobody was asked.
+    case deniedByPolicy = 7
   }
 
   /// What verified the user.
@@ -42,6 +44,7 @@ public struct HistoryEntry: Sendable, Equatable {
     case pin = 2
     /// A pinUvAuthToken; the entry of kind `verify` before it has its means.
     case token = 3
+    case fingerprint = 4
   }
 
   /// Unix milliseconds.

@@ -95,7 +95,8 @@ extension StoreState {
     static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet, history]
 
     static func isKnown(_ key: CBORValue) -> Bool {
-      all.contains(key) || key.unsigned.map(AuthenticatorSettings.keys.contains) ?? false
+      all.contains(key)
+        || key.unsigned.map { AuthenticatorSettings.keys.contains($0) || SitePolicies.keys.contains($0) } ?? false
     }
   }
 
@@ -113,6 +114,7 @@ extension StoreState {
     if version >= 2 { map[Key.rowSet] = true }
     if version >= 3 { map[Key.history] = true }
     settings.add(to: &map)
+    policies.add(to: &map)
     return CBOREncoder.encode(.map(map))
   }
 
@@ -126,7 +128,7 @@ extension StoreState {
       guard let form, storeID.count == Self.storeIDLength else { throw .invalid("a storeID or a form of ids") }
       let state = StoreState(
         storeID: storeID, epoch: try map.requiredInteger(Key.epoch), floor: try map.requiredInteger(Key.floor),
-        credentialIDForm: form, settings: try AuthenticatorSettings(map))
+        credentialIDForm: form, settings: try AuthenticatorSettings(map), policies: try SitePolicies(map))
       let hasRowSet = try map.optionalBool(Key.rowSet) ?? false
       let hasHistory = try map.optionalBool(Key.history) ?? false
       guard hasRowSet || !hasHistory else { throw .invalid("a history without a hash over the rows") }

@@ -18,6 +18,8 @@ public struct RecoveryError: Error, Sendable {
     case key
     /// A reset is impossible: the epoch is already the last, 65 535 (Recovery §7).
     case lastEpoch
+    /// A site cannot have a policy, or too many have one.
+    case policy
     /// A seal is broken, or was made with other keys.
     case notAuthentic
     /// The seal is right, but the content has a form that this version does not write.

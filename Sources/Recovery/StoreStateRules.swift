@@ -3,6 +3,8 @@
 extension StoreState {
   /// Resets: the credentials of this machine stop working here, and PIN and settings are removed.
   ///
+  /// The policies stay: only the owner changes them, with the vault's passphrase, which a reset does not ask for.
+  ///
   /// - Throws: `lastEpoch` in the last epoch, and changes nothing.
   public mutating func reset() throws(RecoveryError) {
     guard epoch < .max else { throw RecoveryError(.lastEpoch, "the last epoch is in use") }

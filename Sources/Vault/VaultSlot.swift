@@ -3,25 +3,32 @@ public import CryptoPrimitives
 
 /// The vault's key, sealed for one protector (Recovery §1).
 ///
-/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types are kept unchanged, so that rewriting
-/// a vault does not lock out another program.
+/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types and damaged slots are kept unchanged, so
+/// that rewriting a vault does not lock out another program.
 public struct VaultSlot: Hashable, Sendable {
   /// What opens a slot.
   public enum Protector: Hashable, Sendable {
     /// Type 1: a passphrase, through Argon2id over this salt (16 bytes).
     case passphrase(salt: [UInt8], cost: PassphraseCost)
+    /// Type 2: a random key that this machine's TPM unseals.
+    case tpm(TPMSlot)
     /// Type 4: a random key in the keyring of the user's session, the item with this id (16 bytes).
     ///
     /// - Parameter autoUnlock: whether the authenticator unlocks with it at its start, and not only for a request.
     case secretService(id: [UInt8], autoUnlock: Bool)
     /// A type of a later version.
     case unknown(type: UInt8)
+    /// A slot of another type than 1 whose members are not those of its type: it opens nothing.
+    case damaged(type: UInt8)
   }
 
   /// What opens this slot.
   public let protector: Protector
-  /// Identifies the slot: its nonce (24 bytes), which is new each time a slot is sealed.
-  public var id: [UInt8] { nonce }
+  /// Identifies the slot: its nonce (24 bytes), which is new each time a slot is sealed; for a damaged slot, the SHA-256
+  /// of its bytes.
+  public var id: [UInt8] {
+    if case .damaged = protector { SHA256.hash(CBOREncoder.encode(.map(members))) } else { nonce }
+  }
   /// The slot as in the file.
   let members: CBORMap
   private let nonce: [UInt8]
@@ -29,11 +36,27 @@ public struct VaultSlot: Hashable, Sendable {
 
   // MARK: The bytes
 
+  /// Reads a slot of the file.
+  ///
+  /// - Throws: ``VaultError`` if the slot has no type, or is a passphrase slot with wrong members. The other slots open
+  ///   the vault without a damaged slot of another type, which is kept.
   init(decoding members: CBORMap) throws(VaultError) {
     self.members = members
+    let type = try VaultSlot.Protector.type(of: members)
+    do throws(VaultError) {
+      (protector, nonce, sealedKey) = try Self.parts(of: members)
+    } catch {
+      guard type != Protector.passphraseType else { throw error }
+      (protector, nonce, sealedKey) = (.damaged(type: type), [], [])
+    }
+  }
+
+  private static func parts(
+    of members: CBORMap
+  ) throws(VaultError) -> (protector: Protector, nonce: [UInt8], sealedKey: [UInt8]) {
+    let (nonce, sealedKey): ([UInt8], [UInt8])
     do {
-      nonce = try members.requiredBytes(5)
-      sealedKey = try members.requiredBytes(6)
+      (nonce, sealedKey) = (try members.requiredBytes(5), try members.requiredBytes(6))
     } catch {
       throw .damaged("a slot has a \(error)")
     }
@@ -42,7 +65,7 @@ public struct VaultSlot: Hashable, Sendable {
     }
     var parameters = members
     (parameters[5], parameters[6]) = (nil, nil)
-    protector = try Protector(parameters)
+    return (try Protector(parameters), nonce, sealedKey)
   }
 
   // MARK: The key
@@ -84,7 +107,8 @@ public struct VaultSlot: Hashable, Sendable {
 // MARK: - The members of a protector
 
 extension VaultSlot.Protector {
-  private static let passphraseType: UInt8 = 1
+  fileprivate static let passphraseType: UInt8 = 1
+  public static let tpmType: UInt8 = 2
   private static let secretServiceType: UInt8 = 4
   private static let secretServiceIDSize = 16
 
@@ -92,8 +116,9 @@ extension VaultSlot.Protector {
   public var type: UInt8 {
     switch self {
     case .passphrase: Self.passphraseType
+    case .tpm: Self.tpmType
     case .secretService: Self.secretServiceType
-    case .unknown(let type): type
+    case .unknown(let type), .damaged(let type): type
     }
   }
 
@@ -104,38 +129,52 @@ extension VaultSlot.Protector {
 
   /// Whether this program can open such a slot.
   public var isKnown: Bool {
-    if case .unknown = self { false } else { true }
+    switch self {
+    case .passphrase, .tpm, .secretService: true
+    case .unknown, .damaged: false
+    }
   }
 
   /// What opens such a slot, for people.
   public var name: String {
     switch self {
     case .passphrase: "passphrase"
-    case .secretService: "keyring"
-    case .unknown(let type): "type \(type)"
+    case .tpm, .damaged(type: Self.tpmType): "TPM"
+    case .secretService, .damaged(type: Self.secretServiceType): "keyring"
+    case .unknown(let type), .damaged(let type): "type \(type)"
     }
   }
 
   /// What `liquid-auth-protector` needs to find the slot's key; `nil` if another program or a person has the key.
   public var publicData: [UInt8]? {
-    if case .secretService(let id, _) = self { id } else { nil }
+    switch self {
+    case .tpm(let slot): slot.conditions.encoded + slot.object
+    case .secretService(let id, _): id
+    case .passphrase, .unknown, .damaged: nil
+    }
   }
 
   /// Whether the authenticator unlocks with it at its start.
   public var unlocksAtStart: Bool {
-    if case .secretService(_, let autoUnlock) = self { autoUnlock } else { false }
+    switch self {
+    case .tpm(let slot): slot.autoUnlock
+    case .secretService(_, let autoUnlock): autoUnlock
+    case .passphrase, .unknown, .damaged: false
+    }
   }
 
-  /// The type and the parameters, as in the slot: without nonce and sealed key; only member 1 for an unknown type.
+  /// The type and the parameters, as in the slot: without nonce and sealed key; only member 1 for an unknown type
+  /// or a damaged slot.
   public var members: CBORMap {
     switch self {
+    case .tpm(let slot): slot.members
     case .passphrase(let salt, let cost):
       [
         1: .unsigned(UInt64(type)), 2: .bytes(salt), 3: .unsigned(cost.opsLimit), 4: .unsigned(cost.memLimit),
       ]
     case .secretService(let id, let autoUnlock):
       [1: .unsigned(UInt64(type)), 2: .bytes(id), 3: .bool(autoUnlock)]
-    case .unknown(let type): [1: .unsigned(UInt64(type))]
+    case .unknown(let type), .damaged(let type): [1: .unsigned(UInt64(type))]
     }
   }
 
@@ -143,13 +182,12 @@ extension VaultSlot.Protector {
   ///
   /// - Throws: ``VaultError/damaged(_:)``, or ``VaultError/limitExceeded(_:)`` for a passphrase that costs too much.
   public init(_ members: CBORMap) throws(VaultError) {
+    let type = try Self.type(of: members)
     do {
-      guard let type = UInt8(exactly: try members.requiredUnsigned(1)) else {
-        throw VaultError.damaged("the type of a slot is out of range")
-      }
       self =
         switch type {
         case Self.passphraseType: try Self.passphrase(members)
+        case Self.tpmType: try Self.tpm(members)
         case Self.secretServiceType: try Self.secretService(members)
         default: .unknown(type: type)
         }
@@ -160,6 +198,14 @@ extension VaultSlot.Protector {
     }
   }
 
+  /// The type of the slot with these members.
+  fileprivate static func type(of members: CBORMap) throws(VaultError) -> UInt8 {
+    let type: UInt64
+    do { type = try members.requiredUnsigned(1) } catch { throw .damaged("a slot has a \(error)") }
+    guard let type = UInt8(exactly: type) else { throw .damaged("the type of a slot is out of range") }
+    return type
+  }
+
   private static func passphrase(_ members: CBORMap) throws -> Self {
     let salt = try members.requiredBytes(2)
     let cost = try PassphraseCost(opsLimit: members.requiredUnsigned(3), memLimit: members.requiredUnsigned(4))
@@ -167,6 +213,11 @@ extension VaultSlot.Protector {
       throw VaultError.damaged("a passphrase slot has unexpected members")
     }
     return .passphrase(salt: salt, cost: cost)
+  }
+
+  private static func tpm(_ members: CBORMap) throws -> Self {
+    guard let slot = try TPMSlot(members) else { throw VaultError.damaged("a slot of the TPM has unexpected members") }
+    return .tpm(slot)
   }
 
   private static func secretService(_ members: CBORMap) throws -> Self {

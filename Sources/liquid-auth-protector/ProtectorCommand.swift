@@ -26,33 +26,59 @@ enum ProtectorCommand {
     exit(EXIT_SUCCESS)
   }
 
-  private static func serve(until deadline: ContinuousClock.Instant) throws(ProtectorFailure) -> SecretBytes {
+  private static func serve(until deadline: ContinuousClock.Instant) throws(ProtectorFailure) -> ProtectorAnswer {
     do { try Hardening.apply() } catch { throw ProtectorFailure(.failed, "cannot forbid core dumps: \(error)") }
     guard let request = ProtectorPipe.request(from: STDIN_FILENO, until: deadline) else {
       throw ProtectorFailure(
         .failed, "the request to liquid-auth-protector is malformed; install all programs from the same version")
     }
-    guard request.type == SecretService.slotType, request.data.count == SecretService.idSize else {
-      throw ProtectorFailure(
-        .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
-    }
     guard request.operation == .get || !CommandLine.arguments.contains("--get") else {
       throw ProtectorFailure(.failed, "the authenticator can only get keys; use: liquid-auth vault")
     }
-    let service = try SecretService(id: request.data, until: deadline)
-    switch request.operation {
+    switch request.type {
+    case TPMSlot.slotType:
+      guard let slot = TPMSlot(data: request.data, pin: request.pin) else { break }
+      return try serve(request.operation, slot)
+    case SecretService.slotType:
+      guard request.data.count == SecretService.idSize else { break }
+      return try serve(request.operation, SecretService(id: request.data, until: deadline))
+    default: break
+    }
+    throw ProtectorFailure(
+      .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
+  }
+
+  private static func serve(
+    _ operation: ProtectorRequest.Operation, _ service: SecretService
+  ) throws(ProtectorFailure) -> ProtectorAnswer {
+    switch operation {
     case .make:
-      let key = SecretBytes.random(count: request.keySize)
+      let key = SecretBytes.random(count: ProtectorRequest.keySize)
       try service.store(key)
       // A prompt's answer comes as a signal, and another program may have ended it.
-      guard try service.key(count: request.keySize).isEqual(to: key) else {
+      guard try service.key(count: key.count).isEqual(to: key) else {
         throw ProtectorFailure(.failed, "the keyring did not keep the key; try again")
       }
-      return key
-    case .get: return try service.key(count: request.keySize)
+      return ProtectorAnswer(key: key)
+    case .get: return ProtectorAnswer(key: try service.key(count: ProtectorRequest.keySize))
     case .delete:
       try service.delete()
-      return SecretBytes(count: 0) { _ in }
+      return .deleted
+    }
+  }
+
+  private static func serve(
+    _ operation: ProtectorRequest.Operation, _ slot: TPMSlot
+  ) throws(ProtectorFailure) -> ProtectorAnswer {
+    // A TPM that does not answer cannot be waited for with a limit.
+    alarm(UInt32(ProtectorMessage.timeLimit.components.seconds))
+    switch operation {
+    case .make:
+      let (key, data) = try slot.make(count: ProtectorRequest.keySize)
+      return ProtectorAnswer(key: key, data: data)
+    case .get: return ProtectorAnswer(key: try slot.key(count: ProtectorRequest.keySize))
+    // The TPM keeps nothing.
+    case .delete: return .deleted
     }
   }
 }

@@ -1,6 +1,7 @@
 import CryptoPrimitives
 import Glibc
 import ProtectorProtocol
+package import SessionBus
 
 /// The key of one slot in the keyring of the user's session.
 ///
@@ -19,7 +20,7 @@ struct SecretService {
   private static let none = "/"
   private static let label = "Liquid Auth vault on this machine"
 
-  private let bus: SessionBus
+  private let bus: SessionBus<ProtectorFailure>
   /// The keyring's own name on the bus.
   private let keyring: String
   /// The session with the keyring.
@@ -29,7 +30,7 @@ struct SecretService {
 
   /// Connects to the keyring, which the bus starts if it does not run.
   init(id: [UInt8], until deadline: ContinuousClock.Instant) throws(ProtectorFailure) {
-    let bus = try SessionBus(service: "org.freedesktop.secrets", until: deadline)
+    let bus = try SessionBus<ProtectorFailure>(service: "org.freedesktop.secrets", until: deadline)
     let reply = try bus.call(Self.path, Self.interface + "Service", "OpenSession") { call throws(ProtectorFailure) in
       try call.append("plain")
       try call.append("v", of: "s") { () throws(ProtectorFailure) in try call.append("") }
@@ -107,8 +108,8 @@ struct SecretService {
     let reply = try bus.call(Self.path, Self.interface + "Service", "SearchItems") { call throws(ProtectorFailure) in
       try append(attributes, to: call)
     }
-    if let item = try reply.paths().first { return item }
-    guard let item = try reply.paths().first else { return nil }
+    if let item = try reply.texts("o").first { return item }
+    guard let item = try reply.texts("o").first else { return nil }
     try unlock([item])
     return item
   }
@@ -131,11 +132,13 @@ struct SecretService {
         for object in objects { try call.append(object, "o") }
       }
     }
-    _ = try reply.paths()
+    _ = try reply.texts("o")
     try finish(reply.text("o"))
   }
 
-  private func append(_ attributes: [(name: String, value: String)], to call: BusMessage) throws(ProtectorFailure) {
+  private func append(_ attributes: [(name: String, value: String)], to call: BusMessage<ProtectorFailure>)
+    throws(ProtectorFailure)
+  {
     try call.append("a", of: "{ss}") { () throws(ProtectorFailure) in
       for (name, value) in attributes {
         try call.append("e", of: "ss") { () throws(ProtectorFailure) in
@@ -153,8 +156,8 @@ struct SecretService {
     guard prompt != Self.none else { return }
     let prompts = Self.interface + "Prompt"
     try bus.subscribe("type='signal',sender='\(keyring)',interface='\(prompts)',member='Completed',path='\(prompt)'")
-    let dbus = "org.freedesktop.DBus"
-    try bus.subscribe("type='signal',sender='\(dbus)',member='NameOwnerChanged',arg0='\(keyring)'")
+    let dbus = SessionBus<ProtectorFailure>.busName
+    try bus.subscribeToEnd(of: keyring)
     _ = try bus.call(prompt, prompts, "Prompt") { call throws(ProtectorFailure) in try call.append("") }
     let isDismissed: Bool
     do throws(ProtectorFailure) {
@@ -172,4 +175,27 @@ struct SecretService {
     }
     if isDismissed { throw .dismissed }
   }
+}
+
+extension ProtectorFailure: SessionBusFailure {
+  package init(_ fault: SessionBusFault) {
+    switch fault {
+    case .noBus:
+      self.init(
+        .noService, "there is no session bus, so no keyring can be reached; log in, or unlock with the passphrase")
+    case .noService:
+      self.init(
+        .noService, "no keyring runs (Secret Service); start GNOME Keyring, KWallet or KeePassXC, and try again")
+    case .refused("org.freedesktop.Secret.Error.IsLocked"): self = .dismissed
+    case .noAnswer: self.init(.failed, "the keyring ended or did not answer; try again")
+    case .refused(let name): self.init(.failed, "the keyring refused: \(name.isEmpty ? "it gave no reason" : name)")
+    case .malformed: self.init(.failed, "the keyring did not answer as a Secret Service does")
+    case .busEnded: self.init(.failed, "the session bus has ended; log in again")
+    case .timedOut: self.init(.failed, "the keyring was not unlocked in time; unlock it, and try again")
+    case .cancelled: self.init(.failed, "it was cancelled")
+    }
+  }
+
+  static let dismissed = ProtectorFailure(
+    .dismissed, "the keyring is locked, and was not unlocked; unlock it, and try again")
 }

@@ -28,8 +28,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     version: "liquid-auth \(DeviceIdentity(capabilities: []).version)",
     subcommands: [
       SetupCommand.self, InitCommand.self, StatusCommand.self, DoctorCommand.self, CredentialsCommand.self,
-      LogCommand.self, VaultCommand.self, PINCommand.self, ConfigCommand.self, BlobsCommand.self, RecoverCommand.self,
-      DeriveCommand.self, AccountsCommand.self,
+      LogCommand.self, PolicyCommand.self, VaultCommand.self, PINCommand.self, ConfigCommand.self, BlobsCommand.self,
+      RecoverCommand.self, DeriveCommand.self, AccountsCommand.self,
       UnlockCommand.self, LockCommand.self, DeviceCommand.self, ConnectCommand.self, KeyriCommand.self,
       LinkCommand.self, DemoCommand.self,
     ])

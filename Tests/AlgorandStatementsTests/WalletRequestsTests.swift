@@ -167,6 +167,68 @@ import Testing
     #expect(world.person.shown.count == 1, "of the registration")
   }
 
+  // MARK: The owner's policies
+
+  private func set(_ policy: SitePolicy, of site: String, in world: TestWorld) throws {
+    var state = try world.store.state()
+    try state.policies.set(policy, of: site)
+    try world.store.setState(state)
+  }
+
+  // Holds: POLICY-6
+  @Test(arguments: ["d.example", "https://d.example"]) func `deny refuses signatures for a dApp without a prompt`(
+    site: String
+  ) async throws {
+    let world = TestWorld()
+    try set(.deny, of: site, in: world)
+    await #expect(throws: CTAPError(.operationDenied, "")) {
+      try await world.authenticator.sign([.transaction([0x80])], asking: Self.prompt)
+    }
+    #expect(world.person.shown.isEmpty)
+    #expect(try counts(of: world).algorand == 0)
+    let entry = world.reports.all.last?.historyEntry(at: 1)
+    #expect(entry?.outcome == .deniedByPolicy && entry?.site == "https://d.example")
+    var other = Self.prompt
+    other.origin = "https://other.example"
+    #expect(try await world.authenticator.sign([.transaction([0x80])], asking: other).count == 1)
+  }
+
+  // Holds: POLICY-6
+  @Test func `deny refuses Keyri and the passkey of a site; always-verify refuses signatures without verification`()
+    async throws
+  {
+    let world = TestWorld(canVerify: false)
+    for site in ["keyri.example", "d.example", "site.example"] { try set(.deny, of: site, in: world) }
+    await #expect(throws: CTAPError(.operationDenied, "")) {
+      try await world.authenticator.signAssociation(publicUserID: "al", data: [0x31], service: "keyri.example")
+    }
+    for (rpID, host) in [("site.example", nil), ("other.example", "a.d.example")] as [(String, String?)] {
+      await #expect(throws: CTAPError(.operationDenied, "")) {
+        try await world.authenticator.accountPasskey(rpID: rpID, host: host)
+      }
+      #expect(world.reports.all.last?.historyEntry(at: 1)?.outcome == .deniedByPolicy)
+    }
+    #expect(try await world.authenticator.accountPasskey(rpID: "other.example").isStored == false)
+    try set(.alwaysVerify, of: "d.example", in: world)
+    await #expect(throws: CTAPError(.invalidOption, "")) {
+      try await world.authenticator.sign([.transaction([0x80])], asking: Self.prompt)
+    }
+    #expect(world.person.shown.isEmpty)
+    #expect(try counts(of: world).algorand == 0 && counts(of: world).association == 0)
+  }
+
+  // Holds: POLICY-6
+  @Test func `deny refuses a ceremony with the extension liquid`() async throws {
+    var world = TestWorld()
+    try set(.deny, of: Requests.rpID, in: world)
+    let form: CBORMap = ["liquid": ["challenge": .bytes([UInt8](repeating: 1, count: 32))]]
+    #expect(
+      await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: Requests.registering(form)))
+        .status != .success)
+    #expect(world.person.shown.isEmpty)
+    #expect(try counts(of: world).algorand == 0)
+  }
+
   // MARK: Signatures by the account
 
   // Holds: PEERARC27-4

@@ -314,6 +314,13 @@ import UHID
     #expect(
       scratch.findings(running).pinentry
         == .init(program: "/usr/bin/pinentry-curses", path: "/usr/bin/pinentry-curses", target: "pinentry-curses"))
+    for ways in ["auto: %", "auto: notifications, %", "auto: notifications, %, terminal", "%"] {
+      let text = ways.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "pinentry (/a (b))")
+      #expect(FindingsReader.pinentry(in: text) == "/a (b)")
+    }
+    for ways in ["terminal", "askpass (/a)", "auto: notifications, askpass (/a)", "auto: notifications"] {
+      #expect(FindingsReader.pinentry(in: ways) == nil)
+    }
     scratch.put("/usr/bin/pinentry-qt", "", mode: 0o755)
     scratch.put("/usr/bin/update-alternatives", "", mode: 0o755)
     let others = scratch.findings(environment: path).pinentry

@@ -235,12 +235,24 @@ import Testing
   }
 
   @Test func `notification daemon`() {
-    let unused = "prompts do not need it: they are dialogs of pinentry"
+    let unused = "prompts do not need it: they are pinentry (pinentry)"
     let with = { (found: Asked<[String]?>) in lines(.notificationDaemon) { $0.notifications = found } }
     #expect(with(.known(["body", "actions"])) == ["ok|it runs, and has actions; \(unused)|-"])
     #expect(with(.known(["body"])) == ["note|it has no actions; \(unused)|-"])
     #expect(with(.known(nil)) == ["note|none runs; \(unused)|-"])
     #expect(with(.unknown("no busctl")) == ["note|cannot be checked: no busctl; \(unused)|-"])
+    let auto = { (ways: String, found: Asked<[String]?>) in
+      lines(.notificationDaemon) {
+        $0.notifications = found
+        DoctorChecksTests.change(&$0) { $0.prompt = "auto: " + ways }
+      }
+    }
+    #expect(
+      auto("notifications, pinentry (pinentry)", .known(["actions"]))
+        == ["ok|it runs, and has actions; it asks for presence|-"])
+    #expect(
+      auto("pinentry (pinentry)", .known(["body"]))
+        == ["note|it has no actions; prompts do not need it: they are dialogs of pinentry|-"])
   }
 
   @Test func `session and screen lock`() {

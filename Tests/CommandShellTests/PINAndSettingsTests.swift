@@ -71,6 +71,7 @@ private func information(
   @Test func `the public settings leave out the sites`() {
     #expect(
       SettingsReport(information(alwaysUV: true)).text == """
+        verification            passphrase
         always verify           on
         minimum PIN length      4 characters
         change of PIN           not required
@@ -83,9 +84,10 @@ private func information(
     let report = SettingsReport(
       OwnerSettings(
         alwaysUV: false, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example", "\u{1B}[2J"], forcePINChange: true,
-        isPINSet: true), information())
+        isPINSet: true, usesFingerprint: true), information(uv: true))
     #expect(
       report.text == """
+        verification            fingerprint, passphrase
         always verify           off
         minimum PIN length      6 characters
         sites that can read it  a.example, \\u{1B}[2J
@@ -94,6 +96,7 @@ private func information(
         """)
     #expect(
       report.json == [
+        "verification": .array([.string("fingerprint"), .string("passphrase")]),
         "alwaysUv": .bool(false), "minimumPinLength": .number(6),
         "minimumPinLengthSites": .array([.string("a.example"), .string("\u{1B}[2J")]), "forcePinChange": .bool(true),
         "enterpriseAttestation": .bool(false), "problems": .array([]),
@@ -104,7 +107,8 @@ private func information(
   func `alwaysUv without a way to verify is a problem, with its remedy`(_ always: Bool, _ pin: Bool, _ uv: Bool) {
     let told = information(pin: pin, uv: uv ? true : nil, alwaysUV: always)
     let settings = OwnerSettings(
-      alwaysUV: always, minimumPINLength: 4, minimumPINLengthRPIDs: [], forcePINChange: false, isPINSet: pin)
+      alwaysUV: always, minimumPINLength: 4, minimumPINLengthRPIDs: [], forcePINChange: false, isPINSet: pin,
+      usesFingerprint: false)
     let isUseless = always && !pin && !uv
     for report in [SettingsReport(told), SettingsReport(settings, told)] {
       #expect(report.problems == (isUseless ? ["nothing can verify you; set a PIN with: liquid-auth pin set"] : []))

@@ -43,6 +43,33 @@ import Testing
     #expect(entries[1].json == ["number": .number(2), "changed": .bool(true)])
   }
 
+  // Holds: POLICY-7
+  @Test func `policies are a table, and what is unknown or cannot verify is shown`() {
+    let list = PolicyList(
+      others: 0, sites: [.init(site: "a\u{1B}b", policy: 2), .init(site: "github.com", policy: 1)])
+    var report = PolicyReport(list, of: nil)
+    #expect(
+      report.text == """
+        SITE              POLICY
+        a\\u{1B}b          deny
+        github.com        always-verify
+        every other site  allow
+        """)
+    #expect(report.verifies && !PolicyReport(list, of: "a").verifies)
+    report.problems = ["set a PIN"]
+    #expect(report.text.hasSuffix("\n\nto do\n- set a PIN"))
+    #expect(PolicyReport(list, of: "github.com").text == "SITE        POLICY\ngithub.com  always-verify")
+    #expect(PolicyReport(list, of: "x.example").text == "SITE       POLICY\nx.example  allow")
+    let unknown = PolicyReport(PolicyList(others: 9, sites: []), of: nil)
+    #expect(unknown.text == "SITE        POLICY\nevery site  9")
+    #expect(unknown.json == ["default": .string("9"), "sites": [], "problems": []])
+    #expect(
+      PolicyReport(list, of: "github.com").json == [
+        "default": .string("allow"),
+        "sites": [["site": .string("github.com"), "policy": .string("always-verify")]], "problems": [],
+      ])
+  }
+
   @Test func `the command names the first ten faults of the history`() {
     let faults = (1...12).map { "entry \($0) was changed" }
     let text = HistoryText.faults(CheckHistory.Answer(count: 0, first: nil, last: nil, faults: faults))

@@ -81,6 +81,24 @@ import Testing
     #expect(page.encoded.count <= ControlMessage.maximumSize)
   }
 
+  @Test func `the policies have their exact bytes`() throws {
+    let list = PolicyList(others: 1, sites: [.init(site: "a", policy: 2), .init(site: "b", policy: 0)])
+    let packet: [UInt8] = [
+      0x00, 0xA2, 0x01, 0x01, 0x02, 0x82, 0xA2, 0x01, 0x61, 0x61, 0x02, 0x02, 0xA2, 0x01, 0x61, 0x62, 0x02, 0x00,
+    ]
+    #expect(list.encoded == packet)
+    #expect(try PolicyList(decoding: packet) == list)
+    for malformed in [
+      [0x00, 0xA0], [0x00, 0xA1, 0x01, 0x01], [0x00, 0xA2, 0x01, 0x19, 1, 0, 0x02, 0x80], [0x00, 0xA2, 1, 1, 2, 0xA0],
+      [0x00, 0xA2, 0x01, 0x01, 0x02, 0x81, 0x01], [0x00, 0xA2, 0x01, 0x01, 0x02, 0x81, 0xA1, 0x01, 0x61, 0x61],
+    ] as [[UInt8]] {
+      #expect(throws: ControlFailure.self) { try PolicyList(decoding: malformed) }
+    }
+    let longest = PolicyList.Entry(site: String(repeating: "a", count: 253), policy: 255)
+    let all = PolicyList(others: 255, sites: Array(repeating: longest, count: 500))
+    #expect(all.encoded.count <= ControlMessage.maximumSize)
+  }
+
   @Test func `a check of the history has its exact bytes, and at most 100 faults`() throws {
     let found = CheckHistory.Answer(count: 2, first: 1, last: nil, faults: ["x"])
     let packet: [UInt8] = [0x00, 0xA4, 0x01, 0x02, 0x02, 0x01, 0x04, 0x81, 0x61, 0x78, 0x05, 0x01]
@@ -95,9 +113,10 @@ import Testing
 
   @Test func `settings have their exact bytes`() throws {
     let settings = OwnerSettings(
-      alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a"], forcePINChange: false, isPINSet: true)
+      alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a"], forcePINChange: false, isPINSet: true,
+      usesFingerprint: false)
     let packet: [UInt8] = [
-      0x00, 0xA5, 0x01, 0xF5, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61, 0x04, 0xF4, 0x05, 0xF5,
+      0x00, 0xA6, 0x01, 0xF5, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61, 0x04, 0xF4, 0x05, 0xF5, 0x06, 0xF4,
     ]
     #expect(settings.encoded == packet)
     #expect(try OwnerSettings(decoding: packet) == settings)

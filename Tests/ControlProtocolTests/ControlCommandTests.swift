@@ -57,6 +57,11 @@ import Testing
     Case("the history", ListHistory(), [0x6D]),
     Case("its next page", ListHistory(after: 500), [0x6D, 0xA1, 0x01, 0x19, 0x01, 0xF4]),
     Case("a check of the history", CheckHistory(), [0x6E]),
+    Case("the policies", ChangePolicy(), [0x69]),
+    Case(
+      "a policy", ChangePolicy(.site("a.example", 2)), [0x69, 0xA2, 0x01, 0x69] + Array("a.example".utf8) + [2, 2]),
+    Case("no policy", ChangePolicy(.site("ssh:", nil)), [0x69, 0xA1, 0x01, 0x64] + Array("ssh:".utf8)),
+    Case("the policy of others", ChangePolicy(.others(1)), [0x69, 0xA1, 0x02, 0x01]),
     Case("attach", PlugDevice(.attach), [0x5B, 0xA1, 0x01, 0x01]),
     Case("detach", PlugDevice(.detach), [0x5B, 0xA1, 0x01, 0x02]),
     Case("replug", PlugDevice(.replug), [0x5B, 0xA1, 0x01, 0x03]),
@@ -71,6 +76,7 @@ import Testing
       ChangeSettings(minimumPINLength: 6, minimumPINLengthRPIDs: ["a"]),
       [0x5F, 0xA2, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61]),
     Case("another PIN", ChangeSettings(forcePINChange: true), [0x5F, 0xA1, 0x04, 0xF5]),
+    Case("a fingerprint", ChangeSettings(usesFingerprint: true), [0x5F, 0xA1, 0x05, 0xF5]),
     Case("large blobs", SetLargeBlobArray([0x80, 0x76], changedFrom: nil), [0x60, 0xA1, 0x01, 0x42, 0x80, 0x76]),
     Case(
       "large blobs in the place of some", SetLargeBlobArray([0x80, 0x76], changedFrom: [0xD1]),
@@ -120,6 +126,7 @@ import Testing
       case nil: break
       case let list as ListCredentials: #expect(count == 1 && list.start == 0)  // its one member may be absent
       case let list as ListHistory: #expect(count == 1 && list.after == nil)
+      case let policies as ChangePolicy: #expect(count == 1 && policies.change == nil)
       case let request?: Issue.record("\(count) bytes are read as \(request)")
       }
     }

@@ -216,9 +216,31 @@ import Testing
       #expect(try store.checkHistory() == HistoryState())
       try store.append(Self.entry(1))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["3"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["4"])
     #expect(try CredentialDB.open(directory).checkHistory().count == 1)
     #expect(try directory.names == ["credentials.sqlite"])
+  }
+
+  // Holds: POLICY-2
+  @Test func `a store of version 3 keeps its history, and can then hold policies`() throws {
+    var state = Given.state
+    try state.policies.set(.deny, of: "secret-friend.example")
+    do { try CredentialDB.open(directory).append(Self.entry(1)) }
+    try change("PRAGMA user_version = 3")
+    do {
+      let store = try CredentialDB.open(directory)
+      #expect(try store.checkHistory().count == 1 && store.checkHistory().faults == [])
+      try store.setState(state)
+      try store.append(
+        HistoryEntry(time: 2, site: nil, kind: .signIn, outcome: .deniedByPolicy, verification: .none))
+    }
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["4"])
+    #expect(try !contains("friend", in: directory.bytes()), "policies are sealed")
+    let store = try CredentialDB.open(directory)
+    #expect(try store.state() == state && store.history(after: 1, count: 9).map(\.entry?.outcome) == [.deniedByPolicy])
+    try state.reset()
+    try store.removeAll(state: state)
+    #expect(try store.state().policies.policy(of: "secret-friend.example") == .deny)
   }
 
   // Holds: RECORD-3, RECORD-6

@@ -206,7 +206,7 @@ import Testing
       revision = try store.revision()
     }
     #expect(try directory.names == ["credentials.sqlite"])
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["3"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["4"])
     #expect(try CredentialDB.open(directory).revision() == revision)
     try Connection(path: directory.path()).execute("DELETE FROM credential WHERE rpTag IS NULL")
     #expect(throws: RecoveryError.self) { try CredentialDB.open(directory) }
@@ -222,7 +222,7 @@ import Testing
   }
 
   // Holds: FILE-5
-  @Test func `the upgrade from version 1 to 3 is one transaction, wherever it stops`() throws {
+  @Test func `the upgrade from version 1 to 4 is one transaction, wherever it stops`() throws {
     let before = try directory.bytes()
     // The log before it is moved into the file, as on disk after a power failure.
     var log: [UInt8] = []

@@ -12,6 +12,7 @@ import Testing
     settings.forcePINChange = true
     settings.minimumPINLengthRPIDs = ["example.com", "é.example"]
     settings.persistentToken = [UInt8](repeating: 0xCD, count: 32)
+    settings.usesFingerprint = true
     return settings
   }
 
@@ -27,12 +28,12 @@ import Testing
   @Test func `every setting is read back`() throws {
     let state = Self.state(Self.all)
     #expect(try StoreState(plaintext: state.plaintext) == state)
-    #expect(try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12])
+    #expect(try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15])
   }
 
   static let malformed: [[(CBORValue, CBORValue?)]] = [
     [(5, .bytes([1]))], [(5, "x")], [(6, nil)], [(7, nil)], [(7, 256)], [(8, 1)], [(9, 256)], [(10, 0)],
-    [(11, [1])], [(11, "x")], [(12, "x")], [(13, 1)],
+    [(11, [1])], [(11, "x")], [(12, "x")], [(15, 1)], [(16, true)],
   ]
 
   @Test(arguments: malformed) func `malformed settings are refused`(changes: [(CBORValue, CBORValue?)]) throws {
@@ -52,7 +53,8 @@ import Testing
   @Test func `the unsealed copy has no secret and is read back`() throws {
     let told = Self.all.reported
     #expect(ReportedSettings(decoding: told.encoded) == told)
-    #expect(try CBORDecoder.decode(told.encoded) == [1: true, 2: 3, 3: true, 4: 6, 5: true])
+    #expect(try CBORDecoder.decode(told.encoded) == [1: true, 2: 3, 3: true, 4: 6, 5: true, 6: true])
+    #expect(ReportedSettings().encoded == [0xA5, 1, 0xF4, 2, 8, 3, 0xF4, 4, 4, 5, 0xF4], "as without fingerprints")
     for count in 0..<told.encoded.count { #expect(ReportedSettings(decoding: Array(told.encoded[..<count])) == nil) }
     #expect(ReportedSettings(decoding: CBOREncoder.encode([1: true])) == nil)
   }

@@ -255,12 +255,67 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   }
 
   // Holds: PROTECT-3
-  @Test func `a malformed slot of the keyring is refused`() throws {
-    let malformed = try Vector("vault-slots").malformed
+  @Test func `a malformed slot is kept as it is, opens nothing, and does not close the others`() throws {
+    let slots = try Vector("vault-slots")
+    let key = slots.secretService[0].key.bytes
     for index in 0..<11 {
-      let error = #expect(throws: VaultError.self) { try vault(with: malformed[index].slot.bytes) }
-      #expect(error?.isDamaged == true, "\(malformed[index].name.text)")
+      let (name, bytes) = (slots.malformed[index].name.text, slots.malformed[index].slot.bytes)
+      var file = try vault(with: bytes, slots.secretService[1].slot.bytes)
+      let read = file.slots
+      #expect(read[1].protector == .damaged(type: 4), "\(name)")
+      #expect(read[1].protector.publicData == nil && !read[1].protector.unlocksAtStart, "\(name)")
+      #expect(throws: VaultError.wrongKey, "\(name)") { try file.open(slot: read[1].id, key: secret(key)) }
+      _ = try file.open(slot: read[2].id, key: secret(slots.secretService[1].key.bytes))
+      try change(&file, from: vector.passphrase.text, to: "another")
+      #expect(Array(file.slots.dropFirst()) == Array(read.dropFirst()), "\(name)")
+      #expect(Hex(CBOREncoder.encode(try map(file)[3]?.array?[1] ?? 0)) == Hex(bytes), "\(name)")
+      try file.removeSlot(read[1].id)
+      #expect(file.slots.dropFirst().map(\.id) == [read[2].id], "\(name)")
     }
+  }
+
+  // Holds: PROTECT-3
+  @Test func `a malformed slot of the TPM is kept, and the others open the vault`() throws {
+    let slots = try Vector("vault-slots")
+    for index in 0..<14 {
+      let (name, bytes) = (slots.malformedTPM[index].name.text, slots.malformedTPM[index].slot.bytes)
+      let file = try vault(with: bytes, slots.tpm[0].slot.bytes)
+      #expect(file.slots[1].protector == .damaged(type: 2), "\(name)")
+      #expect(file.slots[1].protector.publicData == nil && file.slots[1].protector.name == "TPM")
+      #expect(try file.open(slot: file.slots[2].id, key: secret(slots.tpm[0].key.bytes)).slot == file.slots[2])
+    }
+  }
+
+  // Holds: PROTECT-3
+  @Test func `the slots of the TPM are made byte for byte, and open the vault`() throws {
+    let slots = try Vector("vault-slots")
+    let unlocked = try VaultFile(decoding: vector.file.bytes).open(passphrase: secret(vector.passphrase.text))
+    let expected: [(TPMSlot.Conditions, autoUnlock: Bool, data: [UInt8])] = [
+      (.init(hasPIN: false, pcrs: []), true, [0, 0, 0, 0]),
+      (.init(hasPIN: true, pcrs: [0, 7, 23]), false, [1, 0x81, 0, 0x80]),
+      (.init(hasPIN: false, pcrs: [8]), false, [0, 0, 1, 0]), (.init(hasPIN: true, pcrs: []), false, [1, 0, 0, 0]),
+    ]
+    for (index, (conditions, autoUnlock, data)) in expected.enumerated() {
+      let (slot, object) = (slots.tpm[index], slots.tpm[index].object.bytes)
+      let protector = VaultSlot.Protector.tpm(
+        TPMSlot(conditions: conditions, object: object, autoUnlock: autoUnlock))
+      #expect(protector.unlocksAtStart == autoUnlock && protector.publicData == data + object)
+      var made = try VaultFile(decoding: vector.file.bytes)
+      var generator = ScriptedGenerator(slot.nonce.bytes)
+      try made.seal(unlocked, for: protector, key: secret(slot.key.bytes), using: &generator)
+      let read = try vault(with: slot.slot.bytes)
+      #expect(Hex(made.encoded) == Hex(read.encoded))
+      #expect(read.slots[1].protector == protector)
+      #expect(try VaultSlot.Protector(protector.members) == protector)
+      _ = try read.open(slot: read.slots[1].id, key: secret(slot.key.bytes))
+    }
+  }
+
+  // Holds: PROTECT-3
+  @Test func `a damaged slot can be told from one of the same nonce`() throws {
+    let slots = try Vector("vault-slots")
+    let file = try vault(with: slots.malformed[0].slot.bytes, slots.secretService[0].slot.bytes)
+    #expect(Set(file.slots.map(\.id)).count == 3)
   }
 
   // Holds: PROTECT-3

@@ -16,7 +16,7 @@ PAGE = {
     "accounts": "accounts", "blobs": "blobs", "config": "config", "credentials": "credentials", "demo": "demo",
     "derive": "recover", "device": "device", "doctor": "doctor", "init": "init", "link": "link", "lock": "device",
     "pin": "pin", "recover": "recover", "setup": "setup", "status": "status", "unlock": "device",
-    "log": "log", "vault": "vault",
+    "log": "log", "policy": "policy", "vault": "vault",
 }
 
 
@@ -97,4 +97,4 @@ def test_liquid_auth_wallet_pages_have_every_option():
 
 def test_the_liquid_authenticator_page_has_every_option():
     text = help_of("liquid-authenticator")
-    assert options(text) == options_of_page("liquid-authenticator.8") & options(text) and len(options(text)) == 14
+    assert options(text) == options_of_page("liquid-authenticator.8") & options(text) and len(options(text)) == 15

@@ -167,7 +167,7 @@ def common(paths) -> set[str]:
         path = re.sub(r"^(\./|/)?", "", path)
         path = re.sub(r"^lib/", "usr/lib/", path)
         path = path.replace("/vendor-completions/", "/site-functions/")
-        path = re.sub(r"^usr/lib/liquid-auth/(liquid-auth-(broker|protector))$", r"usr/libexec/\1", path)
+        path = re.sub(r"^usr/lib/liquid-auth/(liquid-auth-(broker|protector|prompt))$", r"usr/libexec/\1", path)
         path = re.sub(r"^(usr/share/(man|doc)/.*)\.gz$", r"\1", path)
         # What only one distribution asks for.
         if not re.match(r"\.[A-Z]+$|usr/lib/\.build-id|usr/share/(licenses|lintian)/"

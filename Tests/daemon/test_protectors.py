@@ -1,6 +1,7 @@
-"""Slots beside the passphrase: their keys in a keyring, GNOME Keyring and a double of a Secret Service."""
+"""Slots beside the passphrase: keys in a keyring, GNOME Keyring and a double, and keys sealed by a TPM, swtpm."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -13,10 +14,12 @@ import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
+from judges import vault_slots
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import OWN, register
 from support.keyring import NAME, SessionBus
+from support.tpm import TPM
 
 LOCKED = "the keyring is locked, and was not unlocked; unlock it, and try again"
 
@@ -227,6 +230,24 @@ def double(key, bus):
 
 
 class TestUnlocking:
+    # Holds: PROTECT-3
+    def test_a_damaged_slot(self, key, double):
+        """It is listed, logged and removed, and the slot behind it unlocks."""
+        vault(key, "add", "secret-service")
+        file = key.state / "vault"
+        members = cbor.decode(file.read_bytes())
+        del members[3][1][3]
+        file.write_bytes(cbor.encode(members))
+        key.ask("lock")
+        assert slots(key)[1] == {"slot": 2, "type": 4, "damaged": True}
+        assert vault(key, "list").stdout.splitlines()[2] == (
+            "2     keyring, damaged: it unlocks nothing; remove the slot, and add it again")
+        assert len(registration(key)) == 1
+        assert "slot 2 (keyring) did not unlock the vault: it is damaged; remove the slot" in key.said()
+        assert cbor.decode(file.read_bytes()) == members
+        vault(key, "remove", "2")
+        assert [slot["type"] for slot in slots(key)] == ["passphrase", "secret-service"]
+
     # Holds: PROTECT-5
     @pytest.mark.parametrize("settings, reason", [
         ({"locked": True, "prompt": "dismiss"}, LOCKED),
@@ -396,16 +417,230 @@ class TestUnlocking:
         assert [slot["type"] for slot in slots(key)] == ["passphrase"]
 
 
+OTHER_TPM = "this TPM cannot unseal the key: it was cleared, or is another one; remove the slot, and add it again"
+CHANGED = "the state of the machine has changed since the slot was added (PCRs); use the passphrase, then remove"
+LOCKED_OUT = "the TPM is locked out after too many wrong PINs; wait 17 minutes, or run: sudo tpm2_dictionarylockout"
+SLOT_PIN = "corre\u00e7t 12"
+
+
+@pytest.fixture
+def tpm(tmp_path, monkeypatch):
+    """swtpm, in place of the machine's TPM for all programs."""
+    made = TPM(tmp_path / "tpm")
+    monkeypatch.setenv("LIQUID_AUTH_TCTI", made.tcti)
+    yield made
+    made.stop()
+
+
+def add_tpm(key, *arguments, pin=None, status=0):
+    """Run `liquid-auth vault add tpm`; the PIN is typed after the passphrase."""
+    typed = f"{PASSPHRASE}\n{pin}" if pin else PASSPHRASE
+    return vault(key, "add", "tpm", *arguments, *(["--pin"] if pin else []), passphrase=typed, status=status)
+
+
+class TestTPM:
+    """The real library and swtpm."""
+
+    # Holds: PROTECT-11
+    @pytest.mark.parametrize("running", [False, True])
+    def test_a_slot_is_added_used_and_removed(self, key, tpm, running):
+        if running:
+            key.start()
+        done = json.loads(add_tpm(key, "--json").stdout)
+        assert done == {"added": "tpm", "autoUnlock": False, "pin": False, "pcrs": []}
+        assert slots(key)[1] == {"slot": 2, "type": "tpm", "autoUnlock": False, "pin": False, "pcrs": []}
+        assert vault(key, "list").stdout.splitlines()[2] == "2     the TPM of this machine, for a request"
+        key.stop()
+        tpm.restart()
+        key.start()
+        time.sleep(0.3)
+        assert not is_open(key), "it unlocks for a request only"
+        assert len(registration(key)) == 1, "presence, and no passphrase"
+        assert "unlocked by the TPM, fingerprint " in key.ask("status")
+        assert len(registration(key, uv=True)) == 1, "the passphrase"
+        key.ask("lock")
+        assert len(registration(key)) == 1
+        assert "slot 2" not in key.said() and not protectors()
+        if not running:
+            key.stop()
+        done = json.loads(vault(key, "remove", "2", "--json").stdout)
+        assert done == {"removed": 2, "remains": None}
+        assert [slot["type"] for slot in slots(key)] == ["passphrase"]
+        assert tpm.loaded() == [], "nothing stays in the TPM"
+
+    # Holds: PROTECT-6, PROTECT-11
+    def test_unlocked_at_the_start(self, key, tpm):
+        add_tpm(key, "--auto-unlock", "--pcrs", "7,0")
+        assert "the TPM of this machine, while PCRs 0, 7 are unchanged, at the start and" in vault(key, "list").stdout
+        key.start()
+        wait_for("unlocking", lambda: is_open(key))
+        key.stop()
+        tpm.extend()
+        key.start()
+        wait_for("reason", lambda: f"slot 2 (TPM) did not unlock the vault: {CHANGED}" in key.said())
+        assert not is_open(key)
+
+    # Holds: PROTECT-12
+    @pytest.mark.parametrize("pin, pcrs", [(None, ()), (SLOT_PIN, ()), (None, (7, 23)), (SLOT_PIN, (7,))])
+    def test_another_program_opens_the_slot(self, key, tpm, tmp_path, pin, pcrs):
+        """tpm2-tools unseal the key with what Recovery says, and PyNaCl opens the slot."""
+        add_tpm(key, *(["--pcrs", ",".join(map(str, pcrs))] if pcrs else []), pin=pin)
+        members = cbor.decode((key.state / "vault").read_bytes())
+        slot = members[3][1]
+        assert slot[1] == 2 and slot[4] == bool(pin) and slot[7] == sum(1 << n for n in pcrs).to_bytes(3, "little")
+        name, object_ = slot[2][:34], slot[2][34:]
+        size = 2 + int.from_bytes(object_[:2], "big")
+        folder = tmp_path / "judge"
+        folder.mkdir()
+        (folder / "pub").write_bytes(object_[:size])
+        (folder / "priv").write_bytes(object_[size:])
+        tpm.tool("createprimary", "-C", "o", "-g", "sha256", "-G", "ecc256:aes128cfb", "-c", folder / "primary", "-a",
+                 "fixedtpm|fixedparent|sensitivedataorigin|userwithauth|noda|restricted|decrypt")
+        tpm.tool("readpublic", "-c", folder / "primary", "-n", folder / "name")
+        assert (folder / "name").read_bytes() == name
+        tpm.flush()
+        tpm.tool("load", "-C", folder / "primary", "-u", folder / "pub", "-r", folder / "priv", "-c", folder / "sealed")
+        tpm.flush()
+        hexadecimal = vault_slots.tpm_auth_value(pin).hex() if pin else ""
+        auth = ["-p", f"hex:{hexadecimal}"] if pin else []
+        if pcrs:
+            tpm.tool("startauthsession", "--policy-session", "-S", folder / "session")
+            tpm.tool("policypcr", "-S", folder / "session", "-l", f"sha256:{','.join(map(str, pcrs))}")
+            if pin:
+                tpm.tool("policyauthvalue", "-S", folder / "session")
+            auth = ["-p", f"session:{folder}/session" + (f"+hex:{hexadecimal}" if pin else "")]
+        unsealed = tpm.tool("unseal", "-c", folder / "sealed", *auth).stdout
+        assert len(unsealed) == 32 and len(vault_slots.vault_key(members[2], slot, unsealed)) == 32
+        attributes = tpm.tool("readpublic", "-c", folder / "sealed").stdout.decode()
+        assert ("noda" in attributes) == (not pin), "the lock-out protects the PIN"
+        assert ("userwithauth" in attributes) == (not pcrs)
+        assert unsealed not in (key.state / "vault").read_bytes()
+
+    # Holds: PROTECT-10
+    def test_a_pin(self, key, tpm):
+        add_tpm(key, "--pcrs", "7", pin=SLOT_PIN)
+        words = "the TPM of this machine with a PIN, while PCRs 7 are unchanged, for a request"
+        assert words in vault(key, "list").stdout
+        key.start()
+        key.pinentry.set(passphrase=SLOT_PIN)
+        asked = registration(key)
+        assert len(asked) == 2 and "Type the PIN of slot 2 (TPM) of the vault, or use the passphrase." in asked[0]
+        assert SLOT_PIN not in key.said()
+        # The PIN is not the passphrase: it verifies nobody.
+        with pytest.raises(CtapError):
+            registration(key, uv=True)
+
+    # Holds: PROTECT-10
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the memory of the daemon")
+    def test_no_pin_stays_in_memory(self, key, tpm):
+        add_tpm(key, pin=SLOT_PIN)
+        key.start()
+        key.pinentry.set(passphrase=SLOT_PIN)
+        assert len(registration(key)) == 2 and is_open(key)
+        pid, is_read, found = key.process.pid, False, []
+        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            for line in maps:
+                start, end = (int(number, 16) for number in line.split()[0].split("-"))
+                if line.split()[1][0] != "r" or "[v" in line:
+                    continue
+                memory.seek(start)
+                content = memory.read(end - start)
+                # The path shows that this reads what is there.
+                is_read |= str(key.control_socket).encode() in content
+                found += [line] if SLOT_PIN.encode() in content else []
+                found += [line] if vault_slots.tpm_auth_value(SLOT_PIN) in content else []
+        assert found == [] and is_read
+
+    # Holds: PROTECT-10
+    def test_wrong_pins_lock_the_tpm(self, key, tpm):
+        """swtpm allows three; then no dialog asks for the PIN any more, and the passphrase unlocks."""
+        add_tpm(key, pin=SLOT_PIN)
+        key.start()
+        # The double of pinentry types the passphrase into each dialog.
+        assert len(registration(key)) == 5, "three PINs, the passphrase, and presence"
+        assert "slot 2 (TPM) did not unlock the vault: the PIN is wrong" in key.said()
+        key.ask("lock")
+        assert len(registration(key)) == 2
+        assert f"slot 2 (TPM) did not unlock the vault: {LOCKED_OUT}" in key.said()
+        assert LOCKED_OUT in add_tpm(key, pin=SLOT_PIN, status=1).stderr
+        # A slot without a PIN is not subject to the lock-out.
+        add_tpm(key)
+        key.ask("lock")
+        assert len(registration(key)) == 1
+        vault(key, "remove", "3")
+        tpm.tool("dictionarylockout", "--clear-lockout")
+        key.pinentry.set(passphrase=SLOT_PIN)
+        key.ask("lock")
+        assert len(registration(key)) == 2
+
+    # Holds: PROTECT-11
+    @pytest.mark.parametrize("change, reason", [
+        (lambda tpm: tpm.tool("clear"), OTHER_TPM), (lambda tpm: tpm.extend(), CHANGED),
+        (lambda tpm: tpm.tool("changeauth", "-c", "o", "owner"), "the TPM's owner hierarchy has a password"),
+        (lambda tpm: tpm.stop(), "cannot connect to the TPM")])
+    def test_a_tpm_that_fails(self, key, tpm, change, reason):
+        """The log says why, no PIN is asked for, and the passphrase unlocks."""
+        add_tpm(key, "--pcrs", "7", pin=SLOT_PIN)
+        key.start()
+        change(tpm)
+        assert len(registration(key)) == 2
+        assert f"slot 2 (TPM) did not unlock the vault: {reason}" in key.said()
+        vault(key, "remove", "2")
+        assert len(slots(key)) == 1
+
+    # Holds: PROTECT-11
+    def test_another_tpm(self, key, tpm, tmp_path, monkeypatch):
+        add_tpm(key)
+        other = TPM(tmp_path / "other")
+        monkeypatch.setenv("LIQUID_AUTH_TCTI", other.tcti)
+        key.start()
+        assert len(registration(key)) == 2
+        assert f"slot 2 (TPM) did not unlock the vault: {OTHER_TPM}" in key.said()
+        other.stop()
+
+    # Holds: PROTECT-11
+    def test_no_tpm_and_no_permission(self, key, tmp_path, monkeypatch):
+        monkeypatch.setenv("LIQUID_AUTH_TCTI", f"device:{tmp_path}/tpmrm0")
+        before = (key.state / "vault").read_bytes()
+        assert "this machine has no TPM 2.0" in add_tpm(key, status=1).stderr
+        assert (key.state / "vault").read_bytes() == before
+        device = tmp_path / "tpmrm0"
+        device.write_bytes(b"")
+        device.chmod(0)
+        request = b"\2\1\0\7\2\0\4" + bytes(4)
+        program = pathlib.Path(shutil.copy(BIN / "liquid-auth-protector", "/var/tmp"))
+        ordinary = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        done = subprocess.run([*ordinary, program], input=request, capture_output=True)
+        program.unlink()
+        assert b"run: sudo usermod --append --groups tss" in done.stdout, done
+
+    @pytest.mark.parametrize("arguments", [
+        ("--pin", "--auto-unlock"), ("--pcrs", "24"), ("--pcrs", ""), ("--pcrs", "1,,2"),
+        ("--pcrs", "0,1,2,3,4,5,6,7,8")])
+    def test_arguments(self, key, arguments):
+        done = vault(key, "add", "tpm", *arguments, status=64)
+        assert "PIN" in done.stderr or "registers are 1 to 8 numbers" in done.stderr
+        assert "only for tpm" in vault(key, "add", "secret-service", "--pin", status=64).stderr
+
+    def test_the_library_logs_nothing(self, key, tpm, tmp_path, monkeypatch):
+        """With this setting of the environment, it would write every key to a file."""
+        monkeypatch.setenv("TSS2_LOG", "all+trace")
+        monkeypatch.setenv("TSS2_LOGFILE", str(tmp_path / "log"))
+        done = add_tpm(key, pin=SLOT_PIN)
+        assert not (tmp_path / "log").exists() and done.stderr.count("\n") <= 1
+
+
 class TestProgram:
     @pytest.mark.parametrize("request_", [
-        b"", b"\1", b"\2\2\0\x11\4" + bytes(16), b"\1\7\0\x11\4" + bytes(16), b"\1\2\0\x10\4" + bytes(15),
-        b"\1\2\0\x11\5" + bytes(16), b"\1\2\0\0", b"\1\2\xff\xff\4"])
+        b"", b"\2", b"\1\2\0\x13\4\0\x10" + bytes(16), b"\2\7\0\x13\4\0\x10" + bytes(16),
+        b"\2\2\0\x12\4\0\x0f" + bytes(15), b"\2\2\0\x13\5\0\x10" + bytes(16), b"\2\2\0\0", b"\2\2\xff\xff\4",
+        b"\2\2\0\x12\4\0\x10" + bytes(15), b"\2\2\0\6\2\0\3" + bytes(3), b"\2\2\0\7\2\0\4\2" + bytes(3)])
     # Holds: PROTECT-1
     def test_a_malformed_request(self, bus, request_):
         double = bus.double()
         done = subprocess.run([BIN / "liquid-auth-protector"], input=request_, capture_output=True, timeout=20)
         assert done.returncode == 0 and done.stderr == b""
-        assert done.stdout[:2] == b"\1\4" and int.from_bytes(done.stdout[2:4], "big") == len(done.stdout) - 4
+        assert done.stdout[:2] == b"\2\4" and int.from_bytes(done.stdout[2:4], "big") == len(done.stdout) - 4
         assert double.calls() == []
 
     def test_arguments(self):
@@ -417,13 +652,54 @@ class TestProgram:
     def test_its_memory_is_closed_to_other_programs(self, key, double):
         double.set(locked=True, prompt="never")
         process = subprocess.Popen([BIN / "liquid-auth-protector"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        process.stdin.write(b"\1\2\0\x11\4" + bytes.fromhex(slots(key)[1]["id"]))
+        process.stdin.write(b"\2\2\0\x13\4\0\x10" + bytes.fromhex(slots(key)[1]["id"]))
         process.stdin.flush()
         wait_for("prompt", lambda: "Prompt" in double.calls())
         limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
         assert re.search(r"Max core file size +0 +0 ", limits)
         process.stdin.close()
         assert process.wait(5) == 0
+
+
+# Holds: PROTECT-9
+@pytest.mark.parametrize("change", ["add", "remove"])
+def test_a_crash_at_each_system_call_with_a_tpm(key, tpm, change):
+    """As below; the TPM keeps nothing that could be lost."""
+    if change == "remove":
+        add_tpm(key)
+    file, trace = key.state / "vault", key.folder / "trace"
+    whole = file.read_bytes()
+    before = cbor.decode(whole)
+    calls = "openat,write,fsync,rename,renameat2,unlink,close"
+
+    def run(*inject):
+        file.write_bytes(whole)
+        (key.state / "vault.new").unlink(missing_ok=True)
+        tpm.flush()
+        arguments = ["add", "tpm"] if change == "add" else ["remove", "2"]
+        place = ["--state-dir", key.state, "--control", key.control_socket]
+        return subprocess.run(
+            ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
+             f"trace={calls}", *inject, *key.command("vault", *arguments, *place)],
+            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
+
+    assert run().returncode == 0
+    lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines() if "(" in line]
+    start = next(number for number, line in enumerate(lines) if "vault.new" in line)
+    end = max(number for number, line in enumerate(lines) if line.startswith("fsync"))
+    outcomes = set()
+    for number in range(start, end + 1):
+        name = lines[number].split("(")[0]
+        nth = sum(line.startswith(name + "(") for line in lines[: number + 1])
+        assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}").returncode != 0, (name, nth)
+        after = cbor.decode(file.read_bytes())
+        assert after[3][0] == before[3][0] and {**after, 3: None} == {**before, 3: None}
+        outcomes.add(len(after[3]) != len(before[3]))
+    assert outcomes == {False, True} and end - start >= 5
+    tpm.flush()
+    key.start()
+    assert len(registration(key)) in (1, 2)
+    key.unlock()
 
 
 # Holds: PROTECT-9

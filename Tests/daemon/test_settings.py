@@ -153,8 +153,8 @@ def test_status_and_settings_are_reported_while_locked(key):
     with key:
         assert told(key, "pin", "status")["set"] is False
         assert told(key, "config", "show") == {
-            "alwaysUv": False, "minimumPinLength": 4, "minimumPinLengthSites": None, "forcePinChange": False,
-            "enterpriseAttestation": False, "problems": [],
+            "verification": ["passphrase"], "alwaysUv": False, "minimumPinLength": 4, "minimumPinLengthSites": None,
+            "forcePinChange": False, "enterpriseAttestation": False, "problems": [],
         }
         assert key.pinentry.asked() == 0
     fails(key, "pin", "status", "--control", key.control_socket, status=NOT_RUNNING)

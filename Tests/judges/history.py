@@ -11,8 +11,10 @@ from .derivation import Phrase
 KINDS = dict(enumerate([
     "register", "sign-in", "u2f-register", "u2f-sign-in", "verify", "transactions", "message", "association",
     "show-passkey", "pin-change", "reset"], 1))
-OUTCOMES = dict(enumerate(["done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered"], 1))
-VERIFICATIONS = dict(enumerate(["none", "passphrase", "pin", "token"]))
+OUTCOMES = dict(enumerate([
+    "done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered",
+    "denied-by-policy"], 1))
+VERIFICATIONS = dict(enumerate(["none", "passphrase", "pin", "token", "fingerprint"]))
 START = bytes(32)
 
 

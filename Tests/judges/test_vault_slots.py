@@ -20,3 +20,14 @@ def test_secret_service(case):
 
 def test_the_vault_is_that_of_the_other_vectors():
     assert VECTORS["vaultKey"] == load("keys-and-recovery")["vault"]["vaultKey"]
+
+
+@pytest.mark.parametrize("case", VECTORS["tpm"], ids=lambda case: f"PCRs {case['pcrs']}")
+def test_tpm(case):
+    value = {name: bytes.fromhex(content) for name, content in case.items() if isinstance(content, str)}
+    vault_id, vault_key = (bytes.fromhex(VECTORS[name]) for name in ("vaultID", "vaultKey"))
+    slot = vault_slots.tpm(
+        vault_id, vault_key, value["key"], value["object"], case["autoUnlock"], case["pin"], case["pcrs"],
+        value["nonce"])
+    assert slot.hex() == case["slot"]
+    assert vault_slots.vault_key(vault_id, vault_slots.cbor.decode(slot), value["key"]) == vault_key

@@ -1,9 +1,11 @@
 """Slots of a vault (Recovery §1), computed without code of the product."""
 
+import hashlib
+
 import nacl.bindings as sodium
 from fido2 import cbor
 
-PASSPHRASE, SECRET_SERVICE = 1, 4
+PASSPHRASE, TPM, SECRET_SERVICE = 1, 2, 4
 
 
 def associated_data(vault_id: bytes, type_: int) -> bytes:
@@ -15,3 +17,23 @@ def secret_service(vault_id: bytes, vault_key: bytes, key: bytes, item: bytes, a
     sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
         vault_key, associated_data(vault_id, SECRET_SERVICE), nonce, key)
     return cbor.encode({1: SECRET_SERVICE, 2: item, 3: auto_unlock, 5: nonce, 6: sealed})
+
+
+def tpm(
+    vault_id: bytes, vault_key: bytes, key: bytes, object_: bytes, auto_unlock: bool, pin: bool, pcrs: list[int],
+    nonce: bytes) -> bytes:
+    """Return the bytes of a slot of type 2."""
+    sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(vault_key, associated_data(vault_id, TPM), nonce, key)
+    bitmap = sum(1 << number for number in pcrs).to_bytes(3, "little")
+    return cbor.encode({1: TPM, 2: object_, 3: auto_unlock, 4: pin, 5: nonce, 6: sealed, 7: bitmap})
+
+
+def tpm_auth_value(pin: str) -> bytes:
+    """Return the auth value of a PIN; a TPM ignores zero bytes at its end."""
+    return hashlib.sha256(pin.encode()).digest().rstrip(b"\0")
+
+
+def vault_key(vault_id: bytes, slot: dict, key: bytes) -> bytes:
+    """Open a decoded slot with its key."""
+    return sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(
+        slot[6], associated_data(vault_id, slot[1]), slot[5], key)

@@ -139,6 +139,8 @@ class Authenticator:
         self.extra: list[str] = []
         self.binary = BIN / "liquid-authenticator"
         self.pinentry_program = PINENTRY
+        #: The options for prompts, if they are not for the test's pinentry alone.
+        self.prompts: list[str] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self.pinentry = Pinentry(folder)
         self.log = folder / "daemon.log"
@@ -202,7 +204,7 @@ class Authenticator:
             self.wrapper
             + [
                 str(self.binary), "--state-dir", str(self.state), "--control", str(self.control_socket), "--transport", self.transport, "--verification", self.verification,
-                "--prompt", "pinentry", "--pinentry", str(self.pinentry_program), *self.extra,
+                *(self.prompts or ["--prompt", "pinentry", "--pinentry", str(self.pinentry_program)]), *self.extra,
             ],
             stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, env=self.environment,
         )

@@ -49,7 +49,8 @@ def clone():
     for name in ("scripts", "udev-rules", "Sources/Manual"):
         shutil.copytree(REPOSITORY / name, HOME / "liquid-auth" / name)
     shutil.copy(REPOSITORY / "Package.swift", HOME / "liquid-auth")
-    for program in ("liquid-authenticator", "liquid-auth", "liquid-auth-broker", "liquid-auth-protector"):
+    for program in ("liquid-authenticator", "liquid-auth", "liquid-auth-broker", "liquid-auth-protector",
+                    "liquid-auth-prompt"):
         shutil.copy(BIN / program, built)
     swift = HOME / "bin/swift"
     swift.parent.mkdir(exist_ok=True)

@@ -31,15 +31,21 @@ int clinux_spawn_session(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 
 /// The programs that a helper can start.
-enum clinux_helper_program { CLINUX_PINENTRY, CLINUX_PROTECTOR };
+enum clinux_helper_program { CLINUX_PINENTRY, CLINUX_ASKPASS, CLINUX_NOTIFICATIONS, CLINUX_PROTECTOR };
 
-/// Forks a process that keeps the rights that this one gives up later: it starts `pinentry` or `protector` (looked up
-/// in PATH), and connects to the SOCK_SEQPACKET socket at `path`, on request. It ends when `requests`, a close-on-exec
-/// socket, is closed. Returns the process, or -1 with errno.
-pid_t clinux_fork_helper(const char *pinentry, const char *protector, const char *path, int *requests);
+/// What a helper works with: programs, which are looked up in PATH, and the path of the broker's SOCK_SEQPACKET socket.
+/// `askpass` is an argument of `prompt`.
+struct clinux_helper_paths {
+  const char *pinentry, *askpass, *prompt, *protector, *broker;
+};
 
-/// Asks the helper for a program, as clinux_spawn_session does; the protector gets the argument --get. Returns 0 and the process id, or an
-/// error number.
+/// Forks a process that keeps the rights that this one gives up later: on request it starts one of the programs, and
+/// connects to the broker. It ends when `requests`, a close-on-exec socket, is closed. Returns the process, or -1 with
+/// errno.
+pid_t clinux_fork_helper(const struct clinux_helper_paths *paths, int *requests);
+
+/// Asks the helper for a program, as clinux_spawn_session does; the protector gets the argument --get. Returns 0 and the
+/// process id, or an error number.
 int clinux_helper_start(int helper, enum clinux_helper_program program, int input, int output, pid_t *process);
 
 /// waitid(2) for a process of the helper. Returns 0, with si_code (0 if it runs) and si_status, or an error number.

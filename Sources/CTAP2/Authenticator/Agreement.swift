@@ -24,7 +24,7 @@ extension Authenticator {
     }
   }
 
-  /// Runs `body` and reports the request, its origin and its outcome; the passphrase verifies, if verification is set up.
+  /// Runs `body`, which verifies the user if verification is set up, and reports the request, its origin and its outcome.
   package func reported<Answer>(
     _ request: String, _ kind: HistoryEntry.Kind, of origin: String?, _ body: () async throws(CTAPError) -> Answer
   ) async throws(CTAPError) -> Answer {
@@ -36,7 +36,7 @@ extension Authenticator {
     }
     do throws(CTAPError) {
       let answer = try await body()
-      if canVerify { outcome.verification = .passphrase }
+      if canVerify { outcome.verification = interaction.lastVerification }
       return answer
     } catch {
       outcome.error = error

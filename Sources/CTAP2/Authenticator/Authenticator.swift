@@ -110,6 +110,8 @@ extension Authenticator {
     let isVerified =
       verification && interaction.canVerify && vault.isOpenedByPerson && !prompt.isOfWallet
       && prompt.algorandAddress == nil
+    var prompt = prompt
+    prompt.acceptsFingerprint = (try? vault.settings().usesFingerprint) ?? false
     let confirmation = try await confirmation(of: prompt, verification: verification && !isVerified)
     guard keySource.current?.unlocking === vault.unlocking else { throw .declined }
     return UserConsent(confirmation, verified: isVerified)

@@ -29,17 +29,19 @@ extension Authenticator {
   }
 
   /// Decides how the ceremony is verified, once the vault is open: checks and binds the token, and applies alwaysUv
-  /// (CTAP §6.1.2, steps 6 and 11; §6.2.2, steps 5 and 6).
+  /// (CTAP §6.1.2, steps 6 and 11; §6.2.2, steps 5 and 6), or the same for one site by the owner's policy.
   ///
   /// - Parameters:
-  ///   - isExempt: alwaysUv does not apply, because the request asks for no presence.
+  ///   - isExempt: neither applies, because the request asks for no presence.
   mutating func verification(
     _ param: PINUVAuthParam?, _ options: CeremonyOptions, over clientDataHash: [UInt8],
     for permission: TokenPermissions, rpID: String, settings: AuthenticatorSettings, isExempt: Bool, vault: OpenVault
   ) throws(CTAPError) -> CeremonyVerification {
-    let isAlways = settings.alwaysUV && !isExempt
+    let isByPolicy = isExempt ? false : try vault.policy(of: rpID) == .alwaysVerify
+    let isAlways = settings.alwaysUV && !isExempt || isByPolicy
+    let cause = isByPolicy ? "the policy of the site is always-verify" : "alwaysUv is on"
     guard isProtected(settings) else {
-      if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and no PIN is set") }
+      if isAlways { throw CTAPError(.puatRequired, "\(cause), and no PIN is set") }
       if param != nil { throw CTAPError(.pinNotSet, "pinUvAuthParam was sent, but no PIN is set") }
       return .none
     }
@@ -50,7 +52,7 @@ extension Authenticator {
       return .byToken
     }
     if options.uv == true || isAlways && interaction.canVerify { return .builtIn }
-    if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and the request has no token") }
+    if isAlways { throw CTAPError(.puatRequired, "\(cause), and the request has no token") }
     return .none
   }
 

@@ -94,6 +94,7 @@ extension ClientPIN: AuthenticatorCommand {
     }
     let vault = try await authenticator.openVault(
       for: UserPrompt(purpose: .authorize(permissions), rpID: request.rpID))
+    try await authenticator.refuseDenied(permissions, for: request.rpID, by: vault)
     try authenticator.checkPINCanBeTried(vault)
     let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
     try authenticator.checkPIN(hash, secret, vault)
@@ -117,8 +118,12 @@ extension ClientPIN: AuthenticatorCommand {
       throw CTAPError(.uvBlocked, "verification is blocked; lock and unlock the vault")
     }
     let peer = try P256.PublicKey(keyAgreement: key)
-    let prompt = UserPrompt(purpose: .authorize(permissions), rpID: request.rpID)
+    var prompt = UserPrompt(purpose: .authorize(permissions), rpID: request.rpID)
     let vault = try await authenticator.openVault(for: prompt)
+    try await authenticator.refuseDenied(permissions, for: request.rpID, by: vault)
+    if permissions.contains(.makeCredential), let rpID = request.rpID {
+      prompt.resembles = try vault.resemblance(of: rpID)
+    }
     do throws(UserInteractionError) {
       _ = try await authenticator.ask(prompt, verification: true, with: vault)
     } catch {
@@ -181,6 +186,16 @@ extension CTAPError {
       self.init(.uvBlocked, "verification is blocked; lock and unlock the vault", prompt: error)
     default: self.init(error)
     }
+  }
+}
+
+extension Authenticator {
+  /// Refuses a token for a registration or sign-in at a site whose policy is `deny`, before anything is asked or tried.
+  fileprivate func refuseDenied(
+    _ permissions: TokenPermissions, for rpID: String?, by vault: OpenVault
+  ) async throws(CTAPError) {
+    guard !permissions.isDisjoint(with: .needingRPID) else { return }
+    try await refuseDenied(UserPrompt(purpose: .authorize(permissions), rpID: rpID), by: vault)
   }
 }
 

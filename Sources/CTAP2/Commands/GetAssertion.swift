@@ -22,6 +22,11 @@ extension GetAssertion: AuthenticatorCommand {
     let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     let vault = try await authenticator.openVault(for: request.prompt())
+    if try vault.policy(of: request.rpIdentifier) == .deny {
+      // Browsers look for passkeys with silent requests, and turn to another key only after this status.
+      if options.up == false { throw CTAPError(deniedByPolicy: .noCredentials) }
+      try await authenticator.refuseDenied(request.prompt(), by: vault)
+    }
 
     // 5, 6.1. A token gives verification; alwaysUv requires it for every request with presence.
     let verification = try authenticator.verification(

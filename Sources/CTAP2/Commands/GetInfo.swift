@@ -57,7 +57,7 @@ public enum GetInfo: AuthenticatorCommand {
         0x0D: .unsigned(UInt64(settings.minimumPINLength)),
         0x0F: extensions.contains(CredBlob.identifier) ? CBORValue(CredBlob.maximumLength) : nil,
         0x10: CBORValue(AuthenticatorSettings.maximumRPIDs),
-        0x12: userVerification ? .unsigned(Self.passcodeInternal) : nil,
+        0x12: userVerification ? .unsigned(modality) : nil,
         0x14: remainingDiscoverableCredentials.map { CBORValue($0) },
         0x16: [.text(AttestationObject.Format.packed.rawValue)],
         0x19: encIdentifier.map { .bytes($0) },
@@ -120,9 +120,9 @@ public enum GetInfo: AuthenticatorCommand {
     /// CTAP 2.2 has no version string: "FIDO_2_2" must not be listed (CTAP §6.4).
     private static let versions: [CBORValue] = ["FIDO_2_0", "FIDO_2_1", "FIDO_2_3"]
 
-    /// uvModality of the passphrase: USER_VERIFY_PASSCODE_INTERNAL of the FIDO
-    /// Registry of Predefined Values, §3.1.
-    private static let passcodeInternal: UInt64 = 0x04
+    /// uvModality: USER_VERIFY_PASSCODE_INTERNAL for the passphrase, and USER_VERIFY_FINGERPRINT_INTERNAL if a finger
+    /// verifies too (FIDO Registry of Predefined Values, §3.1).
+    private var modality: UInt64 { settings.usesFingerprint ? 0x04 | 0x02 : 0x04 }
 
     /// Without verification, `uv` and `uvAcfg` are absent, not false: the platform could not set anything up.
     ///

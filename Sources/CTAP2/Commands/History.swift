@@ -21,7 +21,7 @@ extension MakeCredential {
   public static func verification(
     of request: Request, _ response: Response, on authenticator: Authenticator
   ) -> HistoryEntry.Verification {
-    request.pinUvAuth.verification(in: response.attestation.authenticatorData)
+    request.pinUvAuth.verification(in: response.attestation.authenticatorData, on: authenticator)
   }
 }
 
@@ -35,14 +35,14 @@ extension GetAssertion {
   /// The token, or the UV flag.
   public static func verification(
     of request: Request, _ response: Response, on authenticator: Authenticator
-  ) -> HistoryEntry.Verification { request.pinUvAuth.verification(in: response.authenticatorData) }
+  ) -> HistoryEntry.Verification { request.pinUvAuth.verification(in: response.authenticatorData, on: authenticator) }
 }
 
 extension PINUVAuthParameters {
   /// - Parameter data: authenticator data; byte 32 has the flags.
-  fileprivate func verification(in data: [UInt8]) -> HistoryEntry.Verification {
+  fileprivate func verification(in data: [UInt8], on authenticator: Authenticator) -> HistoryEntry.Verification {
     guard AuthenticatorData.Flags(rawValue: data[32]).contains(.userVerified) else { return .none }
-    return param == nil ? .passphrase : .token
+    return param == nil ? authenticator.interaction.lastVerification : .token
   }
 }
 
@@ -62,8 +62,8 @@ extension ClientPIN {
   ) -> HistoryEntry.Verification {
     switch request.subcommand {
     case .changePIN, .getPinToken, .getPinUvAuthTokenUsingPinWithPermissions: .pin
-    case .getPinUvAuthTokenUsingUvWithPermissions: .passphrase
-    case .setPIN: authenticator.canVerify ? .passphrase : .none
+    case .getPinUvAuthTokenUsingUvWithPermissions: authenticator.interaction.lastVerification
+    case .setPIN: authenticator.canVerify ? authenticator.interaction.lastVerification : .none
     case .getPINRetries, .getKeyAgreement, .getUVRetries: .none
     }
   }
@@ -73,10 +73,10 @@ extension Reset {
   /// Every reset.
   public static func kind(of request: Request) -> HistoryEntry.Kind? { .reset }
 
-  /// The passphrase, if verification is set up.
+  /// The means of the dialog, if verification is set up.
   public static func verification(
     of request: Request, _ response: Response, on authenticator: Authenticator
-  ) -> HistoryEntry.Verification { authenticator.canVerify ? .passphrase : .none }
+  ) -> HistoryEntry.Verification { authenticator.canVerify ? authenticator.interaction.lastVerification : .none }
 }
 
 extension U2FCommand {
@@ -97,6 +97,10 @@ extension HistoryEntry.Outcome {
   fileprivate init?(_ error: CTAPError?) {
     guard let error else {
       self = .done
+      return
+    }
+    if error.isByPolicy {
+      self = .deniedByPolicy
       return
     }
     switch (error.prompt, error.status) {

@@ -38,6 +38,7 @@ extension MakeCredential: AuthenticatorCommand {
     extensions.shape(&registration)
     var prompt = request.prompt(SelectionByRegistration.isMeant(by: request) ? .select : .register)
     let vault = try await authenticator.openVault(for: prompt)
+    try await authenticator.refuseDenied(prompt, by: vault)
 
     // 6–8, 11.1. A token gives verification; alwaysUv requires it.
     let settings = try vault.settings()
@@ -51,6 +52,7 @@ extension MakeCredential: AuthenticatorCommand {
       request, policy: registration.policy, verification: verification, vault: vault, authenticator)
 
     // 11.2, 13, 14. One dialog gives presence and, if required, verification; it consumes the token.
+    prompt.resembles = try vault.resemblance(of: request.rp.id)
     prompt.replacesPasskey = try request.replacesPasskey(in: vault)
     try extensions.describe(in: &prompt, vault: vault)
     let consent = try await authenticator.consent(prompt, verification, with: vault)

@@ -1,3 +1,5 @@
+public import Recovery
+
 /// The content of a prompt, in the words of the request.
 ///
 /// Texts come from the client and may be hostile: a back end shows them with control characters escaped and cut to
@@ -35,7 +37,7 @@ public struct UserPrompt: Sendable, Equatable {
   /// True for prompts that destroy data, change settings, or sign for an Algorand account: a key that is held down must
   /// not confirm them.
   public var needsReading: Bool {
-    purpose.needsReading || algorandAddress != nil || replacesPasskey || !extras.isEmpty
+    purpose.needsReading || algorandAddress != nil || replacesPasskey || !extras.isEmpty || resembles != nil
   }
 
   /// Whether the request comes from a wallet: no platform waits, so there is time to read transactions.
@@ -129,8 +131,12 @@ public struct UserPrompt: Sendable, Equatable {
   public var isFirstUse: Bool
   /// With `showPasskey`: the host that the wallet names, if it differs from the relying party's id.
   public var host: String?
+  /// With `register`, and with `authorize` for it: the known site that the name of this new one resembles.
+  public var resembles: SiteResemblance?
   /// With `register` and `signIn`: what the site also gets.
   public var extras: Extras = []
+  /// With verification: whether a fingerprint verifies too (Recovery §6).
+  public var acceptsFingerprint = false
 
   /// Makes a prompt; everything but the purpose may be absent.
   public init(
@@ -205,11 +211,28 @@ public protocol UserInteraction: Sendable {
   var canVerify: Bool { get }
   /// How often verification can still fail before it is blocked: uvRetries of CTAP §6.5.5.3.
   var verificationTriesLeft: Int { get }
+  /// The means by which a prompt verified the user the last time.
+  var lastVerification: HistoryEntry.Verification { get }
 
   /// Shows the prompt and waits for the user; cancelling the task withdraws it.
   ///
   /// With `verification`, the prompt asks for presence and verification together, and the confirmation has both.
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation
+
+  /// Refuses a request without a dialog, because of the owner's policy; returns when the client can be answered.
+  ///
+  /// - Returns: the error that a refusal in a dialog would have caused.
+  func refuse(_ prompt: UserPrompt) async -> UserInteractionError
+}
+
+extension UserInteraction {
+  /// Refuses at once.
+  public func refuse(_ prompt: UserPrompt) async -> UserInteractionError { .declined }
+}
+
+extension UserInteraction {
+  /// The passphrase, which every authenticator with verification has.
+  public var lastVerification: HistoryEntry.Verification { .passphrase }
 }
 
 /// The purpose of a wallet's prompt.

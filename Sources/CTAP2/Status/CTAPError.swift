@@ -17,6 +17,8 @@ public struct CTAPError: Error, Sendable {
   public let line: UInt
   /// How the prompt ended that caused the error; `nil` if no prompt did.
   public private(set) var prompt: UserInteractionError?
+  /// Whether the owner's policy for the site refused the request; no dialog was shown.
+  public private(set) var isByPolicy = false
 
   /// Makes an error at the place of the call.
   public init(_ status: CTAPStatus, _ reason: String, file: String = #fileID, line: UInt = #line) {
@@ -70,6 +72,15 @@ extension CTAPError {
     self.prompt = prompt
   }
 
+  /// Makes the error of a request that the owner's policy refuses.
+  init(deniedByPolicy status: CTAPStatus, file: String = #fileID, line: UInt = #line) {
+    self.init(status, "denied by policy", file: file, line: line)
+    isByPolicy = true
+  }
+
+  /// The error of a wallet's request that the owner's policy refuses.
+  package static var deniedByPolicy: Self { Self(deniedByPolicy: .operationDenied) }
+
   /// Maps a failed prompt.
   ///
   /// Blocked verification is PIN_BLOCKED (only clientPIN sends UV_BLOCKED). A failed verification and a vault that
@@ -92,6 +103,7 @@ extension CTAPError {
     let status: CTAPStatus =
       switch error.kind {
       case .full: .keyStoreFull
+      case .policy: .invalidParameter
       case .userIDLength: .invalidLength
       case .store, .notReplaced, .noKey, .key, .lastEpoch: .other
       case .notAuthentic, .malformed, .columnsExchanged, .anotherPhrase: .other

@@ -95,6 +95,7 @@ extension Authenticator {
     let prompt = UserPrompt(
       purpose: SelectionByRegistration.isMeant(by: application) ? .select : .registerSecondFactor)
     guard let vault = keySource.current else { return .needsVault(prompt) }
+    try refuseByPolicy(application, vault)
     try refuseUnderAlwaysUV(vault)
     guard let confirmation, confirmation.userPresent else { return .needsPresence(prompt) }
     let consent = UserConsent(confirmation)
@@ -151,6 +152,7 @@ extension Authenticator {
     guard let vault = keySource.current else {
       return control == .checkOnly ? .waitsForVault(prompt) : .needsVault(prompt)
     }
+    try refuseByPolicy(application, vault, isCheckOnly: control == .checkOnly)
     try refuseUnderAlwaysUV(vault)
     guard let (credential, key) = try secondFactor(Array(data[65...]), application, vault) else {
       throw CTAPError(.invalidCredential, "the key handle is unknown")
@@ -213,6 +215,20 @@ extension Authenticator {
       return nil
     } catch {
       throw CTAPError(.other, "\(error)")
+    }
+  }
+
+  /// Refuses a site whose policy is `deny`, or `always-verify`, because U2F has no verification.
+  ///
+  /// - Parameter isCheckOnly: the host only asks whether the key handle is known, which is answered as for an unknown one.
+  private func refuseByPolicy(
+    _ application: RPIDHash, _ vault: OpenVault, isCheckOnly: Bool = false
+  ) throws(CTAPError) {
+    switch try vault.policy(of: application) {
+    case .allow: return
+    case .deny: throw CTAPError(deniedByPolicy: isCheckOnly ? .invalidCredential : .notAllowed)
+    case .alwaysVerify:
+      throw CTAPError(.notAllowed, "the policy of the site is always-verify, and U2F has no verification")
     }
   }
 

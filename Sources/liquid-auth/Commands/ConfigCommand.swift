@@ -10,7 +10,9 @@ struct ConfigCommand: ParsableCommand {
       Each change asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. \
       The settings belong to this machine. A reset restores the defaults.
       """,
-    subcommands: [Show.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self, ForgetReaders.self])
+    subcommands: [
+      Show.self, Verification.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self, ForgetReaders.self,
+    ])
 
   struct Show: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Show the settings. Only --sites needs the passphrase.")
@@ -27,6 +29,22 @@ struct ConfigCommand: ParsableCommand {
       }
       place.write(SettingsReport(try connection.keyInformation()), output)
     }
+  }
+
+  struct Verification: PlacedCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Choose how the key verifies you.",
+      discussion: """
+        passphrase: you type the vault's passphrase. fingerprint: you touch the fingerprint reader, or choose to type the \
+        passphrase; after three fingers that do not match, only the passphrase verifies. fprintd keeps the fingers: \
+        enroll them with fprintd-enroll. A fingerprint does not unlock a locked vault.
+        """)
+    enum Means: String, ExpressibleByArgument, CaseIterable { case passphrase, fingerprint }
+    @Argument(help: "passphrase or fingerprint.") var means: Means
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws { try place.change(ChangeSettings(usesFingerprint: means == .fingerprint), output) }
   }
 
   struct AlwaysUV: PlacedCommand {
@@ -117,6 +135,8 @@ extension PlaceOptions {
 
 /// The result of `liquid-auth config`, before it is text or JSON.
 struct SettingsReport: Equatable {
+  /// Whether a fingerprint verifies too; `nil` if nothing but a PIN verifies.
+  let usesFingerprint: Bool?
   let alwaysUV: Bool
   let minimumPINLength: Int
   let forcePINChange: Bool
@@ -129,6 +149,7 @@ struct SettingsReport: Equatable {
   init(_ information: KeyInformation) {
     (alwaysUV, minimumPINLength) = (information.alwaysUV, information.minimumPINLength)
     (forcePINChange, sites) = (information.forcePINChange, nil)
+    usesFingerprint = information.canVerify ? information.usesFingerprint : nil
     problems = Self.problems(alwaysUV, canVerify: information.canVerify || information.isPINSet)
   }
 
@@ -136,6 +157,7 @@ struct SettingsReport: Equatable {
   init(_ settings: OwnerSettings, _ information: KeyInformation) {
     (alwaysUV, minimumPINLength) = (settings.alwaysUV, Int(settings.minimumPINLength))
     (forcePINChange, sites) = (settings.forcePINChange, settings.minimumPINLengthRPIDs)
+    usesFingerprint = information.canVerify ? settings.usesFingerprint : nil
     problems = Self.problems(alwaysUV, canVerify: information.canVerify || settings.isPINSet)
   }
 
@@ -143,9 +165,15 @@ struct SettingsReport: Equatable {
     alwaysUV && !canVerify ? [OwnerSettings.nothingVerifies] : []
   }
 
+  /// What verifies without a PIN, in order.
+  private var means: [String] {
+    (usesFingerprint == true ? ["fingerprint"] : []) + (usesFingerprint == nil ? [] : ["passphrase"])
+  }
+
   /// For people.
   var text: String {
     var rows = [
+      ["verification", means.isEmpty ? "only a PIN" : means.joined(separator: ", ")],
       ["always verify", alwaysUV ? "on" : "off"],
       ["minimum PIN length", "\(minimumPINLength) characters"],
     ]
@@ -163,6 +191,7 @@ struct SettingsReport: Equatable {
   /// For programs; members that were not read are `null`.
   var json: JSON {
     [
+      "verification": .array(means.map(JSON.string)),
       "alwaysUv": .bool(alwaysUV),
       "minimumPinLength": .number(Int64(minimumPINLength)),
       "minimumPinLengthSites": sites.map { .array($0.map(JSON.string)) } ?? .null,

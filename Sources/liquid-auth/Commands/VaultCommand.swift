@@ -60,31 +60,71 @@ struct VaultCommand: ParsableCommand {
       discussion: """
         Asks for the passphrase, which stays valid. With secret-service, a random key in the keyring of your session \
         (GNOME Keyring, KWallet or KeePassXC) also unlocks the vault: while the keyring is open, no passphrase is \
-        needed to unlock. If a site wants to verify you, a dialog still asks for the passphrase.
+        needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal does. If a site wants \
+        to verify you, a dialog still asks for the passphrase.
         """)
     @Argument(help: "What unlocks the vault.")
     var type: ProtectorChoice
     @Flag(help: "Unlock also when the authenticator starts, not only for a request.")
     var autoUnlock = false
+    @Flag(help: "Ask for a PIN, which the TPM protects against guessing (only for tpm).")
+    var pin = false
+    @Option(
+      help: ArgumentHelp(
+        "Unlock only while these registers of the TPM (PCRs) have the values of now, for example 7 (only for tpm).",
+        valueName: "n,n…"),
+      transform: registers)
+    var pcrs: [Int] = []
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+      guard type != .tpm else {
+        if pin && autoUnlock {
+          throw ValidationError("a slot with a PIN cannot unlock at the start; omit --pin or --auto-unlock")
+        }
+        return
+      }
+      if pin || !pcrs.isEmpty { throw ValidationError("--pin and --pcrs are only for tpm") }
+    }
 
     func run() throws {
       let vault = try OwnedVault(at: place)
       let protector: VaultSlot.Protector
+      let key: SecretBytes
       switch type {
-      case .secretService: protector = .secretService(id: randomBytes(16), autoUnlock: autoUnlock)
+      case .tpm:
+        let conditions = TPMSlot.Conditions(hasPIN: pin, pcrs: pcrs)
+        let answer = try ProtectorProgram.ask(
+          .make, type: VaultSlot.Protector.tpmType, data: conditions.encoded,
+          pin: pin ? PINInput.new(minimum: Self.shortestPIN) : nil)
+        protector = .tpm(TPMSlot(conditions: conditions, object: answer.data, autoUnlock: autoUnlock))
+        key = answer.key
+      case .secretService:
+        protector = .secretService(id: randomBytes(16), autoUnlock: autoUnlock)
+        key = try ProtectorProgram.ask(.make, type: protector.type, data: protector.publicData ?? []).key
       }
-      let key = try ProtectorProgram.ask(.make, protector)
       do throws(CommandFailure) {
         try vault.seal(for: protector, key: key)
       } catch {
-        _ = try? ProtectorProgram.ask(.delete, protector)
+        _ = ProtectorProgram.remains(of: protector)
         throw error
       }
-      output.write(
-        "the keyring now unlocks the vault, too; the passphrase stays valid",
-        json: ["added": .string(type.rawValue), "autoUnlock": .bool(autoUnlock)])
+      var report: JSON = ["added": .string(type.rawValue), "autoUnlock": .bool(autoUnlock)]
+      if case .tpm(let slot) = protector { report = slot.conditions.report(added: autoUnlock) }
+      output.write("the \(protector.name) now unlocks the vault, too; the passphrase stays valid", json: report)
+    }
+
+    /// The fewest characters of a PIN.
+    private static let shortestPIN = 4
+
+    /// Reads the numbers of registers.
+    private static func registers(_ text: String) throws -> [Int] {
+      let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
+      guard numbers.count <= 8, numbers.allSatisfy({ $0.map { 0...23 ~= $0 } ?? false }) else {
+        throw ValidationError("registers are 1 to 8 numbers from 0 to 23, separated by commas")
+      }
+      return Set(numbers.compactMap(\.self)).sorted()
     }
   }
 
@@ -115,6 +155,7 @@ struct VaultCommand: ParsableCommand {
 
 /// What `liquid-auth vault add` can add.
 enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
+  case tpm
   case secretService = "secret-service"
 }
 
@@ -122,10 +163,10 @@ enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
 private enum ProtectorProgram {
   /// Runs the program for one request, until it ends; a keyring may ask the person meanwhile.
   static func ask(
-    _ operation: ProtectorRequest.Operation, _ protector: VaultSlot.Protector
-  ) throws(CommandFailure) -> SecretBytes {
+    _ operation: ProtectorRequest.Operation, type: UInt8, data: [UInt8], pin: SecretBytes? = nil
+  ) throws(CommandFailure) -> ProtectorAnswer {
     do {
-      return try answer(operation, protector)
+      return try answer(ProtectorRequest(operation, type: type, data: data, pin: pin))
     } catch {
       let code: CommandFailure.Code = (error as? ProtectorFailure)?.kind == .absent ? .absent : .failed
       throw CommandFailure("\(error)", code: code)
@@ -134,9 +175,10 @@ private enum ProtectorProgram {
 
   /// What is left of a removed slot, if something is; it opens nothing.
   static func remains(of protector: VaultSlot.Protector) -> String? {
-    guard protector.publicData != nil else { return nil }
+    // A TPM keeps nothing of a slot.
+    guard case .secretService(let id, _) = protector else { return nil }
     do {
-      _ = try answer(.delete, protector)
+      _ = try answer(ProtectorRequest(.delete, type: protector.type, data: id))
       return nil
     } catch {
       if (error as? ProtectorFailure)?.kind == .absent { return nil }
@@ -144,9 +186,7 @@ private enum ProtectorProgram {
     }
   }
 
-  private static func answer(
-    _ operation: ProtectorRequest.Operation, _ protector: VaultSlot.Protector
-  ) throws -> SecretBytes {
+  private static func answer(_ request: ProtectorRequest) throws -> ProtectorAnswer {
     let path = OwnProgram.path(ofInternal: "liquid-auth-protector")
     let (input, output) = (try Descriptor.pipe(), try Descriptor.pipe())
     let brokenPipe = signal(SIGPIPE, SIG_IGN)
@@ -171,8 +211,8 @@ private enum ProtectorProgram {
       Child.reap(process)
     }
     return try ProtectorPipe.ask(
-      ProtectorRequest(operation, type: protector.type, data: protector.publicData ?? []), input: input.write,
-      output: output.read, until: .now + ProtectorMessage.timeLimit + .seconds(5), Cancellation())
+      request, input: input.write, output: output.read, until: .now + ProtectorMessage.timeLimit + .seconds(5),
+      Cancellation())
   }
 }
 
@@ -244,9 +284,11 @@ struct SlotReport: Equatable {
   var text: String {
     switch protector {
     case .passphrase(_, let cost): "a passphrase (Argon2id, \(cost.memLimit >> 20) MiB, \(cost.opsLimit) passes)"
+    case .tpm(let slot): slot.text
     case .secretService(_, let autoUnlock):
       "the keyring of your session (Secret Service), \(autoUnlock ? "at the start and " : "")for a request"
     case .unknown(let type): "type \(type), which this version does not know"
+    case .damaged: "\(protector.name), damaged: it unlocks nothing; remove the slot, and add it again"
     }
   }
 
@@ -259,12 +301,40 @@ struct SlotReport: Equatable {
         "slot": slot, "type": .string("passphrase"), "memory": .number(Int64(cost.memLimit)),
         "passes": .number(Int64(cost.opsLimit)),
       ]
+    case .tpm(let tpm):
+      [
+        "slot": slot, "type": .string(ProtectorChoice.tpm.rawValue), "autoUnlock": .bool(tpm.autoUnlock),
+        "pin": .bool(tpm.conditions.hasPIN), "pcrs": tpm.conditions.pcrList,
+      ]
     case .secretService(let id, let autoUnlock):
       [
         "slot": slot, "type": .string(ProtectorChoice.secretService.rawValue), "id": .hex(id),
         "autoUnlock": .bool(autoUnlock),
       ]
     case .unknown(let type): ["slot": slot, "type": .number(Int64(type))]
+    case .damaged(let type): ["slot": slot, "type": .number(Int64(type)), "damaged": .bool(true)]
     }
+  }
+}
+
+extension TPMSlot {
+  /// For people.
+  fileprivate var text: String {
+    let pin = conditions.hasPIN ? " with a PIN" : ""
+    let pcrs = conditions.pcrs.map { "\($0)" }.joined(separator: ", ")
+    return "the TPM of this machine\(pin)\(pcrs.isEmpty ? "" : ", while PCRs \(pcrs) are unchanged"), "
+      + "\(autoUnlock ? "at the start and " : "")for a request"
+  }
+}
+
+extension TPMSlot.Conditions {
+  fileprivate var pcrList: JSON { .array(pcrs.map { .number(Int64($0)) }) }
+
+  /// What was added, for programs.
+  fileprivate func report(added autoUnlock: Bool) -> JSON {
+    [
+      "added": .string(ProtectorChoice.tpm.rawValue), "autoUnlock": .bool(autoUnlock), "pin": .bool(hasPIN),
+      "pcrs": pcrList,
+    ]
   }
 }

@@ -20,6 +20,7 @@ extension DoctorFindings {
 
   var prompts: Check {
     if status?.prompt == "terminal" { return .ok(.pinentry, "not used: prompts are on the authenticator's terminal") }
+    if let ways = status?.prompt, ways.contains("askpass (") { return .ok(.pinentry, "not used: prompts are \(ways)") }
     guard let path = pinentry.path else {
       return pinentryProblem("\(pinentry.program) is not installed: no prompt can be shown")
     }
@@ -32,9 +33,15 @@ extension DoctorFindings {
     return .ok(.pinentry, path == pinentry.target ? path : "\(path) (\(pinentry.target))")
   }
 
-  /// Never a problem: prompts are dialogs of pinentry.
+  /// Never a problem: without one, prompts are dialogs of pinentry.
   var notificationDaemon: Check {
-    let unused = "prompts do not need it: they are dialogs of pinentry"
+    let ways = status?.prompt ?? "auto: "
+    guard ways.hasPrefix("auto: ") else { return notificationDaemon("prompts do not need it: they are \(ways)") }
+    return notificationDaemon(
+      ways.contains("notifications") ? "it asks for presence" : "prompts do not need it: they are dialogs of pinentry")
+  }
+
+  private func notificationDaemon(_ unused: String) -> Check {
     switch notifications {
     case .unknown(let reason): return .note(.notificationDaemon, "cannot be checked: \(reason); \(unused)")
     case .known(nil): return .note(.notificationDaemon, "none runs; \(unused)")

@@ -62,6 +62,7 @@ enum HistoryText {
     case .cancelled: "cancelled"
     case .verificationFailed: "verification-failed"
     case .alreadyRegistered: "already-registered"
+    case .deniedByPolicy: "denied-by-policy"
     case nil: String(number)
     }
   }
@@ -72,6 +73,7 @@ enum HistoryText {
     case .passphrase: "passphrase"
     case .pin: "pin"
     case .token: "token"
+    case .fingerprint: "fingerprint"
     case nil: String(number)
     }
   }

@@ -1,6 +1,7 @@
 import AlgorandStatements
 import CTAP2
 import CTAPHID
+import Fingerprint
 import Glibc
 import Logind
 import ProcessIO
@@ -20,6 +21,7 @@ final class Daemon: Sendable {
   let loop: EventLoop
   private let router: RequestRouter
   private let key: CTAPHIDDriver
+  private let fingerprints: FingerprintReader?
   private let u2f: U2FRequestHandler
   private let lock: DirectoryLock
   private let controlPath: String
@@ -48,9 +50,10 @@ final class Daemon: Sendable {
     let controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
     self.controlPath = controlPath
     ControlSocket.makeDirectory(for: controlPath)
-    // Connects to the system bus.
+    // This and the fingerprint reader connect to the system bus.
     let follows = options.detachesInBackground || !options.session.lockEvents.isEmpty
     loginSignals = Mutex(follows ? LoginSignals(of: getuid()) : nil)
+    fingerprints = options.verification == .passphrase ? FingerprintReader() : nil
     if options.sandbox == .on {
       let problems = try StartError.from { () throws(TransportError) in
         try DaemonSandbox.enter(options, directory: directory, controlPath: controlPath)
@@ -63,8 +66,10 @@ final class Daemon: Sendable {
     let verifier = PassphraseVerifier()
     // Without a hidraw node, no client finds this device and another key in one search.
     let isHIDRaw = options.transport.isHIDRaw
+    let backEnd = options.prompt.backEnd(
+      helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
-      options.prompt.backEnd(helper, executor: loop), verifier: options.verification == .passphrase ? verifier : nil,
+      backEnd, verifier: options.verification == .passphrase ? verifier : nil, readFingers: fingerprints?.read,
       otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
@@ -113,12 +118,15 @@ final class Daemon: Sendable {
     do throws(TransportError) {
       let socket = try ControlSocket(listeningAt: controlPath)
       let isPassed = socket.isPassed
-      let service = DaemonService(router: router, key: key, sessionProblem: { [self] in sessionProblem })
+      let service = DaemonService(
+        router: router, key: key, fingerprints: fingerprints, sessionProblem: { [self] in sessionProblem })
       let listener = ControlListener(
         socket, on: loop,
         makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
       control.withLock { $0 = listener }
       router.prompter.backEnd.problem.map(log.warning)
+      // Not awaited: the bus may have to start the notification daemon first.
+      Task(executorPreference: loop) { [backEnd = router.prompter.backEnd] in await backEnd.selfTest() }
       do throws(TransportError) {
         try await begin()
       } catch {

@@ -60,7 +60,9 @@ enum DaemonCommand {
   private static func helper(_ options: DaemonOptions) throws(StartError) -> HelperProcess {
     do throws(SystemNumber) {
       return try HelperProcess(
-        program: options.pinentry, protector: OwnProgram.path(ofInternal: "liquid-auth-protector"))
+        program: options.pinentry, askpass: options.askpass ?? "",
+        prompt: OwnProgram.path(ofInternal: "liquid-auth-prompt"),
+        protector: OwnProgram.path(ofInternal: "liquid-auth-protector"))
     } catch {
       throw StartError(TransportError("start the helper process", errno: error.number))
     }

@@ -26,8 +26,10 @@ enum SandboxChoice: String, Sendable {
 struct DaemonOptions: Equatable, Sendable {
   var transport = TransportChoice.preferred
   var verification = VerificationChoice.passphrase
-  var prompt = PromptChoice.pinentry
+  var prompt = PromptChoice.auto
   var pinentry = "pinentry"
+  /// The program that is called as `ssh-askpass` is, in place of a pinentry.
+  var askpass: String?
   var stateDir: String?
   var control: String?
   /// Only with `--transport uhid`; the default is to stay.
@@ -57,6 +59,7 @@ struct DaemonOptions: Equatable, Sendable {
   /// Parses the arguments after the program's name: `--option value` or `--option=value`; the last of two counts.
   init(_ arguments: [String]) throws(Refusal) {
     var rest = arguments[...]
+    var named: (prompt: PromptChoice?, pinentry: String?)
     while let argument = rest.popFirst() {
       if argument == "--help" || argument == "-h" { throw .help }
       if argument == "--version" { throw .version }
@@ -66,7 +69,21 @@ struct DaemonOptions: Equatable, Sendable {
       guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty else {
         throw .usage("missing value for '\(parts[0])'")
       }
-      try set(parts[0], value)
+      switch parts[0] {
+      case "--prompt": named.prompt = try Self.choice(parts[0], value, PromptChoice.init)
+      case "--pinentry": named.pinentry = value
+      default: try set(parts[0], value)
+      }
+    }
+    guard named.pinentry == nil || askpass == nil else { throw .usage("--pinentry and --askpass exclude each other") }
+    // A program that is named without --prompt shows all dialogs.
+    prompt = named.prompt ?? (askpass != nil ? .askpass : named.pinentry != nil ? .pinentry : .auto)
+    pinentry = named.pinentry ?? pinentry
+    switch prompt {
+    case .askpass where askpass == nil: throw .usage("--prompt askpass needs --askpass PROGRAM")
+    case .pinentry where askpass != nil, .terminal where askpass != nil:
+      throw .usage("--askpass is not for --prompt \(prompt.rawValue)")
+    default: break
     }
     guard besideHardwareKey == nil || transport.isHIDRaw else {
       throw .usage(
@@ -76,16 +93,15 @@ struct DaemonOptions: Equatable, Sendable {
   }
 
   private static let names = [
-    "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
-    "--max-passkeys", "--lock-on", "--lock-after", "--in-background", "--sandbox",
+    "--transport", "--verification", "--prompt", "--pinentry", "--askpass", "--state-dir", "--control",
+    "--beside-hardware-key", "--max-passkeys", "--lock-on", "--lock-after", "--in-background", "--sandbox",
   ]
 
   private mutating func set(_ name: String, _ value: String) throws(Refusal) {
     switch name {
     case "--transport": transport = try Self.choice(name, value, TransportChoice.init)
     case "--verification": verification = try Self.choice(name, value, VerificationChoice.init)
-    case "--prompt": prompt = try Self.choice(name, value, PromptChoice.init)
-    case "--pinentry": pinentry = value
+    case "--askpass": askpass = value
     case "--state-dir": stateDir = value
     case "--beside-hardware-key":
       besideHardwareKey = try Self.choice(name, value, BesideHardwareKeyChoice.init)
@@ -125,6 +141,8 @@ struct DaemonOptions: Equatable, Sendable {
     \(PromptChoice.help)
       --pinentry PROGRAM                The program that shows dialogs.
                                         (default: pinentry)
+      --askpass PROGRAM                 A program that is called as ssh calls
+                                        SSH_ASKPASS, in place of a pinentry.
       --state-dir DIR                   The directory of vault and store. (default:
                                         $XDG_STATE_HOME/liquid-auth, or
                                         ~/.local/state/liquid-auth)

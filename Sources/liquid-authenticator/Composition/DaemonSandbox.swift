@@ -30,7 +30,8 @@ enum DaemonSandbox {
     case .unix(let path): files.allow(.write, parent(of: path))
     case .pty: terminals(in: &files)
     }
-    if options.prompt == .terminal { terminals(in: &files) }
+    let mayUseTerminal = options.prompt == .auto && ControllingTerminal.name != nil
+    if options.prompt == .terminal || mayUseTerminal { terminals(in: &files) }
     var problems: [String] = []
     do throws(SystemNumber) {
       try files.enter()

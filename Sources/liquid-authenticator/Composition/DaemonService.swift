@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import ControlProtocol
 import CryptoPrimitives
+import Fingerprint
 import Glibc
 import Recovery
 import StateDirectory
@@ -11,6 +12,7 @@ import Vault
 struct DaemonService: ControlService {
   let router: RequestRouter
   let key: CTAPHIDDriver
+  let fingerprints: FingerprintReader?
   /// What is wrong with the connection to logind, if anything.
   let sessionProblem: @Sendable () -> String?
 
@@ -28,7 +30,7 @@ struct DaemonService: ControlService {
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
-      verification: router.options.verification.rawValue, prompt: router.prompter.backEnd.name,
+      verification: verification(reported), prompt: router.prompter.backEnd.name,
       fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
       problems: problems(
         vault, reported, device: await key.problem, dialogs: await router.prompter.problem),
@@ -79,6 +81,17 @@ struct DaemonService: ControlService {
     try await inTurn { _ in try vault.changeSlots(since: unlocking, change) }
   }
 
+  func checkFingerprints() async throws {
+    guard router.options.verification == .passphrase else {
+      throw ControlFailure(.notAllowed, "the authenticator runs with --verification none, and verifies nobody")
+    }
+    guard let fingerprints else {
+      throw ControlFailure(.notAllowed, "there is no system bus, so no fingerprint reader")
+    }
+    let result = await OwnThread.run { Result { () throws(FingerprintFailure) in try fingerprints.check() } }
+    if case .failure(.failed(let words)) = result { throw ControlFailure(.notAllowed, words) }
+  }
+
   /// Changes the store's file in turn with the ceremonies, and forgets what is cached of the store.
   private func mendStore(
     _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Void
@@ -111,6 +124,11 @@ struct DaemonService: ControlService {
       }
     }
     return try outcome.get()
+  }
+
+  private func verification(_ settings: ReportedSettings?) -> String {
+    let choice = router.options.verification
+    return choice == .passphrase && settings?.usesFingerprint ?? false ? "fingerprint, passphrase" : choice.rawValue
   }
 
   /// - Parameter settings: `nil` if they cannot be read now.

@@ -74,6 +74,9 @@ protocol ControlService: Sendable {
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws
 
+  /// Checks that a finger could verify the user, while the vault is open.
+  func checkFingerprints() async throws
+
   /// Answers a CTAP2 message, in its turn in the queue; cancelling the task withdraws it.
   ///
   /// - Parameter client: distinguishes the connections of the control socket.
@@ -119,7 +122,7 @@ extension ControlFailure {
       case .store: .unavailable
       case .notReplaced: .notAllowed
       case .userIDLength: .invalidLength
-      case .noKey: .invalidParameter
+      case .noKey, .policy: .invalidParameter
       case .full, .key, .lastEpoch, .notAuthentic, .malformed, .columnsExchanged, .anotherPhrase: .other
       }
     self.init(status, error.description)

@@ -12,7 +12,7 @@ enum OwnerCommands {
   static let all: [any ServedCommand.Type] = [
     ListCredentials.self, ShowCredential.self, RenameCredential.self, RemoveCredential.self, RecoverCredential.self,
     AcceptBeforeReset.self, SetPIN.self, RemovePIN.self, GetSettings.self, ChangeSettings.self, ForgetReaders.self,
-    SetLargeBlobArray.self, ListHistory.self, CheckHistory.self,
+    SetLargeBlobArray.self, ListHistory.self, CheckHistory.self, ChangePolicy.self,
   ]
 }
 
@@ -111,10 +111,17 @@ extension GetSettings: OwnerCommand {
 }
 
 extension ChangeSettings: OwnerCommand {
+  /// Refuses fingerprints that nothing could verify, before anything changes.
+  func handle(in session: isolated ControlSession) async throws -> OwnerSettings {
+    if usesFingerprint == true, session.verified != nil { try await session.service.checkFingerprints() }
+    return try await inTurn(of: session)
+  }
+
   /// Makes all changes or none.
   func handle(_ owner: inout Owner) throws -> OwnerSettings {
     let changed = try owner.authenticator.changeSettings(in: owner.vault) { (settings) throws(CTAPError) in
       settings.alwaysUV = alwaysUV ?? settings.alwaysUV
+      settings.usesFingerprint = usesFingerprint ?? settings.usesFingerprint
       try settings.setMinimumPINLength(
         minimumPINLength, rpIDs: minimumPINLengthRPIDs, forceChange: forcePINChange)
     }
@@ -127,7 +134,7 @@ extension OwnerSettings {
     self.init(
       alwaysUV: settings.alwaysUV, minimumPINLength: settings.minimumPINLength,
       minimumPINLengthRPIDs: settings.minimumPINLengthRPIDs, forcePINChange: settings.forcePINChange,
-      isPINSet: settings.pin != nil)
+      isPINSet: settings.pin != nil, usesFingerprint: settings.usesFingerprint)
   }
 }
 
@@ -179,5 +186,38 @@ extension HistoryDescription {
           time: entry.time, kind: entry.kind.rawValue, outcome: entry.outcome.rawValue,
           verification: entry.verification.rawValue, site: entry.site)
       })
+  }
+}
+
+// MARK: - Policies
+
+extension ChangePolicy: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> PolicyList {
+    var state = try owner.vault.store.state()
+    switch change {
+    case .site(let site, let number): try state.policies.set(number.map(Self.policy), of: site)
+    case .others(let number): state.policies.standard = try Self.policy(number)
+    case nil: return PolicyList(state.policies)
+    }
+    try owner.vault.store.setState(state)
+    // An answer to the next request could continue a sign-in that the new policy refuses.
+    owner.authenticator.forgetRemaining()
+    return PolicyList(state.policies)
+  }
+
+  private static func policy(_ number: UInt8) throws(ControlFailure) -> SitePolicy {
+    guard let policy = SitePolicy(rawValue: number) else {
+      throw ControlFailure(.invalidParameter, "no such policy: \(number)")
+    }
+    return policy
+  }
+}
+
+extension PolicyList {
+  fileprivate init(_ policies: SitePolicies) {
+    self.init(
+      others: policies.standard.rawValue,
+      sites: policies.sites.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+        .map { Entry(site: $0.key, policy: $0.value.rawValue) })
   }
 }

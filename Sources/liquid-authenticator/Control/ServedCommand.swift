@@ -23,7 +23,10 @@ struct Owner {
 }
 
 extension OwnerCommand {
-  func handle(in session: isolated ControlSession) async throws -> Answer {
+  func handle(in session: isolated ControlSession) async throws -> Answer { try await inTurn(of: session) }
+
+  /// Calls ``handle(_:)`` in turn with the ceremonies.
+  func inTurn(of session: isolated ControlSession) async throws -> Answer {
     guard let verified = session.verified else { throw ControlSession.passphraseRequired }
     return try await session.service.inTurn { authenticator in try serve(&authenticator, for: verified) }
   }

@@ -6,11 +6,15 @@ import UHID
 
 /// A process of this program outside the sandbox, forked before this process entered it.
 ///
-/// It starts pinentries, which need windows, and `liquid-auth-protector`, which needs the session bus. It also connects
-/// to the broker.
+/// It starts pinentries, which need windows, and `liquid-auth-prompt` and `liquid-auth-protector`, which need the
+/// session bus. It also connects to the broker.
 final class HelperProcess: Sendable {
   /// The pinentry: a path, or a name that is looked up in PATH.
   let program: String
+  /// The program that is called as `ssh-askpass` is: a path, or a name that is looked up in PATH.
+  let askpass: String
+  /// The path of `liquid-auth-prompt`.
+  let prompt: String
   /// The path of `liquid-auth-protector`.
   let protector: String
   private let requests: Mutex<Int32>
@@ -20,14 +24,24 @@ final class HelperProcess: Sendable {
   ///
   /// - Parameters:
   ///   - program: the pinentry.
-  ///   - protector: the path of `liquid-auth-protector`; if it is empty, the program cannot be started.
+  ///   - askpass: the program for `liquid-auth-prompt --askpass`.
+  ///   - prompt: the path of `liquid-auth-prompt`; if it is empty, the program cannot be started.
+  ///   - protector: the path of `liquid-auth-protector`, likewise.
   ///   - broker: the path of the broker's socket.
   /// - Throws: the system's error number.
-  init(program: String, protector: String = "", broker: String = BrokerMessage.path) throws(SystemNumber) {
+  init(
+    program: String, askpass: String = "", prompt: String = "", protector: String = "",
+    broker: String = BrokerMessage.path
+  ) throws(SystemNumber) {
     var requests: Int32 = -1
-    process = clinux_fork_helper(program, protector, broker, &requests)
+    let texts = [program, askpass, prompt, protector, broker].map { (text: String) in strdup(text) }
+    defer { texts.forEach { free($0) } }
+    let words = texts.map { UnsafePointer<CChar>($0) }
+    var paths = clinux_helper_paths(
+      pinentry: words[0], askpass: words[1], prompt: words[2], protector: words[3], broker: words[4])
+    process = clinux_fork_helper(&paths, &requests)
     guard process >= 0 else { throw SystemNumber() }
-    (self.program, self.protector) = (program, protector)
+    (self.program, self.askpass, self.prompt, self.protector) = (program, askpass, prompt, protector)
     self.requests = Mutex(requests)
   }
 

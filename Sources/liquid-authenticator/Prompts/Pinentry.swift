@@ -1,21 +1,41 @@
+import CLinux
 import CTAP2
 import Glibc
 import ProcessIO
 
-/// Shows dialogs with any pinentry of the user's desktop, over the Assuan protocol.
+/// Shows dialogs with any pinentry of the user's desktop, over the Assuan protocol; or with `liquid-auth-prompt`, which
+/// speaks the same.
 ///
-/// If the pinentry is missing, dies, hangs or breaks the protocol, the request is denied, and the log says what to do.
+/// If the program is missing, dies, hangs or breaks the protocol, the request is denied, and the log says what to do.
 actor Pinentry: PromptBackEnd {
   /// How long a program may take for steps that need no person.
   struct Limits: Sendable {
     /// To get ready, in whole seconds.
     var setUp: Duration = .seconds(10)
-    /// To close its window after its answer; then it gets SIGTERM.
+    /// To close its window after its answer, or its notification after the end of its input; then it gets SIGTERM.
     var closing: Duration = .milliseconds(500)
     /// To end after SIGTERM; then it gets SIGKILL.
     var ending: Duration = .milliseconds(60)
   }
 
+  /// What shows the dialog.
+  enum Kind: Sendable {
+    case pinentry
+    /// A program that is called as `ssh-askpass` is.
+    case askpass
+    /// A notification with two buttons.
+    case notifications
+
+    var program: clinux_helper_program {
+      switch self {
+      case .pinentry: CLINUX_PINENTRY
+      case .askpass: CLINUX_ASKPASS
+      case .notifications: CLINUX_NOTIFICATIONS
+      }
+    }
+  }
+
+  private nonisolated let kind: Kind
   private let helper: HelperProcess
   /// The options (`name=value`) for where to show its dialog.
   nonisolated let options: [String]
@@ -34,9 +54,11 @@ actor Pinentry: PromptBackEnd {
   ///   - environment: looks up a variable.
   ///   - terminal: the daemon's own terminal, when it has one.
   init(
-    helper: HelperProcess, environment: (String) -> String?, terminal: String?, limits: Limits = Limits(),
+    _ kind: Kind = .pinentry, helper: HelperProcess, environment: (String) -> String?, terminal: String?,
+    limits: Limits = Limits(),
     executor: any TaskExecutor
   ) {
+    self.kind = kind
     self.helper = helper
     self.executor = executor
     self.limits = limits
@@ -53,18 +75,35 @@ actor Pinentry: PromptBackEnd {
 
   // MARK: Name and problem
 
-  /// A path, or a name that is looked up in PATH.
-  nonisolated var program: String { helper.program }
+  /// What messages call the program: a path, or a name that is looked up in PATH.
+  nonisolated var program: String {
+    switch kind {
+    case .pinentry: helper.program
+    case .askpass: helper.askpass
+    case .notifications: "liquid-auth-prompt"
+    }
+  }
 
-  nonisolated var name: String { "pinentry (\(program))" }
+  nonisolated var name: String {
+    switch kind {
+    case .pinentry: "pinentry (\(program))"
+    case .askpass: "askpass (\(program))"
+    case .notifications: "notifications"
+    }
+  }
+
+  /// A notification has room for presence only.
+  nonisolated func suits(_ dialog: PromptText) -> Bool {
+    kind != .notifications || dialog.isPresence && !dialog.takesPassphrase
+  }
 
   /// Reports a missing program, or a GnuPG pinentry without display and terminal; nothing is known of other programs.
   nonisolated var problem: String? {
     guard isThere else {
       let failure = PinentryFailure.notStarted(SystemNumber(ENOENT))
-      return "no prompt can be shown: \(failure.description(of: program, ending: nil))"
+      return "no prompt can be shown: \(failure.description(of: program, kind, ending: nil))"
     }
-    guard isOfGnuPG, !hasDisplayOrTerminal else { return nil }
+    guard kind == .pinentry, isOfGnuPG, !hasDisplayOrTerminal else { return nil }
     return "\(program) may be unable to show a dialog: the authenticator found no display and no terminal; "
       + "start it from the desktop, set GPG_TTY, or start it in a terminal with --prompt terminal"
   }
@@ -75,18 +114,40 @@ actor Pinentry: PromptBackEnd {
   }
 
   private nonisolated var isThere: Bool {
+    let program = kind == .notifications ? helper.prompt : program
     if program.utf8.contains(UInt8(ascii: "/")) { return access(program, X_OK) == 0 }
     return searchPath.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
   }
 
   // MARK: A dialog
 
+  func selfTest() async -> String? {
+    guard isThere else {
+      return PinentryFailure.notStarted(SystemNumber(ENOENT)).description(of: program, kind, ending: nil)
+    }
+    // A program of another kind is not started without a dialog.
+    guard kind == .notifications else { return nil }
+    let failure = await OwnThread.run(cancellable: { [kind, helper, limits] cancellation -> PinentryFailure? in
+      do throws(PinentryFailure) {
+        let session = try PinentrySession(kind.program, by: helper)
+        defer { _ = session.end(grace: limits.closing, thenKilledAfter: limits.ending) }
+        try session.selfTest(limits, cancellation)
+        return nil
+      } catch {
+        return error
+      }
+    })
+    return failure?.map { $0.description(of: program, kind, ending: nil) }
+  }
+
   /// Starts the program after the previous one has ended, and sends it the dialog's texts.
   func open(_ dialog: PromptText) async throws(PromptFailure) {
     await closing?.value
     closing = nil
     guard !Task.isCancelled else { throw .noAnswer(.cancelled) }
-    let session = try await step { [helper] _ throws(PinentryFailure) in try PinentrySession(by: helper) }
+    let session = try await step { [kind, helper] _ throws(PinentryFailure) in
+      try PinentrySession(kind.program, by: helper)
+    }
     self.session = session
     try await step { [options, limits] cancellation throws(PinentryFailure) in
       try session.prepare(dialog, options: options, limits: limits, cancellation)
@@ -123,9 +184,11 @@ actor Pinentry: PromptBackEnd {
       var ending: ChildProcess.Ending?
       if let session {
         self.session = nil
-        ending = await Self.end(session, grace: failure.endsByItself ? limits.closing : .zero, limits)
+        // liquid-auth-prompt ends as soon as its input does, and has a notification to close first.
+        let endsByItself = failure.endsByItself || kind != .pinentry
+        ending = await Self.end(session, grace: endsByItself ? limits.closing : .zero, limits)
       }
-      throw failure.outcome(of: program, ending: ending)
+      throw failure.outcome(of: program, kind, ending: ending)
     }
   }
 

@@ -1,3 +1,4 @@
+import Assuan
 import CLinux
 import CTAP2
 import ControlProtocol
@@ -12,9 +13,9 @@ struct PinentrySession: Sendable {
   private let child: ChildProcess
 
   /// Starts the program.
-  init(by helper: HelperProcess) throws(PinentryFailure) {
+  init(_ program: clinux_helper_program, by helper: HelperProcess) throws(PinentryFailure) {
     do {
-      child = try ChildProcess(CLINUX_PINENTRY, by: helper)
+      child = try ChildProcess(program, by: helper)
     } catch {
       throw .notStarted(error)
     }
@@ -31,9 +32,20 @@ struct PinentrySession: Sendable {
       try send(option: "SETTIMEOUT", "\(UserPrompter.answer.components.seconds)", until: deadline, cancellation)
       try send("SETTITLE", PromptText.title, until: deadline, cancellation)
       try send("SETDESC", text.description, until: deadline, cancellation)
-      try send("SETPROMPT", PromptText.entryLabel, until: deadline, cancellation)
+      try send("SETPROMPT", text.entry.label, until: deadline, cancellation)
       try send("SETOK", text.agree, until: deadline, cancellation)
       try send("SETCANCEL", text.refuse, until: deadline, cancellation)
+    } catch .noAnswer(.timedOut) {
+      throw .silent(seconds: Int(limits.setUp.components.seconds))
+    }
+  }
+
+  /// Asks `liquid-auth-prompt` whether it can show a dialog.
+  func selfTest(_ limits: Pinentry.Limits, _ cancellation: Cancellation) throws(PinentryFailure) {
+    let deadline = ContinuousClock.now + limits.setUp
+    do {
+      try acknowledgement(until: deadline, cancellation)
+      try send("GETINFO", "self-test", until: deadline, cancellation)
     } catch .noAnswer(.timedOut) {
       throw .silent(seconds: Int(limits.setUp.components.seconds))
     }
@@ -163,11 +175,10 @@ struct PinentrySession: Sendable {
     do { return try body() } catch { throw .garbled }
   }
 
-  /// Maps libgpg-error's codes, without the bits for the source of the error.
   private static func stop(_ code: UInt32, _ text: String) -> PinentryFailure {
-    switch code & 0xFFFF {
-    case 62: .noAnswer(.timedOut)  // GPG_ERR_TIMEOUT
-    case 99, 114, 198: .noAnswer(.declined)  // GPG_ERR_CANCELED, GPG_ERR_NOT_CONFIRMED, GPG_ERR_FULLY_CANCELED
+    switch AssuanError(code: code) {
+    case .timedOut: .noAnswer(.timedOut)
+    case .cancelled, .notConfirmed, .fullyCancelled: .noAnswer(.declined)
     default: .refused(text.isEmpty ? "error \(code)" : text)
     }
   }
@@ -213,26 +224,28 @@ enum PinentryFailure: Error, Equatable, Sendable {
   /// The failure of the dialog.
   ///
   /// - Parameter ending: how the program ended, if it ended by itself.
-  func outcome(of program: String, ending: ChildProcess.Ending?) -> PromptFailure {
+  func outcome(of program: String, _ kind: Pinentry.Kind, ending: ChildProcess.Ending?) -> PromptFailure {
     if case .noAnswer(let error) = self { return .noAnswer(error) }
-    return .unavailable(description(of: program, ending: ending))
+    return .unavailable(description(of: program, kind, ending: ending))
   }
 
   /// For the log: what happened, then what to do.
-  func description(of program: String, ending: ChildProcess.Ending?) -> String {
+  func description(of program: String, _ kind: Pinentry.Kind, ending: ChildProcess.Ending?) -> String {
     switch self {
     case .noAnswer(let error): "\(program) did not answer: \(error)"
     case .notStarted(let number):
-      "cannot start \(program): \(number); install it (\(Self.packages)) or name another with --pinentry PROGRAM"
+      "cannot start \(program): \(number); \(kind.remedy)"
     case .ended:
-      "\(program) \(Self.words(for: ending)) before it answered; run it by hand to see why, or \(Self.instead)"
+      "\(program) \(Self.words(for: ending)) before it answered; run it by hand to see why, or \(kind.instead)"
     case .silent(let seconds):
-      "\(program) did not answer within \(seconds) s and was stopped; \(Self.instead)"
+      "\(program) did not answer within \(seconds) s and was stopped; \(kind.instead)"
     case .garbled:
-      "\(program) does not speak the Assuan protocol; is it a pinentry? \(Self.instead)"
-    case .refused(let words):
+      "\(program) does not speak the Assuan protocol; is it a pinentry? \(kind.instead)"
+    case .refused(let words) where kind == .pinentry:
       "\(program) cannot show a dialog: \(words); it needs DISPLAY or WAYLAND_DISPLAY, or a terminal in GPG_TTY: "
-        + "set one, or \(Self.instead)"
+        + "set one, or \(kind.instead)"
+    // The words of liquid-auth-prompt name what failed.
+    case .refused(let words): kind == .askpass ? "\(words); \(kind.instead)" : words
     case .overlong:
       "\(program) answered with more than \(ControlMessage.maximumPassphraseSize) bytes; type the passphrase again"
     case .system(let number):
@@ -247,7 +260,26 @@ enum PinentryFailure: Error, Equatable, Sendable {
     case nil: "closed its output"
     }
   }
+}
 
-  private static let packages = "on Debian and Ubuntu: apt install pinentry-gnome3, pinentry-qt or pinentry-curses"
-  private static let instead = "name another with --pinentry PROGRAM, or use --prompt terminal"
+extension Pinentry.Kind {
+  /// What to do if the program cannot be started.
+  fileprivate var remedy: String {
+    switch self {
+    case .pinentry:
+      "install it (on Debian and Ubuntu: apt install pinentry-gnome3, pinentry-qt or pinentry-curses) or name another "
+        + "with --pinentry PROGRAM"
+    case .askpass: "install it, or name another with --askpass PROGRAM"
+    case .notifications: "install it again"
+    }
+  }
+
+  /// What to use in its place.
+  fileprivate var instead: String {
+    switch self {
+    case .pinentry: "name another with --pinentry PROGRAM, or use --prompt terminal"
+    case .askpass: "name another with --askpass PROGRAM, or use --prompt pinentry"
+    case .notifications: "use --prompt pinentry"
+    }
+  }
 }

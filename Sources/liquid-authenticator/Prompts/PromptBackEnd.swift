@@ -13,6 +13,14 @@ protocol PromptBackEnd: Sendable {
   /// Why dialogs cannot, or may not, be shown, and what to do; `nil` if no reason is known.
   var problem: String? { get }
 
+  /// Whether it can show this dialog at all.
+  func suits(_ dialog: PromptText) -> Bool
+
+  /// Checks whether it can show a dialog now, without showing one.
+  ///
+  /// - Returns: why it cannot; `nil` if it can, or if that cannot be known.
+  func selfTest() async -> String?
+
   /// Prepares a dialog without showing it.
   func open(_ dialog: PromptText) async throws(PromptFailure)
 
@@ -30,6 +38,8 @@ protocol PromptBackEnd: Sendable {
 
 extension PromptBackEnd {
   var problem: String? { nil }
+  func suits(_ dialog: PromptText) -> Bool { true }
+  func selfTest() async -> String? { nil }
   func open(_ dialog: PromptText) async throws(PromptFailure) {}
   func close() async {}
   func ended() async {}
@@ -55,22 +65,41 @@ enum PromptFailure: Error, Equatable {
 
 /// The back ends, by their names on the command line.
 enum PromptChoice: String, Sendable {
+  case auto
   case pinentry
+  case askpass
   case terminal
 
   /// The help text of `--prompt`.
   static let help = """
-      --prompt pinentry|terminal        Where you are asked: in a window, or on this
-                                        terminal. (default: pinentry)
+      --prompt auto|pinentry|askpass|terminal
+                                        Where you are asked: in a window, by the
+                                        program of --askpass, or on this terminal.
+                                        With auto, a notification asks for presence,
+                                        and the first way that works asks for
+                                        everything else. (default: auto, or what
+                                        --pinentry or --askpass names)
     """
 
-  /// - Parameter helper: starts a pinentry.
-  func backEnd(_ helper: HelperProcess, executor: any TaskExecutor) -> any PromptBackEnd {
+  /// - Parameters:
+  ///   - helper: starts the programs.
+  ///   - hasAskpass: whether `--askpass` names a program, which takes the place of the pinentry.
+  ///   - log: gets a line if `auto` has to use another way.
+  func backEnd(
+    _ helper: HelperProcess, hasAskpass: Bool, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
+  ) -> any PromptBackEnd {
+    let terminal = ControllingTerminal.name
+    let program = { (kind: Pinentry.Kind) in
+      Pinentry(kind, helper: helper, environment: environmentVariable, terminal: terminal, executor: executor)
+    }
     switch self {
-    case .pinentry:
-      Pinentry(
-        helper: helper, environment: environmentVariable, terminal: ControllingTerminal.name, executor: executor)
-    case .terminal: Terminal()
+    case .auto:
+      let window = program(hasAskpass ? .askpass : .pinentry)
+      let last: [any PromptBackEnd] = terminal == nil ? [] : [Terminal()]
+      return PromptChain([program(.notifications), window] + last, log: log)
+    case .pinentry: return program(.pinentry)
+    case .askpass: return program(.askpass)
+    case .terminal: return Terminal()
     }
   }
 }

@@ -21,7 +21,7 @@ struct PromptPages: Sendable, Equatable {
     case .register:
       self.init(
         headline: "Make a new passkey?",
-        details: prompt.siteLines + prompt.replacementLines
+        details: prompt.resemblanceLines + prompt.siteLines + prompt.replacementLines
           + prompt.extraLines(
             payment: "Other sites may start payments with this passkey.") + prompt.algorandLines,
         agree: prompt.replacesPasskey ? "Replace passkey" : "Make passkey", refuse: "Deny")
@@ -61,7 +61,8 @@ struct PromptPages: Sendable, Equatable {
       let isNamed = prompt.rpID != nil
       self.init(
         headline: permissions.headline,
-        details: prompt.siteLines(named: isNamed) + permissions.lines(ofSite: isNamed), agree: permissions.agree,
+        details: prompt.resemblanceLines + prompt.siteLines(named: isNamed) + permissions.lines(ofSite: isNamed),
+        agree: permissions.agree,
         refuse: "Deny")
     case .change(let change):
       self.init(
@@ -78,6 +79,7 @@ struct PromptPages: Sendable, Equatable {
     }
     last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
     last.needsReading = prompt.needsReading
+    last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
   }
 
   /// Makes one dialog, or more if a client's texts do not fit into one Assuan line.
@@ -245,6 +247,19 @@ extension UserPrompt.Change {
 extension UserPrompt {
   /// U2F sends a hash of the site's name only.
   fileprivate static let hiddenSite = "An older kind of request (U2F). It does not name its site."
+
+  /// The warning for a new site whose name resembles a known one.
+  fileprivate var resemblanceLines: [String] {
+    guard let resembles else { return [] }
+    let how =
+      switch resembles.kind {
+      case .looksAlike: "The names look alike."
+      case .oneLetter: "One letter differs."
+      case .otherSuffix: "The end of the name differs."
+      }
+    let decoded = resembles.decoded.map { ["In its own letters the new site is \(DisplayText.name($0))"] } ?? []
+    return ["This is not: \(DisplayText.host(resembles.known))", how] + decoded
+  }
 
   fileprivate var replacementLines: [String] {
     replacesPasskey ? ["It replaces the passkey that this account has here."] : []

@@ -9,8 +9,21 @@ import DisplayText
 struct PromptText: Sendable, Equatable {
   /// The window's title.
   static let title = "Liquid Auth"
-  /// The label of the field for the passphrase.
-  static let entryLabel = "Vault passphrase:"
+
+  /// What the person types in a field.
+  enum Entry: Sendable {
+    case passphrase
+    /// The PIN of one slot of the vault.
+    case pin
+
+    /// The label of the field.
+    var label: String { self == .passphrase ? "Vault passphrase:" : "PIN of the slot:" }
+    fileprivate var word: String { self == .passphrase ? "passphrase" : "PIN" }
+    /// The field's error line after an empty entry.
+    var nothingTyped: String { "No \(word) entered" }
+    /// The field's error line after a wrong entry.
+    func wrong(triesLeft: Int) -> String { "Wrong \(word), \(triesLeft) \(triesLeft == 1 ? "try" : "tries") left" }
+  }
 
   /// What will happen, as a question.
   var headline: String
@@ -24,11 +37,17 @@ struct PromptText: Sendable, Equatable {
   var isFollowed = false
   /// Whether the request may have gone to other keys too, one of which the user may want to use.
   var mayConcernAnotherKey = false
+  /// Whether it only asks for presence at a registration or a sign-in, on one page of a few lines.
+  var isPresence = false
   /// Whether an OK counts only after ``UserPrompter/shortestReading``.
   var needsReading = false
-  /// Whether the user agrees by typing the vault's passphrase, and not with a button.
+  /// Whether the user agrees by typing ``entry``, and not with a button.
   var takesPassphrase = false
-  /// What was wrong with the previous passphrase; shown beside the field.
+  /// Whether a finger may take the place of the passphrase.
+  var takesFinger = false
+  /// What the user types.
+  var entry = Entry.passphrase
+  /// What was wrong with the previous entry; shown beside the field.
   var remark: String?
 
   /// The whole text: the headline, an empty line, the details.
@@ -49,6 +68,16 @@ struct PromptText: Sendable, Equatable {
       agree: "Unlock", refuse: "Deny", mayConcernAnotherKey: mayConcernAnotherKey)
   }
 
+  /// The dialog for the PIN of a slot; who refuses is asked for the passphrase.
+  ///
+  /// - Parameter name: what opens the slot.
+  static func pin(ofSlot number: Int, _ name: String, for reason: UnlockReason?) -> PromptText {
+    var text = unlock(for: reason)
+    text.details.append("Type the PIN of slot \(number) (\(name)) of the vault, or use the passphrase.")
+    (text.entry, text.refuse, text.mayConcernAnotherKey) = (.pin, "Use passphrase", false)
+    return text
+  }
+
   /// The same text, with the other keys that are plugged in.
   func naming(_ others: [OtherKey]) -> PromptText {
     var text = self
@@ -57,13 +86,23 @@ struct PromptText: Sendable, Equatable {
     return text
   }
 
-  /// The field's error line after an empty passphrase.
-  static let nothingTyped = "No passphrase entered"
-
-  /// The field's error line after a wrong passphrase.
-  static func wrongPassphrase(triesLeft: Int) -> String {
-    "Wrong passphrase, \(triesLeft) \(triesLeft == 1 ? "try" : "tries") left"
+  /// The same question, answered by a finger; its button goes on to the passphrase.
+  ///
+  /// - Parameter advice: what the reader said of the last finger.
+  func forFinger(_ advice: String?) -> PromptText {
+    var text = self
+    text.takesPassphrase = false
+    text.details += ["", advice ?? "Touch the fingerprint reader to agree."]
+    text.agree = "Use passphrase"
+    return text
   }
+
+  /// The line after a finger that is none of the user's.
+  static func wrongFinger(triesLeft: Int) -> String {
+    "The finger was not recognised, \(triesLeft) \(triesLeft == 1 ? "try" : "tries") left."
+  }
+  /// The line beside the field for the passphrase after too many of them.
+  static let noFinger = "The finger was not recognised"
 }
 
 extension TokenPermissions {

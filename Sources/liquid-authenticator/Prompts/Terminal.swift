@@ -30,7 +30,7 @@ struct Terminal: PromptBackEnd {
       return .agreed
     }
     let before = dialog.remark.map { "  \($0)\n" } ?? text
-    let question = "\(before)  \(PromptText.entryLabel) (Enter alone refuses) "
+    let question = "\(before)  \(dialog.entry.label) (Enter alone refuses) "
     let typed = try await ask(question, said: { _ in "" }) { SecretBytes(copying: $0) }
     // An empty line refuses, because the question has no button.
     guard typed.count > 0 else { throw .noAnswer(.declined) }

@@ -1,6 +1,10 @@
 import CTAP2
 import CTAPHID
 import CryptoPrimitives
+import Fingerprint
+import ProcessIO
+import Recovery
+import Synchronization
 
 /// Asks the person on behalf of the device and the control socket: the dialogs of one request at a time, with time
 /// limits.
@@ -23,36 +27,46 @@ actor UserPrompter: UserInteraction {
   static let answer = Duration.seconds(120)
   /// How long a page that needs reading must have been open for an OK to count.
   static let shortestReading = Duration.milliseconds(500)
-  /// How often a passphrase can be tried in one dialog.
+  /// How often a passphrase can be tried in one dialog, and a finger before the passphrase is asked for.
   static let triesPerDialog = 3
 
   /// Judges a typed passphrase; `isLastTry` if the dialog accepts no further one.
   typealias Judge<Accepted: Sendable> =
     @Sendable (_ passphrase: SecretBytes, _ isLastTry: Bool) async -> PassphraseVerdict<Accepted>
 
+  /// Waits for fingers, as ``FingerprintReader/verify(_:_:)``; blocks.
+  typealias ReadFingers =
+    @Sendable (Cancellation, @escaping @Sendable (FingerprintResult) -> Bool) -> Result<Void, FingerprintFailure>
+
   /// Shows the dialogs.
   nonisolated let backEnd: any PromptBackEnd
   private let verifier: PassphraseVerifier?
+  let readFingers: ReadFingers?
   private let otherKeys: @Sendable () -> [OtherKey]
-  private let clock: any MonotonicClock
-  private let executor: any TaskExecutor
-  private let log: @Sendable (String) -> Void
+  let clock: any MonotonicClock
+  let executor: any TaskExecutor
+  let log: @Sendable (String) -> Void
   private let turns = RequestQueue(())
   /// Why the last dialog could not be shown or completed; `nil` if it could.
   private var fault: String?
   /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
   private var isAnswered = false
+  /// What verified the user the last time.
+  private let verified = Mutex(HistoryEntry.Verification.none)
 
   /// - Parameters:
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
+  ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
   ///   - otherKeys: returns the other keys that are plugged in now.
   ///   - log: gets a line if a dialog could not be shown.
   init(
-    _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, otherKeys: @escaping @Sendable () -> [OtherKey],
-    clock: any MonotonicClock, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
+    _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
+    otherKeys: @escaping @Sendable () -> [OtherKey], clock: any MonotonicClock, executor: any TaskExecutor,
+    log: @escaping @Sendable (String) -> Void
   ) {
     self.backEnd = backEnd
     self.verifier = verifier
+    self.readFingers = readFingers
     self.otherKeys = otherKeys
     self.clock = clock
     self.executor = executor
@@ -74,22 +88,38 @@ actor UserPrompter: UserInteraction {
 
   nonisolated var canVerify: Bool { verifier != nil }
   nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
+  nonisolated var lastVerification: HistoryEntry.Verification { verified.withLock { $0 } }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
     guard verifier != nil || !verification else { throw .declined }
     var pages = PromptPages(prompt)
     pages.last.takesPassphrase = verification
+    pages.last.takesFinger = verification && prompt.acceptsFingerprint && readFingers != nil
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
-    let verified: Void? = try await ask(pages.all, within: limit) { [verifier] passphrase, _ in
+    let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, byFinger: .fingerprint) {
+      [verifier] passphrase, _ in
       switch await verifier?.verify(passphrase) {
-      case .right: .accepted(())
+      case .right: .accepted(.passphrase)
       case .wrong(let triesLeft): .wrong(triesLeft: triesLeft, then: .verificationFailed)
       case .blocked: .ended(.verificationBlocked)
       case .locked, nil: .ended(.declined)
       }
     }
+    if let verified { self.verified.withLock { $0 = verified } }
     return Confirmation(userVerified: verified != nil)
+  }
+
+  /// Refuses without a dialog; beside another key after 30 seconds, as when nobody touches a key with a button.
+  func refuse(_ prompt: UserPrompt) async -> UserInteractionError {
+    guard prompt.mayConcernAnotherKey, !otherKeys().isEmpty else { return .declined }
+    await RequestStatus.current?.report(.upNeeded)
+    do throws(CancellationError) {
+      try await clock.sleep(until: clock.now.advanced(by: Self.presence))
+    } catch {
+      return .cancelled
+    }
+    return .timedOut
   }
 
   /// Asks for a passphrase until `judge` accepts one or ends the dialog.
@@ -100,19 +130,21 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted {
     var dialog = dialog
     dialog.takesPassphrase = true
-    guard let accepted = try await ask([dialog], within: nil, judge) else { throw .declined }
+    guard let accepted = try await ask([dialog], within: nil, byFinger: nil, judge) else { throw .declined }
+    verified.withLock { $0 = .passphrase }
     return accepted
   }
 
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
   ///
-  /// - Returns: what the judge returned for the passphrase; `nil` if the person pressed a button.
+  /// - Parameter byFinger: what a finger yields.
+  /// - Returns: what the judge returned for the passphrase, or what a finger yields; `nil` if the person pressed a button.
   private func ask<Accepted: Sendable>(
-    _ pages: [PromptText], within limit: Duration?, _ judge: @escaping Judge<Accepted>
+    _ pages: [PromptText], within limit: Duration?, byFinger: Accepted?, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     let deadline = limit.map { clock.now.advanced(by: $0) }
     await RequestStatus.current?.report(.upNeeded)
-    let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, judge) }
+    let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, byFinger, judge) }
     await RequestStatus.current?.report(.processing)
     return try outcome.get()
   }
@@ -127,10 +159,10 @@ actor UserPrompter: UserInteraction {
 
   /// Shows a request's dialogs after those before it are closed; a request that is cancelled while it waits shows none.
   private func inTurn<Accepted: Sendable>(
-    _ pages: [PromptText], until deadline: Instant?, _ judge: @escaping Judge<Accepted>
+    _ pages: [PromptText], until deadline: Instant?, _ byFinger: Accepted?, _ judge: @escaping Judge<Accepted>
   ) async -> Result<Accepted?, UserInteractionError> {
     do throws(CancellationError) {
-      switch try await turns.submit({ _ in await self.showAll(pages, until: deadline, judge) }) {
+      switch try await turns.submit({ _ in await self.showAll(pages, until: deadline, byFinger, judge) }) {
       case .over(let outcome): return outcome
       case .leftToOthers:
         // The next request has the turn already: its dialogs do not wait for this time-out.
@@ -143,7 +175,7 @@ actor UserPrompter: UserInteraction {
   }
 
   private func showAll<Accepted: Sendable>(
-    _ pages: [PromptText], until deadline: Instant?, _ judge: Judge<Accepted>
+    _ pages: [PromptText], until deadline: Instant?, _ byFinger: Accepted?, _ judge: Judge<Accepted>
   ) async -> Turn<Accepted> {
     fault = nil
     var others: [OtherKey] = []
@@ -151,7 +183,16 @@ actor UserPrompter: UserInteraction {
       var accepted: Accepted?
       for page in pages {
         others = page.mayConcernAnotherKey ? otherKeys() : []
-        accepted = try await show(others.isEmpty ? page : page.naming(others), until: deadline, judge)
+        var page = others.isEmpty ? page : page.naming(others)
+        if page.takesFinger, let byFinger {
+          switch try await readFinger(for: page) {
+          case .matched:
+            accepted = byFinger
+            continue
+          case .passphrase(let remark): page.remark = remark
+          }
+        }
+        accepted = try await show(page, until: deadline, judge)
       }
       isAnswered = true
       return .over(.success(accepted))
@@ -167,12 +208,7 @@ actor UserPrompter: UserInteraction {
   private func show<Accepted: Sendable>(
     _ page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
-    do throws(PromptFailure) {
-      try await backEnd.open(page)
-    } catch {
-      await backEnd.close()
-      throw refusal(error)
-    }
+    try await open(page)
     do throws(UserInteractionError) {
       let accepted = try await answer(to: page, until: deadline, judge)
       await backEnd.close()
@@ -180,6 +216,15 @@ actor UserPrompter: UserInteraction {
     } catch {
       await backEnd.close()
       throw error
+    }
+  }
+
+  func open(_ dialog: PromptText) async throws(UserInteractionError) {
+    do throws(PromptFailure) {
+      try await backEnd.open(dialog)
+    } catch {
+      await backEnd.close()
+      throw refusal(error)
     }
   }
 
@@ -202,7 +247,7 @@ actor UserPrompter: UserInteraction {
         limit = clock.now.advanced(by: Self.answer)
       case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
         // An empty passphrase is not a try, because a key held down sends one; it does not extend the time either.
-        dialog.remark = PromptText.nothingTyped
+        dialog.remark = page.entry.nothingTyped
         try await pause(since: opened)
       case .typed(let passphrase) where page.takesPassphrase:
         triesLeft -= 1
@@ -210,7 +255,7 @@ actor UserPrompter: UserInteraction {
         case .accepted(let accepted): return accepted
         case .wrong(let atMost, let reason):
           guard triesLeft > 0 else { throw reason }
-          dialog.remark = PromptText.wrongPassphrase(triesLeft: min(triesLeft, atMost))
+          dialog.remark = page.entry.wrong(triesLeft: min(triesLeft, atMost))
         case .ended(let reason): throw reason
         }
         limit = clock.now.advanced(by: Self.answer)
@@ -219,7 +264,7 @@ actor UserPrompter: UserInteraction {
     }
   }
 
-  private func ask(_ dialog: PromptText) async -> Result<PromptAnswer, UserInteractionError> {
+  func ask(_ dialog: PromptText) async -> Result<PromptAnswer, UserInteractionError> {
     do throws(PromptFailure) { return .success(try await backEnd.ask(dialog)) } catch {
       return .failure(refusal(error))
     }

@@ -1,3 +1,4 @@
+import Assuan
 import CTAP2
 import DisplayText
 

@@ -1,5 +1,4 @@
 import CLinux
-import CryptoPrimitives
 import ProcessIO
 import ProtectorProtocol
 
@@ -7,7 +6,7 @@ extension HelperProcess {
   /// Runs `liquid-auth-protector` for one request; blocks until it has ended.
   @Sendable func askProtector(
     _ request: ProtectorRequest, _ cancellation: Cancellation
-  ) -> Result<SecretBytes, ProtectorFailure> {
+  ) -> Result<ProtectorAnswer, ProtectorFailure> {
     let child: ChildProcess
     do throws(SystemNumber) {
       child = try ChildProcess(CLINUX_PROTECTOR, by: self)
@@ -16,11 +15,11 @@ extension HelperProcess {
     }
     // The program ends sooner by itself.
     let deadline = ContinuousClock.now + ProtectorMessage.timeLimit + .seconds(5)
-    let key = Result { () throws(ProtectorFailure) in
+    let answer = Result { () throws(ProtectorFailure) in
       try ProtectorPipe.ask(request, input: child.input, output: child.output, until: deadline, cancellation)
     }
     // Time to withdraw the keyring's prompt.
     _ = child.end(grace: .milliseconds(500), thenKilledAfter: .milliseconds(60))
-    return key
+    return answer
   }
 }

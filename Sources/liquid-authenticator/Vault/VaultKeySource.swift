@@ -2,7 +2,6 @@ import CTAP2
 import CredentialDB
 import CryptoPrimitives
 import ProcessIO
-import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Synchronization
@@ -21,7 +20,7 @@ final class VaultKeySource: KeySource {
   private let signatures: SignatureCounts
   private let log: @Sendable (String) -> Void
   private let verifier: PassphraseVerifier
-  private let askProtector: AskProtector?
+  private let slotKeys: SlotKeys?
   private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
@@ -29,9 +28,6 @@ final class VaultKeySource: KeySource {
   private let turns = RequestQueue(())
   /// Queues the requests to the protector, which may show a prompt.
   private let protectorTurns = RequestQueue(())
-
-  /// Gets the key of a slot from the program that keeps it; blocks.
-  typealias AskProtector = @Sendable (ProtectorRequest, Cancellation) -> Result<SecretBytes, ProtectorFailure>
 
   private struct State {
     var open: OpenVault?
@@ -45,8 +41,6 @@ final class VaultKeySource: KeySource {
     var opened: (@Sendable () -> Void)?
     /// How many times the vault was locked: an unlocking that began before the last lock does not count.
     var lockings = 0
-    /// Ends the wait for a protector.
-    var asking: Cancellation?
     /// A store that a ceremony still uses survives a lock, and cannot be opened a second time meanwhile.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
@@ -64,14 +58,14 @@ final class VaultKeySource: KeySource {
   ///   - log: gets a line for each problem.
   init(
     directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
-    askProtector: AskProtector? = nil, maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
+    askProtector: SlotKeys.Ask? = nil, maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
     signatures: SignatureCounts = SignatureCounts(), log: @escaping @Sendable (String) -> Void
   ) {
     self.directory = directory
     self.prompter = prompter
     self.maximumPasskeys = maximumPasskeys
     self.verifier = verifier
-    self.askProtector = askProtector
+    slotKeys = askProtector.map { SlotKeys(ask: $0, prompter: prompter, log: log) }
     self.signatures = signatures
     self.log = log
     state = Mutex(State(reported: directory.reportedSettings()))
@@ -96,7 +90,8 @@ final class VaultKeySource: KeySource {
       throw decline(error)
     }
     let lockings = state.withLock { $0.lockings }
-    if let vault = try await openByProtectors(\.isKnown, unlessLockedSince: lockings) { return vault }
+    let vault = try await openByProtectors({ !$0.isPassphrase }, for: reason, unlessLockedSince: lockings)
+    if let vault { return vault }
     return try await prompter.passphrase(.unlock(for: reason)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }
@@ -118,7 +113,7 @@ final class VaultKeySource: KeySource {
 
   /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
   func openAtStart() async {
-    _ = try? await openByProtectors(\.unlocksAtStart, unlessLockedSince: state.withLock { $0.lockings })
+    _ = try? await openByProtectors(\.unlocksAtStart, for: nil, unlessLockedSince: state.withLock { $0.lockings })
   }
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
@@ -128,14 +123,14 @@ final class VaultKeySource: KeySource {
   /// - Parameter isTried: whether slots of a protector are tried.
   /// - Returns: the vault, which no person has opened; `nil` if no slot opens it.
   private func openByProtectors(
-    _ isTried: @Sendable (VaultSlot.Protector) -> Bool, unlessLockedSince lockings: Int
+    _ isTried: @Sendable (VaultSlot.Protector) -> Bool, for reason: UnlockReason?, unlessLockedSince lockings: Int
   ) async throws(UserInteractionError) -> OpenVault? {
-    guard let askProtector else { return nil }
+    guard let slotKeys else { return nil }
     let outcome: Result<OpenVault?, UserInteractionError>
     do {
       outcome = try await protectorTurns.submit { _ in
         do throws(UserInteractionError) {
-          return .success(try await self.tryProtectors(isTried, unlessLockedSince: lockings, askProtector))
+          return .success(try await self.tryProtectors(isTried, for: reason, unlessLockedSince: lockings, slotKeys))
         } catch {
           return .failure(error)
         }
@@ -147,43 +142,28 @@ final class VaultKeySource: KeySource {
   }
 
   private func tryProtectors(
-    _ isTried: (VaultSlot.Protector) -> Bool, unlessLockedSince lockings: Int, _ askProtector: @escaping AskProtector
+    _ isTried: (VaultSlot.Protector) -> Bool, for reason: UnlockReason?, unlessLockedSince lockings: Int,
+    _ slotKeys: SlotKeys
   ) async throws(UserInteractionError) -> OpenVault? {
     if let current { return current }
     // It waited for its turn.
     guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
     guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
-    for (number, slot) in zip(1..., slots) {
-      guard isTried(slot.protector), let data = slot.protector.publicData else { continue }
-      let request = ProtectorRequest(.get, type: slot.protector.type, data: data)
-      let answer = await OwnThread.run(cancellable: { [self] cancellation in
-        state.withLock { state in
-          state.asking = cancellation
-          if state.lockings != lockings { cancellation.cancel() }
-        }
-        defer { state.withLock { $0.asking = nil } }
-        return askProtector(request, cancellation)
-      })
+    for (number, slot) in zip(1..., slots) where isTried(slot.protector) {
+      let key = try await slotKeys.key(
+        of: slot, number: number, for: reason,
+        while: { [self] in state.withLock { $0.lockings == lockings && $0.open == nil } })
       guard !Task.isCancelled else { throw .cancelled }
       // The passphrase came from the control socket meanwhile.
       if let current { return current }
       guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
-      let words = "slot \(number) (\(slot.protector.name))"
+      guard let key else { continue }
       let unlocked: UnlockedVault
-      switch answer {
-      case nil:
-        log("\(words) was not tried: \(PromptFailure.nothingLeft)")
+      do {
+        unlocked = try directory.unlock(slot: slot.id, key: key)
+      } catch {
+        slotKeys.report(number, slot.protector, remembered(error).description)
         continue
-      case .failure(let failure):
-        log("\(words) did not unlock the vault: \(failure)")
-        continue
-      case .success(let key):
-        do {
-          unlocked = try directory.unlock(slot: slot.id, key: key)
-        } catch {
-          log("\(words) did not unlock the vault: \(remembered(error))")
-          continue
-        }
       }
       let vault: OpenVault?
       do {
@@ -260,7 +240,7 @@ final class VaultKeySource: KeySource {
       state.open = nil
       state.unlocked = nil
       state.lockings += 1
-      state.asking?.cancel()
+      slotKeys?.cancel()
       verifier.forget()
       return wasOpen
     }
@@ -333,7 +313,7 @@ final class VaultKeySource: KeySource {
             state.open = vault
             state.unlocked = unlocked
             state.lockReason = nil
-            state.asking?.cancel()
+            slotKeys?.cancel()
             if let passphrase { verifier.remember(passphrase) } else { verifier.expect() }
             return .some(state.opened)
           }

@@ -3,12 +3,12 @@ import Testing
 @testable import liquid_authenticator
 
 struct DaemonOptionsTests {
-  @Test func `the defaults are the kernel's device, pinentry and the vault's passphrase`() throws {
+  @Test func `the defaults are the kernel's device, prompts by what works, and the vault's passphrase`() throws {
     let options = try DaemonOptions([])
     #expect(options.transport == .uhid)
     #expect(options.verification == .passphrase)
-    #expect(options.prompt == .pinentry)
-    #expect(options.pinentry == "pinentry")
+    #expect(options.prompt == .auto)
+    #expect(options.pinentry == "pinentry" && options.askpass == nil)
     #expect(options.stateDir == nil)
     #expect(options.control == nil)
     #expect(options.besideHardwareKey == nil)
@@ -40,6 +40,11 @@ struct DaemonOptionsTests {
     (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'"),
     (["--max-passkeys", "many"], "the value 'many' is invalid for '--max-passkeys'"),
     (["--prompt", "none"], "the value 'none' is invalid for '--prompt'"),
+    (["--prompt", "notifications"], "the value 'notifications' is invalid for '--prompt'"),
+    (["--prompt", "askpass"], "--prompt askpass needs --askpass PROGRAM"),
+    (["--askpass", "a", "--prompt", "pinentry"], "--askpass is not for --prompt pinentry"),
+    (["--askpass", "a", "--prompt", "terminal"], "--askpass is not for --prompt terminal"),
+    (["--askpass", "a", "--pinentry", "p"], "--pinentry and --askpass exclude each other"),
     (["--approve-everything"], "unknown option '--approve-everything'"),
     (["--presence-timeout", "1"], "unknown option '--presence-timeout'"),
     (["extra"], "unexpected argument 'extra'"), ([""], "unexpected argument ''"), (["-x"], "unknown option '-x'"),
@@ -70,6 +75,22 @@ struct DaemonOptionsTests {
     #expect(options.control == "/c")
     #expect(options.besideHardwareKey == .stepAside)
     #expect(options.maximumPasskeys == 1_000_000)
+  }
+
+  @Test(
+    arguments: [
+      ([], PromptChoice.auto, "pinentry", nil), (["--pinentry", "p"], .pinentry, "p", nil),
+      (["--askpass", "a"], .askpass, "pinentry", "a"),
+      (["--prompt=askpass", "--askpass", "a"], .askpass, "pinentry", "a"),
+      (["--prompt", "auto", "--pinentry", "p"], .auto, "p", nil),
+      (["--askpass", "a", "--prompt", "auto"], .auto, "pinentry", "a"),
+      (["--pinentry", "p", "--prompt", "terminal"], .terminal, "p", nil),
+    ] as [([String], PromptChoice, String, String?)])
+  func `a program that is named without --prompt shows all dialogs`(
+    arguments: [String], prompt: PromptChoice, pinentry: String, askpass: String?
+  ) throws {
+    let options = try DaemonOptions(arguments)
+    #expect((options.prompt, options.pinentry) == (prompt, pinentry) && options.askpass == askpass)
   }
 
   @Test func `help fits in 80 columns and mentions setsid`() {

@@ -137,6 +137,45 @@ extension OpenVault {
   }
 }
 
+@Suite struct StoredPoliciesTests {
+  let vault: OpenVault
+
+  init() {
+    let keys = CredentialKeys(mainKey: SecretBytes(count: 64) { $0.copyBytes(from: (0..<64).map { UInt8($0) }) })
+    vault = OpenVault(
+      keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
+  }
+
+  // Holds: POLICY-2
+  @Test func `the owner sets, lists and removes policies`() throws {
+    #expect(try vault.ask(ChangePolicy()) == PolicyList(others: 0, sites: []))
+    try vault.ask(ChangePolicy(.site("b.example", 2)))
+    try vault.ask(ChangePolicy(.site("ssh:", 1)))
+    try vault.ask(ChangePolicy(.site("B.example", 0)))
+    let all = PolicyList(
+      others: 2,
+      sites: [.init(site: "B.example", policy: 0), .init(site: "b.example", policy: 2), .init(site: "ssh:", policy: 1)])
+    #expect(try vault.ask(ChangePolicy(.others(2))) == all)
+    #expect(try vault.ask(ChangePolicy()) == all)
+    #expect(try vault.store.state().policies.policy(of: "b.example") == .deny)
+    for site in ["b.example", "B.example", "ssh:", "never.example"] { try vault.ask(ChangePolicy(.site(site, nil))) }
+    try vault.ask(ChangePolicy(.others(0)))
+    #expect(try vault.store.state().policies == SitePolicies())
+  }
+
+  static let refused: [ChangePolicy.Change] = [
+    .site("a", 3), .site("a", 255), .site("", 1), .site("a b", 1), .site("é", 1), .site("a\n", nil), .others(3),
+    .site(String(repeating: "a", count: 254), 2),
+  ]
+
+  @Test(arguments: refused) func `an invalid policy or site is refused, and changes nothing`(
+    _ change: ChangePolicy.Change
+  ) throws {
+    #expect(throws: ControlFailure(.invalidParameter, "")) { try vault.ask(ChangePolicy(change)) }
+    #expect(try vault.store.state().policies == SitePolicies())
+  }
+}
+
 @Suite struct StoredSettingsTests {
   let vault: OpenVault
 
@@ -172,6 +211,13 @@ extension OpenVault {
     #expect(try vault.settings() == before)
   }
 
+  @Test func `a fingerprint verifies until the owner changes it again`() throws {
+    #expect(try vault.ask(ChangeSettings(usesFingerprint: true)).usesFingerprint)
+    #expect(try vault.ask(ChangeSettings(alwaysUV: true)).usesFingerprint)
+    #expect(try vault.settings().reported.usesFingerprint)
+    #expect(try vault.ask(ChangeSettings(usesFingerprint: false)).usesFingerprint == false)
+  }
+
   // Holds: CONTROL-11
   @Test func `settings change together or not at all`() throws {
     let told = try vault.ask(
@@ -180,7 +226,7 @@ extension OpenVault {
       told
         == OwnerSettings(
           alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example"], forcePINChange: false,
-          isPINSet: false))
+          isPINSet: false, usesFingerprint: false))
     #expect(throws: Self.policyViolation) {
       try vault.ask(ChangeSettings(alwaysUV: false, minimumPINLength: 5))
     }

@@ -50,6 +50,11 @@ final class ScriptedService: ControlService {
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws { note("changeSlots") }
 
+  func checkFingerprints() async throws {
+    note("checkFingerprints")
+    throw ControlFailure(.notAllowed, "there is no fingerprint reader")
+  }
+
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
     note("ctap \(message) of \(client)")
     return await gate.wait() ? [0x00] + message : [0x2D]

@@ -1,3 +1,4 @@
+import Assuan
 import CTAP2
 import DisplayText
 import Recovery
@@ -56,6 +57,26 @@ import Testing
       #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
     }
     #expect(pages.last?.agree == "Sign")
+  }
+
+  // Holds: WORDS-3
+  @Test func `the dialog at a site that resembles a known one begins with a warning, and needs reading`() {
+    for (kind, words) in [
+      (.looksAlike, "The names look alike."), (.oneLetter, "One letter differs."),
+      (.otherSuffix, "The end of the name differs."),
+    ] as [(SiteResemblance.Kind, String)] {
+      for purpose in [UserPrompt.Purpose.register, .authorize(.makeCredential)] {
+        var prompt = UserPrompt(purpose: purpose, rpID: "xn--githu-w90b.com")
+        prompt.resembles = SiteResemblance(known: "github.com\n", kind: kind, decoded: "githu\u{1E05}.com\u{202E}")
+        let page = PromptPages(prompt).last
+        #expect(
+          page.details.prefix(4) == [
+            "This is not: github.com\\u{A}", words,
+            #"In its own letters the new site is "githu\#u{1E05}.com\u{202E}""#, "Site: xn--githu-w90b.com",
+          ])
+        #expect(page.needsReading)
+      }
+    }
   }
 
   @Test(arguments: ["a", "%", "\u{1F600}", "\n"])

@@ -1,3 +1,4 @@
+import Assuan
 import CTAP2
 import Recovery
 import Testing
@@ -341,7 +342,18 @@ import Testing
 
   @Test(arguments: [(2, "Wrong passphrase, 2 tries left"), (1, "Wrong passphrase, 1 try left")])
   func `a wrong passphrase shows how many tries are left`(left: Int, words: String) {
-    #expect(PromptText.wrongPassphrase(triesLeft: left) == words)
+    #expect(PromptText.Entry.passphrase.wrong(triesLeft: left) == words)
+  }
+
+  @Test func `the dialog for a PIN names the slot, and that the passphrase is another way`() {
+    let prompt = UserPrompt(purpose: .register, rpID: "example.com")
+    let text = PromptText.pin(ofSlot: 2, "TPM", for: .prompt(prompt))
+    #expect(
+      text.details.last == "Type the PIN of slot 2 (TPM) of the vault, or use the passphrase."
+        && text.details.first == "Site: example.com")
+    #expect([text.agree, text.refuse, text.entry.label] == ["Unlock", "Use passphrase", "PIN of the slot:"])
+    #expect([text.entry.nothingTyped, text.entry.wrong(triesLeft: 1)] == ["No PIN entered", "Wrong PIN, 1 try left"])
+    #expect(!text.mayConcernAnotherKey, "who refuses the PIN has not refused the request")
   }
 
   /// Texts that take the most room, in every place that a client fills.

@@ -436,6 +436,25 @@ struct PromptsBesideOtherKeysTests {
     #expect(await asked.value == .timedOut)
   }
 
+  // Holds: POLICY-3
+  @Test(arguments: broadcast)
+  func `a refusal by policy shows no dialog, and beside another key waits like one in a dialog`(
+    _ purpose: UserPrompt.Purpose
+  ) async {
+    let backEnd = Dialogs(refuses: false)
+    let prompt = UserPrompt(purpose: purpose)
+    #expect(await prompter(backEnd, []).refuse(prompt) == .declined)
+    let refused = Task { await prompter(backEnd).refuse(prompt) }
+    await clock.sleeper(until: .seconds(30))
+    clock.advance(by: .seconds(30))
+    #expect(await refused.value == .timedOut)
+    let withdrawn = Task { await prompter(backEnd).refuse(prompt) }
+    await clock.sleepers(1)
+    withdrawn.cancel()
+    #expect(await withdrawn.value == .cancelled)
+    #expect(clock.sleeperCount == 0 && backEnd.shown.all.isEmpty)
+  }
+
   @Test(arguments: broadcast)
   func `without another key, a refusal is answered at once`(_ purpose: UserPrompt.Purpose) async {
     let backEnd = Dialogs(refuses: true)

@@ -36,11 +36,12 @@ extension UserPrompter {
   /// Prompts with the back end under test, or with one that the test scripts.
   init(
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
-    clock: any MonotonicClock = ManualClock(), log: @escaping @Sendable (String) -> Void = { _ in }
+    clock: any MonotonicClock = ManualClock(), log: @escaping @Sendable (String) -> Void = { _ in },
+    readFingers: UserPrompter.ReadFingers? = nil
   ) {
     self.init(
-      backEnd, verifier: verifier, otherKeys: { others }, clock: clock, executor: globalConcurrentExecutor,
-      log: log)
+      backEnd, verifier: verifier, readFingers: readFingers, otherKeys: { others }, clock: clock,
+      executor: globalConcurrentExecutor, log: log)
   }
 
   /// Prompts for presence only.

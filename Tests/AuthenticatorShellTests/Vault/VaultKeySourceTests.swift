@@ -153,6 +153,7 @@ import Vault
   private final class Keyring: Sendable {
     let asked = Mutex<[UInt8]>([])
     let keys: [UInt8]
+    static let slotWithPIN: UInt8 = 5
     /// Whether it waits until it is cancelled.
     let waits: Bool
 
@@ -164,12 +165,16 @@ import Vault
 
     @Sendable func ask(
       _ request: ProtectorRequest, _ cancellation: Cancellation
-    ) -> Result<SecretBytes, ProtectorFailure> {
+    ) -> Result<ProtectorAnswer, ProtectorFailure> {
       let slot = request.data[0]
       asked.withLock { $0.append(slot) }
       if waits { _ = cancellation.wait(for: cancellation.descriptor, 0, until: .now + .seconds(30)) }
       guard keys.contains(slot), !waits else { return .failure(ProtectorFailure(.absent, "there is no key")) }
-      return .success(Self.key(slot))
+      if slot == Self.slotWithPIN {
+        guard let pin = request.pin else { return .failure(ProtectorFailure(.pinNeeded, "it needs its PIN")) }
+        guard pin.isEqual(to: secret("1234")) else { return .failure(ProtectorFailure(.wrongPIN, "the PIN is wrong")) }
+      }
+      return .success(ProtectorAnswer(key: Self.key(slot)))
     }
   }
 
@@ -227,6 +232,54 @@ import Vault
     #expect(try await source(ScriptedBackEnd(typed: ["right"]), Keyring(2)).open(for: nil).isOpenedByPerson)
     #expect(lines.lines.count == 2)
     #expect(lines.lines.last?.contains("the key does not open this slot; remove the slot") == true)
+  }
+
+  // Holds: PROTECT-10
+  @Test func `the PIN of a slot is asked for, and again after a wrong one`() async throws {
+    try addSlots(Keyring.slotWithPIN)
+    let (dialogs, keyring) = (ScriptedBackEnd(typed: ["12345", "1234"]), Keyring(Keyring.slotWithPIN))
+    let source = source(dialogs, keyring)
+    #expect(try await !source.open(for: nil).isOpenedByPerson, "a PIN of a slot verifies nobody")
+    #expect(keyring.asked.withLock { $0.count } == 3 && lines.lines == [])
+    #expect(dialogs.seen.withLock { $0.count } == 2)
+  }
+
+  // Holds: PROTECT-10
+  @Test func `after three wrong PINs the next slot is tried`() async throws {
+    try addSlots(Keyring.slotWithPIN, 1)
+    let (dialogs, keyring) = (ScriptedBackEnd(typed: ["a", "b", "c"]), Keyring(Keyring.slotWithPIN, 1))
+    #expect(try await !source(dialogs, keyring).open(for: nil).isOpenedByPerson)
+    #expect(keyring.asked.withLock { $0 } == [5, 5, 5, 5, 1])
+    #expect(lines.lines == ["slot 2 (keyring) did not unlock the vault: the PIN is wrong"])
+  }
+
+  // Holds: PROTECT-10
+  @Test func `who refuses the PIN can type the passphrase`() async throws {
+    try addSlots(Keyring.slotWithPIN)
+    let asked = Mutex<[String]>([])
+    let dialogs = AnsweringBackEnd { (dialog) throws(PromptFailure) in
+      asked.withLock { $0.append(dialog.entry.label) }
+      guard dialog.entry == .passphrase else { throw .noAnswer(.declined) }
+      return .typed(secret("right"))
+    }
+    #expect(try await source(dialogs, Keyring(Keyring.slotWithPIN)).open(for: nil).isOpenedByPerson)
+    #expect(asked.withLock { $0 } == ["PIN of the slot:", "Vault passphrase:"] && lines.lines == [])
+  }
+
+  // Holds: PROTECT-10
+  @Test func `a PIN that nobody types ends the request`() async throws {
+    try addSlots(Keyring.slotWithPIN)
+    let dialogs = AnsweringBackEnd { (_) throws(PromptFailure) in throw .noAnswer(.timedOut) }
+    await #expect(throws: UserInteractionError.timedOut) {
+      try await source(dialogs, Keyring(Keyring.slotWithPIN)).open(for: nil)
+    }
+  }
+
+  private struct AnsweringBackEnd: PromptBackEnd {
+    let name = "test"
+    let answer: @Sendable (PromptText) throws(PromptFailure) -> PromptAnswer
+
+    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer { try answer(dialog) }
   }
 
   // Holds: PROTECT-6

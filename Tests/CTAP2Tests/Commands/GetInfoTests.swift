@@ -16,6 +16,15 @@ import Testing
     return Hex(answer.bytes.prefix(1) + CBOREncoder.encode(.map(map))).description
   }
 
+  // Holds: INFO-4
+  @Test func `uvModality names the fingerprint if one verifies, also while the vault is locked`() async throws {
+    var world = TestWorld()
+    var state = try world.store.state()
+    state.settings.usesFingerprint = true
+    try world.store.setState(state)
+    #expect(await world.send([0x04]).map?[0x12] == 6)
+  }
+
   // Holds: INFO-1, INFO-2, INFO-3, INFO-4, INFO-5, EXT-16
   @Test func `getInfo lists all features, byte for byte`() async throws {
     var world = TestWorld()

@@ -27,6 +27,8 @@ final class ScriptedPerson: UserInteraction {
     var deeds: [Operation]
     var shown: [Shown] = []
     var triesLeft = 8
+    var refused: [UserPrompt] = []
+    var refusal = UserInteractionError.declined
   }
 
   let canVerify: Bool
@@ -46,6 +48,19 @@ final class ScriptedPerson: UserInteraction {
 
   /// Sets the reactions to the next prompts.
   func will(_ deeds: Operation...) { script.withLock { $0.deeds = deeds } }
+
+  /// The prompts that were refused by policy.
+  var refused: [UserPrompt] { script.withLock { $0.refused } }
+
+  /// Sets the error of refusals by policy.
+  func refusesByPolicy(with error: UserInteractionError) { script.withLock { $0.refusal = error } }
+
+  func refuse(_ prompt: UserPrompt) async -> UserInteractionError {
+    script.withLock { script in
+      script.refused.append(prompt)
+      return script.refusal
+    }
+  }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     let operation = script.withLock { script in

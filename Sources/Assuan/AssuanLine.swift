@@ -1,12 +1,14 @@
 /// The line coding of the Assuan protocol, which pinentry speaks: the client's commands and the server's replies.
 ///
+/// https://www.gnupg.org/documentation/manuals/assuan/ is the protocol.
+///
 /// A line has at most 1000 bytes with its line end; a percent sign, CR and LF inside it are `%25`, `%0D` and `%0A`.
-enum AssuanLine {
+package enum AssuanLine {
   /// The longest line, with its line end.
-  static let limit = 1000
+  package static let limit = 1000
 
   /// Why a line cannot be written or read.
-  enum Fault: Error, Equatable {
+  package enum Fault: Error, Equatable {
     /// Longer than `limit`.
     case tooLong
     /// Not a reply, or with an invalid escape.
@@ -14,7 +16,7 @@ enum AssuanLine {
   }
 
   /// A reply; for data, its range in the line, still escaped.
-  enum Reply: Equatable {
+  package enum Reply: Equatable {
     case ok
     /// libgpg-error's code, whose low 16 bits are the error, and the server's message.
     case error(code: UInt32, text: String)
@@ -24,7 +26,7 @@ enum AssuanLine {
   }
 
   /// A command with its line end; percent signs and control characters of `text` are escaped.
-  static func command(_ name: String, _ text: String? = nil) throws(Fault) -> [UInt8] {
+  package static func command(_ name: String, _ text: String? = nil) throws(Fault) -> [UInt8] {
     var line = Array(name.utf8)
     if let text {
       line.append(UInt8(ascii: " "))
@@ -42,12 +44,12 @@ enum AssuanLine {
   }
 
   /// How many bytes a text takes in a command.
-  static func size(of text: String) -> Int { text.utf8.reduce(0) { $0 + (isEscaped($1) ? 3 : 1) } }
+  package static func size(of text: String) -> Int { text.utf8.reduce(0) { $0 + (isEscaped($1) ? 3 : 1) } }
 
   private static func isEscaped(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") }
 
   /// Reads a reply without its line end.
-  static func reply(_ line: UnsafeRawBufferPointer) throws(Fault) -> Reply {
+  package static func reply(_ line: UnsafeRawBufferPointer) throws(Fault) -> Reply {
     guard line.count < limit else { throw .tooLong }
     if line.first == UInt8(ascii: "#") { return .remark }
     let word = line.prefix { $0 != UInt8(ascii: " ") }
@@ -69,7 +71,7 @@ enum AssuanLine {
   ///
   /// - Returns: how many bytes were written.
   /// - Throws: `malformed` for a percent sign without two hex digits, `tooLong` if `target` is too small.
-  static func unescape(
+  package static func unescape(
     _ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
   ) throws(Fault) -> Int {
     var (from, to) = (0, 0)
@@ -90,7 +92,7 @@ enum AssuanLine {
     return to
   }
 
-  private static func hexDigit(_ value: UInt8) -> UInt8 {
+  static func hexDigit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
   }
 
@@ -105,25 +107,25 @@ enum AssuanLine {
 }
 
 /// Splits input from a pipe into Assuan lines, in the caller's memory: a passphrase stays where it was read.
-struct AssuanLineBuffer {
+package struct AssuanLineBuffer {
   private let memory: UnsafeMutableRawBufferPointer
   private var lineStart = 0
   private var end = 0
 
   /// - Parameter memory: at least `AssuanLine.limit` bytes, outliving the buffer.
-  init(memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
+  package init(memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
 
   /// The memory for the next bytes to read; never empty after `nextLine` has returned `nil`.
-  var free: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(rebasing: memory[end...]) }
+  package var free: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(rebasing: memory[end...]) }
 
   /// Whether no incomplete line is left.
-  var isEmpty: Bool { lineStart == end }
+  package var isEmpty: Bool { lineStart == end }
 
   /// Records that `count` bytes were read to `free`.
-  mutating func received(_ count: Int) { end += count }
+  package mutating func received(_ count: Int) { end += count }
 
   /// The next whole line without its line end, valid until the next call; `nil` when more has to be read first.
-  mutating func nextLine() throws(AssuanLine.Fault) -> UnsafeRawBufferPointer? {
+  package mutating func nextLine() throws(AssuanLine.Fault) -> UnsafeRawBufferPointer? {
     if let length = memory[lineStart..<end].firstIndex(of: UInt8(ascii: "\n")).map({ $0 - lineStart }) {
       let line = UnsafeRawBufferPointer(rebasing: memory[lineStart..<lineStart + length])
       lineStart += length + 1

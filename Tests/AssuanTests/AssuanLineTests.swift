@@ -1,6 +1,6 @@
 import Testing
 
-@testable import liquid_authenticator
+@testable import Assuan
 
 @Suite struct AssuanLineTests {
   @Test(

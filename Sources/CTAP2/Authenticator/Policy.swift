@@ -1,0 +1,46 @@
+package import Recovery
+
+// The owner's policies for sites. They are sealed in the store, so they apply once the vault is open.
+
+extension OpenVault {
+  /// The policy of a relying party; registrations that only select a key belong to none.
+  func policy(of rpID: String) throws(CTAPError) -> SitePolicy {
+    let policy = try policies().policy(of: rpID)
+    return policy != .allow && SelectionByRegistration.isMeant(by: RPIDHash(rpID: rpID)) ? .allow : policy
+  }
+
+  /// The policy of the site of a U2F message.
+  func policy(of application: RPIDHash) throws(CTAPError) -> SitePolicy {
+    SelectionByRegistration.isMeant(by: application) ? .allow : try policies().policy(of: application)
+  }
+
+  /// The owner's policies.
+  package func policies() throws(CTAPError) -> SitePolicies { try stored(store.state().policies) }
+}
+
+extension Authenticator {
+  /// Refuses a ceremony without a dialog, if the policy of its site is `deny`.
+  ///
+  /// - Throws: what a refusal in the dialog would throw, `operationDenied` unless other keys are plugged in.
+  func refuseDenied(_ prompt: UserPrompt, by vault: OpenVault) async throws(CTAPError) {
+    guard let rpID = prompt.rpID, try vault.policy(of: rpID) == .deny else { return }
+    throw CTAPError(deniedByPolicy: CTAPError(await interaction.refuse(prompt)).status)
+  }
+
+  /// Refuses a wallet's request without a dialog, if the policy of its origin is `deny`, or if it is `always-verify` and
+  /// verification is not set up.
+  ///
+  /// - Parameter origin: the origin or the host that the wallet names.
+  package func refuseDenied(origin: String, by vault: OpenVault) throws(CTAPError) {
+    switch try vault.policies().policy(ofOrigin: origin) {
+    case .allow: return
+    case .deny: throw .deniedByPolicy
+    case .alwaysVerify where canVerify: return
+    case .alwaysVerify:
+      throw CTAPError(
+        .invalidOption,
+        "the policy of the site is always-verify, and verification is off; start the authenticator with "
+          + "--verification passphrase")
+    }
+  }
+}

@@ -1,0 +1,147 @@
+#pragma once
+#include <malloc.h>
+#include <stdint.h>
+#include <string.h>
+#include <tss2/tss2_esys.h>
+#include <tss2/tss2_mu.h>
+#include <tss2/tss2_tctildr.h>
+
+// Macros with casts, which Swift does not import.
+static const ESYS_TR LIQUID_TR_NONE = ESYS_TR_NONE;
+static const ESYS_TR LIQUID_TR_OWNER = ESYS_TR_RH_OWNER, LIQUID_TR_PASSWORD = ESYS_TR_PASSWORD;
+static const TPM2_SE LIQUID_SE_HMAC = TPM2_SE_HMAC, LIQUID_SE_POLICY = TPM2_SE_POLICY, LIQUID_SE_TRIAL = TPM2_SE_TRIAL;
+static const TPMA_SESSION LIQUID_SESSION_CONTINUE = TPMA_SESSION_CONTINUESESSION;
+// The command's first parameter is encrypted; the answer's.
+static const TPMA_SESSION LIQUID_SESSION_DECRYPT = TPMA_SESSION_DECRYPT, LIQUID_SESSION_ENCRYPT = TPMA_SESSION_ENCRYPT;
+static const TPM2_ALG_ID LIQUID_ALG_SHA256 = TPM2_ALG_SHA256;
+static const TPM2_PT LIQUID_PT_PERMANENT = TPM2_PT_PERMANENT, LIQUID_PT_LOCKOUT_INTERVAL = TPM2_PT_LOCKOUT_INTERVAL;
+static const TPMA_PERMANENT LIQUID_PERMANENT_INLOCKOUT = TPMA_PERMANENT_INLOCKOUT;
+
+// What an answer of the TPM means, without the number of the handle, session or parameter.
+enum liquid_tpm_result {
+  LIQUID_TPM_OTHER,
+  LIQUID_TPM_AUTH_FAIL,
+  LIQUID_TPM_BAD_AUTH,
+  LIQUID_TPM_POLICY_FAIL,
+  LIQUID_TPM_INTEGRITY,
+  LIQUID_TPM_LOCKOUT,
+  LIQUID_TPM_PCR_CHANGED,
+};
+
+static inline enum liquid_tpm_result liquid_tpm_result(TSS2_RC result) {
+  const TSS2_RC layer = result & TSS2_RC_LAYER_MASK;
+  if (layer != 0 && layer != TSS2_RESMGR_TPM_RC_LAYER) return LIQUID_TPM_OTHER;
+  const TPM2_RC code = result & ~TSS2_RC_LAYER_MASK;
+  switch (code & TPM2_RC_FMT1 ? code & (TPM2_RC_FMT1 | 0x3F) : code) {
+  case TPM2_RC_AUTH_FAIL: return LIQUID_TPM_AUTH_FAIL;
+  case TPM2_RC_BAD_AUTH: return LIQUID_TPM_BAD_AUTH;
+  case TPM2_RC_POLICY_FAIL: return LIQUID_TPM_POLICY_FAIL;
+  case TPM2_RC_INTEGRITY: return LIQUID_TPM_INTEGRITY;
+  case TPM2_RC_LOCKOUT: return LIQUID_TPM_LOCKOUT;
+  case TPM2_RC_PCR_CHANGED: return LIQUID_TPM_PCR_CHANGED;
+  default: return LIQUID_TPM_OTHER;
+  }
+}
+
+// The public area of the storage key: ECC P-256 with AES-128-CFB, as the TCG's storage root key, with an empty unique.
+static inline TPM2B_PUBLIC liquid_tpm_storage_key(void) {
+  const TPMS_ECC_PARMS parameters = {
+      .symmetric = {.algorithm = TPM2_ALG_AES, .keyBits.aes = 128, .mode.aes = TPM2_ALG_CFB},
+      .scheme.scheme = TPM2_ALG_NULL,
+      .curveID = TPM2_ECC_NIST_P256,
+      .kdf.scheme = TPM2_ALG_NULL};
+  return (TPM2B_PUBLIC){
+      .publicArea = {
+          .type = TPM2_ALG_ECC,
+          .nameAlg = TPM2_ALG_SHA256,
+          .objectAttributes = TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT | TPMA_OBJECT_SENSITIVEDATAORIGIN
+              | TPMA_OBJECT_USERWITHAUTH | TPMA_OBJECT_NODA | TPMA_OBJECT_RESTRICTED | TPMA_OBJECT_DECRYPT,
+          .parameters.eccDetail = parameters}};
+}
+
+// The public area of a sealed key. `policy` is NULL if the auth value alone allows its use. Only an object with a PIN is
+// subject to the lock-out: others' wrong PINs must not close one without.
+static inline TPM2B_PUBLIC liquid_tpm_sealed_key(const TPM2B_DIGEST *policy, int has_pin) {
+  TPM2B_PUBLIC result = {
+      .publicArea = {
+          .type = TPM2_ALG_KEYEDHASH,
+          .nameAlg = TPM2_ALG_SHA256,
+          .objectAttributes = TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT
+              | (policy ? 0 : TPMA_OBJECT_USERWITHAUTH) | (has_pin ? 0 : TPMA_OBJECT_NODA),
+          .parameters.keyedHashDetail.scheme.scheme = TPM2_ALG_NULL}};
+  if (policy) result.publicArea.authPolicy = *policy;
+  return result;
+}
+
+// A selection of registers of the SHA-256 bank: bit n % 8 of byte n / 8 is register n.
+static inline TPML_PCR_SELECTION liquid_tpm_pcrs(const uint8_t bitmap[3]) {
+  return (TPML_PCR_SELECTION){
+      .count = 1,
+      .pcrSelections[0] = {
+          .hash = TPM2_ALG_SHA256, .sizeofSelect = 3, .pcrSelect = {bitmap[0], bitmap[1], bitmap[2]}}};
+}
+
+// Whether a selection has any register.
+static inline int liquid_tpm_has_pcrs(const TPML_PCR_SELECTION *list) {
+  for (uint32_t bank = 0; bank < list->count; bank++)
+    for (uint8_t index = 0; index < list->pcrSelections[bank].sizeofSelect; index++)
+      if (list->pcrSelections[bank].pcrSelect[index]) return 1;
+  return 0;
+}
+
+static inline int liquid_tpm_same_digest(const TPM2B_DIGEST *one, const TPM2B_DIGEST *other) {
+  return one->size == other->size && !memcmp(one->buffer, other->buffer, one->size);
+}
+
+static inline TPMT_SYM_DEF liquid_tpm_session_cipher(void) {
+  return (TPMT_SYM_DEF){.algorithm = TPM2_ALG_AES, .keyBits.aes = 128, .mode.aes = TPM2_ALG_CFB};
+}
+
+// Writes TPM2B_PUBLIC ‖ TPM2B_PRIVATE; returns how many bytes, or 0 if there is no room.
+static inline size_t liquid_tpm_marshal(
+    const TPM2B_PUBLIC *public_area, const TPM2B_PRIVATE *private_area, uint8_t *bytes, size_t size) {
+  size_t offset = 0;
+  if (Tss2_MU_TPM2B_PUBLIC_Marshal(public_area, bytes, size, &offset)
+      || Tss2_MU_TPM2B_PRIVATE_Marshal(private_area, bytes, size, &offset))
+    return 0;
+  return offset;
+}
+
+// Reads them; returns whether the bytes are exactly that.
+static inline int liquid_tpm_unmarshal(
+    const uint8_t *bytes, size_t size, TPM2B_PUBLIC *public_area, TPM2B_PRIVATE *private_area) {
+  size_t offset = 0;
+  return !Tss2_MU_TPM2B_PUBLIC_Unmarshal(bytes, size, &offset, public_area)
+      && !Tss2_MU_TPM2B_PRIVATE_Unmarshal(bytes, size, &offset, private_area) && offset == size;
+}
+
+// Fills in an auth value of 32 bytes, without zero bytes at the end, which a TPM ignores.
+static inline void liquid_tpm_fill_auth_value(TPM2B_AUTH *value, const void *bytes) {
+  memcpy(value->buffer, bytes, 32);
+  value->size = 32;
+  while (value->size && !value->buffer[value->size - 1]) value->size--;
+}
+
+// Fills in what is sealed. `pin` is the auth value, empty without a PIN.
+static inline void liquid_tpm_fill_sensitive(
+    TPM2B_SENSITIVE_CREATE *sensitive, const TPM2B_AUTH *pin, const void *key, size_t size) {
+  memset(sensitive, 0, sizeof *sensitive);
+  if (pin) sensitive->sensitive.userAuth = *pin;
+  sensitive->sensitive.data.size = (UINT16)size;
+  memcpy(sensitive->sensitive.data.buffer, key, size);
+}
+
+// The value of a property in the answer to GetCapability; 0 if it is absent.
+static inline uint32_t liquid_tpm_property(const TPMS_CAPABILITY_DATA *data, TPM2_PT property) {
+  const TPML_TAGGED_TPM_PROPERTY *list = &data->data.tpmProperties;
+  for (uint32_t index = 0; index < list->count && index < TPM2_MAX_TPM_PROPERTIES; index++)
+    if (list->tpmProperty[index].property == property) return list->tpmProperty[index].value;
+  return 0;
+}
+
+static inline TSS2_RC liquid_tpm_properties(ESYS_CONTEXT *context, TPMS_CAPABILITY_DATA **data) {
+  TPMI_YES_NO more;
+  return Esys_GetCapability(
+      context, ESYS_TR_NONE, ESYS_TR_NONE, ESYS_TR_NONE, TPM2_CAP_TPM_PROPERTIES, TPM2_PT_PERMANENT,
+      TPM2_PT_LOCKOUT_INTERVAL - TPM2_PT_PERMANENT + 1, &more, data);
+}

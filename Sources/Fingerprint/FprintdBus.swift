@@ -1,0 +1,163 @@
+import CSystemd
+import Glibc
+import ProcessIO
+import Synchronization
+
+/// The connection to fprintd on the system bus, used by one thread at a time.
+final class FprintdBus: @unchecked Sendable {
+  private static let name = "net.reactivated.Fprint"
+  private static let manager = "/net/reactivated/Fprint/Manager"
+  /// How long a call may take; the bus may have to start fprintd, which looks for readers.
+  private static let limit = Duration.seconds(10)
+
+  private let bus: OpaquePointer
+  private let turn = Mutex(())
+  /// fprintd's own name on the bus, from its last answer: another program cannot take it.
+  private var owner = ""
+
+  init?() {
+    var bus: OpaquePointer?
+    guard sd_bus_open_system(&bus) >= 0, let bus else { return nil }
+    self.bus = bus
+  }
+
+  deinit { sd_bus_flush_close_unref(bus) }
+
+  /// Runs `body` while no other thread uses the connection.
+  func alone<Answer>(
+    _ body: (FprintdBus) throws(FingerprintFailure) -> Answer
+  ) throws(FingerprintFailure) -> Answer {
+    try turn.withLock { _ throws(FingerprintFailure) in try body(self) }
+  }
+
+  // MARK: Calls
+
+  /// The object of the default reader.
+  func device() throws(FingerprintFailure) -> String {
+    let reply = try send("GetDefaultDevice", Self.name, Self.manager, "Manager", nil)
+    defer { sd_bus_message_unref(reply) }
+    var path: UnsafePointer<CChar>?
+    guard sd_bus_message_read_basic(reply, CChar(UInt8(ascii: "o")), &path) > 0, let path,
+      let sender = sd_bus_message_get_sender(reply)
+    else { throw .malformed }
+    owner = String(cString: sender)
+    return String(cString: path)
+  }
+
+  /// Calls a method of the reader, and drops what it answers.
+  ///
+  /// It cannot be cancelled: a claim whose answer nobody reads would keep the reader from other programs.
+  func call(_ member: String, of device: String, with argument: String? = nil) throws(FingerprintFailure) {
+    sd_bus_message_unref(try send(member, owner, device, "Device", argument))
+  }
+
+  private func send(
+    _ member: String, _ destination: String, _ path: String, _ interface: String, _ argument: String?
+  ) throws(FingerprintFailure) -> OpaquePointer {
+    var call: OpaquePointer?
+    let interface = Self.name + "." + interface
+    guard sd_bus_message_new_method_call(bus, &call, destination, path, interface, member) >= 0 else {
+      throw .malformed
+    }
+    defer { sd_bus_message_unref(call) }
+    if let argument {
+      guard sd_bus_message_append_basic(call, CChar(UInt8(ascii: "s")), argument) >= 0 else { throw .malformed }
+    }
+    let answer = Answer()
+    var slot: OpaquePointer?
+    let sent = sd_bus_call_async(bus, &slot, call, receiveAnswer, Unmanaged.passUnretained(answer).toOpaque(), 0)
+    guard sent >= 0 else { throw .busEnded }
+    defer { sd_bus_slot_unref(slot) }
+    let deadline = ContinuousClock.now + Self.limit
+    let reply = try wait(until: deadline, Cancellation()) { _ throws(FingerprintFailure) in answer.take() }
+    guard sd_bus_message_is_method_error(reply, nil) == 0 else {
+      defer { sd_bus_message_unref(reply) }
+      throw FingerprintFailure(error: sd_bus_message_get_error(reply)?.pointee.name.map { String(cString: $0) } ?? "")
+    }
+    return reply
+  }
+
+  // MARK: Signals
+
+  /// Runs `body` while the bus delivers the reader's signals, and the end of fprintd.
+  func receive(
+    from device: String, _ body: () throws(FingerprintFailure) -> Void
+  ) throws(FingerprintFailure) {
+    var slots = [OpaquePointer?](repeating: nil, count: 2)
+    defer { for slot in slots { sd_bus_slot_unref(slot) } }
+    let status =
+      "type='signal',sender='\(owner)',interface='\(Self.name).Device',member='VerifyStatus',path='\(device)'"
+    let end = "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(owner)'"
+    guard sd_bus_add_match(bus, &slots[0], status, nil, nil) >= 0, sd_bus_add_match(bus, &slots[1], end, nil, nil) >= 0
+    else { throw .busEnded }
+    try body()
+  }
+
+  /// Waits for the next signal VerifyStatus; returns its first argument.
+  func status(of device: String, _ cancellation: Cancellation) throws(FingerprintFailure) -> String {
+    let owner = owner
+    return try wait(until: nil, cancellation) { message throws(FingerprintFailure) in
+      guard let message, let sender = sd_bus_message_get_sender(message).map({ String(cString: $0) }) else {
+        return nil
+      }
+      if sender == "org.freedesktop.DBus", sd_bus_message_is_signal(message, sender, "NameOwnerChanged") > 0 {
+        throw .failed("fprintd ended before a finger was read; try again")
+      }
+      // Any program can address a signal to this connection alone.
+      guard sender == owner, sd_bus_message_is_signal(message, Self.name + ".Device", "VerifyStatus") > 0,
+        sd_bus_message_get_path(message).map({ String(cString: $0) }) == device
+      else { return nil }
+      var status: UnsafePointer<CChar>?
+      guard sd_bus_message_read_basic(message, CChar(UInt8(ascii: "s")), &status) > 0, let status else {
+        throw .malformed
+      }
+      return String(cString: status)
+    }
+  }
+
+  /// Handles messages until `judge` takes one; it is also called without a message, after each.
+  private func wait<Answer>(
+    until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation,
+    _ judge: (OpaquePointer?) throws(FingerprintFailure) -> Answer?
+  ) throws(FingerprintFailure) -> Answer {
+    while true {
+      var message: OpaquePointer?
+      let result = sd_bus_process(bus, &message)
+      defer { sd_bus_message_unref(message) }
+      guard result >= 0 else { throw .busEnded }
+      if let answer = try judge(message) { return answer }
+      guard result == 0 else { continue }
+      switch cancellation.wait(for: sd_bus_get_fd(bus), sd_bus_get_events(bus), until: deadline) {
+      case .ready: break
+      case .cancelled: throw .cancelled
+      case .timedOut: throw .failed("fprintd did not answer; try again")
+      }
+    }
+  }
+}
+
+/// The answer to a call, once it has come.
+private final class Answer {
+  private var message: OpaquePointer?
+
+  deinit { sd_bus_message_unref(message) }
+
+  func receive(_ message: OpaquePointer?) { self.message = sd_bus_message_ref(message) }
+
+  func take() -> OpaquePointer? {
+    defer { message = nil }
+    return message
+  }
+}
+
+private func receiveAnswer(
+  _ message: OpaquePointer?, _ answer: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+  if let answer { Unmanaged<Answer>.fromOpaque(answer).takeUnretainedValue().receive(message) }
+  return 0
+}
+
+extension FingerprintFailure {
+  static let malformed = Self.failed("fprintd did not answer as fprintd does")
+  static let busEnded = Self.failed("the system bus has ended; start the authenticator again")
+}

@@ -1,0 +1,169 @@
+/// A known site that the name of a new one resembles.
+public struct SiteResemblance: Sendable, Equatable {
+  /// How two names resemble each other.
+  public enum Kind: Int, Sendable {
+    /// The letters look alike (UTS #39).
+    case looksAlike
+    /// One letter is different, missing, added or exchanged with its neighbour.
+    case oneLetter
+    /// Only the end of the name differs, as in github.com and github.co.
+    case otherSuffix
+  }
+
+  /// The known site.
+  public var known: String
+  public var kind: Kind
+  /// The new name in its own letters, if it is encoded (`xn--`).
+  public var decoded: String?
+
+  public init(known: String, kind: Kind, decoded: String? = nil) {
+    (self.known, self.kind, self.decoded) = (known, kind, decoded)
+  }
+
+  /// Compares a new site with the known ones; the closest kind counts, and of one kind the first.
+  ///
+  /// - Parameters:
+  ///   - site: an rp.id. Only domains are compared, not ids such as `ssh:`.
+  ///   - known: rp.ids. If `site` is one of them, above one or below one, it resembles none.
+  public init?(of site: String, to known: some Sequence<String>) {
+    guard let new = DomainName(site) else { return nil }
+    var best: SiteResemblance?
+    for other in known {
+      guard let domain = DomainName(other) else { continue }
+      if new.name == domain.name, new.suffix == domain.suffix { return nil }
+      guard let kind = new.kind(to: domain), kind.rawValue < best?.kind.rawValue ?? .max else { continue }
+      best = SiteResemblance(known: other, kind: kind, decoded: new.decoded)
+    }
+    guard let best else { return nil }
+    self = best
+  }
+}
+
+/// A domain, as far as its resemblance to another matters.
+private struct DomainName {
+  /// The label that its owner has chosen, decoded.
+  let name: [Unicode.Scalar]
+  /// What follows it.
+  ///
+  /// A country's two letters with up to three before them count as one end, as in co.uk.
+  let suffix: [Unicode.Scalar]
+  /// The whole domain in its own letters; `nil` if nothing is encoded.
+  let decoded: String?
+  /// What the name looks like.
+  let skeleton: [Unicode.Scalar]
+
+  /// `nil` for anything but a domain of at least two labels, 253 bytes in all.
+  init?(_ rpID: String) {
+    guard rpID.utf8.count <= 253 else { return nil }
+    var labels: [[Unicode.Scalar]] = []
+    for label in rpID.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false) {
+      guard let decoded = Self.decoded(label) else { return nil }
+      labels.append(decoded)
+    }
+    guard labels.count > 1 else { return nil }
+    let isPair = labels.count > 2 && labels[labels.count - 1].count == 2 && labels[labels.count - 2].count <= 3
+    let place = labels.count - (isPair ? 3 : 2)
+    name = labels[place]
+    suffix = Array(labels[(place + 1)...].joined(separator: ["."]))
+    skeleton = name.flatMap { Self.look[$0] ?? [$0] }
+    let whole = Array(labels.joined(separator: ["."]))
+    decoded = whole.allSatisfy(\.isASCII) ? nil : String(String.UnicodeScalarView(whole))
+  }
+
+  /// A label in its own letters, ASCII in lower case; `nil` for one that no domain has.
+  private static func decoded(_ label: Substring.UnicodeScalarView) -> [Unicode.Scalar]? {
+    guard 1...63 ~= label.count else { return nil }
+    var letters: [Unicode.Scalar] = []
+    for scalar in label {
+      switch scalar {
+      case "a"..."z", "0"..."9", "-", "_", "\u{80}"...: letters.append(scalar)
+      case "A"..."Z": letters.append(Unicode.Scalar(UInt8(scalar.value) + 0x20))
+      default: return nil
+      }
+    }
+    return letters.starts(with: "xn--".unicodeScalars) ? Punycode.decode(letters.dropFirst(4)) : letters
+  }
+
+  func kind(to known: DomainName) -> SiteResemblance.Kind? {
+    if name == known.name { return name.count < 3 ? nil : .otherSuffix }
+    if skeleton == known.skeleton { return .looksAlike }
+    guard suffix == known.suffix, min(name.count, known.name.count) >= 5 else { return nil }
+    return Self.differsInOneLetter(name, known.name) ? .oneLetter : nil
+  }
+
+  /// Whether the Damerau-Levenshtein distance of two different names is one.
+  private static func differsInOneLetter(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Bool {
+    guard abs(a.count - b.count) <= 1 else { return false }
+    let start = zip(a, b).prefix { $0 == $1 }.count
+    let (a, b) = (a[start...], b[start...])
+    if a.count != b.count { return a.count < b.count ? a == b.dropFirst() : a.dropFirst() == b }
+    if a.dropFirst() == b.dropFirst() { return true }
+    return a.count > 1 && a.prefix(2).elementsEqual(b.prefix(2).reversed()) && a.dropFirst(2) == b.dropFirst(2)
+  }
+
+  /// What letters look like; ASCII itself has the prototypes of UTS #39, and w, which looks like two v.
+  private static let look: [Unicode.Scalar: [Unicode.Scalar]] = {
+    var look: [Unicode.Scalar: [Unicode.Scalar]] = ["0": ["o"], "1": ["l"], "m": ["r", "n"], "w": ["v", "v"]]
+    let ascii = look
+    for group in Confusables.groups {
+      let target = group.look.unicodeScalars.flatMap { ascii[$0] ?? [$0] }
+      for letter in group.letters.unicodeScalars { look[letter] = target }
+    }
+    return look
+  }()
+}
+
+/// Punycode: RFC 3492.
+enum Punycode {
+  /// Decodes a label without its `xn--`; `nil` if it is malformed, or overflows.
+  static func decode(_ encoded: some BidirectionalCollection<Unicode.Scalar>) -> [Unicode.Scalar]? {
+    var (output, rest): ([Unicode.Scalar], ArraySlice<Unicode.Scalar>) = ([], Array(encoded)[...])
+    if let delimiter = rest.lastIndex(of: "-") {
+      output = Array(rest[..<delimiter])
+      rest = rest[(delimiter + 1)...]
+    }
+    guard !rest.isEmpty, output.allSatisfy(\.isASCII) else { return nil }
+    var (number, index, bias): (UInt32, UInt32, UInt32) = (128, 0, 72)
+    while !rest.isEmpty {
+      let old = index
+      var (weight, position): (UInt32, UInt32) = (1, 36)
+      while true {
+        guard let digit = rest.popFirst().flatMap(value) else { return nil }
+        let product = digit.multipliedReportingOverflow(by: weight)
+        let sum = index.addingReportingOverflow(product.partialValue)
+        guard !product.overflow, !sum.overflow else { return nil }
+        index = sum.partialValue
+        let threshold = position <= bias ? 1 : min(26, position - bias)
+        if digit < threshold { break }
+        let next = weight.multipliedReportingOverflow(by: 36 - threshold)
+        guard !next.overflow else { return nil }
+        (weight, position) = (next.partialValue, position + 36)
+      }
+      let count = UInt32(output.count + 1)
+      bias = adapted(index - old, count: count, isFirst: old == 0)
+      let advanced = number.addingReportingOverflow(index / count)
+      guard !advanced.overflow, let scalar = Unicode.Scalar(advanced.partialValue) else { return nil }
+      (number, index) = (advanced.partialValue, index % count)
+      output.insert(scalar, at: Int(index))
+      index += 1
+    }
+    return output
+  }
+
+  private static func value(_ digit: Unicode.Scalar) -> UInt32? {
+    switch digit {
+    case "a"..."z": digit.value - 0x61
+    case "0"..."9": digit.value - 0x30 + 26
+    default: nil
+    }
+  }
+
+  /// RFC 3492 §6.1.
+  private static func adapted(_ delta: UInt32, count: UInt32, isFirst: Bool) -> UInt32 {
+    var delta = isFirst ? delta / 700 : delta / 2
+    delta += delta / count
+    var position: UInt32 = 0
+    while delta > 455 { (delta, position) = (delta / 35, position + 36) }
+    return position + 36 * delta / (delta + 38)
+  }
+}

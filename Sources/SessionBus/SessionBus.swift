@@ -1,0 +1,125 @@
+import CSystemd
+import Glibc
+
+/// The error of a program that uses the session bus, in its own words.
+package protocol SessionBusFailure: Error {
+  init(_ fault: SessionBusFault)
+}
+
+/// Why a call, or a wait for a signal, failed.
+package enum SessionBusFault: Equatable, Sendable {
+  /// There is no session bus.
+  case noBus
+  /// No program offers the service, and the bus can start none.
+  case noService
+  /// The service ended, or did not answer.
+  case noAnswer
+  /// The service refused with this error of D-Bus, whose words come from another program and are not passed on.
+  case refused(name: String)
+  /// A message that cannot be written, or is not what the specification says.
+  case malformed
+  /// The bus has ended.
+  case busEnded
+  /// The deadline came.
+  case timedOut
+  /// The program that asked has gone.
+  case cancelled
+}
+
+/// The session bus, and calls to one service on it.
+package final class SessionBus<Failure: SessionBusFailure> {
+  package typealias Message = BusMessage<Failure>
+
+  private let bus: OpaquePointer
+  private var service: String
+  private let deadline: ContinuousClock.Instant
+
+  /// Connects to the bus; all calls and waits end at `deadline`.
+  package init(service: String, until deadline: ContinuousClock.Instant) throws(Failure) {
+    var bus: OpaquePointer?
+    guard sd_bus_open_user(&bus) >= 0, let bus else { throw Failure(.noBus) }
+    (self.bus, self.service, self.deadline) = (bus, service, deadline)
+  }
+
+  deinit { sd_bus_flush_close_unref(bus) }
+
+  /// Calls a method; `fill` appends its arguments.
+  ///
+  /// - Parameter limit: how long a call that needs no person may take.
+  package func call(
+    _ path: String, _ interface: String, _ member: String, within limit: Duration = .seconds(25),
+    _ fill: (Message) throws(Failure) -> Void = { (_) throws(Failure) in }
+  ) throws(Failure) -> Message {
+    var raw: OpaquePointer?
+    guard sd_bus_message_new_method_call(bus, &raw, service, path, interface, member) >= 0, let raw else {
+      throw Failure(.malformed)
+    }
+    let call = Message(owning: raw)
+    try fill(call)
+    var (error, reply) = (sd_bus_error(), OpaquePointer?.none)
+    defer { sd_bus_error_free(&error) }
+    let limit = min(deadline - .now, limit).components
+    guard limit.seconds >= 0, limit.attoseconds >= 0 else { throw Failure(.timedOut) }
+    let microseconds = UInt64(limit.seconds) * 1_000_000 + UInt64(limit.attoseconds / 1_000_000_000_000) + 1
+    guard sd_bus_call(bus, raw, microseconds, &error, &reply) >= 0, let reply else {
+      throw Failure(Self.fault(error.name.map { String(cString: $0) } ?? ""))
+    }
+    return Message(owning: reply)
+  }
+
+  private static func fault(_ name: String) -> SessionBusFault {
+    let errors = "org.freedesktop.DBus.Error."
+    if name == errors + "ServiceUnknown" || name == errors + "NameHasNoOwner" || name.hasPrefix(errors + "Spawn.") {
+      return .noService
+    }
+    let silent = ["NoReply", "Timeout", "TimedOut", "Disconnected"].map { errors + $0 }
+    return silent.contains(name) ? .noAnswer : .refused(name: name)
+  }
+
+  /// Sends all later calls to the program that sent this message, and not to another that takes its name; returns its
+  /// name on the bus.
+  package func pin(to reply: Message) throws(Failure) -> String {
+    guard let sender = reply.sender else { throw Failure(.malformed) }
+    service = sender
+    return sender
+  }
+
+  /// Makes the bus deliver signals that the match rule describes: dbus-daemon(1).
+  package func subscribe(_ rule: String) throws(Failure) {
+    guard sd_bus_add_match(bus, nil, rule, nil, nil) >= 0 else { throw Failure(.malformed) }
+  }
+
+  /// The bus's own name, and its signal that a name has another owner, or none.
+  package static var busName: String { "org.freedesktop.DBus" }
+
+  /// Makes the bus say when the program with this name on the bus has ended.
+  package func subscribeToEnd(of name: String) throws(Failure) {
+    try subscribe("type='signal',sender='\(Self.busName)',member='NameOwnerChanged',arg0='\(name)'")
+  }
+
+  /// Waits for the first signal that `judge` takes.
+  ///
+  /// - Throws: also when `input` is at its end: the program that asked has gone.
+  package func wait<Answer>(
+    orEndOf input: Int32, _ judge: (Message) throws(Failure) -> Answer?
+  ) throws(Failure) -> Answer {
+    while true {
+      var message: OpaquePointer?
+      let result = sd_bus_process(bus, &message)
+      guard result >= 0 else { throw Failure(.busEnded) }
+      if let message {
+        if let answer = try judge(Message(owning: message)) { return answer }
+        continue
+      }
+      guard result == 0 else { continue }
+      let rest = (deadline - .now).components
+      guard rest.seconds >= 0, rest.attoseconds >= 0 else { throw Failure(.timedOut) }
+      var ready = [
+        pollfd(fd: sd_bus_get_fd(bus), events: Int16(truncatingIfNeeded: sd_bus_get_events(bus)), revents: 0),
+        pollfd(fd: input, events: Int16(POLLIN), revents: 0),
+      ]
+      poll(&ready, 2, Int32(clamping: rest.seconds * 1000 + rest.attoseconds / 1_000_000_000_000_000 + 1))
+      if ready[1].revents != 0 { throw Failure(.cancelled) }
+    }
+  }
+}

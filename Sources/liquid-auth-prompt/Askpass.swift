@@ -1,0 +1,147 @@
+import Assuan
+import CLinux
+import CryptoPrimitives
+import Glibc
+import ProcessIO
+import SessionBus
+
+/// Asks with a program of the person's choice that is called as ssh(1) calls `SSH_ASKPASS`.
+///
+/// The text is its only argument. It prints the passphrase, and exits with 0; any other status refuses. For a
+/// confirmation `SSH_ASKPASS_PROMPT` is `confirm`, and the status decides.
+struct Askpass: Means {
+  /// A path, or a name that is looked up in PATH.
+  let program: String
+
+  /// The longest passphrase, bytes.
+  static let longest = 256
+  /// The statuses by which a shell says that a program cannot be run, or was not found.
+  private static let notRun: ClosedRange<Int32> = 126...127
+
+  /// The program is not started without a question.
+  func selfTest() {}
+
+  func confirm(_ dialog: Dialog) throws(PromptError) {
+    setenv("SSH_ASKPASS_PROMPT", "confirm", 1)
+    _ = try run(Self.text(dialog, isConfirmation: true), dialog.limit, refused: .notConfirmed)
+  }
+
+  func passphrase(_ dialog: Dialog) throws(PromptError) -> SecretBytes {
+    unsetenv("SSH_ASKPASS_PROMPT")
+    return try run(Self.text(dialog, isConfirmation: false), dialog.limit, refused: .cancelled)
+  }
+
+  /// The whole text: its program has no buttons with our words.
+  static func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
+    if isConfirmation { return "\(dialog.description)\n\nOK: \(dialog.agree). Cancel: \(dialog.refuse)." }
+    return [dialog.remark, dialog.description].compactMap { $0 }.joined(separator: "\n\n")
+  }
+
+  /// Runs the program until it ends.
+  ///
+  /// - Returns: what it printed, without the line end.
+  private func run(_ text: String, _ limit: Duration, refused: AssuanError) throws(PromptError) -> SecretBytes {
+    let deadline = ContinuousClock.now + limit
+    let child: (process: pid_t, output: Int32)
+    do {
+      child = try start(text)
+    } catch {
+      throw PromptError(.general, "\(program) cannot be started: \(error)")
+    }
+    defer { close(child.output) }
+    var printed: SecretBytes?
+    do {
+      // The line end may have two bytes.
+      _ = try SecretBytes(count: Self.longest + 2) { memory throws(PromptError) in
+        let count = try read(child.output, into: memory, until: deadline)
+        let line = Self.withoutLineEnd(UnsafeRawBufferPointer(rebasing: memory[..<count]))
+        guard line.count <= Self.longest else { throw Self.tooLong(program) }
+        printed = SecretBytes(copying: line)
+      }
+      try waitForEnd(of: child.process, until: deadline)
+    } catch {
+      // It is the leader of a group of its own.
+      kill(-child.process, SIGKILL)
+      Child.reap(child.process)
+      throw error
+    }
+    let status = Child.reap(child.process)
+    guard status & 0x7F == 0 else {
+      throw PromptError(.general, "\(program) was ended by signal \(status & 0x7F)")
+    }
+    let code = status >> 8 & 0xFF
+    guard !Self.notRun.contains(code) else { throw PromptError(.general, "\(program) ended with status \(code)") }
+    guard code == 0 else { throw PromptError(refused, "refused") }
+    return printed ?? SecretBytes(count: 0) { _ in }
+  }
+
+  private func start(_ text: String) throws(SystemNumber) -> (process: pid_t, output: Int32) {
+    let ends = try Descriptor.pipe()
+    defer { close(ends.write) }
+    let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    defer { if input >= 0 { close(input) } }
+    do {
+      let process = try Child.start(
+        [program, text], input: input, output: ends.write, errorOutput: STDERR_FILENO)
+      return (process, ends.read)
+    } catch {
+      close(ends.read)
+      throw error
+    }
+  }
+
+  /// Reads to the end.
+  ///
+  /// - Returns: how many bytes were read.
+  private func read(
+    _ output: Int32, into memory: UnsafeMutableRawBufferPointer, until deadline: ContinuousClock.Instant
+  ) throws(PromptError) -> Int {
+    var end = 0
+    while true {
+      try wait(for: output, until: deadline)
+      var extra: UInt8 = 0
+      let rest = UnsafeMutableRawBufferPointer(rebasing: memory[end...])
+      let count = rest.isEmpty ? Glibc.read(output, &extra, 1) : Glibc.read(output, rest.baseAddress, rest.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return end }
+      guard !rest.isEmpty else { throw Self.tooLong(program) }
+      end += count
+    }
+  }
+
+  private func waitForEnd(of process: pid_t, until deadline: ContinuousClock.Instant) throws(PromptError) {
+    let descriptor = clinux_open_process(process)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    try wait(for: descriptor, until: deadline)
+  }
+
+  /// Waits until a descriptor is readable.
+  ///
+  /// - Throws: at the deadline, or if standard input is at its end: the program that asked has gone.
+  private func wait(for descriptor: Int32, until deadline: ContinuousClock.Instant) throws(PromptError) {
+    while true {
+      var ready = [
+        pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+      ]
+      let rest = (deadline - .now).components
+      guard rest.seconds >= 0, rest.attoseconds >= 0 else { throw PromptError(SessionBusFault.timedOut) }
+      let count = poll(&ready, 2, Int32(clamping: rest.seconds * 1000 + rest.attoseconds / 1_000_000_000_000_000 + 1))
+      guard count > 0 else { continue }
+      if ready[0].revents != 0 { throw PromptError(SessionBusFault.cancelled) }
+      return
+    }
+  }
+
+  /// Removes one line end, LF or CR LF.
+  static func withoutLineEnd(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    guard text.last == UInt8(ascii: "\n") else { return text }
+    let line = text.dropLast()
+    return UnsafeRawBufferPointer(rebasing: line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+  }
+
+  private static func tooLong(_ program: String) -> PromptError {
+    PromptError(.general, "\(program) printed more than \(longest) bytes")
+  }
+}

@@ -1,0 +1,65 @@
+import Assuan
+
+/// One dialog, as a client describes it with the commands of pinentry.
+struct Dialog: Equatable {
+  /// The name of the program that asks.
+  var title = ""
+  /// The question, and after an empty line what else the person should know.
+  var description = ""
+  /// The words on the button that agrees.
+  var agree = "OK"
+  /// The words on the button that refuses.
+  var refuse = "Cancel"
+  /// What was wrong with the previous passphrase; it counts for one question.
+  var remark: String?
+  /// How long the person has.
+  var limit = Self.defaultLimit
+
+  static let defaultLimit = Duration.seconds(120)
+
+  /// What a client asks for.
+  enum Request: Equatable {
+    /// Nothing: the command only described the dialog.
+    case nothing
+    /// Agree or refuse.
+    case confirmation
+    /// A passphrase.
+    case passphrase
+    /// Whether questions can be shown now.
+    case selfTest
+    case end
+  }
+
+  /// Takes one command.
+  mutating func take(_ command: AssuanCommand) throws(PromptError) -> Request {
+    let text = command.argument
+    switch command.name {
+    case "SETTITLE": title = text
+    case "SETDESC": description = text
+    case "SETOK": agree = text
+    case "SETCANCEL", "SETNOTOK": refuse = text
+    case "SETERROR": remark = text
+    case "SETTIMEOUT":
+      guard let seconds = UInt16(text) else { throw PromptError(.malformed, "the time limit is not a number") }
+      limit = seconds == 0 ? Self.defaultLimit : .seconds(Int(seconds))
+    // Neither a notification nor a program of the person's choice has a use for these.
+    case "SETPROMPT", "OPTION", "NOP": break
+    case "RESET": self = Dialog()
+    case "CONFIRM": return .confirmation
+    case "GETPIN": return .passphrase
+    case "GETINFO" where text == "self-test": return .selfTest
+    case "BYE": return .end
+    default: throw PromptError(.unknownCommand, "unknown command")
+    }
+    return .nothing
+  }
+}
+
+/// Why there is no answer: an error of Assuan, and its words.
+struct PromptError: Error, Equatable {
+  let error: AssuanError
+  /// Lower case, no full stop.
+  let words: String
+
+  init(_ error: AssuanError, _ words: String) { (self.error, self.words) = (error, words) }
+}

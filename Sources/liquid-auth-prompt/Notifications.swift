@@ -1,0 +1,136 @@
+import Assuan
+import CryptoPrimitives
+import Glibc
+import SessionBus
+
+/// Asks for presence with a notification that has two buttons.
+///
+/// https://specifications.freedesktop.org/notification-spec/ is the interface of the notification daemon.
+struct Notifications: Means {
+  private static let name = "org.freedesktop.Notifications"
+  private static let path = "/org/freedesktop/Notifications"
+  /// How long the daemon may take to answer a call; the bus may have to start it first.
+  private static let answer = Duration.seconds(3)
+  /// What it must be able to do: to show buttons, and more than one line.
+  private static let needed = ["actions", "body"]
+
+  /// The keys of the buttons.
+  private enum Button: String {
+    case agree, refuse
+  }
+
+  func selfTest() throws(PromptError) {
+    let bus = try SessionBus<PromptError>(service: Self.name, until: .now + Self.answer)
+    _ = try capabilities(bus)
+  }
+
+  func confirm(_ dialog: Dialog) throws(PromptError) {
+    let bus = try SessionBus<PromptError>(service: Self.name, until: .now + dialog.limit)
+    let (capabilities, daemon) = try capabilities(bus)
+    // Before the notification is there, so that no signal is missed.
+    try bus.subscribe("type='signal',sender='\(daemon)',interface='\(Self.name)',path='\(Self.path)'")
+    try bus.subscribeToEnd(of: daemon)
+    let text = NotificationText(dialog, isMarkup: capabilities.contains("body-markup"))
+    let id = try show(text, of: dialog, bus)
+    do {
+      try wait(for: id, by: daemon, bus)
+    } catch {
+      close(id, bus)
+      throw error
+    }
+    // Some daemons leave a notification open after its button was pressed.
+    close(id, bus)
+  }
+
+  /// A notification has no field for a text.
+  func passphrase(_ dialog: Dialog) throws(PromptError) -> SecretBytes {
+    throw PromptError(.notImplemented, "a notification cannot take a passphrase")
+  }
+
+  /// What the daemon can do, and its own name on the bus; all later calls go to it.
+  private func capabilities(_ bus: SessionBus<PromptError>) throws(PromptError) -> (Set<String>, daemon: String) {
+    let reply = try bus.call(Self.path, Self.name, "GetCapabilities", within: Self.answer)
+    let capabilities = Set(try reply.texts("s"))
+    if let missing = Self.needed.first(where: { !capabilities.contains($0) }) {
+      throw PromptError(
+        .general,
+        missing == "actions"
+          ? "the notification daemon has no buttons (actions)" : "the notification daemon shows no text (\(missing))")
+    }
+    return (capabilities, try bus.pin(to: reply))
+  }
+
+  /// - Returns: the notification's id.
+  private func show(
+    _ text: NotificationText, of dialog: Dialog, _ bus: SessionBus<PromptError>
+  ) throws(PromptError) -> UInt32 {
+    let reply = try bus.call(Self.path, Self.name, "Notify", within: Self.answer) { call throws(PromptError) in
+      try call.append(dialog.title)
+      try call.append(UInt32(0))
+      try call.append("liquid-auth")
+      try call.append(text.summary)
+      try call.append(text.body)
+      try call.append("a", of: "s") { () throws(PromptError) in
+        for text in [Button.agree.rawValue, dialog.agree, Button.refuse.rawValue, dialog.refuse] {
+          try call.append(text)
+        }
+      }
+      try call.append("a", of: "{sv}") { () throws(PromptError) in
+        // Critical: shown even while other notifications are held back, and until it is answered.
+        try call.append("e", of: "sv") { () throws(PromptError) in
+          try call.append("urgency")
+          try call.append("v", of: "y") { () throws(PromptError) in try call.append(UInt8(2)) }
+        }
+      }
+      // It never expires.
+      try call.append(Int32(0))
+    }
+    return try reply.number()
+  }
+
+  /// Waits for a button.
+  private func wait(for id: UInt32, by daemon: String, _ bus: SessionBus<PromptError>) throws(PromptError) {
+    let answer = try bus.wait(orEndOf: STDIN_FILENO) { signal throws(PromptError) -> Result<Void, PromptError>? in
+      let dbus = SessionBus<PromptError>.busName
+      if signal.isSignal(dbus, "NameOwnerChanged", of: dbus) { return .failure(PromptError(SessionBusFault.noAnswer)) }
+      if signal.isSignal(Self.name, "ActionInvoked", of: daemon), try signal.number() == id {
+        switch Button(rawValue: try signal.text("s")) {
+        case .agree: return .success(())
+        case .refuse: return .failure(PromptError(.notConfirmed, "not confirmed"))
+        // A click on the text.
+        case nil: return nil
+        }
+      }
+      if signal.isSignal(Self.name, "NotificationClosed", of: daemon), try signal.number() == id {
+        // 2: the person closed it, which refuses, as with the window of a pinentry. All else is not the person's doing.
+        return try signal.number() == 2
+          ? .failure(PromptError(.cancelled, "closed"))
+          : .failure(PromptError(.general, "the notification was closed before it was answered"))
+      }
+      return nil
+    }
+    try answer.get()
+  }
+
+  /// Does not fail: the notification may be gone already.
+  private func close(_ id: UInt32, _ bus: SessionBus<PromptError>) {
+    _ = try? bus.call(Self.path, Self.name, "CloseNotification", within: .milliseconds(300)) {
+      (call) throws(PromptError) in try call.append(id)
+    }
+  }
+}
+
+extension PromptError: SessionBusFailure {
+  init(_ fault: SessionBusFault) {
+    switch fault {
+    case .noBus: self.init(.general, "there is no session bus")
+    case .noService: self.init(.general, "no notification daemon runs")
+    case .noAnswer: self.init(.general, "the notification daemon ended or did not answer")
+    case .refused(let name): self.init(.general, "the notification daemon refused: \(name)")
+    case .malformed: self.init(.general, "the notification daemon did not answer as the specification says")
+    case .busEnded: self.init(.general, "the session bus has ended")
+    case .timedOut: self.init(.timedOut, "no answer in time")
+    case .cancelled: self.init(.cancelled, "withdrawn")
+    }
+  }
+}

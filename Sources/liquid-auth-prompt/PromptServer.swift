@@ -1,0 +1,76 @@
+import Assuan
+import CryptoPrimitives
+import Glibc
+import ProcessIO
+
+/// A way to ask; each call blocks until there is an answer, its time is over, or standard input is at its end.
+protocol Means {
+  /// Whether a question can be shown now.
+  func selfTest() throws(PromptError)
+  /// Asks the person to agree.
+  func confirm(_ dialog: Dialog) throws(PromptError)
+  /// Asks for a passphrase, at most ``AssuanLine/dataLimit`` bytes.
+  func passphrase(_ dialog: Dialog) throws(PromptError) -> SecretBytes
+}
+
+/// Serves one client on standard input and output, as pinentry does.
+struct PromptServer {
+  let means: any Means
+  private var dialog = Dialog()
+
+  init(_ means: any Means) { self.means = means }
+
+  /// Serves until the client closes standard input, or says BYE.
+  mutating func serve() {
+    var memory = [UInt8](repeating: 0, count: 2 * AssuanLine.limit)
+    memory.withUnsafeMutableBytes { memory in
+      var lines = AssuanLineBuffer(memory: memory)
+      Descriptor.write(Array("OK Pleased to meet you\n".utf8), to: STDOUT_FILENO)
+      while true {
+        do throws(AssuanLine.Fault) {
+          guard let line = try lines.nextLine() else {
+            let count = read(STDIN_FILENO, lines.free.baseAddress, lines.free.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            lines.received(count)
+            continue
+          }
+          let command = try AssuanCommand(line: line)
+          guard answer(command) else { return }
+        } catch {
+          // A client that sends such a line is no client of ours.
+          Descriptor.write(AssuanLine.error(.malformed, "the line is malformed"), to: STDOUT_FILENO)
+          guard error == .malformed else { return }
+        }
+      }
+    }
+  }
+
+  /// - Returns: whether the client may send more.
+  private mutating func answer(_ command: AssuanCommand) -> Bool {
+    do throws(PromptError) {
+      let request = try dialog.take(command)
+      switch request {
+      case .nothing, .end: break
+      case .selfTest: try means.selfTest()
+      case .confirmation: try means.confirm(dialog)
+      case .passphrase:
+        defer { dialog.remark = nil }
+        write(try means.passphrase(dialog))
+      }
+      Descriptor.write(AssuanLine.ok, to: STDOUT_FILENO)
+      return request != .end
+    } catch {
+      Descriptor.write(AssuanLine.error(error.error, error.words), to: STDOUT_FILENO)
+      return true
+    }
+  }
+
+  private func write(_ passphrase: SecretBytes) {
+    guard passphrase.count > 0 else { return }
+    _ = SecretBytes(count: AssuanLine.limit) { line in
+      let count = passphrase.withUnsafeBytes { AssuanLine.data($0, into: line) }
+      Descriptor.write(UnsafeRawBufferPointer(rebasing: line[..<count]), to: STDOUT_FILENO)
+    }
+  }
+}

@@ -1,0 +1,280 @@
+import CTSS
+import CryptoPrimitives
+import Glibc
+import ProcessIO
+import ProtectorProtocol
+
+/// A TPM 2.0, through ESAPI of tpm2-tss, and the storage key that seals keys in it.
+///
+/// The storage key is made anew for each connection, which gives the same key until the TPM is cleared. Sessions are
+/// salted with it, and encrypt the parameters that are secret: who listens to the TPM's bus sees neither key nor PIN.
+final class TPM {
+  /// Names another TCTI than `device:/dev/tpmrm0`: tss2-tctildr(7).
+  private static let variable = "LIQUID_AUTH_TCTI"
+
+  private var tcti: OpaquePointer?
+  private var context: OpaquePointer?
+  private var storageKey = LIQUID_TR_NONE
+  /// The name of the storage key: the number of the hash algorithm, and the hash of its public area, 34 bytes.
+  private(set) var name: [UInt8] = []
+
+  static let nameSize = 34
+
+  /// Connects to the TPM, and makes the storage key.
+  init() throws(ProtectorFailure) {
+    // The library would log commands, with their secrets, where these variables of the environment say.
+    unsetenv("TSS2_LOGFILE")
+    setenv("TSS2_LOG", "all+NONE", 1)
+    // Its copies of secrets are overwritten when they are freed.
+    mallopt(M_PERTURB, 0xA5)
+    let tcti = environmentVariable(Self.variable) ?? "device:/dev/tpmrm0"
+    if tcti.hasPrefix("device:") { try Self.checkAccess(to: String(tcti.dropFirst("device:".count))) }
+    guard Tss2_TctiLdr_Initialize(tcti, &self.tcti) == 0 else {
+      throw ProtectorFailure(.noService, "cannot connect to the TPM (\(tcti)); try again, or restart the machine")
+    }
+    try Self.check(Esys_Initialize(&context, self.tcti, nil))
+    try makeStorageKey()
+  }
+
+  deinit {
+    flush(storageKey)
+    Esys_Finalize(&context)
+    Tss2_TctiLdr_Finalize(&tcti)
+  }
+
+  private static func checkAccess(to path: String) throws(ProtectorFailure) {
+    guard access(path, R_OK | W_OK) != 0 else { return }
+    switch errno {
+    case EACCES, EPERM:
+      throw ProtectorFailure(
+        .noService,
+        "you may not use the TPM (\(path)); run: sudo usermod --append --groups tss \"$USER\"; then log in again")
+    default:
+      throw ProtectorFailure(
+        .noService, "this machine has no TPM 2.0 (\(path)); if it has one, turn it on in the firmware's settings")
+    }
+  }
+
+  private func makeStorageKey() throws(ProtectorFailure) {
+    var (sensitive, template) = (TPM2B_SENSITIVE_CREATE(), liquid_tpm_storage_key())
+    var (outside, pcrs) = (TPM2B_DATA(), TPML_PCR_SELECTION())
+    var made: UnsafeMutablePointer<TPM2B_NAME>?
+    do throws(ProtectorFailure) {
+      // The owner's authorization is empty, unless somebody has set one.
+      try Self.check(
+        Esys_CreatePrimary(
+          context, LIQUID_TR_OWNER, LIQUID_TR_PASSWORD, LIQUID_TR_NONE, LIQUID_TR_NONE, &sensitive, &template, &outside,
+          &pcrs, &storageKey, nil, nil, nil, nil))
+    } catch {
+      guard error == .wrongPIN || error == .badAuthorization else { throw error }
+      throw ProtectorFailure(.failed, "the TPM's owner hierarchy has a password; this program needs one without")
+    }
+    try Self.check(Esys_TR_GetName(context, storageKey, &made))
+    defer { Esys_Free(made) }
+    if let made { name = withUnsafeBytes(of: &made.pointee.name) { Array($0.prefix(Int(made.pointee.size))) } }
+  }
+
+  // MARK: Keys
+
+  /// Seals a key.
+  ///
+  /// - Parameter pin: the auth value.
+  /// - Returns: TPM2B_PUBLIC ‖ TPM2B_PRIVATE.
+  func seal(_ key: SecretBytes, _ conditions: Conditions, pin: SecretBytes?) throws(ProtectorFailure) -> [UInt8] {
+    let sensitive = SecretBytes(count: MemoryLayout<TPM2B_SENSITIVE_CREATE>.size) { memory in
+      let sensitive = memory.bindMemory(to: TPM2B_SENSITIVE_CREATE.self).baseAddress
+      key.withUnsafeBytes { key in
+        if let pin {
+          pin.withUnsafeBytes {
+            liquid_tpm_fill_sensitive(
+              sensitive, $0.assumingMemoryBound(to: TPM2B_AUTH.self).baseAddress, key.baseAddress, key.count)
+          }
+        } else {
+          liquid_tpm_fill_sensitive(sensitive, nil, key.baseAddress, key.count)
+        }
+      }
+    }
+    var template: TPM2B_PUBLIC
+    if conditions.pcrs == Conditions.noPCRs {
+      template = liquid_tpm_sealed_key(nil, conditions.hasPIN ? 1 : 0)
+    } else {
+      var policy = try policy(of: conditions)
+      template = liquid_tpm_sealed_key(&policy, conditions.hasPIN ? 1 : 0)
+    }
+    let session = try startSession(LIQUID_SE_HMAC, LIQUID_SESSION_DECRYPT)
+    defer { flush(session) }
+    var (outside, pcrs) = (TPM2B_DATA(), TPML_PCR_SELECTION())
+    var privateArea: UnsafeMutablePointer<TPM2B_PRIVATE>?
+    var publicArea: UnsafeMutablePointer<TPM2B_PUBLIC>?
+    defer {
+      Esys_Free(privateArea)
+      Esys_Free(publicArea)
+    }
+    try Self.check(
+      sensitive.withUnsafeBytes {
+        Esys_Create(
+          context, storageKey, session, LIQUID_TR_NONE, LIQUID_TR_NONE,
+          $0.assumingMemoryBound(to: TPM2B_SENSITIVE_CREATE.self).baseAddress, &template, &outside, &pcrs, &privateArea,
+          &publicArea, nil, nil, nil)
+      })
+    var object = [UInt8](repeating: 0, count: ProtectorMessage.maximumBodySize)
+    object.removeLast(object.count - liquid_tpm_marshal(publicArea, privateArea, &object, object.count))
+    return object
+  }
+
+  /// Loads a sealed key: TPM2B_PUBLIC ‖ TPM2B_PRIVATE.
+  func load(_ object: [UInt8]) throws(ProtectorFailure) -> SealedKey {
+    var (publicArea, privateArea) = (TPM2B_PUBLIC(), TPM2B_PRIVATE())
+    guard liquid_tpm_unmarshal(object, object.count, &publicArea, &privateArea) != 0 else { throw .otherTPM }
+    let session = try startSession(LIQUID_SE_HMAC)
+    defer { flush(session) }
+    var handle = LIQUID_TR_NONE
+    try Self.check(
+      Esys_Load(context, storageKey, session, LIQUID_TR_NONE, LIQUID_TR_NONE, &privateArea, &publicArea, &handle))
+    return SealedKey(handle: handle, policy: publicArea.publicArea.authPolicy)
+  }
+
+  /// A key that is loaded, until it is flushed.
+  struct SealedKey {
+    let handle: ESYS_TR
+    /// Empty if the auth value alone allows its use.
+    let policy: TPM2B_DIGEST
+  }
+
+  /// Unseals a key of `count` bytes.
+  ///
+  /// - Parameter pin: the auth value.
+  /// - Throws: ``ProtectorFailure/wrongPIN``, which counts for the lock-out; and all others of this type.
+  func unseal(
+    _ key: SealedKey, _ conditions: Conditions, pin: SecretBytes?, count: Int
+  ) throws(ProtectorFailure) -> SecretBytes {
+    if let pin {
+      try Self.check(
+        pin.withUnsafeBytes {
+          Esys_TR_SetAuth(context, key.handle, $0.assumingMemoryBound(to: TPM2B_AUTH.self).baseAddress)
+        })
+    }
+    let session: ESYS_TR
+    if conditions.pcrs == Conditions.noPCRs {
+      session = try startSession(LIQUID_SE_HMAC, LIQUID_SESSION_ENCRYPT)
+    } else {
+      session = try startSession(LIQUID_SE_POLICY, LIQUID_SESSION_ENCRYPT)
+      do throws(ProtectorFailure) { try fill(session, with: conditions) } catch {
+        flush(session)
+        throw error
+      }
+    }
+    defer { flush(session) }
+    var data: UnsafeMutablePointer<TPM2B_SENSITIVE_DATA>?
+    try Self.check(Esys_Unseal(context, key.handle, session, LIQUID_TR_NONE, LIQUID_TR_NONE, &data))
+    guard let data else { throw .otherTPM }
+    defer {
+      explicit_bzero(data, MemoryLayout<TPM2B_SENSITIVE_DATA>.size)
+      Esys_Free(data)
+    }
+    guard data.pointee.size == count else { throw .otherTPM }
+    return withUnsafeBytes(of: &data.pointee.buffer) {
+      SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(count)))
+    }
+  }
+
+  /// Checks, without a PIN, that a right PIN would unseal the key: the registers, and the lock-out.
+  func checkConditions(of key: SealedKey, _ conditions: Conditions) throws(ProtectorFailure) {
+    if conditions.pcrs != Conditions.noPCRs {
+      var (now, then) = (try policy(of: conditions), key.policy)
+      guard liquid_tpm_same_digest(&now, &then) != 0 else { throw .changedPCRs }
+    }
+    guard conditions.hasPIN else { return }
+    var properties: UnsafeMutablePointer<TPMS_CAPABILITY_DATA>?
+    try Self.check(liquid_tpm_properties(context, &properties))
+    defer { Esys_Free(properties) }
+    guard liquid_tpm_property(properties, LIQUID_PT_PERMANENT) & LIQUID_PERMANENT_INLOCKOUT != 0 else { return }
+    let seconds = liquid_tpm_property(properties, LIQUID_PT_LOCKOUT_INTERVAL)
+    throw .lockedOut(minutes: Int(seconds) / 60 + (seconds % 60 == 0 ? 0 : 1))
+  }
+
+  /// Checks that the TPM has the registers.
+  func checkBank(of conditions: Conditions) throws(ProtectorFailure) {
+    guard conditions.pcrs != Conditions.noPCRs else { return }
+    var wanted = liquid_tpm_pcrs(conditions.pcrs)
+    var read: UnsafeMutablePointer<TPML_PCR_SELECTION>?
+    // One command reads at most eight registers; the number of those that exist is what matters.
+    try Self.check(
+      Esys_PCR_Read(context, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &wanted, nil, &read, nil))
+    defer { Esys_Free(read) }
+    guard let read, liquid_tpm_has_pcrs(read) != 0 else {
+      throw ProtectorFailure(.failed, "the TPM has no PCRs for SHA-256; turn them on in the firmware, or omit --pcrs")
+    }
+  }
+
+  // MARK: Sessions
+
+  /// The digest of the policy for the registers as they are now.
+  private func policy(of conditions: Conditions) throws(ProtectorFailure) -> TPM2B_DIGEST {
+    let session = try startSession(LIQUID_SE_TRIAL)
+    defer { flush(session) }
+    try fill(session, with: conditions)
+    var digest: UnsafeMutablePointer<TPM2B_DIGEST>?
+    try Self.check(
+      Esys_PolicyGetDigest(context, session, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &digest))
+    defer { Esys_Free(digest) }
+    guard let digest else { throw .otherTPM }
+    return digest.pointee
+  }
+
+  private func fill(_ session: ESYS_TR, with conditions: Conditions) throws(ProtectorFailure) {
+    var (current, pcrs) = (TPM2B_DIGEST(), liquid_tpm_pcrs(conditions.pcrs))
+    try Self.check(
+      Esys_PolicyPCR(context, session, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &current, &pcrs))
+    guard conditions.hasPIN else { return }
+    try Self.check(Esys_PolicyAuthValue(context, session, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE))
+  }
+
+  private func startSession(_ type: TPM2_SE, _ attributes: TPMA_SESSION = 0) throws(ProtectorFailure) -> ESYS_TR {
+    var (session, cipher) = (LIQUID_TR_NONE, liquid_tpm_session_cipher())
+    try Self.check(
+      Esys_StartAuthSession(
+        context, storageKey, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, nil, type, &cipher,
+        LIQUID_ALG_SHA256, &session))
+    let flags = LIQUID_SESSION_CONTINUE | attributes
+    try Self.check(Esys_TRSess_SetAttributes(context, session, flags, 0xFF))
+    return session
+  }
+
+  func flush(_ handle: ESYS_TR) {
+    if handle != LIQUID_TR_NONE { Esys_FlushContext(context, handle) }
+  }
+
+  // MARK: Errors
+
+  private static func check(_ result: TSS2_RC) throws(ProtectorFailure) {
+    guard result != 0 else { return }
+    throw switch liquid_tpm_result(result) {
+    case LIQUID_TPM_AUTH_FAIL: .wrongPIN
+    case LIQUID_TPM_BAD_AUTH: .badAuthorization
+    case LIQUID_TPM_POLICY_FAIL, LIQUID_TPM_PCR_CHANGED: .changedPCRs
+    case LIQUID_TPM_INTEGRITY: .otherTPM
+    case LIQUID_TPM_LOCKOUT: .lockedOut(minutes: nil)
+    default:
+      ProtectorFailure(.failed, "the TPM refused a command (0x\(String(result, radix: 16))); try again")
+    }
+  }
+}
+
+extension ProtectorFailure {
+  static let wrongPIN = ProtectorFailure(.wrongPIN, "the PIN is wrong")
+  fileprivate static let badAuthorization = ProtectorFailure(.failed, "the TPM refused the authorization")
+  static let changedPCRs = ProtectorFailure(
+    .failed,
+    "the state of the machine has changed since the slot was added (PCRs); use the passphrase, then remove the slot "
+      + "and add it again")
+  static let otherTPM = ProtectorFailure(
+    .absent, "this TPM cannot unseal the key: it was cleared, or is another one; remove the slot, and add it again")
+
+  static func lockedOut(minutes: Int?) -> ProtectorFailure {
+    let wait = minutes.map { "wait \($0) \($0 == 1 ? "minute" : "minutes")" } ?? "wait"
+    return ProtectorFailure(
+      .failed,
+      "the TPM is locked out after too many wrong PINs; \(wait), or run: sudo tpm2_dictionarylockout --clear-lockout")
+  }
+}

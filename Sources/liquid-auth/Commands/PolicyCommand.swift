@@ -1,0 +1,136 @@
+import ArgumentParser
+import ControlProtocol
+import Recovery
+
+/// `liquid-auth policy`.
+struct PolicyCommand: PlacedCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "policy",
+    abstract: "Show and set at which sites this key may be used, and where it always verifies you.",
+    discussion: """
+      Without POLICY, the command lists the policies. They are sealed in the store, and belong to this machine. Each \
+      command asks for the vault's passphrase at the terminal, or reads it from the first line of standard input.
+
+      allow          the site decides whether it verifies you
+      always-verify  every registration and sign-in verifies you
+      deny           every request is refused, and you are not asked
+      default        the site has no policy of its own any more
+      """)
+
+  enum Choice: String, ExpressibleByArgument, CaseIterable {
+    case allow
+    case alwaysVerify = "always-verify"
+    case deny
+    case `default`
+
+    /// `nil` for `default`.
+    var policy: SitePolicy? {
+      switch self {
+      case .allow: .allow
+      case .alwaysVerify: .alwaysVerify
+      case .deny: .deny
+      case .default: nil
+      }
+    }
+  }
+
+  @Argument(help: "The site: its relying party id, such as github.com or ssh:, or its AppID for U2F.")
+  var site: String?
+  @Argument(help: "allow, always-verify, deny or default.") var policy: Choice?
+  @Option(
+    name: .customLong("default"),
+    help: ArgumentHelp(
+      "The policy of all sites that have none: allow, always-verify or deny. default means allow.",
+      valueName: "policy"))
+  var standard: Choice?
+  @OptionGroup var place: PlaceOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard site == nil || standard == nil else { throw ValidationError("give either a site or --default") }
+    if let site { try Self.check(site) }
+  }
+
+  /// Throws for a text that no site sends.
+  private static func check(_ site: String) throws(ValidationError) {
+    let isAppID = site.hasPrefix("https://") && site.dropFirst(8).contains("/")
+    guard isAppID || DeriveCommand.isID(site) else {
+      throw ValidationError("SITE is a relying party id, such as github.com or ssh:, not '\(site.printable)'")
+    }
+    guard site.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), isAppID || site == site.lowercased() else {
+      throw ValidationError(
+        "a site's id has lower-case ASCII letters; other letters are encoded, as in xn--bcher-kva.example")
+    }
+  }
+
+  func run() throws {
+    let connection = try place.connectAsOwner()
+    let change: ChangePolicy.Change? =
+      if let standard {
+        .others((standard.policy ?? .allow).rawValue)
+      } else if let site, let policy {
+        .site(site, policy.policy?.rawValue)
+      } else {
+        nil
+      }
+    var report = PolicyReport(try connection.ask(ChangePolicy(change)), of: site)
+    if report.verifies {
+      let information = try connection.keyInformation()
+      if !information.canVerify, !information.isPINSet {
+        report.problems = [place.completing(OwnerSettings.nothingVerifies)]
+      }
+    }
+    output.write(report.text, json: report.json)
+  }
+}
+
+/// The result of `liquid-auth policy`, before it is text or JSON.
+struct PolicyReport: Equatable {
+  /// All policies, or that of one site if it has one.
+  let sites: [PolicyList.Entry]
+  /// The policy of sites without one.
+  let others: UInt8
+  /// The site, if only one is shown.
+  let site: String?
+  /// What is wrong and what to do.
+  var problems: [String] = []
+
+  /// - Parameter site: shows only this one; `nil` shows all.
+  init(_ list: PolicyList, of site: String?) {
+    self.site = site
+    sites = list.sites.filter { entry in site.map { $0.utf8.elementsEqual(entry.site.utf8) } ?? true }
+    others = list.others
+  }
+
+  /// Whether one of the policies asks for verification.
+  var verifies: Bool { ([others] + sites.map(\.policy)).contains(SitePolicy.alwaysVerify.rawValue) }
+
+  /// For people.
+  var text: String {
+    let named = sites.map { [$0.site.printable, Self.word($0.policy)] }
+    let rest = site?.printable ?? (sites.isEmpty ? "every site" : "every other site")
+    let unnamed = site == nil || named.isEmpty ? [[rest, Self.word(others)]] : []
+    let lines = table([["SITE", "POLICY"]] + named + unnamed)
+    return problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")
+  }
+
+  /// For programs.
+  var json: JSON {
+    [
+      "default": .string(Self.word(others)),
+      "sites": .array(
+        sites.map { ["site": .string($0.site), "policy": .string(Self.word($0.policy))] }),
+      "problems": .array(problems.map(JSON.string)),
+    ]
+  }
+
+  /// A number that this version does not know is shown as it is.
+  private static func word(_ number: UInt8) -> String {
+    switch SitePolicy(rawValue: number) {
+    case .allow: PolicyCommand.Choice.allow.rawValue
+    case .alwaysVerify: PolicyCommand.Choice.alwaysVerify.rawValue
+    case .deny: PolicyCommand.Choice.deny.rawValue
+    case nil: String(number)
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import CTAP2
+import CryptoPrimitives
+import ProcessIO
+import ProtectorProtocol
+import Synchronization
+import Vault
+
+/// Gets the keys of slots from the programs that keep them, for one request at a time.
+///
+/// A slot that gives no key is logged with the reason.
+final class SlotKeys: Sendable {
+  /// Asks a protector, and blocks until it has answered.
+  typealias Ask = @Sendable (ProtectorRequest, Cancellation) -> Result<ProtectorAnswer, ProtectorFailure>
+
+  private let ask: Ask
+  private let prompter: UserPrompter
+  private let log: @Sendable (String) -> Void
+  /// Ends the wait for a protector.
+  private let asking = Mutex<Cancellation?>(nil)
+
+  /// - Parameter prompter: asks for the PIN of a slot.
+  init(ask: @escaping Ask, prompter: UserPrompter, log: @escaping @Sendable (String) -> Void) {
+    (self.ask, self.prompter, self.log) = (ask, prompter, log)
+  }
+
+  /// The key of a slot, 32 bytes; `nil` if there is none, or the person does not give its PIN.
+  ///
+  /// A PIN is asked for only if a right one would give the key.
+  ///
+  /// - Parameters:
+  ///   - reason: what the dialog for a PIN says.
+  ///   - number: the slot's number in `liquid-auth vault list`.
+  ///   - isWanted: whether the vault is still to be opened; otherwise the protector is not waited for.
+  func key(
+    of slot: VaultSlot, number: Int, for reason: UnlockReason?, while isWanted: @escaping @Sendable () -> Bool
+  ) async throws(UserInteractionError) -> SecretBytes? {
+    if case .damaged = slot.protector {
+      report(number, slot.protector, "it is damaged; remove the slot, and add it again")
+    }
+    guard let data = slot.protector.publicData else { return nil }
+    switch await answer(to: ProtectorRequest(.get, type: slot.protector.type, data: data), while: isWanted) {
+    case .success(let answer): return answer.key
+    case .failure(let failure) where failure.kind == .pinNeeded && isWanted():
+      return try await key(of: slot.protector, data, number: number, for: reason, while: isWanted)
+    case .failure(let failure):
+      if !Task.isCancelled, isWanted() { report(number, slot.protector, failure.description) }
+      return nil
+    }
+  }
+
+  /// Asks for the PIN; the dialog says that one was wrong, and asks again.
+  private func key(
+    of protector: VaultSlot.Protector, _ data: [UInt8], number: Int, for reason: UnlockReason?,
+    while isWanted: @escaping @Sendable () -> Bool
+  ) async throws(UserInteractionError) -> SecretBytes? {
+    do {
+      return try await prompter.passphrase(.pin(ofSlot: number, protector.name, for: reason)) { [self] pin, isLastTry in
+        guard pin.count <= ProtectorRequest.longestPIN else { return .wrong(then: .declined) }
+        let request = ProtectorRequest(.get, type: protector.type, data: data, pin: pin)
+        switch await answer(to: request, while: isWanted) {
+        case .success(let answer): return .accepted(answer.key)
+        case .failure(let failure):
+          guard isWanted() else { return .ended(.declined) }
+          let isWrong = failure.kind == .wrongPIN
+          if !isWrong || isLastTry { report(number, protector, failure.description) }
+          return isWrong ? .wrong(then: .declined) : .ended(.declined)
+        }
+      }
+    } catch {
+      // The person can still type the passphrase, unless nobody is there.
+      guard error == .declined else { throw error }
+      return nil
+    }
+  }
+
+  /// Ends the wait for a protector, which then withdraws its prompt.
+  func cancel() { asking.withLock { $0?.cancel() } }
+
+  /// Logs why a slot does not unlock the vault.
+  func report(_ number: Int, _ protector: VaultSlot.Protector, _ reason: String) {
+    log("slot \(number) (\(protector.name)) did not unlock the vault: \(reason)")
+  }
+
+  private func answer(
+    to request: ProtectorRequest, while isWanted: @escaping @Sendable () -> Bool
+  ) async -> Result<ProtectorAnswer, ProtectorFailure> {
+    let answer = await OwnThread.run(cancellable: { [self] cancellation in
+      asking.withLock { $0 = cancellation }
+      defer { asking.withLock { $0 = nil } }
+      if !isWanted() { cancellation.cancel() }
+      return ask(request, cancellation)
+    })
+    return answer ?? .failure(ProtectorFailure(.failed, PromptFailure.nothingLeft))
+  }
+}

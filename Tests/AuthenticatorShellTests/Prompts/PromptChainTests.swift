@@ -1,0 +1,130 @@
+import CTAP2
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+@Suite struct PromptChainTests {
+  /// A way to ask that works until it is told otherwise.
+  private final class Way: PromptBackEnd {
+    let name: String
+    let isForPresence: Bool
+    /// Why it fails: when a dialog is opened, or when it is asked.
+    let faults: Mutex<(open: PromptFailure?, ask: PromptFailure?)>
+    let steps = Mutex<[String]>([])
+
+    init(_ name: String, isForPresence: Bool = false, open: PromptFailure? = nil, ask: PromptFailure? = nil) {
+      (self.name, self.isForPresence) = (name, isForPresence)
+      faults = Mutex((open, ask))
+    }
+
+    var problem: String? { faults.withLock { $0.open == nil ? nil : "\(name) is broken" } }
+
+    func suits(_ dialog: PromptText) -> Bool { !isForPresence || dialog.isPresence && !dialog.takesPassphrase }
+
+    func selfTest() async -> String? {
+      guard case .unavailable(let words) = faults.withLock({ $0.open }) else { return nil }
+      return words
+    }
+
+    func open(_ dialog: PromptText) async throws(PromptFailure) {
+      steps.withLock { $0.append("open") }
+      if let fault = faults.withLock({ $0.open }) { throw fault }
+    }
+
+    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+      steps.withLock { $0.append("ask") }
+      if let fault = faults.withLock({ $0.ask }) { throw fault }
+      return .agreed
+    }
+
+    func close() async { steps.withLock { $0.append("close") } }
+
+    func took() -> [String] {
+      steps.withLock { steps in
+        defer { steps = [] }
+        return steps
+      }
+    }
+  }
+
+  private static let presence = UserPrompt(purpose: .signIn, rpID: "a.example")
+  private static let reading = UserPrompt(purpose: .reset(importedPasskeys: 0))
+  private let lines = Lines()
+
+  private func outcome(_ ways: [Way], _ prompt: UserPrompt = presence) async -> (String, PromptChain) {
+    let chain = PromptChain(ways) { [lines] in lines.add($0) }
+    return (await UserPrompter(testing: chain).outcome(of: prompt), chain)
+  }
+
+  @Test func `the first way that suits a dialog shows it`() async {
+    let (notification, window) = (Way("n", isForPresence: true), Way("w"))
+    #expect(await outcome([notification, window]).0 == "present")
+    #expect(notification.took() == ["open", "ask", "close"] && window.took() == [])
+    // Its OK comes too soon, so the page is shown until the time is over; nobody else is asked.
+    let chain = PromptChain([notification, window]) { _ in }
+    #expect(!notification.suits(PromptText(Self.reading)) && chain.suits(PromptText(Self.reading)))
+    var dialog = PromptText(Self.presence)
+    dialog.takesPassphrase = true
+    #expect(!notification.suits(dialog))
+    #expect(lines.all.isEmpty)
+  }
+
+  // Holds: PROMPT-5
+  @Test(arguments: [true, false])
+  func `a way that fails is followed by the next in the same dialog`(opens: Bool) async {
+    let fault = PromptFailure.unavailable("no buttons")
+    let notification = Way("n", isForPresence: true, open: opens ? nil : fault, ask: fault)
+    let (window, last) = (Way("w"), Way("t"))
+    let (result, chain) = await outcome([notification, window, last])
+    #expect(result == "present")
+    #expect(notification.took() == (opens ? ["open", "ask", "close"] : ["open", "close"]))
+    #expect(window.took() == ["open", "ask", "close"] && last.took() == [])
+    #expect(lines.all == ["n cannot show prompts: no buttons; w shows them instead"])
+    #expect(chain.name == "auto: w, t")
+    // It is tried again; the same reason is not logged twice.
+    #expect(await UserPrompter(testing: chain).outcome(of: Self.presence) == "present")
+    #expect(notification.took().first == "open" && lines.all.count == 1)
+    notification.faults.withLock { $0 = (nil, nil) }
+    #expect(await UserPrompter(testing: chain).outcome(of: Self.presence) == "present")
+    #expect(chain.name == "auto: n, w, t" && window.took().count == 3)
+  }
+
+  @Test(arguments: [UserInteractionError.declined, .timedOut, .cancelled])
+  func `an answer of the person, or of the client, asks nobody else`(error: UserInteractionError) async {
+    let (notification, window) = (Way("n", isForPresence: true, ask: .noAnswer(error)), Way("w"))
+    let (result, chain) = await outcome([notification, window])
+    #expect(result == "\(error)" && window.took() == [] && lines.all.isEmpty)
+    #expect(chain.name == "auto: n, w")
+  }
+
+  // Holds: PROMPT-6
+  @Test func `if all fail, the last reason is the request's`() async {
+    let fault = PromptFailure.unavailable("broken")
+    let (result, chain) = await outcome([Way("n", isForPresence: true, open: fault), Way("w", open: fault)])
+    #expect(result == "declined")
+    #expect(chain.problem == "w is broken")
+    #expect(PromptChain([Way("w", open: fault), Way("t")]) { _ in }.problem == nil)
+  }
+
+  // Holds: PROMPT-4
+  @Test func `the self-test tells which ways are in use, and logs why others are not`() async {
+    let fault = PromptFailure.unavailable("not there")
+    let chain = PromptChain([Way("n", isForPresence: true, open: fault), Way("w"), Way("t", open: fault)]) { [lines] in
+      lines.add($0)
+    }
+    #expect(await chain.selfTest() == nil)
+    #expect(chain.name == "auto: w")
+    #expect(
+      lines.all == ["n cannot show prompts: not there; w shows them instead", "t cannot show prompts: not there"])
+  }
+
+  @Test func `only presence at one site, without extras, is short`() {
+    #expect(PromptText(Self.presence).isPresence && PromptText(UserPrompt(purpose: .select)).isPresence)
+    var extras = Self.presence
+    extras.extras = .secret
+    for prompt in [extras, Self.reading, UserPrompt(purpose: .setPIN), UserPrompt(purpose: .wallet(.showPasskey))] {
+      #expect(!PromptText(prompt).isPresence)
+    }
+  }
+}

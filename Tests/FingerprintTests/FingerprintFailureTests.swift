@@ -1,0 +1,37 @@
+import Testing
+
+@testable import Fingerprint
+
+/// What fprintd says, in its own words, and what the reader makes of it.
+struct FingerprintFailureTests {
+  @Test(arguments: [
+    ("verify-match", FingerprintResult.match), ("verify-no-match", .noMatch),
+    ("verify-swipe-too-short", .unread(advice: "The swipe was too short. Try again.")),
+    ("verify-finger-not-centered", .unread(advice: "The finger was not in the middle. Try again.")),
+    ("verify-remove-and-retry", .unread(advice: "Lift the finger, and try again.")),
+  ])
+  func `each status is a result`(status: String, result: FingerprintResult) throws {
+    #expect(try FingerprintResult(status) == result)
+  }
+
+  // Holds: FINGER-3
+  @Test(arguments: [
+    "verify-disconnected", "verify-unknown-error", "verify-match ", "VERIFY-MATCH", "", "enroll-completed",
+  ])
+  func `any other status fails, and never matches`(status: String) {
+    #expect(throws: FingerprintFailure.self) { try FingerprintResult(status) }
+  }
+
+  @Test(arguments: [
+    ("net.reactivated.Fprint.Error.NoSuchDevice", "there is no fingerprint reader"),
+    (
+      "net.reactivated.Fprint.Error.NoEnrolledPrints", "no finger is enrolled; enroll one with: fprintd-enroll"
+    ),
+    ("net.reactivated.Fprint.Error.AlreadyInUse", "another program uses the fingerprint reader; try again"),
+    ("org.freedesktop.DBus.Error.ServiceUnknown", "fprintd is not installed; install the package fprintd"),
+    ("org.example.Other", "fprintd failed: org.example.Other"), ("", "fprintd failed: it gave no reason"),
+  ])
+  func `an error of D-Bus says what to do`(name: String, words: String) {
+    #expect(FingerprintFailure(error: name) == .failed(words))
+  }
+}

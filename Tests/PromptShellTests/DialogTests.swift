@@ -1,0 +1,119 @@
+import Assuan
+import Testing
+
+@testable import liquid_auth_prompt
+
+@Suite struct DialogTests {
+  /// Takes lines that come in pieces of `size` bytes; returns the dialog, and the answer to each line.
+  private static func take(_ text: String, size: Int) throws -> (Dialog, [String]) {
+    var (dialog, answers) = (Dialog(), [String]())
+    var memory = [UInt8](repeating: 0, count: 2 * AssuanLine.limit)
+    try memory.withUnsafeMutableBytes { memory throws in
+      var lines = AssuanLineBuffer(memory: memory)
+      var rest = Array(text.utf8)[...]
+      while true {
+        while let line = try lines.nextLine() {
+          let command = try AssuanCommand(line: line)
+          do throws(PromptError) { answers.append("\(try dialog.take(command))") } catch {
+            answers.append(error.words)
+          }
+        }
+        let piece = rest.prefix(min(size, lines.free.count))
+        if piece.isEmpty { break }
+        lines.free.copyBytes(from: piece)
+        lines.received(piece.count)
+        rest = rest.dropFirst(piece.count)
+      }
+    }
+    return (dialog, answers)
+  }
+
+  @Test(arguments: [1, 2, 7, 1000])
+  func `a client describes a dialog and asks, whatever the size of the pieces`(size: Int) throws {
+    let text = """
+      OPTION ttyname=/dev/pts/1
+      SETTITLE Liquid Auth
+      SETDESC Sign in?%0A%0ASite: a.example
+      SETPROMPT Vault passphrase:
+      SETOK Sign in
+      SETCANCEL Deny
+      SETTIMEOUT 30
+      SETERROR Wrong passphrase
+      GETINFO self-test
+      CONFIRM
+      GETPIN
+      BYE
+
+      """
+    let (dialog, answers) = try Self.take(text, size: size)
+    #expect(
+      dialog
+        == Dialog(
+          title: "Liquid Auth", description: "Sign in?\n\nSite: a.example", agree: "Sign in", refuse: "Deny",
+          remark: "Wrong passphrase", limit: .seconds(30)))
+    #expect(
+      answers == Array(repeating: "nothing", count: 8) + ["selfTest", "confirmation", "passphrase", "end"])
+  }
+
+  // Holds: PROMPT-9
+  @Test func `unknown commands and malformed limits are refused, and change nothing`() throws {
+    let (dialog, answers) = try Self.take("SETTIMEOUT x\nSETTIMEOUT -1\nMESSAGE\nGETINFO pid\nX\n", size: 1000)
+    #expect(dialog == Dialog())
+    #expect(
+      answers == ["the time limit is not a number", "the time limit is not a number"]
+        + Array(repeating: "unknown command", count: 3))
+  }
+
+  @Test func `RESET forgets the dialog, and no limit is the default`() throws {
+    #expect(try Self.take("SETDESC a\nSETERROR b\nRESET\nSETTIMEOUT 0\n", size: 1000).0 == Dialog())
+  }
+}
+
+@Suite struct NotificationTextTests {
+  private static func dialog(_ description: String) -> Dialog {
+    var dialog = Dialog()
+    dialog.description = description
+    return dialog
+  }
+
+  @Test(
+    arguments: [
+      ("Sign in?\n\nSite: a.example\nAccount: x", "Sign in?", "Site: a.example\nAccount: x"),
+      ("Sign in?", "Sign in?", ""), ("", "", ""), ("\n\na", "", "a"), ("a\nb\n\nc", "a", "b\n\nc"),
+    ])
+  func `the first line is the summary, and the other lines are the body`(
+    description: String, summary: String, body: String
+  ) {
+    for isMarkup in [true, false] {
+      let text = NotificationText(Self.dialog(description), isMarkup: isMarkup)
+      #expect((text.summary, text.body) == (summary, body))
+    }
+  }
+
+  // Holds: PROMPT-3
+  @Test func `markup is escaped where the daemon reads it`() {
+    let dialog = Self.dialog("Sign in?\n\nAccount: \"<b>A&amp;</b> <a href='x'>\"")
+    #expect(
+      NotificationText(dialog, isMarkup: true).body
+        == "Account: &quot;&lt;b&gt;A&amp;amp;&lt;/b&gt; &lt;a href=&apos;x&apos;&gt;&quot;")
+    #expect(NotificationText(dialog, isMarkup: false).body == "Account: \"<b>A&amp;</b> <a href='x'>\"")
+  }
+}
+
+@Suite struct AskpassTests {
+  @Test func `the text has the remark before a passphrase, and the words of the buttons before a confirmation`() {
+    var dialog = Dialog()
+    (dialog.description, dialog.agree, dialog.refuse) = ("Sign in?\n\nSite: a", "Sign in", "Deny")
+    #expect(Askpass.text(dialog, isConfirmation: false) == "Sign in?\n\nSite: a")
+    #expect(Askpass.text(dialog, isConfirmation: true) == "Sign in?\n\nSite: a\n\nOK: Sign in. Cancel: Deny.")
+    dialog.remark = "Wrong passphrase"
+    #expect(Askpass.text(dialog, isConfirmation: false) == "Wrong passphrase\n\nSign in?\n\nSite: a")
+  }
+
+  @Test(
+    arguments: [("", ""), ("a", "a"), ("a\n", "a"), ("a\n\n", "a\n"), ("a\r\n", "a"), ("a\r", "a\r"), ("\n", "")])
+  func `one line end is removed`(printed: String, passphrase: String) {
+    let found = Array(printed.utf8).withUnsafeBytes { Array(Askpass.withoutLineEnd($0)) }
+    #expect(found == Array(passphrase.utf8))
+  }
+}

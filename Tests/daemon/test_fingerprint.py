@@ -1,0 +1,228 @@
+"""Verification with a finger: the real fprintd, and a reader that libfprint simulates."""
+
+import concurrent.futures
+import contextlib
+import json
+import subprocess
+
+import pytest
+from fido2 import cbor
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from support import wire
+from support.authenticator import PASSPHRASE, wait_for
+from support.ceremonies import OWN, client_data_hash, register, sign_in
+from support.fingerprint import Reader
+
+TOUCH = "Touch the fingerprint reader to agree."
+PASSPHRASE_BUTTON = "Use passphrase"
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    made = Reader(tmp_path / "system")
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def running(key, reader):
+    """An open authenticator that a finger verifies; nobody answers the dialog that waits for the finger."""
+    reader.enroll()
+    key.start()
+    key.unlock()
+    verification(key, "fingerprint")
+    key.pinentry.set({PASSPHRASE_BUTTON: "never"})
+    return key
+
+
+def verification(key, means, status=0):
+    """Run `liquid-auth config verification …`."""
+    return key.run(
+        "config", "verification", means, "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n",
+        status=status)
+
+
+def dialogs(key):
+    """Return the command, the button and the last line or error of each dialog."""
+    return [
+        (event["command"], event["ok"], event.get("error") or event["description"].splitlines()[-1])
+        for event in key.pinentry.events("ask")]
+
+
+@contextlib.contextmanager
+def client(key):
+    with contextlib.closing(wire.fido2_device(key.socket)) as device:
+        yield Ctap2(device)
+
+
+@contextlib.contextmanager
+def registering(key, seconds=60):
+    """Begin a registration with verification; the result is in the list afterwards."""
+    with client(key) as ctap, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        before = len(key.pinentry.events("ask"))
+        pending = pool.submit(register, ctap, OWN, "example.com", uv=True)
+        result = []
+        wait_for("dialog", lambda: len(key.pinentry.events("ask")) > before)
+        yield result
+        result.append(pending.result(seconds))
+
+
+def shows(key, line):
+    wait_for(line, lambda: any(dialog[2] == line for dialog in dialogs(key)))
+
+
+# Holds: FINGER-1
+class TestSetting:
+    def test_it_needs_a_finger(self, key, reader):
+        key.start()
+        key.unlock()
+        assert "no finger is enrolled; enroll one with: fprintd-enroll" in verification(
+            key, "fingerprint", status=1).stderr
+        reader.enroll()
+        assert json.loads(verification(key, "fingerprint").stdout)["verification"] == ["fingerprint", "passphrase"]
+        with client(key) as ctap:
+            assert ctap.get_info().uv_modality == 0x06 and ctap.get_info().options["uv"] is True
+        for shown in ("locked", "started again"):
+            key.ask("lock")
+            if shown == "started again":
+                key.stop()
+                key.start()
+            with client(key) as ctap:
+                assert ctap.get_info().uv_modality == 0x06, f"getInfo is true while {shown}"
+            status = json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)
+            assert status["verification"] == "fingerprint, passphrase"
+        assert json.loads(verification(key, "passphrase").stdout)["verification"] == ["passphrase"]
+        with client(key) as ctap:
+            assert ctap.get_info().uv_modality == 0x04
+
+    def test_it_needs_the_passphrase_of_the_vault(self, key, reader):
+        reader.enroll()
+        key.start()
+        key.run("config", "verification", "fingerprint", "--control", key.control_socket, stdin="wrong\n", status=3)
+
+    def test_it_needs_a_reader(self, key, reader):
+        reader.stop()
+        key.start()
+        key.unlock()
+        assert "fprintd is not installed; install the package fprintd" in verification(
+            key, "fingerprint", status=1).stderr
+
+
+class TestFinger:
+    # Holds: FINGER-2
+    def test_it_verifies_and_no_passphrase_is_asked(self, running, reader):
+        with registering(running) as made:
+            reader.do("SCAN right")
+        assert made, "verified, as register checks"
+        assert dialogs(running)[-1:] == [("CONFIRM", PASSPHRASE_BUTTON, TOUCH)]
+        assert "Site: example.com" in running.pinentry.events("ask")[-1]["description"]
+        kept = json.loads(running.run(
+            "log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
+        assert (kept[-1]["kind"], kept[-1]["verification"]) == ("register", "fingerprint")
+        assert reader.is_free()
+
+    # Holds: FINGER-3
+    def test_advice_and_three_tries(self, running, reader):
+        running.pinentry.set({PASSPHRASE_BUTTON: "never"})
+        with registering(running) as made:
+            reader.do("RETRY 1")
+            shows(running, "The swipe was too short. Try again.")
+            reader.do("SCAN left")
+            shows(running, "The finger was not recognised, 2 tries left.")
+            reader.do("SCAN left")
+            shows(running, "The finger was not recognised, 1 try left.")
+            reader.do("SCAN left")
+        assert made, "verified, as register checks"
+        assert dialogs(running)[-1] == ("GETPIN", "Make passkey", "The finger was not recognised")
+        kept = json.loads(running.run(
+            "log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
+        assert kept[-1]["verification"] == "passphrase"
+
+    # Holds: FINGER-4
+    def test_the_passphrase_by_choice(self, running, reader):
+        running.pinentry.set("approve")
+        with registering(running) as made:
+            pass
+        assert made, "verified, as register checks"
+        assert [dialog[:2] for dialog in dialogs(running)[-2:]] == [
+            ("CONFIRM", PASSPHRASE_BUTTON), ("GETPIN", "Make passkey")]
+        assert reader.is_free()
+
+    # Holds: FINGER-4
+    def test_a_refusal(self, running, reader):
+        running.pinentry.set("deny")
+        with client(running) as ctap, pytest.raises(CtapError, match="OPERATION_DENIED"):
+            register(ctap, OWN, "example.com", uv=True)
+        assert reader.is_free()
+
+    # Holds: FINGER-4
+    def test_a_cancellation(self, running, reader):
+        with wire.Channel(running.socket) as channel:
+            before = running.pinentry.asked()
+            message = {
+                1: client_data_hash(), 2: {"id": "example.com", "name": "x"}, 3: {"id": b"1", "name": "a"},
+                4: [{"alg": -7, "type": "public-key"}], 7: {"uv": True}}
+            channel.send(wire.CBOR, b"\x01" + cbor.encode(message))
+            wait_for("dialog", lambda: running.pinentry.asked() > before)
+            channel.send(wire.CANCEL)
+            (kind, content), _, _ = channel.final()
+        assert (kind, content) == (wire.CBOR, b"\x2d")
+        assert reader.is_free()
+
+    def test_presence_alone_asks_for_no_finger(self, running, reader):
+        running.pinentry.set("approve")
+        with client(running) as ctap:
+            made = register(ctap, OWN, "example.com")
+            sign_in(ctap, made)
+        assert not any(dialog[2] == TOUCH for dialog in dialogs(running))
+
+    # Holds: FINGER-5
+    def test_a_locked_vault_needs_its_passphrase(self, running, reader):
+        running.ask("lock")
+        with client(running) as ctap:
+            register(ctap, OWN, "example.com", uv=True)
+        assert [dialog[0] for dialog in dialogs(running)[-2:]] == ["GETPIN", "CONFIRM"]
+        assert not any(dialog[2] == TOUCH for dialog in dialogs(running)), "the passphrase has verified"
+
+
+# Holds: FINGER-6
+class TestFailures:
+    def test_fprintd_dies_while_the_dialog_is_open(self, running, reader):
+        with registering(running) as made:
+            reader.stop()
+        assert made, "verified, as register checks"
+        assert dialogs(running)[-1][0] == "GETPIN"
+        assert "a fingerprint cannot verify: fprintd ended before a finger was read; try again" in running.said()
+
+    def test_fprintd_is_not_there(self, running, reader):
+        reader.stop()
+        with registering(running) as made:
+            pass
+        assert made, "verified, as register checks"
+        assert "a fingerprint cannot verify: fprintd is not installed" in running.said()
+        reader.start()
+        with registering(running) as made:
+            reader.do("SCAN right")
+        assert dialogs(running)[-1] == ("CONFIRM", PASSPHRASE_BUTTON, TOUCH)
+
+    def test_another_program_has_the_reader(self, running, reader):
+        other = subprocess.Popen(
+            ["fprintd-verify"], env={"PATH": "/usr/bin:/bin", **reader.environment}, stdout=subprocess.PIPE, text=True)
+        for line in other.stdout:
+            if "Verify started" in line:
+                break
+        with registering(running) as made:
+            pass
+        assert made and dialogs(running)[-1][0] == "GETPIN"
+        assert "another program uses the fingerprint reader; try again" in running.said()
+        other.kill()
+        other.wait()
+
+    def test_a_reader_that_was_unplugged(self, running, reader):
+        with registering(running) as made:
+            reader.do("ERROR 0")
+        assert made and dialogs(running)[-1][0] == "GETPIN"
+        assert "the fingerprint reader failed" in running.said()

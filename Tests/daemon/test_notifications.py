@@ -1,0 +1,461 @@
+"""`--prompt auto`: a notification for presence, then the pinentry; and programs that are called as ssh-askpass is."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from support import figures, wire
+from support.authenticator import BIN, PASSPHRASE, is_alive, wait_for
+from support.ceremonies import OWN, register
+from support.keyring import SessionBus
+from support.notifications import DISMISSED, EXPIRED, UNDEFINED, NotificationDaemon, forge
+
+PROGRAM = BIN / "liquid-auth-prompt"
+
+
+@pytest.fixture
+def bus(tmp_path, monkeypatch):
+    """A session bus in the environment of all programs."""
+    made = SessionBus(tmp_path / "bus")
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def auto(key, bus):
+    """An authenticator with `--prompt auto`, which is not started yet."""
+    key.extra = ["--prompt", "auto"]
+    return key
+
+
+@pytest.fixture
+def double(bus):
+    return NotificationDaemon(bus)
+
+
+class Request:
+    """A registration in a thread of its own."""
+
+    def __init__(self, key, **wanted):
+        self.status = self.seconds = None
+        self.withdrawn = threading.Event()
+        self.client = Ctap2(wire.fido2_device(key.socket))
+        self.thread = threading.Thread(target=self.run, args=(wanted,))
+        self.thread.start()
+
+    def run(self, wanted):
+        began = time.monotonic()
+        try:
+            register(self.client, OWN, event=self.withdrawn, **wanted)
+            self.status = "approved"
+        except CtapError as error:
+            self.status = error.code
+        except OSError:
+            self.status = "the device is gone"
+        self.seconds = time.monotonic() - began
+
+    def end(self, seconds=20):
+        self.thread.join(seconds)
+        assert not self.thread.is_alive(), "the request did not end"
+        self.client.device.close()
+        return self.status
+
+
+def prompters():
+    """Return the running processes of liquid-auth-prompt."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if path.read_text().startswith("liquid-auth-pro") and is_alive(path.parent.name):
+                if b"liquid-auth-prompt" in (path.parent / "cmdline").read_bytes():
+                    found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def status(key, status=0):
+    return json.loads(key.run("status", "--json", "--control", key.control_socket, status=status).stdout)
+
+
+def means(key):
+    return status(key)["prompt"]
+
+
+def all_means(key):
+    return f"auto: notifications, pinentry ({key.pinentry_program})"
+
+
+def only_pinentry(key):
+    return f"auto: pinentry ({key.pinentry_program})"
+
+
+@pytest.fixture
+def unlocked(auto, double):
+    auto.start()
+    auto.unlock()
+    return auto
+
+
+class TestNotification:
+    def test_it_has_all_that_a_dialog_has(self, unlocked, double):
+        began = time.monotonic()
+        request = Request(unlocked, rp_id="shop.example", name="alice")
+        shown = double.wait_for_notification()
+        figures.note("request to notification", figures.milliseconds(time.monotonic() - began))
+        assert (shown.application, shown.icon, shown.replaces) == ("Liquid Auth", "liquid-auth", 0)
+        assert shown.summary == "Make a new passkey?"
+        assert shown.body == "Site: shop.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;"
+        assert shown.buttons == {"agree": "Make passkey", "refuse": "Deny"}
+        assert dict(shown.hints) == {"urgency": 2} and shown.expires == 0, "it stays until it is answered"
+        double.press(shown.id, "agree")
+        assert request.end() == "approved"
+        wait_for("end of the program", lambda: not prompters(), 3)
+        assert unlocked.pinentry.asked() == 0
+        assert double.closed() == [shown.id]
+        assert means(unlocked) == all_means(unlocked)
+
+    @pytest.mark.parametrize("capabilities, body", [
+        ("actions body body-markup", 'Account: &quot;&lt;b&gt;&amp;amp;&lt;/b&gt;&apos;&quot;'),
+        ("actions body", "Account: \"<b>&amp;</b>'\""),
+    ])
+    # Holds: PROMPT-3
+    def test_markup_in_a_name(self, auto, bus, capabilities, body):
+        double = NotificationDaemon(bus, capabilities)
+        auto.start()
+        auto.unlock()
+        request = Request(auto, name="<b>&amp;</b>'")
+        shown = double.wait_for_notification()
+        assert body in shown.body and "<" not in shown.summary
+        double.press(shown.id, "agree")
+        assert request.end() == "approved"
+
+    # Holds: PROMPT-1
+    @pytest.mark.parametrize("way", ["refused", "dismissed"])
+    def test_no(self, unlocked, double, way):
+        """Closing the notification refuses, as closing the window of a pinentry does."""
+        request = Request(unlocked)
+        shown = double.wait_for_notification()
+        double.press(shown.id, "refuse") if way == "refused" else double.close(shown.id, DISMISSED)
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+        wait_for("end of the program", lambda: not prompters(), 3)
+        assert unlocked.pinentry.asked() == 0
+        assert means(unlocked) == all_means(unlocked)
+
+    # Holds: PROMPT-1
+    def test_cancelled_by_the_browser(self, unlocked, double):
+        request = Request(unlocked)
+        shown = double.wait_for_notification()
+        began = time.monotonic()
+        request.withdrawn.set()
+        assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
+        wait_for("closed notification", lambda: double.closed() == [shown.id], 3)
+        figures.note("CANCEL to closed notification", figures.milliseconds(time.monotonic() - began))
+        wait_for("end of the program", lambda: not prompters(), 3)
+        assert unlocked.pinentry.asked() == 0
+
+    # Holds: PROMPT-1
+    def test_timed_out(self, unlocked, double):
+        request = Request(unlocked)
+        shown = double.wait_for_notification()
+        assert request.end(40) == CtapError.ERR.USER_ACTION_TIMEOUT
+        assert 29 < request.seconds < 33
+        wait_for("closed notification", lambda: double.closed() == [shown.id], 3)
+        assert not prompters()
+
+    # Holds: PROMPT-1
+    def test_the_authenticator_ends(self, unlocked, double):
+        request = Request(unlocked)
+        shown = double.wait_for_notification()
+        began = time.monotonic()
+        assert unlocked.stop() == 0 and time.monotonic() - began < 4
+        wait_for("closed notification", lambda: double.closed() == [shown.id], 3)
+        assert not prompters()
+        request.client.device.close()
+        request.thread.join(20)
+
+    # Holds: PROMPT-2
+    def test_signals_of_others_do_not_count(self, unlocked, double, bus):
+        request = Request(unlocked)
+        shown = double.wait_for_notification()
+        forge(bus, shown.id, "agree")
+        double.press(shown.id + 1, "agree")
+        double.press(shown.id, "default")
+        double.close(shown.id + 1, DISMISSED)
+        time.sleep(0.5)
+        assert request.thread.is_alive() and prompters()
+        double.press(shown.id, "refuse")
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+
+    def test_only_presence_is_asked_for_by_a_notification(self, auto, double):
+        """A passphrase, and a page that must be read, are dialogs of the pinentry."""
+        auto.start()
+        request = Request(auto)
+        wait_for("passphrase dialog", lambda: auto.pinentry.asked() == 1)
+        shown = double.wait_for_notification()
+        double.press(shown.id, "agree")
+        assert request.end() == "approved"
+        assert [event["command"] for event in auto.pinentry.events("ask")] == ["GETPIN"]
+        assert Request(auto, uv=True).end() == "approved"
+        assert Request(auto, extensions={"thirdPartyPayment": True}).end() == "approved"
+        assert [event["command"] for event in auto.pinentry.events("ask")] == ["GETPIN", "GETPIN", "CONFIRM"]
+        assert len(double.shown()) == 1
+
+
+class TestFallback:
+    """What cannot show a prompt is said once, and the next way shows it."""
+
+    # Holds: PROMPT-4
+    @pytest.mark.parametrize("daemon, reason", [
+        ("none", "no notification daemon runs"),
+        ("no actions", "the notification daemon has no buttons (actions)"),
+        ("no body", "the notification daemon shows no text (body)"),
+        ("no bus", "there is no session bus"),
+    ])
+    def test_the_self_test(self, auto, bus, daemon, reason):
+        if daemon == "no actions":
+            NotificationDaemon(bus, "body body-markup")
+        elif daemon == "no body":
+            NotificationDaemon(bus, "actions")
+        elif daemon == "no bus":
+            bus.close()
+        auto.start()
+        line = (f"notifications cannot show prompts: {reason}; pinentry ({auto.pinentry_program}) shows them instead")
+        wait_for("line in the log", lambda: line in auto.said(), 5)
+        assert means(auto) == only_pinentry(auto)
+        auto.unlock()
+        began = time.monotonic()
+        assert Request(auto).end() == "approved"
+        figures.note(f"registration by the pinentry ({daemon})", figures.milliseconds(time.monotonic() - began))
+        assert auto.pinentry.asked() == 1 and auto.said().count(reason) == 1
+        assert status(auto)["problems"] == []
+
+    def test_a_daemon_that_starts_later_is_used(self, auto, bus):
+        auto.start()
+        wait_for("self-test", lambda: "no notification daemon runs" in auto.said(), 5)
+        auto.unlock()
+        double = NotificationDaemon(bus)
+        request = Request(auto)
+        double.press(double.wait_for_notification().id, "agree")
+        assert request.end() == "approved"
+        assert means(auto) == all_means(auto)
+
+    # Holds: PROMPT-5
+    @pytest.mark.parametrize("end", ["dies", "expires", "closed", "program dies", "hangs"])
+    def test_it_ends_in_the_middle(self, unlocked, double, end):
+        if end == "hangs":
+            double.process.send_signal(signal.SIGSTOP)
+        request = Request(unlocked)
+        if end != "hangs":
+            shown = double.wait_for_notification()
+            assert unlocked.pinentry.asked() == 0
+        reason = "the notification was closed before it was answered"
+        if end == "dies":
+            double.stop()
+            reason = "the notification daemon ended or did not answer"
+        elif end == "expires":
+            double.close(shown.id, EXPIRED)
+        elif end == "closed":
+            double.close(shown.id, UNDEFINED)
+        elif end == "program dies":
+            os.kill(prompters()[0], signal.SIGKILL)
+            reason = "liquid-auth-prompt was ended by signal 9 before it answered"
+        else:
+            reason = "the notification daemon ended or did not answer"
+        assert request.end() == "approved"
+        if end == "hangs":
+            double.process.send_signal(signal.SIGCONT)
+        assert unlocked.pinentry.asked() == 1
+        assert f"notifications cannot show prompts: {reason}" in unlocked.said()
+        assert means(unlocked) == only_pinentry(unlocked)
+
+    # Holds: PROMPT-6
+    def test_without_any_way_the_request_is_denied(self, auto, bus):
+        auto.pinentry_program = "/nonexistent/pinentry"
+        auto.start()
+        auto.unlock()
+        assert Request(auto).end() == CtapError.ERR.OPERATION_DENIED
+        assert any("no prompt can be shown: cannot start /nonexistent/pinentry" in text
+                   for text in status(auto, 1)["problems"])
+
+    def test_nothing_stays_connected(self, unlocked, double):
+        """The bus has no connection of ours while no prompt is open, and the daemon does not wake."""
+        request = Request(unlocked)
+        double.press(double.wait_for_notification().id, "agree")
+        assert request.end() == "approved"
+        time.sleep(1)
+        before = figures.wake_ups(unlocked.process.pid)
+        time.sleep(5)
+        assert figures.wake_ups(unlocked.process.pid) == before and not prompters()
+
+
+ASKPASS = """#!/bin/sh
+printf '%s\\0%s\\n' "$1" "$SSH_ASKPASS_PROMPT" >>'{log}'
+. '{behaviour}'
+"""
+
+
+class Program:
+    """A program in the place of ssh-askpass; its behaviour is a script of the shell."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.path, self.log, self.behaviour = (folder / name for name in ("askpass", "log", "behaviour"))
+        self.path.write_text(ASKPASS.format(log=self.log, behaviour=self.behaviour))
+        self.path.chmod(0o755)
+        self.set(f"echo '{PASSPHRASE}'")
+
+    def set(self, script):
+        self.behaviour.write_text(script + "\n")
+
+    def asked(self):
+        """Return the text and SSH_ASKPASS_PROMPT of each call."""
+        return [tuple(call.split("\0")) for call in self.log.read_text().split("\n") if "\0" in call] \
+            if self.log.exists() else []
+
+    def texts(self):
+        return self.log.read_text() if self.log.exists() else ""
+
+
+@pytest.fixture
+def askpass(key, bus, tmp_path):
+    """An authenticator that asks with a program of the person's choice."""
+    program = Program(tmp_path / "askpass")
+    key.prompts = ["--askpass", str(program.path)]
+    key.start()
+    return program
+
+
+class TestAskpass:
+    def test_a_passphrase_and_a_confirmation(self, key, askpass):
+        assert means(key) == f"askpass ({askpass.path})"
+        assert Request(key, rp_id="shop.example").end() == "approved"
+        texts = askpass.texts()
+        assert texts.startswith("Unlock your passkeys?\n\nSite: shop.example\n")
+        assert "Make a new passkey?\n\nSite: shop.example\nAccount: \"alice\"\n" in texts
+        assert "\n\nOK: Make passkey. Cancel: Deny.\0confirm\n" in texts
+        assert PASSPHRASE not in texts + key.said()
+        wait_for("end of the program", lambda: not prompters(), 3)
+
+    @pytest.mark.parametrize("script", [
+        f"printf '%s' '{PASSPHRASE}'", f"printf '%s\\r\\n' '{PASSPHRASE}'",
+        f"for word in correct ' ' horse ' ' battery ' ' staple; do printf '%s' \"$word\"; sleep 0.02; done"])
+    def test_how_it_is_printed(self, key, askpass, script):
+        askpass.set(script)
+        assert Request(key).end() == "approved"
+
+    # Holds: PROMPT-7
+    def test_a_wrong_passphrase(self, key, askpass):
+        askpass.set("echo wrong")
+        assert Request(key).end() == CtapError.ERR.OPERATION_DENIED
+        assert "Wrong passphrase, 2 tries left\n\nUnlock your passkeys?" in askpass.texts()
+        assert "Wrong passphrase, 1 try left\n\n" in askpass.texts()
+
+    # Holds: PROMPT-7
+    @pytest.mark.parametrize("script, reason", [
+        ("exit 1", None),
+        (f"echo '{PASSPHRASE}'; exit 1", None),
+        ("kill -SEGV $$", "was ended by signal 11"),
+        ("exit 127", "ended with status 127"),
+        ("head -c 300 /dev/zero | tr '\\0' x", "printed more than 256 bytes"),
+        ("yes", "printed more than 256 bytes"),
+    ])
+    def test_no_passphrase(self, key, askpass, script, reason):
+        askpass.set(script)
+        assert Request(key).end() == CtapError.ERR.OPERATION_DENIED
+        if reason:
+            assert f"{askpass.path} {reason}; name another with --askpass PROGRAM, or use --prompt pinentry" in key.said()
+            assert any(reason in text for text in status(key, 1)["problems"])
+        else:
+            assert "askpass" not in key.said()
+        assert PASSPHRASE not in key.said()
+        wait_for("end of the program", lambda: not prompters(), 3)
+
+    # Holds: PROMPT-7
+    def test_nothing_is_printed(self, key, askpass):
+        askpass.set("[ -e \"$0.once\" ] && echo '%s'; touch \"$0.once\"" % PASSPHRASE)
+        assert Request(key).end() == "approved"
+        assert "No passphrase entered\n\nUnlock your passkeys?" in askpass.texts()
+
+    @pytest.mark.parametrize("status", [1, 2])
+    def test_a_refused_confirmation(self, key, askpass, status):
+        key.unlock()
+        askpass.set(f"exit {status}")
+        assert Request(key).end() == CtapError.ERR.OPERATION_DENIED
+
+    # Holds: PROMPT-8
+    @pytest.mark.parametrize("locked", [True, False])
+    def test_cancelled_by_the_browser(self, key, askpass, tmp_path, locked):
+        if not locked:
+            key.unlock()
+        child = tmp_path / "child"
+        askpass.set(f"sleep 300 & echo $! >'{child}'; wait")
+        request = Request(key)
+        wait_for("program", lambda: child.exists() and child.read_text())
+        request.withdrawn.set()
+        assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
+        wait_for("end of the program", lambda: not prompters() and not is_alive(child.read_text().strip()), 3)
+
+    def test_it_is_missing(self, key, bus):
+        key.prompts = ["--askpass", "/nonexistent/askpass"]
+        key.start()
+        assert Request(key).end() == CtapError.ERR.OPERATION_DENIED
+        reason = "cannot start /nonexistent/askpass: No such file or directory; install it, or name another with --askpass"
+        assert reason in key.said()
+
+    def test_with_auto_it_takes_the_place_of_the_pinentry(self, key, bus, tmp_path):
+        program, double = Program(tmp_path / "askpass"), NotificationDaemon(bus)
+        key.prompts = ["--prompt", "auto", "--askpass", str(program.path)]
+        key.start()
+        wait_for("self-test", lambda: double.calls("GetCapabilities"))
+        assert means(key) == f"auto: notifications, askpass ({program.path})"
+        request = Request(key)
+        double.press(double.wait_for_notification().id, "agree")
+        assert request.end() == "approved"
+        assert program.texts().count("\0") == 1
+
+
+class TestProgram:
+    def run(self, text, *arguments):
+        return subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, timeout=20)
+
+    def test_arguments(self):
+        for wrong in (["--askpass"], ["--askpass", "a", "b"], ["confirm"], ["--version", "x"]):
+            done = self.run(b"", *wrong)
+            assert done.returncode == 64 and b"use: liquid-authenticator --prompt" in done.stderr
+        done = self.run(b"", "--version")
+        assert done.returncode == 0 and done.stdout.startswith(b"liquid-auth-prompt ")
+
+    # Holds: PROMPT-9
+    @pytest.mark.parametrize("text, replies", [
+        (b"", []), (b"BYE\n", [b"OK"]), (b"bye\nSETDESC x\n", [b"OK"]), (b"SETDESC a%0Ab\nRESET\nBYE\n", [b"OK"] * 3),
+        (b"OPTION ttyname=/dev/pts/1\nSETPROMPT x\nNOP\n", [b"OK"] * 3),
+        (b"\n", [b"ERR 83886360"]), (b"SETDESC %\nNOP\n", [b"ERR 83886360", b"OK"]),
+        (b"SETTIMEOUT x\nSETTIMEOUT -1\nSETTIMEOUT 70000\nSETTIMEOUT 0\n", [b"ERR 83886360"] * 3 + [b"OK"]),
+        (b"GETINFO pid\nWHAT\nGETPIN\n", [b"ERR 83886355"] * 2 + [b"ERR 83886149"]),
+        (b"SETDESC " + b"x" * 991 + b"\nNOP\n", [b"OK", b"OK"]), (b"SETDESC " + b"x" * 992 + b"\nNOP\n", [b"ERR 83886360"]),
+        (b"x" * 5000, [b"ERR 83886360"]), (b"NOP\nNOP", [b"OK"]),
+    ])
+    def test_lines(self, text, replies):
+        done = self.run(text)
+        lines = done.stdout.splitlines()
+        assert done.returncode == 0 and done.stderr == b"" and lines[0] == b"OK Pleased to meet you"
+        assert [b" ".join(line.split()[: 2 if line.startswith(b"ERR") else 1]) for line in lines[1:]] == replies
+
+    def test_its_memory_is_closed_to_other_programs(self):
+        process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdout.readline()
+        limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
+        assert "Max core file size        0                    0 " in limits
+        process.send_signal(signal.SIGTERM)
+        process.stdin.close()
+        assert process.wait(5) == 0

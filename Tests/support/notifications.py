@@ -1,0 +1,75 @@
+"""A notification daemon on the test's bus: python-dbusmock's template; the test reads its calls and presses its buttons."""
+
+import dbus
+import dbus.bus
+import dbus.lowlevel
+
+from support.authenticator import wait_for
+
+NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+MOCK = "org.freedesktop.DBus.Mock"
+EXPIRED, DISMISSED, UNDEFINED = 1, 2, 4
+
+
+class Shown:
+    """What one call of Notify had."""
+
+    def __init__(self, id_, arguments):
+        self.id = id_
+        (self.application, self.replaces, self.icon, self.summary, self.body, actions, self.hints,
+         self.expires) = arguments
+        self.buttons = dict(zip(actions[::2], actions[1::2]))
+
+
+class NotificationDaemon:
+    def __init__(self, bus, capabilities="actions body body-markup"):
+        """`bus` is a `support.keyring.SessionBus`."""
+        self.bus = bus
+        self.process = bus.start(
+            "/usr/bin/python3", "-m", "dbusmock", "--session", "--template", "notification_daemon", "--parameters",
+            f'{{"capabilities": "{capabilities}"}}')
+        wait_for("notification daemon", lambda: bus.has(NAME))
+        self.connection = dbus.bus.BusConnection(bus.address)
+        self.object = self.connection.get_object(NAME, PATH)
+
+    def calls(self, method):
+        """Return the arguments of each call so far."""
+        return [arguments for _, arguments in self.object.GetMethodCalls(method, dbus_interface=MOCK)]
+
+    def shown(self):
+        return [Shown(number, arguments) for number, arguments in enumerate(self.calls("Notify"), 1)]
+
+    def wait_for_notification(self, number=1, seconds=20):
+        """Wait until so many were shown; return the last one."""
+        wait_for(f"notification {number}", lambda: len(self.calls("Notify")) >= number, seconds)
+        return self.shown()[number - 1]
+
+    def closed(self):
+        """Return the ids that CloseNotification was called with."""
+        return [int(arguments[0]) for arguments in self.calls("CloseNotification")]
+
+    def press(self, id_, button):
+        self.emit("ActionInvoked", "us", [dbus.UInt32(id_), button])
+
+    def close(self, id_, reason):
+        self.emit("NotificationClosed", "uu", [dbus.UInt32(id_), dbus.UInt32(reason)])
+
+    def emit(self, signal, signature, arguments):
+        self.object.EmitSignal(NAME, signal, signature, arguments, dbus_interface=MOCK)
+
+    def stop(self):
+        self.connection.close()
+        self.process.kill()
+        self.process.wait()
+        self.bus.processes.remove(self.process)
+        wait_for("end of the notification daemon", lambda: not self.bus.has(NAME))
+
+
+def forge(bus, id_, button):
+    """Emit the signal of a pressed button by another program than the daemon."""
+    connection = dbus.bus.BusConnection(bus.address)
+    message = dbus.lowlevel.SignalMessage(PATH, NAME, "ActionInvoked")
+    message.append(dbus.UInt32(id_), button, signature="us")
+    connection.send_message(message)
+    connection.flush()
+    connection.close()
