@@ -56,26 +56,29 @@ class SlowFile:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.mount(b"slow", os.fsencode(self.directory), b"fuse", 0, options.encode()):
             raise OSError(ctypes.get_errno(), "mount")
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
         return self
 
     def __exit__(self, *_):
         self.release()
         ctypes.CDLL(None).umount2(os.fsencode(self.directory), 2)
+        # It ends when the kernel has no more use of the file. A daemon thread that still answers or reports an error while
+        # Python shuts down ends the process with a fatal error.
+        self.thread.join(10)
         os.close(self.device)
 
     def serve(self):
-        while True:
-            try:
+        # ENODEV: unmounted.
+        with contextlib.suppress(OSError):
+            while True:
                 request = os.read(self.device, 1 << 18)
-            except OSError:
-                return
-            with self.lock:
-                if self.is_held:
-                    self.held.append(request)
-                    self.waits.set()
-                    continue
-            self.answer(request)
+                with self.lock:
+                    if self.is_held:
+                        self.held.append(request)
+                        self.waits.set()
+                        continue
+                self.answer(request)
 
     def answer(self, request):
         _, opcode, unique, node, *_ = HEADER.unpack_from(request)
@@ -83,7 +86,9 @@ class SlowFile:
             return
         answer = ANSWERS.get(opcode)
         body = answer(node, request[HEADER.size:]) if answer else b""
-        os.write(self.device, struct.pack("<IiQ", 16 + len(body), 0 if answer else NOT_IMPLEMENTED, unique) + body)
+        # ENOENT: a signal has ended the request.
+        with contextlib.suppress(FileNotFoundError):
+            os.write(self.device, struct.pack("<IiQ", 16 + len(body), 0 if answer else NOT_IMPLEMENTED, unique) + body)
 
     def hold(self):
         with self.lock:
