@@ -5,7 +5,7 @@ import Testing
 
 @testable import CTAP2
 
-/// The owner's policies in every path that uses a key.
+/// The owner's policies in every command that uses a key.
 @Suite struct PolicyTests {
   private func world(
     _ policy: SitePolicy?, standard: SitePolicy = .allow, canVerify: Bool = true, pin: String? = nil,
@@ -65,7 +65,7 @@ import Testing
       #expect(outcome(of: world) == .deniedByPolicy)
       #expect(await world.getAssertion(Requests.getAssertion(allowing: ids, uv: true)).status == .operationDenied)
       #expect(await world.getAssertion(Requests.getAssertion(allowing: ids, up: false)).status == .noCredentials)
-      #expect(outcome(of: world) == nil, "browsers send many")
+      #expect(outcome(of: world) == nil, "silent requests are no entries of the history")
       #expect(
         await world.getAssertion(Requests.getAssertion(allowing: ids, up: false, uv: true)).status == .noCredentials)
     }
