@@ -7,7 +7,8 @@ enum Schema {
   /// The version of the store, at offset 60 of the file.
   ///
   /// 1 has no `rowSet`, and 1 and 2 have no history; both are added when the store is opened. 4 has the tables of 3, and
-  /// content that a reader of 3 refuses: policies, the setting for fingerprints, and both in the history.
+  /// content that a reader of 3 refuses: policies and the setting for fingerprints, and in the history refusals by policy
+  /// and verification by fingerprint.
   static let version: UInt32 = 4
   /// The first version with the tables of the history.
   static let firstVersionWithHistory: UInt32 = 3

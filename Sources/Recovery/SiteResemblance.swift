@@ -22,7 +22,7 @@ public struct SiteResemblance: Sendable, Equatable {
 
   /// Compares a new site with the known ones.
   ///
-  /// The closest kind counts, in the order of ``Kind``; of one kind, the first known site.
+  /// If several known sites are resembled, the first case of ``Kind`` counts, and of one kind the first site.
   ///
   /// - Parameters:
   ///   - site: an rp.id. Only domains are compared, not ids such as `ssh:`.

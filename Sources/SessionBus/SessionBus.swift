@@ -90,7 +90,7 @@ package final class SessionBus<Failure: SessionBusFailure> {
     guard sd_bus_add_match(bus, nil, rule, nil, nil) >= 0 else { throw Failure(.malformed) }
   }
 
-  /// The bus's own name, which sends the signal NameOwnerChanged.
+  /// The bus's own name, the sender of NameOwnerChanged.
   package static var busName: String { "org.freedesktop.DBus" }
 
   /// Makes the bus send NameOwnerChanged when the program with this unique name ends.
@@ -100,7 +100,8 @@ package final class SessionBus<Failure: SessionBusFailure> {
 
   /// Waits until `judge` returns an answer for a message.
   ///
-  /// - Throws: `timedOut` at the deadline; `cancelled` when `input` ends, because the program that asked has ended.
+  /// - Throws: `timedOut` at the deadline; `cancelled` when `input` ends, because the program that asked has ended;
+  ///   `busEnded`.
   package func wait<Answer>(
     orEndOf input: Int32, _ judge: (Message) throws(Failure) -> Answer?
   ) throws(Failure) -> Answer {
