@@ -78,7 +78,7 @@ package enum FingerprintResult: Sendable, Equatable {
     case "verify-finger-not-centered": self = .unread(advice: "The finger was not in the middle. Try again.")
     case "verify-remove-and-retry": self = .unread(advice: "Lift the finger, and try again.")
     case "verify-too-fast": self = .unread(advice: "The swipe was too fast. Try again.")
-    case "verify-disconnected": throw .failed("the fingerprint reader was unplugged")
+    case "verify-disconnected": throw .failed("the fingerprint reader was unplugged; plug it in, and try again")
     default: throw .failed("the fingerprint reader failed; run: sudo systemctl restart fprintd")
     }
   }
@@ -100,7 +100,7 @@ package enum FingerprintFailure: Error, Equatable {
       case fprint + "NoEnrolledPrints": .failed("no finger is enrolled; enroll one with: fprintd-enroll")
       case fprint + "AlreadyInUse": .failed("another program uses the fingerprint reader; try again")
       case fprint + "PermissionDenied":
-        .failed("the system does not let this session use the fingerprint reader (polkit)")
+        .failed("polkit does not let this session use the fingerprint reader; log in at this machine")
       case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner":
         .failed("fprintd is not installed; install the package fprintd")
       default: .failed("fprintd failed: \(name.isEmpty ? "it gave no reason" : name)")

@@ -36,7 +36,8 @@ public struct SitePolicies: Sendable, Equatable {
     }
     guard policy == nil || sites[site] != nil || sites.count < Self.maximumCount else {
       throw RecoveryError(
-        .policy, "\(Self.maximumCount) sites have a policy", hint: "remove one with: liquid-auth policy SITE default")
+        .policy, "at most \(Self.maximumCount) sites can have a policy",
+        hint: "remove one with: liquid-auth policy SITE default")
     }
     sites[site] = policy
   }
