@@ -55,7 +55,7 @@ import Testing
   }
 
   // Holds: POLICY-3
-  @Test func `deny refuses every sign-in, as if there were no passkey if nobody is to be asked`() async throws {
+  @Test func `deny refuses every sign-in, and a silent one as if there were no passkey`() async throws {
     var world = TestWorld()
     let id = try await passkey(in: &world)
     try set(.deny, in: world)
@@ -75,7 +75,7 @@ import Testing
   }
 
   // Holds: POLICY-3
-  @Test func `the status beside another key is that of the prompt's port`() async throws {
+  @Test func `a refusal by policy has the status of the error that the port returns`() async throws {
     for (error, status) in [
       (.timedOut, .userActionTimeout), (.cancelled, .keepaliveCancel), (.declined, .operationDenied),
     ] as [(UserInteractionError, CTAPStatus)] {
