@@ -1,13 +1,14 @@
-/// A command, as a server reads it.
+/// A command of the Assuan protocol, as a server reads it.
 package struct AssuanCommand: Equatable, Sendable {
-  /// In upper case.
+  /// The name in upper case, such as `SETDESC`.
   package let name: String
-  /// The rest of the line, unescaped; bytes that are not UTF-8 are replaced.
+  /// The rest of the line after one space, without escapes; bytes that are not UTF-8 become U+FFFD.
   package let argument: String
 
   /// Reads a line without its line end.
   ///
-  /// - Throws: `malformed` for a percent sign without two hex digits, or an empty line; `tooLong`.
+  /// - Throws: `malformed` for an empty line, a line that begins with a space, or a percent sign without two hex digits;
+  ///   `tooLong` for ``AssuanLine/limit`` bytes or more.
   package init(line: UnsafeRawBufferPointer) throws(AssuanLine.Fault) {
     guard line.count < AssuanLine.limit else { throw .tooLong }
     let word = line.prefix { $0 != UInt8(ascii: " ") }
@@ -26,8 +27,9 @@ extension AssuanLine {
   /// The reply to a command that succeeded.
   package static let ok = Array("OK\n".utf8)
 
-  /// The reply to a command that failed; other characters than printable ASCII become "?", and words that are too long
-  /// are cut.
+  /// The reply to a command that failed, at most ``limit`` bytes with its line end.
+  ///
+  /// Characters that are not printable ASCII become "?". Words that are too long are cut.
   package static func error(_ error: AssuanError, _ words: String) -> [UInt8] {
     let start = Array("ERR \(error.code) ".utf8)
     let text = words.unicodeScalars.prefix(limit - start.count - 1).map {
@@ -36,15 +38,15 @@ extension AssuanLine {
     return start + text + [UInt8(ascii: "\n")]
   }
 
-  /// The most bytes that fit into one data line, whatever they are.
+  /// The most bytes that fit into one data line if all of them are escaped.
   package static let dataLimit = (limit - 3) / 3
 
-  /// Writes a data line with all bytes escaped into the caller's memory, and leaves no other copy.
+  /// Writes a data line to the caller's memory, with all bytes escaped, and makes no other copy.
   ///
   /// - Parameters:
   ///   - source: at most ``dataLimit`` bytes.
   ///   - target: at least ``limit`` bytes.
-  /// - Returns: how many bytes were written.
+  /// - Returns: how many bytes were written, with the line end.
   package static func data(_ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) -> Int {
     precondition(source.count <= dataLimit && target.count >= limit)
     (target[0], target[1]) = (UInt8(ascii: "D"), UInt8(ascii: " "))

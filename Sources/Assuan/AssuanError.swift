@@ -1,4 +1,4 @@
-/// The errors of libgpg-error that pinentry and its clients use; the low 16 bits of a code.
+/// The errors of libgpg-error that pinentry and its clients use; the raw value is the low 16 bits of a code.
 package enum AssuanError: UInt32, Sendable {
   /// GPG_ERR_GENERAL
   case general = 1
@@ -17,7 +17,7 @@ package enum AssuanError: UInt32, Sendable {
   /// GPG_ERR_ASS_PARAMETER
   case malformed = 280
 
-  /// `nil` for a code of another error.
+  /// Reads a code, whose bits for the source of the error are ignored; `nil` for another error.
   package init?(code: UInt32) { self.init(rawValue: code & 0xFFFF) }
 
   /// The code, with pinentry as the source of the error.

@@ -1,6 +1,6 @@
 /// The line coding of the Assuan protocol, which pinentry speaks: the client's commands and the server's replies.
 ///
-/// https://www.gnupg.org/documentation/manuals/assuan/ is the protocol.
+/// The protocol is described at https://www.gnupg.org/documentation/manuals/assuan/.
 ///
 /// A line has at most 1000 bytes with its line end; a percent sign, CR and LF inside it are `%25`, `%0D` and `%0A`.
 package enum AssuanLine {

@@ -52,7 +52,8 @@ static int take_descriptors(struct msghdr *message, int *descriptors, size_t cou
   return 1;
 }
 
-// The program's arguments are fixed: the protector may only get a key, and the other process cannot name a program.
+// The arguments are fixed at the start of the helper: the protector can only get keys, and the daemon cannot choose a
+// program.
 static struct helper_reply serve_start(
     const char *program, const char *option, const char *value, struct msghdr *message) {
   struct helper_reply reply = {.error = EBADF};

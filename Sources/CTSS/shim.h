@@ -11,13 +11,14 @@ static const ESYS_TR LIQUID_TR_NONE = ESYS_TR_NONE;
 static const ESYS_TR LIQUID_TR_OWNER = ESYS_TR_RH_OWNER, LIQUID_TR_PASSWORD = ESYS_TR_PASSWORD;
 static const TPM2_SE LIQUID_SE_HMAC = TPM2_SE_HMAC, LIQUID_SE_POLICY = TPM2_SE_POLICY, LIQUID_SE_TRIAL = TPM2_SE_TRIAL;
 static const TPMA_SESSION LIQUID_SESSION_CONTINUE = TPMA_SESSION_CONTINUESESSION;
-// The command's first parameter is encrypted; the answer's.
+// DECRYPT encrypts the first parameter of the command, and ENCRYPT that of the answer.
 static const TPMA_SESSION LIQUID_SESSION_DECRYPT = TPMA_SESSION_DECRYPT, LIQUID_SESSION_ENCRYPT = TPMA_SESSION_ENCRYPT;
 static const TPM2_ALG_ID LIQUID_ALG_SHA256 = TPM2_ALG_SHA256;
 static const TPM2_PT LIQUID_PT_PERMANENT = TPM2_PT_PERMANENT, LIQUID_PT_LOCKOUT_INTERVAL = TPM2_PT_LOCKOUT_INTERVAL;
 static const TPMA_PERMANENT LIQUID_PERMANENT_INLOCKOUT = TPMA_PERMANENT_INLOCKOUT;
 
-// What an answer of the TPM means, without the number of the handle, session or parameter.
+// The response codes of the TPM that have a message of their own, without the number of the handle, session or parameter
+// (TPM 2.0 Library, Part 2, §6.6).
 enum liquid_tpm_result {
   LIQUID_TPM_OTHER,
   LIQUID_TPM_AUTH_FAIL,
@@ -59,8 +60,8 @@ static inline TPM2B_PUBLIC liquid_tpm_storage_key(void) {
           .parameters.eccDetail = parameters}};
 }
 
-// The public area of a sealed key. `policy` is NULL if the auth value alone allows its use. Only an object with a PIN is
-// subject to the lock-out: others' wrong PINs must not close one without.
+// The public area of a sealed key. `policy` is NULL if the auth value alone allows its use. Only a key with a PIN is
+// subject to the lock-out: wrong PINs for other keys must not block a key without a PIN.
 static inline TPM2B_PUBLIC liquid_tpm_sealed_key(const TPM2B_DIGEST *policy, int has_pin) {
   TPM2B_PUBLIC result = {
       .publicArea = {
@@ -73,7 +74,7 @@ static inline TPM2B_PUBLIC liquid_tpm_sealed_key(const TPM2B_DIGEST *policy, int
   return result;
 }
 
-// A selection of registers of the SHA-256 bank: bit n % 8 of byte n / 8 is register n.
+// A selection of registers (PCRs) of the SHA-256 bank: bit n % 8 of byte n / 8 is register n.
 static inline TPML_PCR_SELECTION liquid_tpm_pcrs(const uint8_t bitmap[3]) {
   return (TPML_PCR_SELECTION){
       .count = 1,
@@ -81,7 +82,7 @@ static inline TPML_PCR_SELECTION liquid_tpm_pcrs(const uint8_t bitmap[3]) {
           .hash = TPM2_ALG_SHA256, .sizeofSelect = 3, .pcrSelect = {bitmap[0], bitmap[1], bitmap[2]}}};
 }
 
-// Whether a selection has any register.
+// Returns whether a selection has a register.
 static inline int liquid_tpm_has_pcrs(const TPML_PCR_SELECTION *list) {
   for (uint32_t bank = 0; bank < list->count; bank++)
     for (uint8_t index = 0; index < list->pcrSelections[bank].sizeofSelect; index++)
@@ -107,7 +108,7 @@ static inline size_t liquid_tpm_marshal(
   return offset;
 }
 
-// Reads them; returns whether the bytes are exactly that.
+// Reads TPM2B_PUBLIC ‖ TPM2B_PRIVATE; returns whether the bytes are exactly these two structures.
 static inline int liquid_tpm_unmarshal(
     const uint8_t *bytes, size_t size, TPM2B_PUBLIC *public_area, TPM2B_PRIVATE *private_area) {
   size_t offset = 0;
@@ -122,7 +123,7 @@ static inline void liquid_tpm_fill_auth_value(TPM2B_AUTH *value, const void *byt
   while (value->size && !value->buffer[value->size - 1]) value->size--;
 }
 
-// Fills in what is sealed. `pin` is the auth value, empty without a PIN.
+// Fills in the key to seal, and the auth value `pin`; NULL is an empty auth value.
 static inline void liquid_tpm_fill_sensitive(
     TPM2B_SENSITIVE_CREATE *sensitive, const TPM2B_AUTH *pin, const void *key, size_t size) {
   memset(sensitive, 0, sizeof *sensitive);

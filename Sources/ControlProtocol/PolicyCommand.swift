@@ -1,8 +1,8 @@
 package import CBOR
 
-/// Gets all policies, after it has changed that of a site or of all others: {1: site?, 2: policy?}.
+/// Changes the policy of a site, or of all other sites, and gets all policies: {1: site?, 2: policy?}.
 ///
-/// It needs the vault's passphrase on the connection.
+/// The command needs the vault's passphrase on the connection. Without members, it changes nothing.
 package struct ChangePolicy: ControlCommand, Equatable {
   /// All policies after the change.
   package typealias Answer = PolicyList

@@ -3,20 +3,20 @@ package import ProcessIO
 
 /// The machine's fingerprint reader, through fprintd on the system bus: net.reactivated.Fprint.Manager and .Device.
 ///
-/// fprintd keeps the fingers and compares them. It says only whether one of this user's fingers matched.
+/// fprintd stores and compares the fingerprints. It reports only whether a finger of this user matched.
 package final class FingerprintReader: Sendable {
   private let bus: FprintdBus
 
   /// Connects to the system bus; `nil` without one.
   ///
-  /// The connection stays open, because a sandbox may forbid a later one. The bus sends nothing to it unless a finger is
-  /// being verified.
+  /// The connection stays open, because a sandbox may forbid a later one. The bus sends messages to it only during a
+  /// verification.
   package init?() {
     guard let bus = FprintdBus() else { return nil }
     self.bus = bus
   }
 
-  /// Checks that there is a reader, and that fprintd knows a finger of this user; blocks.
+  /// Checks that there is a reader, and that a finger of this user is enrolled; blocks.
   package func check() throws(FingerprintFailure) {
     try bus.alone { bus throws(FingerprintFailure) in
       try bus.call("ListEnrolledFingers", of: bus.device(), with: "")
@@ -25,9 +25,9 @@ package final class FingerprintReader: Sendable {
 
   /// Waits for fingers; blocks.
   ///
-  /// - Parameter next: gets what a finger gave, and returns whether to wait for another. It is not called again after a
-  ///   match.
-  /// - Throws: also if it is cancelled.
+  /// - Parameter next: receives the result for each finger, and returns whether to wait for another. It is not called
+  ///   again after a match.
+  /// - Throws: `cancelled` if the wait is cancelled, `failed` otherwise.
   package func verify(
     _ cancellation: Cancellation, _ next: (FingerprintResult) -> Bool
   ) throws(FingerprintFailure) {
@@ -44,7 +44,7 @@ package final class FingerprintReader: Sendable {
 
   /// One verification of fprintd, from VerifyStart to VerifyStop.
   ///
-  /// - Returns: `noMatch` if another is to follow.
+  /// - Returns: `noMatch` if another verification must follow; `match` if the wait is over.
   private func verifyOnce(
     _ bus: FprintdBus, _ device: String, _ cancellation: Cancellation, _ next: (FingerprintResult) -> Bool
   ) throws(FingerprintFailure) -> FingerprintResult {
@@ -59,13 +59,13 @@ package final class FingerprintReader: Sendable {
   }
 }
 
-/// What fprintd said of one finger.
+/// The result of fprintd for one finger.
 package enum FingerprintResult: Sendable, Equatable {
-  /// It is a finger of this user.
+  /// The finger is one of this user's.
   case match
-  /// It is none of them.
+  /// The finger is none of this user's.
   case noMatch
-  /// The reader could not read it; the advice is for people.
+  /// The reader could not read the finger; the advice is a sentence for the dialog.
   case unread(advice: String)
 
   /// - Parameter status: the first argument of the signal VerifyStatus.
@@ -78,8 +78,8 @@ package enum FingerprintResult: Sendable, Equatable {
     case "verify-finger-not-centered": self = .unread(advice: "The finger was not in the middle. Try again.")
     case "verify-remove-and-retry": self = .unread(advice: "Lift the finger, and try again.")
     case "verify-too-fast": self = .unread(advice: "The swipe was too fast. Try again.")
-    case "verify-disconnected": throw .failed("the fingerprint reader was unplugged")
-    default: throw .failed("the fingerprint reader failed; unplug it, or start the service again: fprintd")
+    case "verify-disconnected": throw .failed("the fingerprint reader was unplugged; plug it in, and try again")
+    default: throw .failed("the fingerprint reader failed; run: sudo systemctl restart fprintd")
     }
   }
 }
@@ -91,7 +91,7 @@ package enum FingerprintFailure: Error, Equatable {
   /// What is wrong, then what to do: lower case, no full stop.
   case failed(String)
 
-  /// The failure for an error of D-Bus; words of other programs are not passed on.
+  /// The failure for the name of a D-Bus error; the message of the error comes from another program and is not shown.
   init(error name: String) {
     let fprint = "net.reactivated.Fprint.Error."
     self =
@@ -100,7 +100,7 @@ package enum FingerprintFailure: Error, Equatable {
       case fprint + "NoEnrolledPrints": .failed("no finger is enrolled; enroll one with: fprintd-enroll")
       case fprint + "AlreadyInUse": .failed("another program uses the fingerprint reader; try again")
       case fprint + "PermissionDenied":
-        .failed("the system does not let this session use the fingerprint reader (polkit)")
+        .failed("polkit does not let this session use the fingerprint reader; log in at this machine")
       case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner":
         .failed("fprintd is not installed; install the package fprintd")
       default: .failed("fprintd failed: \(name.isEmpty ? "it gave no reason" : name)")

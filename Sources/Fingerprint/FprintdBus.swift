@@ -7,12 +7,12 @@ import Synchronization
 final class FprintdBus: @unchecked Sendable {
   private static let name = "net.reactivated.Fprint"
   private static let manager = "/net/reactivated/Fprint/Manager"
-  /// How long a call may take; the bus may have to start fprintd, which looks for readers.
+  /// How long a call may take: the bus may have to start fprintd, which then looks for readers.
   private static let limit = Duration.seconds(10)
 
   private let bus: OpaquePointer
   private let turn = Mutex(())
-  /// fprintd's own name on the bus, from its last answer: another program cannot take it.
+  /// fprintd's unique name on the bus, from its last answer: no other program can take this name.
   private var owner = ""
 
   init?() {
@@ -44,9 +44,9 @@ final class FprintdBus: @unchecked Sendable {
     return String(cString: path)
   }
 
-  /// Calls a method of the reader, and drops what it answers.
+  /// Calls a method of the reader, and ignores the content of the answer.
   ///
-  /// It cannot be cancelled: a claim whose answer nobody reads would keep the reader from other programs.
+  /// A call cannot be cancelled: after a claim whose answer is not read, other programs could not use the reader.
   func call(_ member: String, of device: String, with argument: String? = nil) throws(FingerprintFailure) {
     sd_bus_message_unref(try send(member, owner, device, "Device", argument))
   }
@@ -79,7 +79,7 @@ final class FprintdBus: @unchecked Sendable {
 
   // MARK: Signals
 
-  /// Runs `body` while the bus delivers the reader's signals, and the end of fprintd.
+  /// Runs `body` while the bus delivers the reader's signals, and the signal that fprintd has ended.
   func receive(
     from device: String, _ body: () throws(FingerprintFailure) -> Void
   ) throws(FingerprintFailure) {
@@ -103,7 +103,7 @@ final class FprintdBus: @unchecked Sendable {
       if sender == "org.freedesktop.DBus", sd_bus_message_is_signal(message, sender, "NameOwnerChanged") > 0 {
         throw .failed("fprintd ended before a finger was read; try again")
       }
-      // Any program can address a signal to this connection alone.
+      // Any program can send a signal to this connection, so the sender must be fprintd.
       guard sender == owner, sd_bus_message_is_signal(message, Self.name + ".Device", "VerifyStatus") > 0,
         sd_bus_message_get_path(message).map({ String(cString: $0) }) == device
       else { return nil }
@@ -115,7 +115,9 @@ final class FprintdBus: @unchecked Sendable {
     }
   }
 
-  /// Handles messages until `judge` takes one; it is also called without a message, after each.
+  /// Processes messages until `judge` returns an answer.
+  ///
+  /// - Parameter judge: gets each message, and `nil` after a step without a message.
   private func wait<Answer>(
     until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation,
     _ judge: (OpaquePointer?) throws(FingerprintFailure) -> Answer?
@@ -136,7 +138,7 @@ final class FprintdBus: @unchecked Sendable {
   }
 }
 
-/// The answer to a call, once it has come.
+/// Holds the answer to a call.
 private final class Answer {
   private var message: OpaquePointer?
 
@@ -158,6 +160,6 @@ private func receiveAnswer(
 }
 
 extension FingerprintFailure {
-  static let malformed = Self.failed("fprintd did not answer as fprintd does")
+  static let malformed = Self.failed("fprintd sent an invalid answer")
   static let busEnded = Self.failed("the system bus has ended; start the authenticator again")
 }

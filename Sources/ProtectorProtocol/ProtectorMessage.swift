@@ -32,7 +32,7 @@ package enum ProtectorMessage {
 /// kind: the operation; body: `type ‖ BE16 length of data ‖ data ‖ PIN`.
 package struct ProtectorRequest: Sendable {
   package enum Operation: UInt8, Sendable, CaseIterable {
-    /// Makes a random key, keeps it, and answers with it, and with what the slot has to say about it in public.
+    /// Makes a random key and keeps it, and answers with the key and its public data.
     case make = 1
     /// Answers with the key.
     case get
@@ -43,9 +43,9 @@ package struct ProtectorRequest: Sendable {
   package let operation: Operation
   /// The type of the slot (Recovery §1).
   package let type: UInt8
-  /// What the slot says in public about where the key is.
+  /// The public data of the slot, which says where the key is, or how to make it.
   package let data: [UInt8]
-  /// What the person typed for the slot; `nil` if nothing.
+  /// The PIN of the slot, as typed; `nil` if none was typed.
   package let pin: SecretBytes?
 
   /// The longest PIN, bytes.
@@ -81,7 +81,7 @@ package struct ProtectorRequest: Sendable {
 package struct ProtectorAnswer: Sendable {
   /// 32 bytes.
   package let key: SecretBytes
-  /// What the slot has to say in public about a new key, beside the data of the request.
+  /// The public data of a new key, which the slot stores beside the data of the request; otherwise empty.
   package let data: [UInt8]
 
   package init(key: SecretBytes, data: [UInt8] = []) { (self.key, self.data) = (key, data) }
@@ -95,7 +95,7 @@ package struct ProtectorAnswer: Sendable {
     }
   }
 
-  /// There is no key: it was deleted.
+  /// The answer to a deletion, without a key.
   package static var deleted: ProtectorAnswer { ProtectorAnswer(key: SecretBytes(count: 0) { _ in }) }
 }
 
@@ -112,7 +112,7 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
     case noService
     /// Something else went wrong.
     case failed
-    /// The key can be had with a PIN, and the request had none.
+    /// The slot needs a PIN, and the request has none.
     case pinNeeded
     /// The PIN is wrong.
     case wrongPIN

@@ -43,7 +43,7 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   public package(set) var minimumPINLengthRPIDs: [String] = []
   /// The token of permission pcmr, 32 bytes; lasts until another PIN is set or the owner ends it.
   package var persistentToken: [UInt8]?
-  /// Whether a fingerprint verifies, before the passphrase is asked for.
+  /// Whether a fingerprint verifies too: the dialog waits for a finger before it asks for the passphrase.
   public var usesFingerprint = false
   /// Whether there is a persistent token, with which a program can list the passkeys without a prompt.
   public var hasPersistentToken: Bool { persistentToken != nil }

@@ -2,7 +2,7 @@ import CBOR
 
 /// What the owner has decided about the use of this key at a site.
 public enum SitePolicy: UInt8, Sendable, CaseIterable {
-  /// The site decides what it asks for.
+  /// The site decides whether the user is verified.
   case allow = 0
   /// A registration or sign-in with presence also verifies the user.
   case alwaysVerify = 1
@@ -16,7 +16,7 @@ public enum SitePolicy: UInt8, Sendable, CaseIterable {
 public struct SitePolicies: Sendable, Equatable {
   /// The most sites that have a policy.
   public static let maximumCount = 500
-  /// The longest site, in bytes: a domain has at most as many.
+  /// The longest site, in bytes: the length of the longest domain name.
   public static let maximumSiteSize = 253
 
   /// The policy of all other sites.
@@ -36,7 +36,8 @@ public struct SitePolicies: Sendable, Equatable {
     }
     guard policy == nil || sites[site] != nil || sites.count < Self.maximumCount else {
       throw RecoveryError(
-        .policy, "\(Self.maximumCount) sites have a policy", hint: "remove one with: liquid-auth policy SITE default")
+        .policy, "at most \(Self.maximumCount) sites can have a policy",
+        hint: "remove one with: liquid-auth policy SITE default")
     }
     sites[site] = policy
   }
@@ -52,7 +53,7 @@ public struct SitePolicies: Sendable, Equatable {
 
   /// The policy of the relying party or AppID of which U2F has only the hash.
   ///
-  /// A site also has the policy as AppID with `https://` before it. If several sites match, the strictest counts.
+  /// The policy of a site also applies to the AppID `https://` ‖ site. If several sites match, the strictest policy counts.
   public func policy(of application: RPIDHash) -> SitePolicy {
     let matching = sites.filter { site, _ in
       RPIDHash(rpID: site) == application || RPIDHash(rpID: "https://\(site)") == application
@@ -75,7 +76,7 @@ public struct SitePolicies: Sendable, Equatable {
     return standard
   }
 
-  /// Two texts with one appearance are the same key of a dictionary; of an entry's, only ASCII is the same.
+  /// Canonically equal texts are the same key of a dictionary, so a text that is not ASCII must not be looked up.
   private func entry(_ site: String) -> SitePolicy? {
     site.utf8.allSatisfy { $0 < 0x80 } ? sites[site] : nil
   }

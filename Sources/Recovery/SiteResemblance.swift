@@ -1,4 +1,4 @@
-/// A known site that the name of a new one resembles.
+/// A known site that a new site resembles by its name.
 public struct SiteResemblance: Sendable, Equatable {
   /// How two names resemble each other.
   public enum Kind: Int, Sendable {
@@ -20,11 +20,13 @@ public struct SiteResemblance: Sendable, Equatable {
     (self.known, self.kind, self.decoded) = (known, kind, decoded)
   }
 
-  /// Compares a new site with the known ones; the closest kind counts, and of one kind the first.
+  /// Compares a new site with the known ones.
+  ///
+  /// If several known sites are resembled, the first case of ``Kind`` counts, and of one kind the first site.
   ///
   /// - Parameters:
   ///   - site: an rp.id. Only domains are compared, not ids such as `ssh:`.
-  ///   - known: rp.ids. If `site` is one of them, above one or below one, it resembles none.
+  ///   - known: rp.ids. A site whose name and suffix are those of a known site, such as a subdomain, resembles none.
   public init?(of site: String, to known: some Sequence<String>) {
     guard let new = DomainName(site) else { return nil }
     var best: SiteResemblance?
@@ -39,20 +41,20 @@ public struct SiteResemblance: Sendable, Equatable {
   }
 }
 
-/// A domain, as far as its resemblance to another matters.
+/// The parts of a domain that are compared.
 private struct DomainName {
-  /// The label that its owner has chosen, decoded.
+  /// The label before the suffix, decoded: `github` of www.github.com.
   let name: [Unicode.Scalar]
-  /// What follows it.
+  /// The labels after the name.
   ///
-  /// A country's two letters with up to three before them count as one end, as in co.uk.
+  /// A last label of two letters and a label of up to three letters before it count as one suffix, as in co.uk.
   let suffix: [Unicode.Scalar]
   /// The whole domain in its own letters; `nil` if nothing is encoded.
   let decoded: String?
-  /// What the name looks like.
+  /// The skeleton of the name (UTS #39): names that look alike have the same skeleton.
   let skeleton: [Unicode.Scalar]
 
-  /// `nil` for anything but a domain of at least two labels, 253 bytes in all.
+  /// `nil` if `rpID` is not a domain of at least two labels and at most 253 bytes.
   init?(_ rpID: String) {
     guard rpID.utf8.count <= 253 else { return nil }
     var labels: [[Unicode.Scalar]] = []
@@ -70,7 +72,7 @@ private struct DomainName {
     decoded = whole.allSatisfy(\.isASCII) ? nil : String(String.UnicodeScalarView(whole))
   }
 
-  /// A label in its own letters, ASCII in lower case; `nil` for one that no domain has.
+  /// A label in its own letters, ASCII in lower case; `nil` if no domain can have it.
   private static func decoded(_ label: Substring.UnicodeScalarView) -> [Unicode.Scalar]? {
     guard 1...63 ~= label.count else { return nil }
     var letters: [Unicode.Scalar] = []
@@ -101,7 +103,7 @@ private struct DomainName {
     return a.count > 1 && a.prefix(2).elementsEqual(b.prefix(2).reversed()) && a.dropFirst(2) == b.dropFirst(2)
   }
 
-  /// What letters look like; ASCII itself has the prototypes of UTS #39, and w, which looks like two v.
+  /// What letters look like: for ASCII, the prototypes of UTS #39, and two v for w; for others, ``Confusables``.
   private static let look: [Unicode.Scalar: [Unicode.Scalar]] = {
     var look: [Unicode.Scalar: [Unicode.Scalar]] = ["0": ["o"], "1": ["l"], "m": ["r", "n"], "w": ["v", "v"]]
     let ascii = look

@@ -3,7 +3,7 @@
 extension StoreState {
   /// Resets: the credentials of this machine stop working here, and PIN and settings are removed.
   ///
-  /// The policies stay: only the owner changes them, with the vault's passphrase, which a reset does not ask for.
+  /// The policies stay: only the vault's passphrase changes them, and a reset can need less.
   ///
   /// - Throws: `lastEpoch` in the last epoch, and changes nothing.
   public mutating func reset() throws(RecoveryError) {

@@ -1,6 +1,6 @@
 import CSystemd
 
-/// A message of D-Bus, which is written or read from its beginning to its end.
+/// A message of D-Bus; its values are written and read in order.
 package final class BusMessage<Failure: SessionBusFailure> {
   private let message: OpaquePointer
 
@@ -12,13 +12,13 @@ package final class BusMessage<Failure: SessionBusFailure> {
 
   deinit { sd_bus_message_unref(message) }
 
-  // MARK: Its header
+  // MARK: Header
 
-  /// Whether it is this signal of this sender: any program can send one to this connection alone.
+  /// Whether the message is this signal from this sender: any program can send the signal to this connection.
   package func isSignal(_ interface: String, _ member: String, of sender: String) -> Bool {
     sd_bus_message_is_signal(message, interface, member) > 0 && self.sender == sender
   }
-  /// The name on the bus of the program that sent it.
+  /// The unique name on the bus of the program that sent the message.
   package var sender: String? { sd_bus_message_get_sender(message).map { String(cString: $0) } }
   package var path: String? { sd_bus_message_get_path(message).map { String(cString: $0) } }
 
@@ -97,7 +97,7 @@ package final class BusMessage<Failure: SessionBusFailure> {
     guard sd_bus_message_enter_container(message, Self.code(type), contents) > 0 else { throw Failure(.malformed) }
   }
 
-  /// Lends an array of bytes.
+  /// Reads an array of bytes, which is valid during `body`.
   package func withBytes<Answer>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Answer
   ) throws(Failure) -> Answer {

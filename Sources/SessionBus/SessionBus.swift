@@ -1,7 +1,7 @@
 import CSystemd
 import Glibc
 
-/// The error of a program that uses the session bus, in its own words.
+/// The error type of a program that uses the session bus, with texts of its own.
 package protocol SessionBusFailure: Error {
   init(_ fault: SessionBusFault)
 }
@@ -16,13 +16,13 @@ package enum SessionBusFault: Equatable, Sendable {
   case noAnswer
   /// The service refused with this error of D-Bus, whose words come from another program and are not passed on.
   case refused(name: String)
-  /// A message that cannot be written, or is not what the specification says.
+  /// A message cannot be written, or is not as specified.
   case malformed
   /// The bus has ended.
   case busEnded
   /// The deadline came.
   case timedOut
-  /// The program that asked has gone.
+  /// The program that asked has ended, or no longer waits.
   case cancelled
 }
 
@@ -45,7 +45,7 @@ package final class SessionBus<Failure: SessionBusFailure> {
 
   /// Calls a method; `fill` appends its arguments.
   ///
-  /// - Parameter limit: how long a call that needs no person may take.
+  /// - Parameter limit: how long the call may take; a call that waits for a person needs more than the default.
   package func call(
     _ path: String, _ interface: String, _ member: String, within limit: Duration = .seconds(25),
     _ fill: (Message) throws(Failure) -> Void = { (_) throws(Failure) in }
@@ -76,8 +76,9 @@ package final class SessionBus<Failure: SessionBusFailure> {
     return silent.contains(name) ? .noAnswer : .refused(name: name)
   }
 
-  /// Sends all later calls to the program that sent this message, and not to another that takes its name; returns its
-  /// name on the bus.
+  /// Sends all later calls to the program that sent `reply`, even if another program takes the name of the service.
+  ///
+  /// - Returns: the unique name of the program on the bus.
   package func pin(to reply: Message) throws(Failure) -> String {
     guard let sender = reply.sender else { throw Failure(.malformed) }
     service = sender
@@ -89,17 +90,18 @@ package final class SessionBus<Failure: SessionBusFailure> {
     guard sd_bus_add_match(bus, nil, rule, nil, nil) >= 0 else { throw Failure(.malformed) }
   }
 
-  /// The bus's own name, and its signal that a name has another owner, or none.
+  /// The bus's own name, the sender of NameOwnerChanged.
   package static var busName: String { "org.freedesktop.DBus" }
 
-  /// Makes the bus say when the program with this name on the bus has ended.
+  /// Makes the bus send NameOwnerChanged when the program with this unique name ends.
   package func subscribeToEnd(of name: String) throws(Failure) {
     try subscribe("type='signal',sender='\(Self.busName)',member='NameOwnerChanged',arg0='\(name)'")
   }
 
-  /// Waits for the first signal that `judge` takes.
+  /// Waits until `judge` returns an answer for a message.
   ///
-  /// - Throws: also when `input` is at its end: the program that asked has gone.
+  /// - Throws: `timedOut` at the deadline; `cancelled` when `input` ends, because the program that asked has ended;
+  ///   `busEnded`.
   package func wait<Answer>(
     orEndOf input: Int32, _ judge: (Message) throws(Failure) -> Answer?
   ) throws(Failure) -> Answer {

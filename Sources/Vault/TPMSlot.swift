@@ -2,7 +2,7 @@ import CBOR
 
 /// A random key that only the TPM 2.0 of one machine unseals: type 2 (Recovery §1).
 public struct TPMSlot: Hashable, Sendable {
-  /// When the TPM unseals the key.
+  /// The conditions under which the TPM unseals the key.
   public struct Conditions: Hashable, Sendable {
     /// Whether it needs a PIN, which the TPM's lock-out protects against guessing.
     public let hasPIN: Bool
@@ -20,11 +20,11 @@ public struct TPMSlot: Hashable, Sendable {
     }
   }
 
-  /// When the TPM unseals the key.
+  /// The conditions under which the TPM unseals the key.
   public let conditions: Conditions
   /// The name of the storage key (34 bytes) ‖ TPM2B_PUBLIC ‖ TPM2B_PRIVATE, at most ``maximumObjectSize`` bytes.
   public let object: [UInt8]
-  /// Whether the authenticator unlocks with it at its start; never with a PIN, because nobody would expect the dialog.
+  /// Whether the authenticator unlocks with it at its start; never with a PIN, because the user expects no dialog then.
   public let autoUnlock: Bool
 
   static let maximumObjectSize = 1024

@@ -38,8 +38,10 @@ public struct VaultSlot: Hashable, Sendable {
 
   /// Reads a slot of the file.
   ///
-  /// - Throws: ``VaultError`` if the slot has no type, or is a passphrase slot with wrong members. The other slots open
-  ///   the vault without a damaged slot of another type, which is kept.
+  /// A slot of another type than 1 with wrong members is read as ``Protector/damaged(type:)``: the other slots still open
+  /// the vault.
+  ///
+  /// - Throws: ``VaultError`` if the slot has no type, or is a passphrase slot with wrong members.
   init(decoding members: CBORMap) throws(VaultError) {
     self.members = members
     let type = try VaultSlot.Protector.type(of: members)

@@ -70,7 +70,7 @@ enum ProtectorCommand {
   private static func serve(
     _ operation: ProtectorRequest.Operation, _ slot: TPMSlot
   ) throws(ProtectorFailure) -> ProtectorAnswer {
-    // A TPM that does not answer cannot be waited for with a limit.
+    // tpm2-tss waits for the TPM without a limit; SIGALRM ends this program.
     alarm(UInt32(ProtectorMessage.timeLimit.components.seconds))
     switch operation {
     case .make:

@@ -4,12 +4,12 @@ import Glibc
 import ProcessIO
 import ProtectorProtocol
 
-/// A TPM 2.0, through ESAPI of tpm2-tss, and the storage key that seals keys in it.
+/// A TPM 2.0, through the ESAPI of tpm2-tss, and the storage key under which it seals keys.
 ///
-/// The storage key is made anew for each connection, which gives the same key until the TPM is cleared. Sessions are
-/// salted with it, and encrypt the parameters that are secret: who listens to the TPM's bus sees neither key nor PIN.
+/// Each connection makes the storage key from its template, which gives the same key until the TPM is cleared. Sessions are
+/// salted with the storage key and encrypt secret parameters, so neither key nor PIN can be read on the TPM's bus.
 final class TPM {
-  /// Names another TCTI than `device:/dev/tpmrm0`: tss2-tctildr(7).
+  /// The environment variable for another TCTI than `device:/dev/tpmrm0`, as in tss2-tctildr(7).
   private static let variable = "LIQUID_AUTH_TCTI"
 
   private var tcti: OpaquePointer?
@@ -22,10 +22,10 @@ final class TPM {
 
   /// Connects to the TPM, and makes the storage key.
   init() throws(ProtectorFailure) {
-    // The library would log commands, with their secrets, where these variables of the environment say.
+    // With these environment variables, the library would log commands and their secrets.
     unsetenv("TSS2_LOGFILE")
     setenv("TSS2_LOG", "all+NONE", 1)
-    // Its copies of secrets are overwritten when they are freed.
+    // Overwrites the library's copies of secrets when they are freed.
     mallopt(M_PERTURB, 0xA5)
     let tcti = environmentVariable(Self.variable) ?? "device:/dev/tpmrm0"
     if tcti.hasPrefix("device:") { try Self.checkAccess(to: String(tcti.dropFirst("device:".count))) }
@@ -48,10 +48,10 @@ final class TPM {
     case EACCES, EPERM:
       throw ProtectorFailure(
         .noService,
-        "you may not use the TPM (\(path)); run: sudo usermod --append --groups tss \"$USER\"; then log in again")
+        "you have no access to the TPM (\(path)); run: sudo usermod --append --groups tss \"$USER\"; then log in again")
     default:
       throw ProtectorFailure(
-        .noService, "this machine has no TPM 2.0 (\(path)); if it has one, turn it on in the firmware's settings")
+        .noService, "no TPM 2.0 was found (\(path)); if this machine has one, turn it on in the firmware settings")
     }
   }
 
@@ -60,14 +60,15 @@ final class TPM {
     var (outside, pcrs) = (TPM2B_DATA(), TPML_PCR_SELECTION())
     var made: UnsafeMutablePointer<TPM2B_NAME>?
     do throws(ProtectorFailure) {
-      // The owner's authorization is empty, unless somebody has set one.
+      // The auth value of the owner hierarchy is empty, unless a password was set.
       try Self.check(
         Esys_CreatePrimary(
           context, LIQUID_TR_OWNER, LIQUID_TR_PASSWORD, LIQUID_TR_NONE, LIQUID_TR_NONE, &sensitive, &template, &outside,
           &pcrs, &storageKey, nil, nil, nil, nil))
     } catch {
       guard error == .wrongPIN || error == .badAuthorization else { throw error }
-      throw ProtectorFailure(.failed, "the TPM's owner hierarchy has a password; this program needs one without")
+      throw ProtectorFailure(
+        .failed, "the TPM's owner hierarchy has a password; remove it with: tpm2_changeauth -c owner -p PASSWORD")
     }
     try Self.check(Esys_TR_GetName(context, storageKey, &made))
     defer { Esys_Free(made) }
@@ -78,7 +79,7 @@ final class TPM {
 
   /// Seals a key.
   ///
-  /// - Parameter pin: the auth value.
+  /// - Parameter pin: the auth value, a TPM2B_AUTH; `nil` without a PIN.
   /// - Returns: TPM2B_PUBLIC ‖ TPM2B_PRIVATE.
   func seal(_ key: SecretBytes, _ conditions: Conditions, pin: SecretBytes?) throws(ProtectorFailure) -> [UInt8] {
     let sensitive = SecretBytes(count: MemoryLayout<TPM2B_SENSITIVE_CREATE>.size) { memory in
@@ -134,7 +135,7 @@ final class TPM {
     return SealedKey(handle: handle, policy: publicArea.publicArea.authPolicy)
   }
 
-  /// A key that is loaded, until it is flushed.
+  /// A loaded key; the caller flushes its handle.
   struct SealedKey {
     let handle: ESYS_TR
     /// Empty if the auth value alone allows its use.
@@ -143,8 +144,8 @@ final class TPM {
 
   /// Unseals a key of `count` bytes.
   ///
-  /// - Parameter pin: the auth value.
-  /// - Throws: ``ProtectorFailure/wrongPIN``, which counts for the lock-out; and all others of this type.
+  /// - Parameter pin: the auth value, a TPM2B_AUTH; `nil` without a PIN.
+  /// - Throws: ``ProtectorFailure/wrongPIN``, which the TPM counts towards its lock-out, or another ``ProtectorFailure``.
   func unseal(
     _ key: SealedKey, _ conditions: Conditions, pin: SecretBytes?, count: Int
   ) throws(ProtectorFailure) -> SecretBytes {
@@ -178,7 +179,7 @@ final class TPM {
     }
   }
 
-  /// Checks, without a PIN, that a right PIN would unseal the key: the registers, and the lock-out.
+  /// Checks the registers and the lock-out, without a PIN: after this check, the right PIN unseals the key.
   func checkConditions(of key: SealedKey, _ conditions: Conditions) throws(ProtectorFailure) {
     if conditions.pcrs != Conditions.noPCRs {
       var (now, then) = (try policy(of: conditions), key.policy)
@@ -198,7 +199,7 @@ final class TPM {
     guard conditions.pcrs != Conditions.noPCRs else { return }
     var wanted = liquid_tpm_pcrs(conditions.pcrs)
     var read: UnsafeMutablePointer<TPML_PCR_SELECTION>?
-    // One command reads at most eight registers; the number of those that exist is what matters.
+    // One command reads at most eight registers. The answer selects those that exist.
     try Self.check(
       Esys_PCR_Read(context, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &wanted, nil, &read, nil))
     defer { Esys_Free(read) }
@@ -209,7 +210,7 @@ final class TPM {
 
   // MARK: Sessions
 
-  /// The digest of the policy for the registers as they are now.
+  /// The policy digest for the present values of the registers.
   private func policy(of conditions: Conditions) throws(ProtectorFailure) -> TPM2B_DIGEST {
     let session = try startSession(LIQUID_SE_TRIAL)
     defer { flush(session) }

@@ -9,7 +9,7 @@ struct TPMSlot {
   static let slotType: UInt8 = 2
 
   private let conditions: TPM.Conditions
-  /// The name of the storage key, and what it sealed; empty if there is no key yet.
+  /// The name of the storage key, and the sealed object; both are empty if there is no key yet.
   private let name: [UInt8]
   private let object: [UInt8]
   /// The auth value; `nil` without a PIN.
@@ -35,7 +35,7 @@ struct TPMSlot {
     }
   }
 
-  /// Makes a key, 32 bytes.
+  /// Makes and seals a key of `count` bytes.
   ///
   /// - Returns: the key, and name ‖ object.
   func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
@@ -49,10 +49,10 @@ struct TPMSlot {
 
   /// The key, `count` bytes.
   ///
-  /// - Throws: `pinNeeded` if there is no PIN, and a right one would unseal the key.
+  /// - Throws: `pinNeeded` if `pin` is `nil`, and the right PIN would unseal the key.
   func key(count: Int) throws(ProtectorFailure) -> SecretBytes {
     let tpm = try TPM()
-    // Also tells a storage key of who listens to the bus and changes what the TPM answers.
+    // Also refuses a storage key that an attacker on the TPM's bus puts in place of the TPM's.
     guard tpm.name == name else { throw .otherTPM }
     return try unseal(object, with: tpm, count: count)
   }
@@ -67,7 +67,7 @@ struct TPMSlot {
 }
 
 extension TPM {
-  /// When the TPM unseals a key.
+  /// The conditions under which the TPM unseals a key.
   struct Conditions {
     static let size = 4
     static let noPCRs: [UInt8] = [0, 0, 0]
@@ -85,5 +85,5 @@ extension TPM {
 }
 
 extension ProtectorFailure {
-  static let pinNeeded = ProtectorFailure(.pinNeeded, "it needs its PIN")
+  static let pinNeeded = ProtectorFailure(.pinNeeded, "the slot needs its PIN")
 }

@@ -17,7 +17,7 @@ import Testing
     #expect(warnings(of: world) == [nil, "example.com", nil, nil, nil])
     #expect(world.person.shown.map(\.prompt.needsReading) == [false, true, true, false, false], "the third replaces")
     #expect(await world.getAssertion(Requests.getAssertion(uv: true, rpID: "exampel.com")).status == .success)
-    #expect(warnings(of: world).last == .some(nil), "a passkey signs only where it was made")
+    #expect(warnings(of: world).last == .some(nil), "a passkey signs only at the site where it was made")
   }
 
   // Holds: WORDS-3

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CTAP2
 
-/// The owner's policies in every path that uses a key.
+/// The owner's policies in every command that uses a key.
 @Suite struct PolicyTests {
   private func world(
     _ policy: SitePolicy?, standard: SitePolicy = .allow, canVerify: Bool = true, pin: String? = nil,
@@ -55,7 +55,7 @@ import Testing
   }
 
   // Holds: POLICY-3
-  @Test func `deny refuses every sign-in, as if there were no passkey if nobody is to be asked`() async throws {
+  @Test func `deny refuses every sign-in, and a silent one as if there were no passkey`() async throws {
     var world = TestWorld()
     let id = try await passkey(in: &world)
     try set(.deny, in: world)
@@ -65,7 +65,7 @@ import Testing
       #expect(outcome(of: world) == .deniedByPolicy)
       #expect(await world.getAssertion(Requests.getAssertion(allowing: ids, uv: true)).status == .operationDenied)
       #expect(await world.getAssertion(Requests.getAssertion(allowing: ids, up: false)).status == .noCredentials)
-      #expect(outcome(of: world) == nil, "browsers send many")
+      #expect(outcome(of: world) == nil, "silent requests are no entries of the history")
       #expect(
         await world.getAssertion(Requests.getAssertion(allowing: ids, up: false, uv: true)).status == .noCredentials)
     }
@@ -75,7 +75,7 @@ import Testing
   }
 
   // Holds: POLICY-3
-  @Test func `the status beside another key is that of the prompt's port`() async throws {
+  @Test func `a refusal by policy has the status of the error that the port returns`() async throws {
     for (error, status) in [
       (.timedOut, .userActionTimeout), (.cancelled, .keepaliveCancel), (.declined, .operationDenied),
     ] as [(UserInteractionError, CTAPStatus)] {

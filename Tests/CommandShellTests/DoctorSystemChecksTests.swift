@@ -85,7 +85,8 @@ import Testing
   }
 
   @Test func vault() {
-    #expect(lines(.vault) { _ in } == ["ok|locked; the next request asks for the passphrase|-"])
+    let next = "the next request asks for the passphrase, unless another slot unlocks the vault"
+    #expect(lines(.vault) { _ in } == ["ok|locked; \(next)|-"])
     let with = { (vault: AuthenticatorStatus.VaultCondition, problems: [String]) in
       lines(.vault) { DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (vault, problems) } }
     }
@@ -97,7 +98,7 @@ import Testing
     #expect(with(.unusable, []) == ["problem|it cannot be used|-"])
     #expect(
       lines(.vault) { DoctorChecksTests.change(&$0) { $0.lockReason = "before a suspend" } }
-        == ["ok|locked before a suspend; the next request asks for the passphrase|-"])
+        == ["ok|locked before a suspend; \(next)|-"])
     for (found, line) in [
       (VaultFinding(isThere: true), "ok|there is one, and no authenticator uses it|-"),
       (VaultFinding(isThere: false, problem: "x"), "problem|there is no vault|liquid-auth setup"),
@@ -235,7 +236,7 @@ import Testing
   }
 
   @Test func `notification daemon`() {
-    let unused = "prompts do not need it: they are pinentry (pinentry)"
+    let unused = "prompts do not need it; they use pinentry (pinentry)"
     let with = { (found: Asked<[String]?>) in lines(.notificationDaemon) { $0.notifications = found } }
     #expect(with(.known(["body", "actions"])) == ["ok|it runs, and has actions; \(unused)|-"])
     #expect(with(.known(["body"])) == ["note|it has no actions; \(unused)|-"])
@@ -252,7 +253,7 @@ import Testing
         == ["ok|it runs, and has actions; it asks for presence|-"])
     #expect(
       auto("pinentry (pinentry)", .known(["body"]))
-        == ["note|it has no actions; prompts do not need it: they are dialogs of pinentry|-"])
+        == ["note|it has no actions; prompts do not need it|-"])
   }
 
   @Test func `session and screen lock`() {

@@ -44,7 +44,7 @@ import Testing
   }
 
   // Holds: POLICY-7
-  @Test func `policies are a table, and what is unknown or cannot verify is shown`() {
+  @Test func `policies are shown as a table, with unknown numbers and problems`() {
     let list = PolicyList(
       others: 0, sites: [.init(site: "a\u{1B}b", policy: 2), .init(site: "github.com", policy: 1)])
     var report = PolicyReport(list, of: nil)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Fingerprint
 
-/// What fprintd says, in its own words, and what the reader makes of it.
+/// The statuses and errors of fprintd, and the results and failures that the reader makes of them.
 struct FingerprintFailureTests {
   @Test(arguments: [
     ("verify-match", FingerprintResult.match), ("verify-no-match", .noMatch),

@@ -20,7 +20,7 @@ import Testing
   ]
 
   // Holds: WORDS-1
-  @Test(arguments: alike) func `a name that resembles a known one names it`(
+  @Test(arguments: alike) func `a new site that resembles a known site is recognised`(
     site: String, known: String, kind: SiteResemblance.Kind
   ) {
     let found = SiteResemblance(of: site, to: Self.known)
@@ -32,7 +32,7 @@ import Testing
     "github.com", "www.github.com", "GitHub.com", "gist.github.com", "other.example", "y.com", "x.org", "abce.com",
     "giithubb.com", "ssh:", "ssh", "com", "", ".", "..", ".com", "github..com", "github.com.", "a b.com",
     "https://githup.com", "githup.com:443", "xn--.com", "xn--\u{E9}.com", "xn--99999999.com", "xn--a-.com",
-  ]) func `a known site, its subdomains and what is no domain resemble none`(_ site: String) {
+  ]) func `a known site, its subdomains, and names that are no domains resemble none`(_ site: String) {
     #expect(SiteResemblance(of: site, to: Self.known) == nil)
   }
 

@@ -312,7 +312,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   }
 
   // Holds: PROTECT-3
-  @Test func `a damaged slot can be told from one of the same nonce`() throws {
+  @Test func `a damaged slot has another id than a slot with the same nonce`() throws {
     let slots = try Vector("vault-slots")
     let file = try vault(with: slots.malformed[0].slot.bytes, slots.secretService[0].slot.bytes)
     #expect(Set(file.slots.map(\.id)).count == 3)

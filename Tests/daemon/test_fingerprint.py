@@ -1,4 +1,4 @@
-"""Verification with a finger: the real fprintd, and a reader that libfprint simulates."""
+"""Verification by fingerprint: the real fprintd, with a reader that libfprint simulates."""
 
 import concurrent.futures
 import contextlib
@@ -29,7 +29,7 @@ def reader(tmp_path, monkeypatch):
 
 @pytest.fixture
 def running(key, reader):
-    """An open authenticator that a finger verifies; nobody answers the dialog that waits for the finger."""
+    """An open authenticator with fingerprints; nobody presses a button of the dialog that waits for the finger."""
     reader.enroll()
     key.start()
     key.unlock()
@@ -60,7 +60,7 @@ def client(key):
 
 @contextlib.contextmanager
 def registering(key, seconds=60):
-    """Begin a registration with verification; the result is in the list afterwards."""
+    """Begin a registration with verification; after the block, the list has its result."""
     with client(key) as ctap, concurrent.futures.ThreadPoolExecutor(1) as pool:
         before = len(key.pinentry.events("ask"))
         pending = pool.submit(register, ctap, OWN, "example.com", uv=True)

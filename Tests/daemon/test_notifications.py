@@ -1,4 +1,4 @@
-"""`--prompt auto`: a notification for presence, then the pinentry; and programs that are called as ssh-askpass is."""
+"""`--prompt auto`: a notification for presence, otherwise the pinentry; and programs like ssh-askpass."""
 
 import json
 import os
@@ -22,7 +22,7 @@ PROGRAM = BIN / "liquid-auth-prompt"
 
 @pytest.fixture
 def bus(tmp_path, monkeypatch):
-    """A session bus in the environment of all programs."""
+    """A session bus; all programs have its address in their environment."""
     made = SessionBus(tmp_path / "bus")
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
@@ -197,7 +197,7 @@ class TestNotification:
         assert request.end() == CtapError.ERR.OPERATION_DENIED
 
     def test_only_presence_is_asked_for_by_a_notification(self, auto, double):
-        """A passphrase, and a page that must be read, are dialogs of the pinentry."""
+        """The pinentry asks for the passphrase, and shows pages that must be read."""
         auto.start()
         request = Request(auto)
         wait_for("passphrase dialog", lambda: auto.pinentry.asked() == 1)
@@ -212,7 +212,7 @@ class TestNotification:
 
 
 class TestFallback:
-    """What cannot show a prompt is said once, and the next way shows it."""
+    """If a way cannot show a prompt, the log says so once, and the next way shows the prompt."""
 
     # Holds: PROMPT-4
     @pytest.mark.parametrize("daemon, reason", [
@@ -288,7 +288,7 @@ class TestFallback:
                    for text in status(auto, 1)["problems"])
 
     def test_nothing_stays_connected(self, unlocked, double):
-        """The bus has no connection of ours while no prompt is open, and the daemon does not wake."""
+        """While no prompt is open, liquid-auth-prompt does not run, and the daemon does not wake up."""
         request = Request(unlocked)
         double.press(double.wait_for_notification().id, "agree")
         assert request.end() == "approved"
@@ -305,7 +305,7 @@ printf '%s\\0%s\\n' "$1" "$SSH_ASKPASS_PROMPT" >>'{log}'
 
 
 class Program:
-    """A program in the place of ssh-askpass; its behaviour is a script of the shell."""
+    """A program like ssh-askpass; its behaviour is a shell script of the test."""
 
     def __init__(self, folder):
         folder.mkdir()
@@ -328,7 +328,7 @@ class Program:
 
 @pytest.fixture
 def askpass(key, bus, tmp_path):
-    """An authenticator that asks with a program of the person's choice."""
+    """An authenticator that asks with the test's program like ssh-askpass."""
     program = Program(tmp_path / "askpass")
     key.prompts = ["--askpass", str(program.path)]
     key.start()

@@ -1,4 +1,4 @@
-"""`liquid-auth policy`: what each policy does to registrations, sign-ins and U2F, and how it is kept."""
+"""`liquid-auth policy`: the effect of each policy on registrations, sign-ins and U2F, and how policies are stored."""
 
 import contextlib
 import hashlib
@@ -63,12 +63,12 @@ class TestDeny:
             for listed in True, False:
                 with refused("OPERATION_DENIED"):
                     sign_in(ctap, made, listed=listed)
-                # Browsers look for passkeys in this way, and must not end the sign-in for all keys.
+                # Browsers look for passkeys with silent requests; a refusal would end the sign-in for all keys.
                 with refused("NO_CREDENTIALS"):
                     sign_in(ctap, made, listed=listed, up=False)
             assert running.pinentry.asked() == asked
             register(ctap, OWN, "other.example")
-            # The browser asks which key is meant.
+            # The browser asks the person to select a key.
             ctap.selection()
             register(ctap, OWN, "make.me.blink")
             policy(running, SITE, "default")
@@ -100,7 +100,7 @@ class TestDeny:
                     pin_uv_protocol=pin.protocol.VERSION)
 
     def test_the_client_of_a_browser_gets_a_refusal(self, running):
-        """python-fido2's WebAuthn client, with a silent look for the passkeys of the excludeList first."""
+        """python-fido2's WebAuthn client first sends silent requests for the passkeys of the excludeList."""
         policy(running, SITE, "deny")
         with contextlib.closing(wire.fido2_device(running.socket)) as device:
             web = Fido2Client(device, DefaultClientDataCollector(f"https://{SITE}"))
@@ -251,7 +251,7 @@ class TestKeeping:
         assert policies(running) == ("allow", {SITE: "deny"})
 
     def test_an_older_state_row_that_is_put_back_is_found(self, running):
-        """A thief of the file cannot take back a policy alone."""
+        """An attacker with access to the file cannot undo only the change of a policy."""
         running.stop()
         path = running.state / "credentials.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as store:

@@ -1,4 +1,4 @@
-"""Slots beside the passphrase: keys in a keyring, GNOME Keyring and a double, and keys sealed by a TPM, swtpm."""
+"""Slots beside the passphrase: keys in a keyring (GNOME Keyring and a double), and keys sealed by a TPM (swtpm)."""
 
 import json
 import os
@@ -232,7 +232,7 @@ def double(key, bus):
 class TestUnlocking:
     # Holds: PROTECT-3
     def test_a_damaged_slot(self, key, double):
-        """It is listed, logged and removed, and the slot behind it unlocks."""
+        """A damaged slot is listed, logged and removed, and the slot after it unlocks."""
         vault(key, "add", "secret-service")
         file = key.state / "vault"
         members = cbor.decode(file.read_bytes())
@@ -425,7 +425,7 @@ SLOT_PIN = "corre\u00e7t 12"
 
 @pytest.fixture
 def tpm(tmp_path, monkeypatch):
-    """swtpm, in place of the machine's TPM for all programs."""
+    """swtpm, which all programs use in place of the machine's TPM."""
     made = TPM(tmp_path / "tpm")
     monkeypatch.setenv("LIQUID_AUTH_TCTI", made.tcti)
     yield made
@@ -439,7 +439,7 @@ def add_tpm(key, *arguments, pin=None, status=0):
 
 
 class TestTPM:
-    """The real library and swtpm."""
+    """The real tpm2-tss with swtpm."""
 
     # Holds: PROTECT-11
     @pytest.mark.parametrize("running", [False, True])
@@ -483,7 +483,7 @@ class TestTPM:
     # Holds: PROTECT-12
     @pytest.mark.parametrize("pin, pcrs", [(None, ()), (SLOT_PIN, ()), (None, (7, 23)), (SLOT_PIN, (7,))])
     def test_another_program_opens_the_slot(self, key, tpm, tmp_path, pin, pcrs):
-        """tpm2-tools unseal the key with what Recovery says, and PyNaCl opens the slot."""
+        """As Recovery §1 describes, tpm2-tools unseal the key, and PyNaCl opens the slot."""
         add_tpm(key, *(["--pcrs", ",".join(map(str, pcrs))] if pcrs else []), pin=pin)
         members = cbor.decode((key.state / "vault").read_bytes())
         slot = members[3][1]
@@ -545,7 +545,7 @@ class TestTPM:
                     continue
                 memory.seek(start)
                 content = memory.read(end - start)
-                # The path shows that this reads what is there.
+                # The path must be found: otherwise the search would prove nothing.
                 is_read |= str(key.control_socket).encode() in content
                 found += [line] if SLOT_PIN.encode() in content else []
                 found += [line] if vault_slots.tpm_auth_value(SLOT_PIN) in content else []
@@ -553,7 +553,7 @@ class TestTPM:
 
     # Holds: PROTECT-10
     def test_wrong_pins_lock_the_tpm(self, key, tpm):
-        """swtpm allows three; then no dialog asks for the PIN any more, and the passphrase unlocks."""
+        """swtpm allows three wrong PINs; then no dialog asks for the PIN, and the passphrase unlocks."""
         add_tpm(key, pin=SLOT_PIN)
         key.start()
         # The double of pinentry types the passphrase into each dialog.
@@ -602,7 +602,7 @@ class TestTPM:
     def test_no_tpm_and_no_permission(self, key, tmp_path, monkeypatch):
         monkeypatch.setenv("LIQUID_AUTH_TCTI", f"device:{tmp_path}/tpmrm0")
         before = (key.state / "vault").read_bytes()
-        assert "this machine has no TPM 2.0" in add_tpm(key, status=1).stderr
+        assert "no TPM 2.0 was found" in add_tpm(key, status=1).stderr
         assert (key.state / "vault").read_bytes() == before
         device = tmp_path / "tpmrm0"
         device.write_bytes(b"")
@@ -623,7 +623,7 @@ class TestTPM:
         assert "only for tpm" in vault(key, "add", "secret-service", "--pin", status=64).stderr
 
     def test_the_library_logs_nothing(self, key, tpm, tmp_path, monkeypatch):
-        """With this setting of the environment, it would write every key to a file."""
+        """With these environment variables, the library would write every key to a file."""
         monkeypatch.setenv("TSS2_LOG", "all+trace")
         monkeypatch.setenv("TSS2_LOGFILE", str(tmp_path / "log"))
         done = add_tpm(key, pin=SLOT_PIN)
@@ -664,7 +664,7 @@ class TestProgram:
 # Holds: PROTECT-9
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call_with_a_tpm(key, tpm, change):
-    """As below; the TPM keeps nothing that could be lost."""
+    """As the next test, with a slot of the TPM, which stores nothing that could be lost."""
     if change == "remove":
         add_tpm(key)
     file, trace = key.state / "vault", key.folder / "trace"

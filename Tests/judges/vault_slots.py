@@ -29,7 +29,7 @@ def tpm(
 
 
 def tpm_auth_value(pin: str) -> bytes:
-    """Return the auth value of a PIN; a TPM ignores zero bytes at its end."""
+    """Return the auth value of a PIN, without zero bytes at the end, which a TPM ignores."""
     return hashlib.sha256(pin.encode()).digest().rstrip(b"\0")
 
 

@@ -139,7 +139,7 @@ class Authenticator:
         self.extra: list[str] = []
         self.binary = BIN / "liquid-authenticator"
         self.pinentry_program = PINENTRY
-        #: The options for prompts, if they are not for the test's pinentry alone.
+        #: The options for prompts; `None` for the test's pinentry.
         self.prompts: list[str] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self.pinentry = Pinentry(folder)

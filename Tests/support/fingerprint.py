@@ -50,7 +50,7 @@ class Reader:
              member, *arguments], capture_output=True, text=True, check=True, timeout=20).stdout
 
     def do(self, command: str):
-        """Give the reader a command of libfprint's virtual device, as "SCAN a-finger"; it is open while it is in use."""
+        """Send a command to libfprint's virtual device, such as "SCAN a-finger", once the reader is in use."""
         def sent():
             with socket.socket(socket.AF_UNIX) as connection:
                 try:

@@ -1,4 +1,4 @@
-"""A notification daemon on the test's bus: python-dbusmock's template; the test reads its calls and presses its buttons."""
+"""A notification daemon on the test's bus, from python-dbusmock's template; the test reads its calls, presses its buttons."""
 
 import dbus
 import dbus.bus
@@ -12,7 +12,7 @@ EXPIRED, DISMISSED, UNDEFINED = 1, 2, 4
 
 
 class Shown:
-    """What one call of Notify had."""
+    """The arguments of one call of Notify."""
 
     def __init__(self, id_, arguments):
         self.id = id_
@@ -40,7 +40,7 @@ class NotificationDaemon:
         return [Shown(number, arguments) for number, arguments in enumerate(self.calls("Notify"), 1)]
 
     def wait_for_notification(self, number=1, seconds=20):
-        """Wait until so many were shown; return the last one."""
+        """Wait until `number` notifications were shown; return that one."""
         wait_for(f"notification {number}", lambda: len(self.calls("Notify")) >= number, seconds)
         return self.shown()[number - 1]
 
@@ -66,7 +66,7 @@ class NotificationDaemon:
 
 
 def forge(bus, id_, button):
-    """Emit the signal of a pressed button by another program than the daemon."""
+    """Emit the signal of a pressed button, from another program than the notification daemon."""
     connection = dbus.bus.BusConnection(bus.address)
     message = dbus.lowlevel.SignalMessage(PATH, NAME, "ActionInvoked")
     message.append(dbus.UInt32(id_), button, signature="us")

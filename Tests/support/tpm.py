@@ -1,6 +1,6 @@
-"""A TPM of the test's own: swtpm, on ports of the loopback interface; and tpm2-tools to look at it.
+"""A TPM for one test: swtpm, on ports of the loopback interface; and tpm2-tools to inspect it.
 
-swtpm has no resource manager, as /dev/tpmrm0 is one: after a program was killed, `flush` removes what it left loaded.
+swtpm has no resource manager, unlike /dev/tpmrm0: after a program was killed, `flush` unloads its objects and sessions.
 """
 
 import os
@@ -12,7 +12,7 @@ from support.authenticator import wait_for
 
 
 def free_ports() -> int:
-    """Return a port that is free together with the next one, as tpm2-tss wants them."""
+    """Return a port that is free together with the next one: tpm2-tss needs both."""
     for _ in range(100):
         with socket.socket() as first, socket.socket() as second:
             first.bind(("127.0.0.1", 0))
@@ -50,7 +50,7 @@ class TPM:
         self.process.wait()
 
     def restart(self):
-        """Switch the machine off, in order, and on: the registers are as after a start."""
+        """Shut the TPM down in order, and start it: the registers have their first values."""
         self.tool("shutdown")
         self.stop()
         self.start()

@@ -33,19 +33,19 @@ int clinux_spawn_session(
 /// The programs that a helper can start.
 enum clinux_helper_program { CLINUX_PINENTRY, CLINUX_ASKPASS, CLINUX_NOTIFICATIONS, CLINUX_PROTECTOR };
 
-/// What a helper works with: programs, which are looked up in PATH, and the path of the broker's SOCK_SEQPACKET socket.
-/// `askpass` is an argument of `prompt`.
+/// The programs that a helper can start, each looked up in PATH, and the path of the broker's SOCK_SEQPACKET socket.
+/// `askpass` is the value of the option --askpass of `prompt`.
 struct clinux_helper_paths {
   const char *pinentry, *askpass, *prompt, *protector, *broker;
 };
 
-/// Forks a process that keeps the rights that this one gives up later: on request it starts one of the programs, and
-/// connects to the broker. It ends when `requests`, a close-on-exec socket, is closed. Returns the process, or -1 with
-/// errno.
+/// Forks a process that keeps the rights that this one gives up later. On request, the helper starts one of the programs,
+/// or connects to the broker. The helper ends when `requests`, a close-on-exec socket, is closed. Returns the process id,
+/// or -1 with errno.
 pid_t clinux_fork_helper(const struct clinux_helper_paths *paths, int *requests);
 
-/// Asks the helper for a program, as clinux_spawn_session does; the protector gets the argument --get. Returns 0 and the
-/// process id, or an error number.
+/// Makes the helper start a program, as clinux_spawn_session does; the protector gets the argument --get. Returns 0 and
+/// the process id, or an error number.
 int clinux_helper_start(int helper, enum clinux_helper_program program, int input, int output, pid_t *process);
 
 /// waitid(2) for a process of the helper. Returns 0, with si_code (0 if it runs) and si_status, or an error number.

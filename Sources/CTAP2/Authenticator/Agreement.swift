@@ -24,7 +24,7 @@ extension Authenticator {
     }
   }
 
-  /// Runs `body`, which verifies the user if verification is set up, and reports the request, its origin and its outcome.
+  /// Runs `body` and reports the request, its origin and its outcome; `body` verifies the user if verification is set up.
   package func reported<Answer>(
     _ request: String, _ kind: HistoryEntry.Kind, of origin: String?, _ body: () async throws(CTAPError) -> Answer
   ) async throws(CTAPError) -> Answer {

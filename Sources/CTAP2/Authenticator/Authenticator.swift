@@ -103,7 +103,7 @@ extension Authenticator {
   ///
   /// A passphrase that has just opened the vault for this request counts as verification (CTAP §6.1.2, step 11.2,
   /// leaves the method open), and is not asked for again. But a request of a wallet, or for an Algorand account, needs
-  /// the passphrase in the dialog that shows the request.
+  /// verification in the dialog that shows the request.
   func ask(
     _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
   ) async throws(UserInteractionError) -> UserConsent {

@@ -1,13 +1,13 @@
 import Recovery
 
 extension OpenVault {
-  /// The most sites with a passkey that a new one is compared with, the oldest first: it bounds the wait for a dialog.
+  /// The most sites with a passkey that a new site is compared with, the oldest first; bounds the time before the dialog.
   static let comparedSites = 1_000
 
-  /// The known site that the name of a new one resembles.
+  /// The known site that a new site resembles; `nil` if there is none, or if `rpID` has a passkey here.
   ///
-  /// Known are the sites with a passkey or a policy. Only a registration can be at a new site: no passkey signs for a
-  /// site at which it was not made.
+  /// Sites with a passkey or a policy are known. Only a registration can be at a new site: a passkey signs only for the
+  /// site at which it was made.
   func resemblance(of rpID: String) throws(CTAPError) -> SiteResemblance? {
     guard try stored(store.credentialCount(rpIDHash: RPIDHash(rpID: rpID), userVerified: true)) == 0 else { return nil }
     var known = Array(try policies().sites.keys.sorted())

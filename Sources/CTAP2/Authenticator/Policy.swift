@@ -3,13 +3,13 @@ package import Recovery
 // The owner's policies for sites. They are sealed in the store, so they apply once the vault is open.
 
 extension OpenVault {
-  /// The policy of a relying party; registrations that only select a key belong to none.
+  /// The policy of a relying party; `allow` for a registration that only selects a key.
   func policy(of rpID: String) throws(CTAPError) -> SitePolicy {
     let policy = try policies().policy(of: rpID)
     return policy != .allow && SelectionByRegistration.isMeant(by: RPIDHash(rpID: rpID)) ? .allow : policy
   }
 
-  /// The policy of the site of a U2F message.
+  /// The policy of the site of a U2F message; `allow` for a registration that only selects a key.
   func policy(of application: RPIDHash) throws(CTAPError) -> SitePolicy {
     SelectionByRegistration.isMeant(by: application) ? .allow : try policies().policy(of: application)
   }
@@ -21,13 +21,14 @@ extension OpenVault {
 extension Authenticator {
   /// Refuses a ceremony without a dialog, if the policy of its site is `deny`.
   ///
-  /// - Throws: what a refusal in the dialog would throw, `operationDenied` unless other keys are plugged in.
+  /// - Throws: the error of a refusal in the dialog: `operationDenied`; if other keys are plugged in, `userActionTimeout`
+  ///   or `keepaliveCancel`.
   func refuseDenied(_ prompt: UserPrompt, by vault: OpenVault) async throws(CTAPError) {
     guard let rpID = prompt.rpID, try vault.policy(of: rpID) == .deny else { return }
     throw CTAPError(deniedByPolicy: CTAPError(await interaction.refuse(prompt)).status)
   }
 
-  /// Refuses a wallet's request without a dialog, if the policy of its origin is `deny`, or if it is `always-verify` and
+  /// Refuses a wallet's request without a dialog, if the policy of its origin is `deny`, or `always-verify` while
   /// verification is not set up.
   ///
   /// - Parameter origin: the origin or the host that the wallet names.

@@ -29,10 +29,10 @@ extension Authenticator {
   }
 
   /// Decides how the ceremony is verified, once the vault is open: checks and binds the token, and applies alwaysUv
-  /// (CTAP §6.1.2, steps 6 and 11; §6.2.2, steps 5 and 6), or the same for one site by the owner's policy.
+  /// (CTAP §6.1.2, steps 6 and 11; §6.2.2, steps 5 and 6) and the policy `always-verify`, which is alwaysUv for one site.
   ///
   /// - Parameters:
-  ///   - isExempt: neither applies, because the request asks for no presence.
+  ///   - isExempt: alwaysUv and `always-verify` do not apply, because the request asks for no presence.
   mutating func verification(
     _ param: PINUVAuthParam?, _ options: CeremonyOptions, over clientDataHash: [UInt8],
     for permission: TokenPermissions, rpID: String, settings: AuthenticatorSettings, isExempt: Bool, vault: OpenVault

@@ -23,7 +23,7 @@ extension GetAssertion: AuthenticatorCommand {
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     let vault = try await authenticator.openVault(for: request.prompt())
     if try vault.policy(of: request.rpIdentifier) == .deny {
-      // Browsers look for passkeys with silent requests, and turn to another key only after this status.
+      // Browsers look for passkeys with silent requests, and try another key only after this status.
       if options.up == false { throw CTAPError(deniedByPolicy: .noCredentials) }
       try await authenticator.refuseDenied(request.prompt(), by: vault)
     }

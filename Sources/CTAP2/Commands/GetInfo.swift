@@ -120,8 +120,8 @@ public enum GetInfo: AuthenticatorCommand {
     /// CTAP 2.2 has no version string: "FIDO_2_2" must not be listed (CTAP §6.4).
     private static let versions: [CBORValue] = ["FIDO_2_0", "FIDO_2_1", "FIDO_2_3"]
 
-    /// uvModality: USER_VERIFY_PASSCODE_INTERNAL for the passphrase, and USER_VERIFY_FINGERPRINT_INTERNAL if a finger
-    /// verifies too (FIDO Registry of Predefined Values, §3.1).
+    /// uvModality: USER_VERIFY_PASSCODE_INTERNAL for the passphrase, and USER_VERIFY_FINGERPRINT_INTERNAL if a
+    /// fingerprint verifies too (FIDO Registry of Predefined Values, §3.1).
     private var modality: UInt64 { settings.usesFingerprint ? 0x04 | 0x02 : 0x04 }
 
     /// Without verification, `uv` and `uvAcfg` are absent, not false: the platform could not set anything up.

@@ -73,7 +73,7 @@ extension Reset {
   /// Every reset.
   public static func kind(of request: Request) -> HistoryEntry.Kind? { .reset }
 
-  /// The means of the dialog, if verification is set up.
+  /// The means by which the dialog verified the user, if verification is set up.
   public static func verification(
     of request: Request, _ response: Response, on authenticator: Authenticator
   ) -> HistoryEntry.Verification { authenticator.canVerify ? authenticator.interaction.lastVerification : .none }

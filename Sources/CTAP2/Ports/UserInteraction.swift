@@ -131,7 +131,7 @@ public struct UserPrompt: Sendable, Equatable {
   public var isFirstUse: Bool
   /// With `showPasskey`: the host that the wallet names, if it differs from the relying party's id.
   public var host: String?
-  /// With `register`, and with `authorize` for it: the known site that the name of this new one resembles.
+  /// With `register`, and with `authorize` for a registration: the known site that this new site resembles.
   public var resembles: SiteResemblance?
   /// With `register` and `signIn`: what the site also gets.
   public var extras: Extras = []
@@ -219,7 +219,7 @@ public protocol UserInteraction: Sendable {
   /// With `verification`, the prompt asks for presence and verification together, and the confirmation has both.
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation
 
-  /// Refuses a request without a dialog, because of the owner's policy; returns when the client can be answered.
+  /// Refuses a request without a dialog, because of the owner's policy; returns when the client must get its answer.
   ///
   /// - Returns: the error that a refusal in a dialog would have caused.
   func refuse(_ prompt: UserPrompt) async -> UserInteractionError

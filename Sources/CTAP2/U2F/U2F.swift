@@ -220,7 +220,8 @@ extension Authenticator {
 
   /// Refuses a site whose policy is `deny`, or `always-verify`, because U2F has no verification.
   ///
-  /// - Parameter isCheckOnly: the host only asks whether the key handle is known, which is answered as for an unknown one.
+  /// - Parameter isCheckOnly: whether the host only asks if the key handle is known; with `deny`, the answer is that it is
+  ///   unknown.
   private func refuseByPolicy(
     _ application: RPIDHash, _ vault: OpenVault, isCheckOnly: Bool = false
   ) throws(CTAPError) {

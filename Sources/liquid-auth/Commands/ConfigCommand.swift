@@ -35,9 +35,9 @@ struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Choose how the key verifies you.",
       discussion: """
-        passphrase: you type the vault's passphrase. fingerprint: you touch the fingerprint reader, or choose to type the \
-        passphrase; after three fingers that do not match, only the passphrase verifies. fprintd keeps the fingers: \
-        enroll them with fprintd-enroll. A fingerprint does not unlock a locked vault.
+        With passphrase, you type the vault's passphrase. With fingerprint, you touch the fingerprint reader, or choose to \
+        type the passphrase. After three fingers that do not match, the prompt asks for the passphrase. fprintd stores \
+        the fingerprints: enroll a finger with fprintd-enroll. A fingerprint does not unlock a locked vault.
         """)
     enum Means: String, ExpressibleByArgument, CaseIterable { case passphrase, fingerprint }
     @Argument(help: "passphrase or fingerprint.") var means: Means
@@ -165,7 +165,7 @@ struct SettingsReport: Equatable {
     alwaysUV && !canVerify ? [OwnerSettings.nothingVerifies] : []
   }
 
-  /// What verifies without a PIN, in order.
+  /// The means of verification other than a PIN, in the order in which they are used.
   private var means: [String] {
     (usesFingerprint == true ? ["fingerprint"] : []) + (usesFingerprint == nil ? [] : ["passphrase"])
   }

@@ -8,13 +8,13 @@ struct PolicyCommand: PlacedCommand {
     commandName: "policy",
     abstract: "Show and set at which sites this key may be used, and where it always verifies you.",
     discussion: """
-      Without POLICY, the command lists the policies. They are sealed in the store, and belong to this machine. Each \
+      Without a policy, the command shows the policies. They are sealed in the store, and belong to this machine. Each \
       command asks for the vault's passphrase at the terminal, or reads it from the first line of standard input.
 
       allow          the site decides whether it verifies you
       always-verify  every registration and sign-in verifies you
       deny           every request is refused, and you are not asked
-      default        the site has no policy of its own any more
+      default        the site has the policy of --default
       """)
 
   enum Choice: String, ExpressibleByArgument, CaseIterable {
@@ -51,7 +51,7 @@ struct PolicyCommand: PlacedCommand {
     if let site { try Self.check(site) }
   }
 
-  /// Throws for a text that no site sends.
+  /// Refuses a text that no site can send.
   private static func check(_ site: String) throws(ValidationError) {
     let isAppID = site.hasPrefix("https://") && site.dropFirst(8).contains("/")
     guard isAppID || DeriveCommand.isID(site) else {
@@ -59,7 +59,7 @@ struct PolicyCommand: PlacedCommand {
     }
     guard site.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), isAppID || site == site.lowercased() else {
       throw ValidationError(
-        "a site's id has lower-case ASCII letters; other letters are encoded, as in xn--bcher-kva.example")
+        "the id of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example")
     }
   }
 

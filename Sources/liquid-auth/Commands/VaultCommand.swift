@@ -60,8 +60,8 @@ struct VaultCommand: ParsableCommand {
       discussion: """
         Asks for the passphrase, which stays valid. With secret-service, a random key in the keyring of your session \
         (GNOME Keyring, KWallet or KeePassXC) also unlocks the vault: while the keyring is open, no passphrase is \
-        needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal does. If a site wants \
-        to verify you, a dialog still asks for the passphrase.
+        needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal also unlocks the \
+        vault. If a site wants to verify you, a dialog still asks for the passphrase or a fingerprint.
         """)
     @Argument(help: "What unlocks the vault.")
     var type: ProtectorChoice
@@ -71,7 +71,7 @@ struct VaultCommand: ParsableCommand {
     var pin = false
     @Option(
       help: ArgumentHelp(
-        "Unlock only while these registers of the TPM (PCRs) have the values of now, for example 7 (only for tpm).",
+        "Unlock only while these registers of the TPM (PCRs) keep their present values, for example 7 (only for tpm).",
         valueName: "n,n…"),
       transform: registers)
     var pcrs: [Int] = []
@@ -118,7 +118,7 @@ struct VaultCommand: ParsableCommand {
     /// The fewest characters of a PIN.
     private static let shortestPIN = 4
 
-    /// Reads the numbers of registers.
+    /// Reads the numbers of registers; each number is kept once, in ascending order.
     private static func registers(_ text: String) throws -> [Int] {
       let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
       guard numbers.count <= 8, numbers.allSatisfy({ $0.map { 0...23 ~= $0 } ?? false }) else {

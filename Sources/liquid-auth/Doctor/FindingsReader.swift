@@ -152,7 +152,7 @@ struct FindingsReader {
 
   // MARK: Desktop
 
-  /// The pinentry that the authenticator names, alone or among other ways to ask.
+  /// The program of the pinentry in the line "prompts" of the status; `nil` if no pinentry is used.
   static func pinentry(in prompt: String) -> String? {
     var ways = Substring(prompt)
     for way in ["auto: ", "notifications, "] where ways.hasPrefix(way) { ways = ways.dropFirst(way.count) }

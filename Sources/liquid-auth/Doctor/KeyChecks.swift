@@ -114,7 +114,10 @@ extension DoctorFindings {
         .vault, status.problems.first ?? "it cannot be used", mend: status.problems.first.flatMap { Mend(endOf: $0) })
     case .unlocked: .ok(.vault, "unlocked")
     case .locked:
-      .ok(.vault, "locked\(status.lockReason.map { " \($0)" } ?? ""); the next request asks for the passphrase")
+      .ok(
+        .vault,
+        "locked\(status.lockReason.map { " \($0)" } ?? ""); the next request asks for the passphrase, unless another slot "
+          + "unlocks the vault")
     }
   }
 

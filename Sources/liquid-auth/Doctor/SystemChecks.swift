@@ -20,7 +20,7 @@ extension DoctorFindings {
 
   var prompts: Check {
     if status?.prompt == "terminal" { return .ok(.pinentry, "not used: prompts are on the authenticator's terminal") }
-    if let ways = status?.prompt, ways.contains("askpass (") { return .ok(.pinentry, "not used: prompts are \(ways)") }
+    if let ways = status?.prompt, ways.contains("askpass (") { return .ok(.pinentry, "not used; prompts: \(ways)") }
     guard let path = pinentry.path else {
       return pinentryProblem("\(pinentry.program) is not installed: no prompt can be shown")
     }
@@ -33,12 +33,12 @@ extension DoctorFindings {
     return .ok(.pinentry, path == pinentry.target ? path : "\(path) (\(pinentry.target))")
   }
 
-  /// Never a problem: without one, prompts are dialogs of pinentry.
+  /// Never a problem: without a notification daemon, the next kind of prompt asks.
   var notificationDaemon: Check {
     let ways = status?.prompt ?? "auto: "
-    guard ways.hasPrefix("auto: ") else { return notificationDaemon("prompts do not need it: they are \(ways)") }
+    guard ways.hasPrefix("auto: ") else { return notificationDaemon("prompts do not need it; they use \(ways)") }
     return notificationDaemon(
-      ways.contains("notifications") ? "it asks for presence" : "prompts do not need it: they are dialogs of pinentry")
+      ways.contains("notifications") ? "it asks for presence" : "prompts do not need it")
   }
 
   private func notificationDaemon(_ unused: String) -> Check {

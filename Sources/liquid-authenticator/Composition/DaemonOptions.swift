@@ -28,7 +28,7 @@ struct DaemonOptions: Equatable, Sendable {
   var verification = VerificationChoice.passphrase
   var prompt = PromptChoice.auto
   var pinentry = "pinentry"
-  /// The program that is called as `ssh-askpass` is, in place of a pinentry.
+  /// The program like `ssh-askpass` that takes the place of a pinentry.
   var askpass: String?
   var stateDir: String?
   var control: String?
@@ -75,14 +75,16 @@ struct DaemonOptions: Equatable, Sendable {
       default: try set(parts[0], value)
       }
     }
-    guard named.pinentry == nil || askpass == nil else { throw .usage("--pinentry and --askpass exclude each other") }
+    guard named.pinentry == nil || askpass == nil else {
+      throw .usage("--pinentry and --askpass cannot be used together")
+    }
     // A program that is named without --prompt shows all dialogs.
     prompt = named.prompt ?? (askpass != nil ? .askpass : named.pinentry != nil ? .pinentry : .auto)
     pinentry = named.pinentry ?? pinentry
     switch prompt {
     case .askpass where askpass == nil: throw .usage("--prompt askpass needs --askpass PROGRAM")
     case .pinentry where askpass != nil, .terminal where askpass != nil:
-      throw .usage("--askpass is not for --prompt \(prompt.rawValue)")
+      throw .usage("--askpass cannot be used with --prompt \(prompt.rawValue)")
     default: break
     }
     guard besideHardwareKey == nil || transport.isHIDRaw else {
@@ -141,8 +143,8 @@ struct DaemonOptions: Equatable, Sendable {
     \(PromptChoice.help)
       --pinentry PROGRAM                The program that shows dialogs.
                                         (default: pinentry)
-      --askpass PROGRAM                 A program that is called as ssh calls
-                                        SSH_ASKPASS, in place of a pinentry.
+      --askpass PROGRAM                 A program like ssh-askpass, in place of a
+                                        pinentry.
       --state-dir DIR                   The directory of vault and store. (default:
                                         $XDG_STATE_HOME/liquid-auth, or
                                         ~/.local/state/liquid-auth)

@@ -83,10 +83,13 @@ struct DaemonService: ControlService {
 
   func checkFingerprints() async throws {
     guard router.options.verification == .passphrase else {
-      throw ControlFailure(.notAllowed, "the authenticator runs with --verification none, and verifies nobody")
+      throw ControlFailure(
+        .notAllowed,
+        "with --verification none, no fingerprint verifies you; start the authenticator with --verification passphrase"
+      )
     }
     guard let fingerprints else {
-      throw ControlFailure(.notAllowed, "there is no system bus, so no fingerprint reader")
+      throw ControlFailure(.notAllowed, "there is no system bus, so fprintd cannot be reached")
     }
     let result = await OwnThread.run { Result { () throws(FingerprintFailure) in try fingerprints.check() } }
     if case .failure(.failed(let words)) = result { throw ControlFailure(.notAllowed, words) }

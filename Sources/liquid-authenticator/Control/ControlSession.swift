@@ -74,7 +74,7 @@ protocol ControlService: Sendable {
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws
 
-  /// Checks that a finger could verify the user, while the vault is open.
+  /// Checks that a fingerprint can verify the user: there is a reader, and a finger is enrolled.
   func checkFingerprints() async throws
 
   /// Answers a CTAP2 message, in its turn in the queue; cancelling the task withdraws it.

@@ -111,7 +111,7 @@ extension GetSettings: OwnerCommand {
 }
 
 extension ChangeSettings: OwnerCommand {
-  /// Refuses fingerprints that nothing could verify, before anything changes.
+  /// Refuses to use fingerprints without a reader or an enrolled finger, before any setting changes.
   func handle(in session: isolated ControlSession) async throws -> OwnerSettings {
     if usesFingerprint == true, session.verified != nil { try await session.service.checkFingerprints() }
     return try await inTurn(of: session)
@@ -200,7 +200,7 @@ extension ChangePolicy: OwnerCommand {
     case nil: return PolicyList(state.policies)
     }
     try owner.vault.store.setState(state)
-    // An answer to the next request could continue a sign-in that the new policy refuses.
+    // getNextAssertion could otherwise continue a sign-in that the new policy refuses.
     owner.authenticator.forgetRemaining()
     return PolicyList(state.policies)
   }

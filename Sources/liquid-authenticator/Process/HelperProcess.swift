@@ -7,11 +7,11 @@ import UHID
 /// A process of this program outside the sandbox, forked before this process entered it.
 ///
 /// It starts pinentries, which need windows, and `liquid-auth-prompt` and `liquid-auth-protector`, which need the
-/// session bus. It also connects to the broker.
+/// session bus or the TPM. It also connects to the broker.
 final class HelperProcess: Sendable {
   /// The pinentry: a path, or a name that is looked up in PATH.
   let program: String
-  /// The program that is called as `ssh-askpass` is: a path, or a name that is looked up in PATH.
+  /// The program like `ssh-askpass`: a path, or a name that is looked up in PATH.
   let askpass: String
   /// The path of `liquid-auth-prompt`.
   let prompt: String

@@ -7,7 +7,7 @@ import Vault
 
 /// Gets the keys of slots from the programs that keep them, for one request at a time.
 ///
-/// A slot that gives no key is logged with the reason.
+/// If a slot gives no key, the log says why.
 final class SlotKeys: Sendable {
   /// Asks a protector, and blocks until it has answered.
   typealias Ask = @Sendable (ProtectorRequest, Cancellation) -> Result<ProtectorAnswer, ProtectorFailure>
@@ -28,9 +28,9 @@ final class SlotKeys: Sendable {
   /// A PIN is asked for only if a right one would give the key.
   ///
   /// - Parameters:
-  ///   - reason: what the dialog for a PIN says.
+  ///   - reason: what the vault is unlocked for, as the dialog for a PIN shows it.
   ///   - number: the slot's number in `liquid-auth vault list`.
-  ///   - isWanted: whether the vault is still to be opened; otherwise the protector is not waited for.
+  ///   - isWanted: whether the vault must still be opened; if not, the wait for the protector ends.
   func key(
     of slot: VaultSlot, number: Int, for reason: UnlockReason?, while isWanted: @escaping @Sendable () -> Bool
   ) async throws(UserInteractionError) -> SecretBytes? {
@@ -48,7 +48,7 @@ final class SlotKeys: Sendable {
     }
   }
 
-  /// Asks for the PIN; the dialog says that one was wrong, and asks again.
+  /// Asks for the PIN of a slot; after a wrong PIN, the dialog says so and asks again.
   private func key(
     of protector: VaultSlot.Protector, _ data: [UInt8], number: Int, for reason: UnlockReason?,
     while isWanted: @escaping @Sendable () -> Bool
@@ -67,7 +67,7 @@ final class SlotKeys: Sendable {
         }
       }
     } catch {
-      // The person can still type the passphrase, unless nobody is there.
+      // After a refusal, the person can still type the passphrase; after a time-out, nobody is there.
       guard error == .declined else { throw error }
       return nil
     }

@@ -3,7 +3,7 @@ import Testing
 @testable import liquid_authenticator
 
 struct DaemonOptionsTests {
-  @Test func `the defaults are the kernel's device, prompts by what works, and the vault's passphrase`() throws {
+  @Test func `the defaults are the kernel's device, --prompt auto and the vault's passphrase`() throws {
     let options = try DaemonOptions([])
     #expect(options.transport == .uhid)
     #expect(options.verification == .passphrase)
@@ -42,9 +42,9 @@ struct DaemonOptionsTests {
     (["--prompt", "none"], "the value 'none' is invalid for '--prompt'"),
     (["--prompt", "notifications"], "the value 'notifications' is invalid for '--prompt'"),
     (["--prompt", "askpass"], "--prompt askpass needs --askpass PROGRAM"),
-    (["--askpass", "a", "--prompt", "pinentry"], "--askpass is not for --prompt pinentry"),
-    (["--askpass", "a", "--prompt", "terminal"], "--askpass is not for --prompt terminal"),
-    (["--askpass", "a", "--pinentry", "p"], "--pinentry and --askpass exclude each other"),
+    (["--askpass", "a", "--prompt", "pinentry"], "--askpass cannot be used with --prompt pinentry"),
+    (["--askpass", "a", "--prompt", "terminal"], "--askpass cannot be used with --prompt terminal"),
+    (["--askpass", "a", "--pinentry", "p"], "--pinentry and --askpass cannot be used together"),
     (["--approve-everything"], "unknown option '--approve-everything'"),
     (["--presence-timeout", "1"], "unknown option '--presence-timeout'"),
     (["extra"], "unexpected argument 'extra'"), ([""], "unexpected argument ''"), (["-x"], "unknown option '-x'"),

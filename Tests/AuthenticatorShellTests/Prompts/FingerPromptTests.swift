@@ -31,12 +31,12 @@ private final class OpenDialog: PromptBackEnd {
   }
 }
 
-/// Waits for what another task does, and leaves the threads to it.
+/// Waits until another task has met the condition, without blocking a thread.
 private func wait(until condition: () -> Bool) async {
   while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
 }
 
-/// A reader whose fingers the test puts on; it counts how often it was started and ended.
+/// A reader whose results come from the test; it counts how often it was started and ended.
 private final class ScriptedReader: Sendable {
   private struct State {
     var results: [FingerprintResult] = []
@@ -133,7 +133,7 @@ struct FingerPromptTests {
     async let confirmation = prompter.confirm(prompt(.reset(importedPasskeys: 0)), verification: true)
     await dialog.shows(1)
     await clock.sleeper(until: UserPrompter.shortestReading)
-    #expect(reader.counts.started == 0, "the reader waits as long as the person must read")
+    #expect(reader.counts.started == 0, "the reader starts when the page has been open long enough")
     clock.advance(by: UserPrompter.shortestReading)
     #expect(try await confirmation.userVerified)
   }

@@ -5,11 +5,11 @@ import Testing
 @testable import liquid_authenticator
 
 @Suite struct PromptChainTests {
-  /// A way to ask that works until it is told otherwise.
+  /// A back end that works unless the test gives it a fault.
   private final class Way: PromptBackEnd {
     let name: String
     let isForPresence: Bool
-    /// Why it fails: when a dialog is opened, or when it is asked.
+    /// Why `open` fails, and why `ask` fails; `nil` if it works.
     let faults: Mutex<(open: PromptFailure?, ask: PromptFailure?)>
     let steps = Mutex<[String]>([])
 
@@ -61,7 +61,6 @@ import Testing
     let (notification, window) = (Way("n", isForPresence: true), Way("w"))
     #expect(await outcome([notification, window]).0 == "present")
     #expect(notification.took() == ["open", "ask", "close"] && window.took() == [])
-    // Its OK comes too soon, so the page is shown until the time is over; nobody else is asked.
     let chain = PromptChain([notification, window]) { _ in }
     #expect(!notification.suits(PromptText(Self.reading)) && chain.suits(PromptText(Self.reading)))
     var dialog = PromptText(Self.presence)
@@ -91,7 +90,7 @@ import Testing
   }
 
   @Test(arguments: [UserInteractionError.declined, .timedOut, .cancelled])
-  func `an answer of the person, or of the client, asks nobody else`(error: UserInteractionError) async {
+  func `after an answer of the person or a cancellation, no other way is tried`(error: UserInteractionError) async {
     let (notification, window) = (Way("n", isForPresence: true, ask: .noAnswer(error)), Way("w"))
     let (result, chain) = await outcome([notification, window])
     #expect(result == "\(error)" && window.took() == [] && lines.all.isEmpty)
@@ -99,7 +98,7 @@ import Testing
   }
 
   // Holds: PROMPT-6
-  @Test func `if all fail, the last reason is the request's`() async {
+  @Test func `if all ways fail, the request fails for the last reason`() async {
     let fault = PromptFailure.unavailable("broken")
     let (result, chain) = await outcome([Way("n", isForPresence: true, open: fault), Way("w", open: fault)])
     #expect(result == "declined")
@@ -119,7 +118,7 @@ import Testing
       lines.all == ["n cannot show prompts: not there; w shows them instead", "t cannot show prompts: not there"])
   }
 
-  @Test func `only presence at one site, without extras, is short`() {
+  @Test func `only a page for presence, without extras, suits a notification`() {
     #expect(PromptText(Self.presence).isPresence && PromptText(UserPrompt(purpose: .select)).isPresence)
     var extras = Self.presence
     extras.extras = .secret

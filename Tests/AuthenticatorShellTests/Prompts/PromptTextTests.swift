@@ -353,7 +353,7 @@ import Testing
         && text.details.first == "Site: example.com")
     #expect([text.agree, text.refuse, text.entry.label] == ["Unlock", "Use passphrase", "PIN of the slot:"])
     #expect([text.entry.nothingTyped, text.entry.wrong(triesLeft: 1)] == ["No PIN entered", "Wrong PIN, 1 try left"])
-    #expect(!text.mayConcernAnotherKey, "who refuses the PIN has not refused the request")
+    #expect(!text.mayConcernAnotherKey, "a refusal of the PIN is not a refusal of the request")
   }
 
   /// Texts that take the most room, in every place that a client fills.

@@ -438,7 +438,7 @@ struct PromptsBesideOtherKeysTests {
 
   // Holds: POLICY-3
   @Test(arguments: broadcast)
-  func `a refusal by policy shows no dialog, and beside another key waits like one in a dialog`(
+  func `a refusal by policy shows no dialog, and beside another key waits like a refusal in a dialog`(
     _ purpose: UserPrompt.Purpose
   ) async {
     let backEnd = Dialogs(refuses: false)

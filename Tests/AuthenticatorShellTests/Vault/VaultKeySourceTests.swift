@@ -171,7 +171,7 @@ import Vault
       if waits { _ = cancellation.wait(for: cancellation.descriptor, 0, until: .now + .seconds(30)) }
       guard keys.contains(slot), !waits else { return .failure(ProtectorFailure(.absent, "there is no key")) }
       if slot == Self.slotWithPIN {
-        guard let pin = request.pin else { return .failure(ProtectorFailure(.pinNeeded, "it needs its PIN")) }
+        guard let pin = request.pin else { return .failure(ProtectorFailure(.pinNeeded, "the slot needs its PIN")) }
         guard pin.isEqual(to: secret("1234")) else { return .failure(ProtectorFailure(.wrongPIN, "the PIN is wrong")) }
       }
       return .success(ProtectorAnswer(key: Self.key(slot)))
@@ -254,7 +254,7 @@ import Vault
   }
 
   // Holds: PROTECT-10
-  @Test func `who refuses the PIN can type the passphrase`() async throws {
+  @Test func `after a refusal of the PIN, the dialog for the passphrase comes`() async throws {
     try addSlots(Keyring.slotWithPIN)
     let asked = Mutex<[String]>([])
     let dialogs = AnsweringBackEnd { (dialog) throws(PromptFailure) in

@@ -17,7 +17,7 @@ import Testing
   }
 
   // Holds: INFO-4
-  @Test func `uvModality names the fingerprint if one verifies, also while the vault is locked`() async throws {
+  @Test func `uvModality names the fingerprint if one verifies`() async throws {
     var world = TestWorld()
     var state = try world.store.state()
     state.settings.usesFingerprint = true
