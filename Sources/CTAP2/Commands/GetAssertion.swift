@@ -37,7 +37,7 @@ extension GetAssertion: AuthenticatorCommand {
     var credentials = try request.applicableCredentials(in: vault, verification)
     let count = credentials.count
     guard let first = try credentials.popFirst(in: vault) else {
-      throw await refuseWithoutCredentials(request, verification, authenticator)
+      throw await refuseWithoutCredentials(request, verification, vault, authenticator)
     }
 
     // 6.2, 8, 9. One dialog gives presence and, if required, verification, and consumes the token. A silent request has
@@ -90,11 +90,11 @@ extension GetAssertion: AuthenticatorCommand {
   /// Without an allowList any program can ask about any site. There, requested verification comes first, as in
   /// step 6: otherwise the prompt would show that there is a protected account (credProtect 2, 3).
   private static func refuseWithoutCredentials(
-    _ request: Request, _ verification: CeremonyVerification, _ authenticator: Authenticator
+    _ request: Request, _ verification: CeremonyVerification, _ vault: OpenVault, _ authenticator: Authenticator
   ) async -> CTAPError {
     do throws(CTAPError) {
       if request.allowList.isEmpty, verification == .builtIn {
-        _ = try await authenticator.confirm(request.prompt(), verification: true)
+        _ = try await authenticator.confirm(request.prompt(), verification: true, with: vault)
       }
     } catch {
       return error

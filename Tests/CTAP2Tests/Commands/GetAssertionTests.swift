@@ -247,6 +247,15 @@ extension TestWorld {
     #expect(other.store.writes == 1)
   }
 
+  @Test func `a fingerprint is accepted whether a credential is found or not, so that the prompt does not tell`() async throws {
+    var state = StoreState(storeID: [UInt8](repeating: 7, count: 16))
+    state.settings.usesFingerprint = true
+    var world = TestWorld(state: state)
+    #expect(await world.getAssertion(Requests.getAssertion(uv: true)).status == .noCredentials)
+    #expect(world.person.shown.map(\.verification) == [true])
+    #expect(world.person.shown.map(\.prompt.acceptsFingerprint) == [true])
+  }
+
   @Test func `a non-discoverable credential has no record, before or after`() async throws {
     var world = TestWorld()
     let registration = try await world.register(rk: false)
