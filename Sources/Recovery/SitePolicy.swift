@@ -48,29 +48,45 @@ public struct SitePolicies: Sendable, Equatable {
 
   // MARK: - Looking up
 
-  /// The policy of a relying party.
-  public func policy(of rpID: String) -> SitePolicy { entry(rpID) ?? standard }
+  // The policy of a site also applies to the AppID `https://` ‖ site. If several sites match, the strictest policy counts.
+
+  /// The policy of a relying party, or of an AppID, which CTAP2 accepts as an rp.id.
+  public func policy(of rpID: String) -> SitePolicy {
+    let site = rpID.utf8.starts(with: Self.scheme.utf8) ? String(rpID.utf8.dropFirst(Self.scheme.utf8.count)) : nil
+    return strictest([entry(rpID), site.flatMap(entry)])
+  }
 
   /// The policy of the relying party or AppID of which U2F has only the hash.
-  ///
-  /// The policy of a site also applies to the AppID `https://` ‖ site. If several sites match, the strictest policy counts.
   public func policy(of application: RPIDHash) -> SitePolicy {
-    let matching = sites.filter { site, _ in
-      RPIDHash(rpID: site) == application || RPIDHash(rpID: "https://\(site)") == application
-    }
-    return matching.values.max { $0.rawValue < $1.rawValue } ?? standard
+    strictest(
+      sites.map { site, policy in
+        RPIDHash(rpID: site) == application || RPIDHash(rpID: Self.scheme + site) == application ? policy : nil
+      })
+  }
+
+  /// Before the host of an AppID.
+  private static let scheme = "https://"
+
+  /// The strictest of the entries that were found; `standard` if there is none.
+  private func strictest(_ found: [SitePolicy?]) -> SitePolicy {
+    found.compactMap(\.self).max { $0.rawValue < $1.rawValue } ?? standard
   }
 
   /// The policy of the origin that a wallet names: that of its host, or else of the nearest domain above it.
+  ///
+  /// The host is compared in lower case, without a user name and without the dot at its end (RFC 3986 §3.2), because other
+  /// programs than `liquid-auth-wallet` may name an origin in any form.
   ///
   /// - Parameter origin: `https://host:port`, or a host.
   public func policy(ofOrigin origin: String) -> SitePolicy {
     if let policy = entry(origin) { return policy }
     let afterScheme = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
-    let host = afterScheme.isEmpty ? origin.utf8[...] : afterScheme
-    var domain = host.prefix { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "/") }
+    let authority = (afterScheme.isEmpty ? origin.utf8[...] : afterScheme).prefix { $0 != UInt8(ascii: "/") }
+    let host = authority.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false).last ?? authority
+    let name = host.prefix { $0 != UInt8(ascii: ":") }.map { 0x41...0x5A ~= $0 ? $0 | 0x20 : $0 }
+    var domain = name.last == UInt8(ascii: ".") ? name.dropLast() : name[...]
     while !domain.isEmpty {
-      if let policy = entry(String(domain) ?? "") { return policy }
+      if let policy = entry(String(decoding: domain, as: UTF8.self)) { return policy }
       domain = domain.drop { $0 != UInt8(ascii: ".") }.dropFirst()
     }
     return standard

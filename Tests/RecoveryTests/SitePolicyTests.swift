@@ -43,10 +43,13 @@ import Testing
   }
 
   // Holds: POLICY-1
-  @Test func `U2F finds a site by the hash of its id, with and without https`() throws {
+  @Test func `a site is found by its id or its hash, with and without https`() throws {
     let policies = try Self.policies(
       ["github.com": .deny, "https://example.com/app-id.json": .alwaysVerify, "ssh:": .deny], standard: .allow)
-    func policy(_ application: String) -> SitePolicy { policies.policy(of: RPIDHash(rpID: application)) }
+    func policy(_ application: String) -> SitePolicy? {
+      let policy = policies.policy(of: application)
+      return policies.policy(of: RPIDHash(rpID: application)) == policy ? policy : nil
+    }
     #expect(policy("github.com") == .deny)
     #expect(policy("https://github.com") == .deny)
     #expect(policy("http://github.com") == .allow)
@@ -56,6 +59,8 @@ import Testing
     #expect(policy("ssh:") == .deny)
     let both = try Self.policies(["a.example": .allow, "https://a.example": .deny], standard: .alwaysVerify)
     #expect(both.policy(of: RPIDHash(rpID: "https://a.example")) == .deny, "the strictest")
+    #expect(both.policy(of: "https://a.example") == .deny)
+    #expect(both.policy(of: "a.example") == .allow)
     #expect(both.policy(of: RPIDHash(rpID: "a.example")) == .allow)
   }
 
@@ -65,7 +70,10 @@ import Testing
     ("https://safe.dapp.example", .allow), ("https://x.safe.dapp.example", .allow),
     ("https://notdapp.example", .alwaysVerify), ("https://dapp.example.com", .alwaysVerify), ("", .alwaysVerify),
     ("https://", .alwaysVerify), ("https:///", .alwaysVerify), ("...", .alwaysVerify), ("/", .alwaysVerify),
-    ("https://dapp.example@evil.example", .alwaysVerify), ("https://\u{0}", .alwaysVerify),
+    ("https://dapp.example@evil.example", .alwaysVerify), ("https://evil.example@dapp.example", .deny),
+    ("https://a@b@dapp.example:1", .deny), ("https://DApp.Example", .deny), ("DAPP.EXAMPLE", .deny),
+    ("https://dapp.example.", .deny), ("https://dapp.example.:8443/", .deny), ("https://dapp.example..", .alwaysVerify),
+    ("https://@", .alwaysVerify), ("https://.", .alwaysVerify), ("https://\u{0}", .alwaysVerify),
   ]
 
   // Holds: POLICY-1

@@ -53,14 +53,17 @@ struct PolicyCommand: PlacedCommand {
 
   /// Refuses a text that no site can send.
   private static func check(_ site: String) throws(ValidationError) {
-    let isAppID = site.hasPrefix("https://") && site.dropFirst(8).contains("/")
-    guard isAppID || DeriveCommand.isID(site) else {
+    // An AppID of U2F: a URL, whose path may have upper case.
+    let host = site.hasPrefix("https://") ? site.dropFirst(8).prefix { $0 != "/" } : nil
+    guard host.map({ DeriveCommand.isID(String($0)) }) ?? DeriveCommand.isID(site) else {
       throw ValidationError("SITE is a relying party id, such as github.com or ssh:, not '\(site.printable)'")
     }
-    guard site.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), isAppID || site == site.lowercased() else {
+    let name = host ?? site[...]
+    guard site.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), name == name.lowercased() else {
       throw ValidationError(
         "the id of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example")
     }
+    guard name.last != "." else { throw ValidationError("the id of a site has no dot at its end") }
   }
 
   func run() throws {
