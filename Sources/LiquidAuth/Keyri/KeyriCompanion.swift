@@ -39,7 +39,7 @@ public struct KeyriCompanion: Sendable {
     -> FirebaseToken
   {
     let answer = try await exchange.body(
-      of: .post(body, to: origin.description + path), accepted: [200], maximumSize: Self.maximumAnswerSize,
+      of: try .post(body, to: origin.description + path), accepted: [200], maximumSize: Self.maximumAnswerSize,
       refusals: [401: .keyriUnauthorized, 409: .keyriRegistered])
     guard let token = FirebaseToken(answer) else { throw .keyriAnswer("token") }
     return token

@@ -36,20 +36,15 @@ struct KeyriExchange: Sendable {
 
 extension HTTPRequest {
   /// A POST of JSON.
-  static func post(_ body: some Encodable, to url: String) -> HTTPRequest {
+  static func post(_ body: some Encodable, to url: String) throws(LiquidAuthError) -> HTTPRequest {
     HTTPRequest(
-      method: .post, url: url, headers: [HTTPHeader("Content-Type", "application/json")], body: KeyriJSON.encode(body))
+      method: .post, url: url, headers: [HTTPHeader("Content-Type", "application/json")],
+      body: try ServerSession.encode(body))
   }
 }
 
 /// The JSON of Keyri's servers.
 enum KeyriJSON {
-  /// Encodes texts and booleans, which cannot fail.
-  static func encode(_ value: some Encodable) -> [UInt8] {
-    guard let json = try? JSON.encode(value) else { fatalError("texts and booleans are always JSON") }
-    return json
-  }
-
   /// Reads an answer; `keyriAnswer` names a member that is missing or of a wrong type.
   static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(LiquidAuthError) -> T {
     do throws(JSONError) {

@@ -65,8 +65,9 @@ public struct KeyriSessions: Sendable {
   }
 
   private func seal(_ login: KeyriLogin, for session: KeyriSession) throws(LiquidAuthError) -> KeyriSealedPayload {
-    try Self.computed { () throws(CryptoError) in
-      try KeyriSealedPayload(KeyriJSON.encode(login), for: session.browserKey, randomness: signer.randomness)
+    let login = try ServerSession.encode(login)
+    return try Self.computed { () throws(CryptoError) in
+      try KeyriSealedPayload(login, for: session.browserKey, randomness: signer.randomness)
     }
   }
 
@@ -83,7 +84,7 @@ public struct KeyriSessions: Sendable {
   /// `POST /api/v1/session/{id}`, once: a refused request is not repeated.
   private func send(_ reply: Reply) async throws(LiquidAuthError) {
     let body = try await exchange.body(
-      of: .post(reply, to: url(of: reply.sessionID)), accepted: [200, 201, 204], maximumSize: Self.maximumAnswerSize)
+      of: try .post(reply, to: url(of: reply.sessionID)), accepted: [200, 201, 204], maximumSize: Self.maximumAnswerSize)
     if !body.isEmpty { _ = try KeyriJSON.decode(KeyriFault.self, from: body) }
   }
 
