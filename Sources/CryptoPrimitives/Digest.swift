@@ -132,7 +132,7 @@ private func digest(
   guard
     let context, EVP_DigestInit_ex(context, function, nil) == 1, update(context),
     EVP_DigestFinal_ex(context, output, nil) == 1
-  else { fatalError("OpenSSL does not offer a hash function of SHA-2: its default provider is missing") }
+  else { fatalError("OpenSSL cannot compute SHA-2: its default provider is missing, or there is no memory") }
 }
 
 /// The first `count` bytes of an output of `size` bytes; the rest is wiped.

@@ -7,7 +7,6 @@ import contextlib
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -120,7 +119,6 @@ def of_the_daemon(folder, binary, request_name, times):
     return instructions(folder)
 
 
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind, which scripts/test installs")
 @pytest.mark.parametrize("request_name, most", [("sign_in", 390_000), ("get_info", 80_000)])
 def test_instructions(tmp_path, request_name, most):
     """Use the lowest of three counts: on a busy machine a slow request adds a KEEPALIVE."""
@@ -134,7 +132,6 @@ def test_instructions(tmp_path, request_name, most):
     assert min(counts) <= most, counts
 
 
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind, which scripts/test installs")
 def test_instructions_of_a_registration(tmp_path):
     """A registration that stores nothing, without the dialog, costs a key pair and a signature, and little else."""
     binary = stripped("Benchmarks", tmp_path)

@@ -2,7 +2,6 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -42,7 +41,6 @@ def options(text):
     return set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]+)", text, re.M))
 
 
-@pytest.mark.skipif(not shutil.which("scdoc") or not shutil.which("mandoc"), reason="scripts/test installs both")
 @pytest.mark.parametrize("source", PAGES, ids=lambda path: path.stem)
 def test_a_page_is_rendered(source, tmp_path):
     page = tmp_path / source.stem
@@ -55,7 +53,6 @@ def test_a_page_is_rendered(source, tmp_path):
         assert re.search(rf"^{section}$", text, re.M), section
 
 
-@pytest.mark.skipif(not shutil.which("scdoc"), reason="scripts/test installs it")
 def test_every_command_has_a_page_of_its_name(tmp_path):
     """As scripts/run installs them: `man liquid-auth-unlock` shows the page of the device."""
     subprocess.run(["bash", "-c", '. scripts/lib.sh; build_manual "$0"', tmp_path], cwd=SOURCES.parents[1], check=True)
