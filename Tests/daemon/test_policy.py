@@ -279,7 +279,8 @@ class TestKeeping:
             assert SITE not in done.stdout + done.stderr
 
     @pytest.mark.parametrize("arguments", [
-        ["GitHub.com", "deny"], ["https://github.com", "deny"], ["github.com/login", "deny"], ["", "deny"],
+        ["GitHub.com", "deny"], ["github.com.", "deny"], ["https://GitHub.com/id", "deny"], ["https://github.com./id", "deny"],
+        ["http://github.com", "deny"], ["https://github.com:443/", "deny"], ["github.com/login", "deny"], ["", "deny"],
         ["a b", "deny"], ["bücher.example", "deny"], ["x" * 254 + ".example", "deny"], ["github.com", "never"],
         ["github.com", "deny", "deny"], ["github.com", "--default", "deny"], ["--default", "never"], ["--default"],
     ])
