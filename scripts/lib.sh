@@ -15,13 +15,17 @@ packages_to_package=(build-essential debhelper dpkg-dev lintian python3)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
 packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc rpm rpmlint makepkg libarchive-tools
-    fakeroot dbus gnome-keyring fprintd libglib2.0-bin python3-dbus python3-dbusmock python3-gi swtpm tpm2-tools
+    fakeroot dbus gnome-keyring python3-dbus python3-gi swtpm tpm2-tools
     "${packages_to_check[@]}" "${packages_to_package[@]}")
+# A virtual fingerprint reader, and a double of polkit.
+packages_for_fingerprints=(dbus fprintd libglib2.0-bin python3-dbusmock)
+packages_for_prompts=("${packages_for_fingerprints[@]}" python3-dbus xvfb xdotool imagemagick openbox fonts-dejavu-core
+    xfce4-notifyd dunst pinentry-gtk2 pinentry-qt pinentry-curses tmux)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
-    x11-xserver-utils fonts-dejavu-core)
-packages_for_desktop=(acl strace)
+    x11-xserver-utils fonts-dejavu-core "${packages_for_fingerprints[@]}")
+packages_for_desktop=(acl strace python3-dbus python3-dbusmock)
 packages_for_bench_in_guest=(gcc libc6-dev strace "${packages_for_browsers[@]}")
 packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils gdb)
 # Unpacked and not installed, because Debian would start it as a system service.

@@ -14,8 +14,7 @@ import urllib.request
 from dataclasses import dataclass, field
 
 from support.marionette import Marionette, MarionetteError
-
-from .screen import Screen
+from support.screen import Screen
 
 
 class BrowserError(Exception):

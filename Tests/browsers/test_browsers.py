@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import subprocess
+import threading
 import time
 
 import pytest
@@ -16,7 +17,8 @@ from fido2.ctap2 import ClientPin, Ctap2
 from fido2.hid import CtapHidDevice
 from judges.derivation import Phrase, judge
 from judges.relying_parties import UV, PyWebAuthn, PythonFido2, b64, unb64
-from support.authenticator import PHRASE, Authenticator, wait_for
+from support.authenticator import PASSPHRASE, PHRASE, Authenticator, wait_for
+from support.fingerprint import Reader
 from support.hmac_secret import expected, prf_salt
 
 from .browsers import BrowserError, Chromium, Firefox, Person
@@ -39,7 +41,8 @@ PIN, WRONG_PIN = "4711", "0815"
 WRONG = ("Error", "InvalidStateError", "SecurityError", "TypeError")
 
 # The daemon's log line for an answer that makes a browser raise this error.
-ANSWERED = {"InvalidStateError": "credentialExcluded", "NotAllowedError": "operationDenied"}
+ANSWERED = {"InvalidStateError": "credentialExcluded", "NotAllowedError": "operationDenied",
+            "AbortError": "keepaliveCancel"}
 
 
 def sites(name):
@@ -82,11 +85,13 @@ class Visit:
     def picture(self, library, name):
         return WORK / (re.sub(r"[^\w-]+", "-", f"{self.name}-{library}-{name}") + ".png")
 
-    def step(self, library, name, expected_error=None, site=None, pins=(), choice=None, at_field=False, **request):
+    def step(self, library, name, expected_error=None, site=None, pins=(), choice=None, at_field=False, finger=None,
+             **request):
         """Run one ceremony, print its line, and check what every ceremony must meet.
 
         Return the page's outcome and the number of prompts. `pins`, `choice` and `at_field` are the person's actions at
-        the browser; the browser's questions are added to the outcome.
+        the browser; the browser's questions are added to the outcome. `finger` is what the person does at the dialog for
+        a finger, in a thread of its own; what it does verifies.
         """
         site = site or self.sites[library]
         # Cases where a browser may show a dialog of its own: a refusal, the PIN, or the choice of an account.
@@ -94,6 +99,8 @@ class Visit:
         for is_last_try in (False, True):
             before = self.authenticator.pinentry.asked()
             person = Person(self.picture(library, name), list(pins), choice, at_field)
+            if finger:
+                threading.Thread(target=finger, args=(before,), daemon=True).start()
             try:
                 outcome = self.browser.run(site.origin, request, person if talkative else None)
                 stood_still = None if outcome.get("error") in (None, expected_error, *WRONG) else outcome
@@ -125,7 +132,7 @@ class Visit:
             asks = self.authenticator.pinentry.events("ask")
             # Extension output has a dialog of its own after the passphrase dialog.
             dialogs = [ask["command"] for ask in asks[before:] or asks[-1:]]
-            by_person = "GETPIN" in dialogs or bool(pins)
+            by_person = "GETPIN" in dialogs or bool(pins) or bool(finger)
             assert verified is by_person, f"UV is {verified}, but the dialogs were {dialogs}, and the PINs {pins}"
             assert person.pins == [], "a PIN was not asked for"
         return {**outcome, "answered": person.answered}, asked
@@ -381,3 +388,72 @@ def test_the_browser_shows_the_tries_left(visit, machine_without_verification):
         account="with PIN", uv="required",
     )
     assert outcome["answered"] == ["PIN", "few tries left for the PIN"]
+
+
+class AtTheReader:
+    """The person at the fingerprint reader, while the dialog for it is open."""
+
+    def __init__(self, visit, reader):
+        self.pinentry, self.reader = visit.authenticator.pinentry, reader
+
+    def wait_for_dialog(self, number):
+        wait_for("dialog", lambda: self.pinentry.asked() > number, 120)
+
+    def touches(self, before):
+        """The enrolled finger."""
+        self.wait_for_dialog(before)
+        self.reader.do("SCAN right")
+
+    def touches_with_another(self, before):
+        """Three times; the dialog for the passphrase, which comes then, is refused."""
+        for try_ in range(3):
+            self.wait_for_dialog(before + try_)
+            self.reader.do("SCAN left")
+
+
+@pytest.fixture(scope="class")
+def at_the_reader(visit, tmp_path_factory):
+    """A machine with a fingerprint reader: fprintd, and a reader that libfprint simulates."""
+    reader = Reader(tmp_path_factory.mktemp("reader") / "system")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in reader.environment.items():
+            patch.setenv(name, value)
+        reader.enroll()
+        visit.plug_in("fourth")
+        visit.authenticator.ask("config", "verification", "fingerprint")
+        visit.authenticator.pinentry.set({"Use passphrase": "never", "GETPIN": "deny"}, passphrase=PASSPHRASE)
+        yield AtTheReader(visit, reader)
+    reader.close()
+
+
+# Holds: FINGER-2
+class TestFinger:
+    """The passphrase is not typed: `step` sees UV, and no dialog for a passphrase."""
+
+    account = {"account": "finger", "rk": "required", "uv": "required"}
+    library = LIBRARY_NAMES[0]
+
+    def test_it_verifies(self, visit, at_the_reader):
+        _, asked = visit.step(self.library, "finger: register, verified", ceremony="register",
+                              finger=at_the_reader.touches, **self.account)
+        assert asked == 1
+        outcome, asked = visit.step(self.library, "finger: sign in, verified", ceremony="sign in", account="finger",
+                                    uv="required", finger=at_the_reader.touches)
+        assert outcome["account"] == "finger" and asked == 1
+        assert at_the_reader.reader.is_free()
+
+    # Holds: FINGER-3
+    def test_another_finger(self, visit, at_the_reader):
+        """After three tries only the passphrase is left, and the person refuses."""
+        _, asked = visit.step(self.library, "finger: sign in, another finger, then refused", "NotAllowedError",
+                              ceremony="sign in", account="finger", uv="required", finger=at_the_reader.touches_with_another)
+        assert asked >= 4
+        assert at_the_reader.reader.is_free()
+
+    # Holds: FINGER-4
+    def test_the_page_gives_up(self, visit, at_the_reader):
+        _, asked = visit.step(self.library, "finger: sign in, given up by the page after 20 s", "AbortError",
+                              ceremony="sign in", account="finger", uv="required", giveUp=20_000)
+        assert asked == 1
+        at_the_reader.pinentry.wait_for_no_dialog(60)
+        assert at_the_reader.reader.is_free()

@@ -11,9 +11,9 @@ import types
 
 from judges.relying_parties import UV, PyWebAuthn
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
+from support.screen import Screen
 
 from .browsers import Chromium
-from .screen import Screen
 
 WORK = pathlib.Path(os.environ.get("BROWSERS_WORK", "/tmp"))
 # A site's look, on the tests' bare page.

@@ -192,49 +192,6 @@ def test_an_init_that_is_not_durable_leaves_nothing(tmp_path):
     Authenticator(tmp_path / "1").init()
 
 
-class TestPinentry:
-    """A prompt that cannot be shown counts as a refusal, and the log says why."""
-
-    def deny_and_say(self, key, *words):
-        with key:
-            key.unlock()
-            with wire.Channel(key.socket) as channel:
-                channel.send(wire.CBOR, b"\x0b")
-                (kind, content), delay, _ = channel.final(45)
-                assert (kind, content) == (wire.CBOR, b"\x27"), content.hex()
-                said = key.said().lower()
-                assert "pinentry" in said and any(word in said for word in words), said
-                channel.send(wire.PING, b"x")
-                assert channel.receive() == (wire.PING, b"x")
-            return delay
-
-    def test_a_missing_pinentry(self, key):
-        key.pinentry_program = key.folder / "no-such-pinentry"
-        self.deny_and_say(key, str(key.pinentry_program).lower())
-
-    @pytest.mark.parametrize("behaviour", ["die", "crash", "die-first", "garbage", "garbage-first", "refuse", "no-newline",
-                                           "overlong"])
-    def test_a_pinentry_that_dies_or_breaks_the_protocol(self, key, behaviour):
-        key.pinentry.set(behaviour)
-        self.deny_and_say(key, "pinentry")
-
-    def test_a_pinentry_that_hangs_before_its_greeting(self, key):
-        key.pinentry.set("silent")
-        assert self.deny_and_say(key, "pinentry") < 35
-
-    def test_a_pinentry_that_hangs_in_the_dialog_times_out(self, key):
-        """A dialog without an answer is ended even if pinentry ignores SIGTERM."""
-        key.pinentry.set("deaf", child=True)
-        with key:
-            key.unlock()
-            with wire.Channel(key.socket) as channel:
-                channel.send(wire.CBOR, b"\x0b")
-                (kind, content), delay, _ = channel.final(45)
-                assert (kind, content) == (wire.CBOR, b"\x2f")
-                assert 29 < delay < 36
-            key.pinentry.wait_for_no_dialog()
-
-
 def channel_works(key):
     with wire.Channel(key.socket) as channel:
         channel.send(wire.PING, b"x")

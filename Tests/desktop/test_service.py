@@ -1,5 +1,6 @@
 """The user service: it starts with the session or for a client of its socket, and logs to the journal."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -11,8 +12,12 @@ import subprocess
 import time
 
 import pytest
+from fido2.ctap2 import Ctap2
+from fido2.hid import CtapHidDevice
+from fido2.hid.linux import get_descriptor, open_connection
 from support import figures
 from support.authenticator import BIN, PASSPHRASE, wait_for
+from support.ceremonies import OWN, register
 from support.hardware_key import HardwareKey
 
 from .conftest import PERSON, WORK, nodes
@@ -141,6 +146,29 @@ class TestSandbox:
         finally:
             drop_in.unlink()
             systemctl("daemon-reload")
+
+
+def test_a_notification_asks_for_presence():
+    """liquid-auth-prompt, which the restricted unit starts, reaches the notification daemon on the bus of the session."""
+    program = ["/run/liquid-vm/in-session", "env", f"PYTHONPATH={REPOSITORY}/.build/python:{REPOSITORY}/Tests",
+               "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "support.notifications", "agree"]
+    daemon = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    try:
+        assert daemon.stdout.readline() == "ready\n"
+        systemctl("start", SERVICE)
+        node = wait_for("node", lambda: state()["node"], 60)
+        assert state()["prompt"].startswith("auto: notifications, ")
+        liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
+        descriptor = get_descriptor(str(node))
+        with contextlib.closing(CtapHidDevice(descriptor, open_connection(descriptor))) as device:
+            register(Ctap2(device), OWN, "notified.example")
+        assert json.loads(daemon.stdout.readline()) == {
+            "summary": "Make a new passkey?", "buttons": {"agree": "Make passkey", "refuse": "Deny"},
+            "body": "Site: notified.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;"}
+        assert daemon.wait(60) == 0
+    finally:
+        daemon.kill()
+        daemon.wait()
 
 
 class TestSession:

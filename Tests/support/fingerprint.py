@@ -10,6 +10,8 @@ import subprocess
 from support.authenticator import wait_for
 from support.keyring import SessionBus
 
+#: How long a program may take to start or to answer, seconds: an emulated guest is slow.
+PATIENCE = 180
 NAME, POLKIT = "net.reactivated.Fprint", "org.freedesktop.PolicyKit1"
 
 
@@ -22,7 +24,7 @@ class Reader:
         self.bus.environment = self.environment
         self.socket = folder / "reader"
         self.bus.start("/usr/bin/python3", "-m", "dbusmock", "--system", "--template", "polkitd")
-        wait_for("polkit", lambda: self.bus.has(POLKIT))
+        wait_for("polkit", lambda: self.bus.has(POLKIT), PATIENCE)
         self.call(POLKIT, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.DBus.Mock.AllowUnknown", "true")
         self.process = None
         self.start()
@@ -33,7 +35,7 @@ class Reader:
         self.process = self.bus.start(
             "/usr/libexec/fprintd", "--no-timeout", STATE_DIRECTORY=str(state), FP_VIRTUAL_DEVICE=str(self.socket),
             FP_DRIVERS_WHITELIST="virtual_device")
-        wait_for("fprintd", lambda: self.bus.has(NAME))
+        wait_for("fprintd", lambda: self.bus.has(NAME), PATIENCE)
 
     def stop(self):
         """Kill fprintd."""
@@ -47,7 +49,7 @@ class Reader:
     def call(self, service, path, member, *arguments):
         return subprocess.run(
             ["gdbus", "call", "--address", self.bus.address, "--dest", service, "--object-path", path, "--method",
-             member, *arguments], capture_output=True, text=True, check=True, timeout=20).stdout
+             member, *arguments], capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
 
     def do(self, command: str):
         """Send a command to libfprint's virtual device, such as "SCAN a-finger", once the reader is in use."""
@@ -59,7 +61,7 @@ class Reader:
                     return False
                 connection.sendall(command.encode())
             return True
-        wait_for("open reader", sent)
+        wait_for("open reader", sent, PATIENCE)
 
     def enroll(self, finger="right"):
         """Enroll a finger of this user, which takes five scans."""
@@ -68,12 +70,12 @@ class Reader:
         for line in process.stdout:
             if "Enrolling" in line or "stage-passed" in line:
                 self.do(f"SCAN {finger}")
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
 
     def is_free(self):
         """Return whether another program can claim the reader."""
         device = "/net/reactivated/Fprint/Device/0"
         done = subprocess.run(
             ["gdbus", "call", "--address", self.bus.address, "--dest", NAME, "--object-path", device, "--method",
-             "net.reactivated.Fprint.Device.Claim", ""], capture_output=True, text=True, timeout=20)
+             "net.reactivated.Fprint.Device.Claim", ""], capture_output=True, text=True, timeout=PATIENCE)
         return done.returncode == 0

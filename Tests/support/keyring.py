@@ -44,7 +44,14 @@ class SessionBus:
         self.processes = []
         (folder / "bus.conf").write_text(CONFIGURATION.format(folder / "bus"))
         self.start("dbus-daemon", f"--config-file={folder / 'bus.conf'}", "--nofork")
-        wait_for("session bus", (folder / "bus").exists)
+        wait_for("session bus", (folder / "bus").exists, 60)
+
+    @classmethod
+    def of_session(cls):
+        """Return the bus of the running session."""
+        made = cls.__new__(cls)
+        made.address, made.environment, made.processes = os.environ["DBUS_SESSION_BUS_ADDRESS"], {}, []
+        return made
 
     def start(self, *command, typed=b"", **environment):
         process = subprocess.Popen(

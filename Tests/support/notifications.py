@@ -1,10 +1,20 @@
-"""A notification daemon on the test's bus, from python-dbusmock's template; the test reads its calls, presses its buttons."""
+"""Notification daemons on the test's bus: python-dbusmock's template, whose calls the test reads, and those of desktops.
+
+Run as a program, this file is a notification daemon on the bus of the session: it prints the texts of one notification as
+JSON, and presses the button that its argument names.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
 
 import dbus
 import dbus.bus
 import dbus.lowlevel
 
 from support.authenticator import wait_for
+from support.keyring import SessionBus
 
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 MOCK = "org.freedesktop.DBus.Mock"
@@ -65,6 +75,95 @@ class NotificationDaemon:
         wait_for("end of the notification daemon", lambda: not self.bus.has(NAME))
 
 
+class DesktopDaemon:
+    """A notification daemon of a desktop on a `support.screen.Screen`, which a person clicks."""
+
+    name: str
+    #: The class of its windows.
+    window: str
+
+    def __init__(self, bus, screen, folder: pathlib.Path):
+        folder.mkdir()
+        self.bus, self.screen, self.folder = bus, screen, folder
+        self.process = bus.start(*self.command())
+        wait_for("notification daemon", lambda: bus.has(NAME))
+
+    def command(self) -> list: ...
+
+    def press(self, button: str, label: str): ...
+
+    def shown(self):
+        """Return the window of the notification, or None."""
+        return next(iter(self.screen.windows(self.window)), None)
+
+    def wait_for_notification(self):
+        """Return the place of its window: (left, top, right, bottom)."""
+        return self.screen.box(wait_for("notification", self.shown))
+
+    def wait_for_none(self):
+        wait_for("closed notification", lambda: not self.shown(), 5)
+
+    def click(self, x, y, button=1):
+        """Click once the window is drawn, at a distance from its right and its lower edge."""
+        _, _, right, bottom = self.wait_for_notification()
+        self.screen.settle(self.folder / "seen.png")
+        self.screen.click(right - x, bottom - y, button)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.bus.processes.remove(self.process)
+        wait_for("end of the notification daemon", lambda: not self.bus.has(NAME))
+
+
+class Xfce(DesktopDaemon):
+    """Xfce's notification daemon: two buttons of one width below the text, at the right edge."""
+
+    name, window = "xfce4-notifyd", "xfce4-notifyd"
+    #: A point in each button, from the right and from the lower edge, with English words.
+    buttons = {"agree": (165, 31), "refuse": (57, 31)}
+
+    def command(self):
+        return [next(pathlib.Path("/usr/lib").glob("*/xfce4/notifyd/xfce4-notifyd"))]
+
+    def press(self, button, label):
+        self.click(*self.buttons[button])
+
+
+class Dunst(DesktopDaemon):
+    """dunst with Debian's settings: its buttons are in a menu, which a middle click opens; the menu is a program of ours."""
+
+    name, window = "dunst", "Dunst"
+
+    def command(self):
+        menu, settings = self.folder / "menu", self.folder / "dunstrc"
+        self.choice, self.offered = self.folder / "choice", self.folder / "offered"
+        menu.write_text(
+            f"#!/bin/sh\ncat >'{self.offered}.new' && mv '{self.offered}.new' '{self.offered}'\n"
+            f"[ ! -e '{self.choice}' ] || grep --fixed-strings --file='{self.choice}' '{self.offered}'\n")
+        menu.chmod(0o755)
+        lines = pathlib.Path("/etc/xdg/dunst/dunstrc").read_text().splitlines()
+        changed = [f"    dmenu = {menu}" if line.strip().startswith("dmenu =") else line for line in lines]
+        assert changed != lines
+        settings.write_text("\n".join(changed) + "\n")
+        return ["dunst", "-config", str(settings)]
+
+    def press(self, button, label):
+        """Choose a line of the menu, which is "#LABEL (SUMMARY) [ID,BUTTON]"."""
+        self.choice.write_text(f",{button}]\n")
+        self.offered.unlink(missing_ok=True)
+        self.click(100, 30, button=2)
+        wait_for("menu", self.menu)
+        assert any(line.startswith(f"#{label} (") and line.endswith(f",{button}]") for line in self.menu())
+
+    def menu(self):
+        """Return the lines of the last menu."""
+        return self.offered.read_text().splitlines() if self.offered.exists() else []
+
+    def control(self, command):
+        subprocess.run(["dunstctl", command], check=True, timeout=20)
+
+
 def forge(bus, id_, button):
     """Emit the signal of a pressed button, from another program than the notification daemon."""
     connection = dbus.bus.BusConnection(bus.address)
@@ -73,3 +172,20 @@ def forge(bus, id_, button):
     connection.send_message(message)
     connection.flush()
     connection.close()
+
+
+def main(button):
+    bus = SessionBus.of_session()
+    try:
+        daemon = NotificationDaemon(bus)
+        print("ready", flush=True)
+        shown = daemon.wait_for_notification(seconds=300)
+        daemon.press(shown.id, button)
+        wait_for("closed notification", daemon.closed, 30)
+        print(json.dumps({"summary": shown.summary, "body": shown.body, "buttons": shown.buttons}), flush=True)
+    finally:
+        bus.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,102 +1,24 @@
 """`--prompt auto`: a notification for presence, otherwise the pinentry; and programs like ssh-askpass."""
 
-import json
 import os
 import pathlib
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
 from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
-from support import figures, wire
+from prompts.requesting import Request, all_means, means, only_pinentry, prompters, status
+from support import figures
 from support.authenticator import BIN, PASSPHRASE, is_alive, wait_for
-from support.ceremonies import OWN, register
-from support.keyring import SessionBus
 from support.notifications import DISMISSED, EXPIRED, UNDEFINED, NotificationDaemon, forge
 
 PROGRAM = BIN / "liquid-auth-prompt"
 
 
 @pytest.fixture
-def bus(tmp_path, monkeypatch):
-    """A session bus; all programs have its address in their environment."""
-    made = SessionBus(tmp_path / "bus")
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def auto(key, bus):
-    """An authenticator with `--prompt auto`, which is not started yet."""
-    key.extra = ["--prompt", "auto"]
-    return key
-
-
-@pytest.fixture
 def double(bus):
     return NotificationDaemon(bus)
-
-
-class Request:
-    """A registration in a thread of its own."""
-
-    def __init__(self, key, **wanted):
-        self.status = self.seconds = None
-        self.withdrawn = threading.Event()
-        self.client = Ctap2(wire.fido2_device(key.socket))
-        self.thread = threading.Thread(target=self.run, args=(wanted,))
-        self.thread.start()
-
-    def run(self, wanted):
-        began = time.monotonic()
-        try:
-            register(self.client, OWN, event=self.withdrawn, **wanted)
-            self.status = "approved"
-        except CtapError as error:
-            self.status = error.code
-        except OSError:
-            self.status = "the device is gone"
-        self.seconds = time.monotonic() - began
-
-    def end(self, seconds=20):
-        self.thread.join(seconds)
-        assert not self.thread.is_alive(), "the request did not end"
-        self.client.device.close()
-        return self.status
-
-
-def prompters():
-    """Return the running processes of liquid-auth-prompt."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
-        try:
-            if path.read_text().startswith("liquid-auth-pro") and is_alive(path.parent.name):
-                if b"liquid-auth-prompt" in (path.parent / "cmdline").read_bytes():
-                    found.append(int(path.parent.name))
-        except OSError:
-            pass
-    return found
-
-
-def status(key, status=0):
-    return json.loads(key.run("status", "--json", "--control", key.control_socket, status=status).stdout)
-
-
-def means(key):
-    return status(key)["prompt"]
-
-
-def all_means(key):
-    return f"auto: notifications, pinentry ({key.pinentry_program})"
-
-
-def only_pinentry(key):
-    return f"auto: pinentry ({key.pinentry_program})"
 
 
 @pytest.fixture

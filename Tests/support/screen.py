@@ -1,12 +1,13 @@
-"""A virtual screen for a browser's own dialogs: Xvfb, xdotool, and ImageMagick to read pictures."""
+"""A virtual screen: Xvfb, xdotool, and ImageMagick to read pictures."""
 
 import os
 import pathlib
 import subprocess
+import time
 
 
 class Screen:
-    """An X server without a window manager: a window stays where its program puts it."""
+    """An X server. Without a window manager, a window stays where its program puts it."""
 
     width, height = 800, 600
 
@@ -21,11 +22,33 @@ class Screen:
         with open(reading) as number:
             self.environment = {**os.environ, "DISPLAY": f":{number.readline().strip()}"}
 
+        self.manager = None
+
+    def manage(self, log):
+        """Start a window manager."""
+        self.manager = subprocess.Popen(
+            ["openbox"], env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def close(self):
+        for process in filter(None, [self.manager, self.server]):
+            process.terminate()
+            process.wait(20)
+
+    def settle(self, path: pathlib.Path, seconds=10):
+        """Take pictures until two in a row are the same; a window is drawn after it is there."""
+        end, last = time.monotonic() + seconds, None
+        while time.monotonic() < end:
+            self.picture(path)
+            if last == (last := self._run("convert", path, "-format", "%#", "info:")):
+                return
+            time.sleep(0.15)
+        raise AssertionError(f"the screen did not stand still for {seconds} s")
+
     def picture(self, path: pathlib.Path):
         self._run("import", "-window", "root", path)
 
-    def click(self, x: int, y: int):
-        self._run("xdotool", "mousemove", x, y, "click", 1)
+    def click(self, x: int, y: int, button: int = 1):
+        self._run("xdotool", "mousemove", x, y, "click", button)
 
     def leave(self):
         """Move the pointer into a corner: a button below it has another colour."""
@@ -39,8 +62,19 @@ class Screen:
         self._run("xdotool", "key", "--delay", 80, *keys)
 
     def shows(self, window_class: str) -> bool:
+        return bool(self.windows(window_class))
+
+    def windows(self, window_class: str) -> list[int]:
+        """Return the visible windows of a class."""
         search = ["xdotool", "search", "--onlyvisible", "--class", window_class]
-        return subprocess.run(search, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
+        return list(map(int, subprocess.run(
+            search, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.split()))
+
+    def box(self, window: int):
+        """Return (left, top, right, bottom) of a window."""
+        shell = self._run("xdotool", "getwindowgeometry", "--shell", window)
+        place = {name: int(value) for name, value in (line.split("=") for line in shell.split())}
+        return place["X"], place["Y"], place["X"] + place["WIDTH"], place["Y"] + place["HEIGHT"]
 
     def find(self, colour: str, picture: pathlib.Path, below: int):
         """Find the smallest box with all of this colour below a line: (left, top, right, bottom), or None."""

@@ -9,6 +9,8 @@ import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
+from prompts.requesting import Request
+from prompts.test_pinentry import Window
 from support import wire
 from support.authenticator import PASSPHRASE, wait_for
 from support.ceremonies import OWN, client_data_hash, register, sign_in
@@ -186,6 +188,27 @@ class TestFinger:
             register(ctap, OWN, "example.com", uv=True)
         assert [dialog[0] for dialog in dialogs(running)[-2:]] == ["GETPIN", "CONFIRM"]
         assert not any(dialog[2] == TOUCH for dialog in dialogs(running)), "the passphrase has verified"
+
+
+# Holds: FINGER-3
+@pytest.mark.parametrize("program", ["pinentry-gtk-2", "pinentry-qt"])
+def test_the_window_of_a_pinentry(key, reader, screen, picture, program):
+    """The page in a real window; what fprintd says about the finger is a window with another text."""
+    reader.enroll()
+    key.pinentry_program = program
+    key.start()
+    key.unlock()
+    verification(key, "fingerprint")
+    window = Window(key, screen, program)
+    request = Request(key, rp_id="shop.example", uv=True)
+    first = window.wait()
+    picture("touch")
+    reader.do("SCAN left")
+    window.wait(after=first)
+    picture("not-recognised")
+    reader.do("SCAN right")
+    assert request.end() == "approved"
+    window.wait_for_none()
 
 
 # Holds: FINGER-6

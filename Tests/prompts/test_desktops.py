@@ -1,0 +1,179 @@
+"""Notifications of real notification daemons on a screen, clicked by xdotool.
+
+Each picture in .build/prompts is for a person to look at: are site, account and buttons readable, and is nothing cut off?
+"""
+
+import os
+import signal
+import time
+
+import pytest
+from fido2.ctap import CtapError
+from prompts.requesting import Request, all_means, means, only_pinentry, prompters
+from support import figures
+from support.authenticator import wait_for
+from support.notifications import Dunst, Xfce
+
+#: A site and names that are longer than what a prompt shows of them.
+LONG_SITE = "a-very-long-name." * 11 + "books.example"
+LONG_NAME = "anna.maria.mustermann@mail.example " * 4
+REGISTER, SIGN_IN, REFUSE = "Make passkey", "Sign in", "Deny"
+
+
+@pytest.fixture(params=[Xfce, Dunst], ids=lambda kind: kind.name)
+def start(request, bus, screen, tmp_path):
+    """Start the notification daemon."""
+    return lambda: request.param(bus, screen, tmp_path / "notifier")
+
+
+@pytest.fixture
+def daemon(start):
+    return start()
+
+
+@pytest.fixture
+def unlocked(auto, daemon):
+    auto.start()
+    auto.unlock()
+    return auto
+
+
+def closed(key, daemon):
+    """Check that no notification and no program of ours is left, and that no other way has asked."""
+    daemon.wait_for_none()
+    wait_for("end of the program", lambda: not prompters(), 3)
+    assert key.pinentry.asked() == 0
+    assert means(key) == all_means(key)
+
+
+# Holds: PROMPT-1
+class TestPerson:
+    def test_agrees(self, unlocked, daemon, picture):
+        """A registration, then a sign-in with it."""
+        began = time.monotonic()
+        request = Request(unlocked, rp_id="shop.example")
+        left, top, right, bottom = daemon.wait_for_notification()
+        figures.note(f"request to window of {daemon.name}", figures.milliseconds(time.monotonic() - began))
+        assert 0 <= left < right <= daemon.screen.width and 0 <= top < bottom <= daemon.screen.height
+        picture("registration")
+        daemon.press("agree", REGISTER)
+        assert request.end() == "approved"
+        closed(unlocked, daemon)
+        request = Request(unlocked, request.made)
+        daemon.wait_for_notification()
+        picture("sign-in")
+        daemon.press("agree", SIGN_IN)
+        assert request.end() == "approved"
+        closed(unlocked, daemon)
+
+    def test_refuses(self, unlocked, daemon):
+        request = Request(unlocked)
+        daemon.wait_for_notification()
+        daemon.press("refuse", REFUSE)
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+        closed(unlocked, daemon)
+
+    def test_clicks_the_text(self, unlocked, daemon):
+        """Both daemons close the notification then, which refuses."""
+        request = Request(unlocked)
+        daemon.click(100, 60)
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+        closed(unlocked, daemon)
+
+    def test_gets_texts_that_are_long(self, unlocked, daemon, picture):
+        request = Request(unlocked, rp_id="shop.example", name="alice")
+        _, top, _, bottom = daemon.wait_for_notification()
+        usual = bottom - top
+        daemon.press("agree", REGISTER)
+        assert request.end() == "approved"
+        daemon.wait_for_none()
+        request = Request(unlocked, rp_id=LONG_SITE, name=LONG_NAME)
+        left, top, right, bottom = daemon.wait_for_notification()
+        picture("long")
+        assert 0 <= left < right <= daemon.screen.width and 0 <= top and bottom <= daemon.screen.height
+        assert bottom - top >= usual + 3 * 14, "it grows by lines"
+        daemon.press("agree", REGISTER)
+        assert request.end() == "approved"
+        closed(unlocked, daemon)
+
+    # Holds: PROMPT-3
+    def test_gets_a_name_with_markup(self, unlocked, daemon, picture):
+        request = Request(unlocked, rp_id="shop.example", name="<b>bold</b> &amp; '<i>")
+        daemon.wait_for_notification()
+        picture("markup")
+        daemon.press("refuse", REFUSE)
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+
+
+# Holds: PROMPT-1
+class TestEnd:
+    def test_cancelled_by_the_browser(self, unlocked, daemon):
+        request = Request(unlocked)
+        daemon.wait_for_notification()
+        request.withdrawn.set()
+        assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
+        closed(unlocked, daemon)
+
+    @pytest.mark.parametrize("start", [Xfce], indirect=True, ids=["xfce4-notifyd"])
+    def test_timed_out(self, unlocked, daemon):
+        request = Request(unlocked)
+        daemon.wait_for_notification()
+        assert request.end(40) == CtapError.ERR.USER_ACTION_TIMEOUT
+        closed(unlocked, daemon)
+
+    # Holds: PROMPT-5
+    def test_the_daemon_dies(self, unlocked, daemon):
+        """The pinentry asks within the same request; a daemon that comes back is used again."""
+        request = Request(unlocked)
+        daemon.wait_for_notification()
+        assert unlocked.pinentry.asked() == 0
+        daemon.stop()
+        assert request.end() == "approved"
+        assert unlocked.pinentry.asked() == 1
+        assert "notifications cannot show prompts: the notification daemon ended or did not answer" in unlocked.said()
+        assert means(unlocked) == only_pinentry(unlocked)
+
+    # Holds: PROMPT-5
+    def test_our_program_dies(self, unlocked, daemon):
+        request = Request(unlocked)
+        daemon.wait_for_notification()
+        os.kill(prompters()[0], signal.SIGKILL)
+        assert request.end() == "approved"
+        assert unlocked.pinentry.asked() == 1
+        assert "liquid-auth-prompt was ended by signal 9 before it answered" in unlocked.said()
+
+
+# Holds: PROMPT-4
+def test_a_daemon_that_starts_later(auto, start, screen):
+    """The pinentry asks until then."""
+    auto.start()
+    wait_for("self-test", lambda: "no notification daemon runs" in auto.said(), 5)
+    auto.unlock()
+    assert Request(auto).end() == "approved"
+    assert auto.pinentry.asked() == 1 and means(auto) == only_pinentry(auto)
+    daemon = start()
+    request = Request(auto)
+    daemon.wait_for_notification()
+    daemon.press("agree", REGISTER)
+    assert request.end() == "approved"
+    assert auto.pinentry.asked() == 1 and means(auto) == all_means(auto)
+
+
+@pytest.mark.parametrize("start", [Dunst], indirect=True, ids=["dunst"])
+class TestMenuOfDunst:
+    """A key binding opens the menu, too; nothing agrees but its line."""
+
+    def test_the_menu_by_a_key(self, unlocked, daemon):
+        request = Request(unlocked, rp_id="shop.example")
+        daemon.wait_for_notification()
+        daemon.control("context")
+        wait_for("menu", daemon.menu)
+        assert sorted(line.rpartition(" ")[0] for line in daemon.menu() if line) == [
+            "#Deny (Make a new passkey?)", "#Make passkey (Make a new passkey?)"]
+        # Without a line, and by the action of the whole notification, which this one does not have.
+        daemon.control("action")
+        time.sleep(0.5)
+        assert request.thread.is_alive() and prompters()
+        daemon.press("agree", REGISTER)
+        assert request.end() == "approved"
+        closed(unlocked, daemon)

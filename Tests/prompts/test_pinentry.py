@@ -1,0 +1,246 @@
+"""A pinentry that misbehaves, and real ones on a screen and on a terminal, where a person types."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+from fido2.ctap import CtapError
+from prompts.requesting import Request, running
+from support import wire
+from support.authenticator import PASSPHRASE, wait_for
+
+
+class TestMisbehaviour:
+    """A prompt that cannot be shown counts as a refusal, and the log says why."""
+
+    def deny_and_say(self, key, *words):
+        with key:
+            key.unlock()
+            with wire.Channel(key.socket) as channel:
+                channel.send(wire.CBOR, b"\x0b")
+                (kind, content), delay, _ = channel.final(45)
+                assert (kind, content) == (wire.CBOR, b"\x27"), content.hex()
+                said = key.said().lower()
+                assert "pinentry" in said and any(word in said for word in words), said
+                channel.send(wire.PING, b"x")
+                assert channel.receive() == (wire.PING, b"x")
+            return delay
+
+    def test_a_missing_pinentry(self, key):
+        key.pinentry_program = key.folder / "no-such-pinentry"
+        self.deny_and_say(key, str(key.pinentry_program).lower())
+
+    @pytest.mark.parametrize("behaviour", ["die", "crash", "die-first", "garbage", "garbage-first", "refuse", "no-newline",
+                                           "overlong"])
+    def test_a_pinentry_that_dies_or_breaks_the_protocol(self, key, behaviour):
+        key.pinentry.set(behaviour)
+        self.deny_and_say(key, "pinentry")
+
+    def test_a_pinentry_that_hangs_before_its_greeting(self, key):
+        key.pinentry.set("silent")
+        assert self.deny_and_say(key, "pinentry") < 35
+
+    def test_a_pinentry_that_hangs_in_the_dialog_times_out(self, key):
+        """A dialog without an answer is ended even if pinentry ignores SIGTERM."""
+        key.pinentry.set("deaf", child=True)
+        with key:
+            key.unlock()
+            with wire.Channel(key.socket) as channel:
+                channel.send(wire.CBOR, b"\x0b")
+                (kind, content), delay, _ = channel.final(45)
+                assert (kind, content) == (wire.CBOR, b"\x2f")
+                assert 29 < delay < 36
+            key.pinentry.wait_for_no_dialog()
+
+
+class Window:
+    """The window of a real pinentry, at which a person types."""
+
+    def __init__(self, key, screen, program):
+        self.key, self.screen, self.program = key, screen, program
+
+    def wait(self, after=None):
+        """Wait for another window than this one, or any; check that it is on the screen; return its process and id."""
+        def found():
+            # A window of the next process may have the same id.
+            processes, windows = running(self.program), self.screen.windows("pinentry")
+            seen = (processes[0], windows[0]) if len(processes) == len(windows) == 1 else None
+            return seen if seen != after else None
+        window = wait_for(lambda: f"window of {self.program}; " + self.key.said(), found)
+        self.screen.settle(self.key.folder / "seen.png")
+        left, top, right, bottom = self.screen.box(window[1])
+        assert 0 <= left < right <= self.screen.width and 0 <= top < bottom <= self.screen.height
+        return window
+
+    def type(self, text):
+        self.screen.type(text)
+        self.screen.press("Return")
+
+    def agree(self):
+        """Press the button that agrees, where the default is "Deny"."""
+        self.screen.press("Tab", "space")
+
+    def wait_for_none(self):
+        wait_for("end of the window", lambda: not self.screen.windows("pinentry"), 5)
+        wait_for("end of the program", lambda: not running(self.program), 5)
+
+
+# Holds: PROMPT-10
+@pytest.mark.parametrize("program", ["pinentry-gtk-2", "pinentry-qt"])
+class TestPersonAtAWindow:
+    @pytest.fixture
+    def window(self, key, screen, program):
+        key.pinentry_program = program
+        return Window(key.start(), screen, program)
+
+    def test_types_the_passphrase(self, key, window, picture):
+        """Opens the vault, then agrees to a registration and a sign-in, and verifies another one."""
+        request = Request(key, rp_id="shop.example")
+        first = window.wait()
+        picture("unlock")
+        window.type(PASSPHRASE)
+        window.wait(after=first)
+        picture("registration")
+        window.agree()
+        assert request.end() == "approved"
+        window.wait_for_none()
+        request = Request(key, request.made)
+        window.wait()
+        picture("sign-in")
+        window.agree()
+        assert request.end() == "approved"
+        window.wait_for_none()
+        request = Request(key, rp_id="shop.example", uv=True)
+        window.wait()
+        picture("verification")
+        window.type(PASSPHRASE)
+        assert request.end() == "approved"
+        window.wait_for_none()
+
+    def test_types_a_wrong_passphrase_first(self, key, window, picture):
+        key.unlock()
+        request = Request(key, uv=True)
+        first = window.wait()
+        window.type("a wrong one")
+        window.wait(after=first)
+        picture("wrong")
+        window.type(PASSPHRASE)
+        assert request.end() == "approved"
+        assert PASSPHRASE not in key.said()
+        window.wait_for_none()
+
+    @pytest.mark.parametrize("asked_for", [{}, {"uv": True}], ids=["presence", "passphrase"])
+    def test_refuses(self, key, window, asked_for):
+        key.unlock()
+        request = Request(key, **asked_for)
+        window.wait()
+        window.screen.press("Escape")
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+        window.wait_for_none()
+
+    @pytest.mark.parametrize("asked_for", [{}, {"uv": True}], ids=["presence", "passphrase"])
+    def test_cancelled_by_the_browser(self, key, window, asked_for):
+        key.unlock()
+        request = Request(key, **asked_for)
+        window.wait()
+        request.withdrawn.set()
+        assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
+        window.wait_for_none()
+
+    def test_is_away(self, key, window):
+        key.unlock()
+        request = Request(key, uv=True)
+        window.wait()
+        assert request.end(40) == CtapError.ERR.USER_ACTION_TIMEOUT
+        assert 29 < request.seconds < 36
+        window.wait_for_none()
+
+    def test_the_program_is_killed(self, key, window, program):
+        """That refuses, and the log says why; the next request has a window again."""
+        key.unlock()
+        request = Request(key, uv=True)
+        window.wait()
+        (process,) = running(program)
+        os.kill(process, signal.SIGKILL)
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+        assert f"{program} was ended by signal 9" in key.said()
+        window.wait_for_none()
+        request = Request(key, uv=True)
+        window.wait()
+        window.type(PASSPHRASE)
+        assert request.end() == "approved"
+
+
+class Terminal:
+    """A terminal of tmux, at which a person types."""
+
+    def __init__(self, folder):
+        self.tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
+        device = folder / "tty"
+        # Nothing else may read what is typed.
+        self._run("new-session", "-d", "-x", "80", "-y", "24", f"tty >'{device}'; exec sleep 1000")
+        self.device = wait_for("terminal", lambda: device.exists() and device.read_text().strip())
+
+    def _run(self, *command):
+        return subprocess.run([*self.tmux, *command], capture_output=True, text=True, timeout=20, check=True).stdout
+
+    def shows(self, *words):
+        """Wait until the screen has all of these words; return it."""
+        def text():
+            screen = self._run("capture-pane", "-p")
+            return screen if all(word in screen for word in words) else None
+        return wait_for(lambda: f"{words} on the terminal:\n" + self._run("capture-pane", "-p"), text)
+
+    def type(self, text):
+        self._run("send-keys", "-l", text)
+        self.press("Enter")
+
+    def press(self, key):
+        self._run("send-keys", key)
+
+    def close(self):
+        self._run("kill-server")
+
+
+# Holds: PROMPT-10
+class TestPersonAtATerminal:
+    @pytest.fixture
+    def terminal(self, key, tmp_path, monkeypatch):
+        made = Terminal(tmp_path)
+        for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("GPG_TTY", made.device)
+        monkeypatch.setenv("TERM", "screen")
+        key.pinentry_program = "pinentry-curses"
+        key.start()
+        yield made
+        made.close()
+
+    def test_types_the_passphrase(self, key, terminal):
+        """A wrong one first."""
+        key.unlock()
+        request = Request(key, rp_id="shop.example", uv=True)
+        terminal.shows("Make a new passkey?", "Site: shop.example", 'Account: "alice"', "<Make passkey>", "<Deny>")
+        terminal.type("a wrong one")
+        terminal.shows("Wrong passphrase, 2 tries left", "Site: shop.example")
+        terminal.type(PASSPHRASE)
+        assert request.end() == "approved"
+
+    @pytest.mark.parametrize("keys, status", [(["Enter"], "approved"), (["Tab", "Enter"], CtapError.ERR.OPERATION_DENIED)],
+                             ids=["agrees", "refuses"])
+    def test_presses_a_button(self, key, terminal, keys, status):
+        key.unlock()
+        request = Request(key)
+        terminal.shows("Make a new passkey?", "<Make passkey>", "<Deny>")
+        for one in keys:
+            terminal.press(one)
+        assert request.end() == status
+
+    def test_cancelled_by_the_browser(self, key, terminal):
+        key.unlock()
+        request = Request(key, uv=True)
+        terminal.shows("Make a new passkey?")
+        request.withdrawn.set()
+        assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
+        wait_for("end of the program", lambda: not running("pinentry-curses"), 5)
