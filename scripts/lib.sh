@@ -15,8 +15,9 @@ packages_to_package=(build-essential debhelper dpkg-dev lintian python3)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
 packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc rpm rpmlint makepkg libarchive-tools
-    fakeroot dbus gnome-keyring fprintd libglib2.0-bin python3-dbus python3-dbusmock python3-gi swtpm tpm2-tools
+    fakeroot dbus fprintd libglib2.0-bin python3-dbus python3-dbusmock python3-gi
     "${packages_to_check[@]}" "${packages_to_package[@]}")
+packages_for_protectors=(strace dbus gnome-keyring keepassxc python3-dbus python3-gi swtpm tpm2-tools)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
