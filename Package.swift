@@ -54,6 +54,7 @@ var targets: [Target] = [
   cModule("CSystemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
   cModule("CSeccomp", pkgConfig: "libseccomp", apt: "libseccomp-dev"),
   cModule("CTSS", pkgConfig: "tss2-esys", apt: "libtss2-dev"),
+  cModule("CFido2", pkgConfig: "libfido2", apt: "libfido2-dev"),
   cModule("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
   cModule("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
   cModule("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
@@ -140,7 +141,9 @@ targets += [
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-protector",
-    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CTSS"],
+    dependencies: [
+      "ProtectorProtocol", "CTAP2", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CTSS", "CFido2",
+    ],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-prompt",

@@ -6,7 +6,7 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The system libraries of Package.swift need those of the first line.
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libseccomp-dev libsqlite3-dev zlib1g-dev
-    libqrencode-dev libtss2-dev pkg-config binutils scdoc)
+    libqrencode-dev libtss2-dev libfido2-dev pkg-config binutils scdoc)
 # Further packages for liquid-auth-wallet: to build it, and to run it.
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
@@ -15,12 +15,13 @@ packages_to_package=(build-essential debhelper dpkg-dev lintian python3)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
 packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc rpm rpmlint makepkg libarchive-tools
-    fakeroot dbus gnome-keyring python3-dbus python3-gi swtpm tpm2-tools
+    fakeroot dbus libglib2.0-bin python3-dbus python3-gi
     "${packages_to_check[@]}" "${packages_to_package[@]}")
 # A virtual fingerprint reader, and a double of polkit.
 packages_for_fingerprints=(dbus fprintd libglib2.0-bin python3-dbusmock)
 packages_for_prompts=("${packages_for_fingerprints[@]}" python3-dbus xvfb xdotool imagemagick openbox fonts-dejavu-core
     xfce4-notifyd dunst pinentry-gtk2 pinentry-qt pinentry-curses tmux)
+packages_for_protectors=(strace dbus gnome-keyring keepassxc python3-dbus python3-gi swtpm tpm2-tools)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines

@@ -12,6 +12,8 @@ public struct VaultSlot: Hashable, Sendable {
     case passphrase(salt: [UInt8], cost: PassphraseCost)
     /// Type 2: a random key that this machine's TPM unseals.
     case tpm(TPMSlot)
+    /// Type 3: a key that a FIDO2 security key computes.
+    case securityKey(SecurityKeySlot)
     /// Type 4: a random key in the keyring of the user's session, the item with this id (16 bytes).
     ///
     /// - Parameter autoUnlock: whether the authenticator unlocks with it at its start, and not only for a request.
@@ -111,6 +113,7 @@ public struct VaultSlot: Hashable, Sendable {
 extension VaultSlot.Protector {
   fileprivate static let passphraseType: UInt8 = 1
   public static let tpmType: UInt8 = 2
+  public static let securityKeyType: UInt8 = 3
   private static let secretServiceType: UInt8 = 4
   private static let secretServiceIDSize = 16
 
@@ -119,6 +122,7 @@ extension VaultSlot.Protector {
     switch self {
     case .passphrase: Self.passphraseType
     case .tpm: Self.tpmType
+    case .securityKey: Self.securityKeyType
     case .secretService: Self.secretServiceType
     case .unknown(let type), .damaged(let type): type
     }
@@ -132,7 +136,7 @@ extension VaultSlot.Protector {
   /// Whether this program can open such a slot.
   public var isKnown: Bool {
     switch self {
-    case .passphrase, .tpm, .secretService: true
+    case .passphrase, .tpm, .securityKey, .secretService: true
     case .unknown, .damaged: false
     }
   }
@@ -142,6 +146,7 @@ extension VaultSlot.Protector {
     switch self {
     case .passphrase: "passphrase"
     case .tpm, .damaged(type: Self.tpmType): "TPM"
+    case .securityKey, .damaged(type: Self.securityKeyType): "security key"
     case .secretService, .damaged(type: Self.secretServiceType): "keyring"
     case .unknown(let type), .damaged(let type): "type \(type)"
     }
@@ -151,6 +156,7 @@ extension VaultSlot.Protector {
   public var publicData: [UInt8]? {
     switch self {
     case .tpm(let slot): slot.conditions.encoded + slot.object
+    case .securityKey(let slot): slot.publicData
     case .secretService(let id, _): id
     case .passphrase, .unknown, .damaged: nil
     }
@@ -160,6 +166,7 @@ extension VaultSlot.Protector {
   public var unlocksAtStart: Bool {
     switch self {
     case .tpm(let slot): slot.autoUnlock
+    case .securityKey(let slot): slot.autoUnlock
     case .secretService(_, let autoUnlock): autoUnlock
     case .passphrase, .unknown, .damaged: false
     }
@@ -170,6 +177,7 @@ extension VaultSlot.Protector {
   public var members: CBORMap {
     switch self {
     case .tpm(let slot): slot.members
+    case .securityKey(let slot): slot.members
     case .passphrase(let salt, let cost):
       [
         1: .unsigned(UInt64(type)), 2: .bytes(salt), 3: .unsigned(cost.opsLimit), 4: .unsigned(cost.memLimit),
@@ -190,6 +198,7 @@ extension VaultSlot.Protector {
         switch type {
         case Self.passphraseType: try Self.passphrase(members)
         case Self.tpmType: try Self.tpm(members)
+        case Self.securityKeyType: try Self.securityKey(members)
         case Self.secretServiceType: try Self.secretService(members)
         default: .unknown(type: type)
         }
@@ -220,6 +229,13 @@ extension VaultSlot.Protector {
   private static func tpm(_ members: CBORMap) throws -> Self {
     guard let slot = try TPMSlot(members) else { throw VaultError.damaged("a slot of the TPM has unexpected members") }
     return .tpm(slot)
+  }
+
+  private static func securityKey(_ members: CBORMap) throws -> Self {
+    guard let slot = try SecurityKeySlot(members) else {
+      throw VaultError.damaged("a slot of a security key has unexpected members")
+    }
+    return .securityKey(slot)
   }
 
   private static func secretService(_ members: CBORMap) throws -> Self {

@@ -39,6 +39,9 @@ enum ProtectorCommand {
     case TPMSlot.slotType:
       guard let slot = TPMSlot(data: request.data, pin: request.pin) else { break }
       return try serve(request.operation, slot)
+    case SecurityKeySlot.slotType:
+      guard let slot = SecurityKeySlot(data: request.data, pin: request.pin) else { break }
+      return try serve(request.operation, slot)
     case SecretService.slotType:
       guard request.data.count == SecretService.idSize else { break }
       return try serve(request.operation, SecretService(id: request.data, until: deadline))
@@ -78,6 +81,21 @@ enum ProtectorCommand {
       return ProtectorAnswer(key: key, data: data)
     case .get: return ProtectorAnswer(key: try slot.key(count: ProtectorRequest.keySize))
     // The TPM keeps nothing.
+    case .delete: return .deleted
+    }
+  }
+
+  private static func serve(
+    _ operation: ProtectorRequest.Operation, _ slot: SecurityKeySlot
+  ) throws(ProtectorFailure) -> ProtectorAnswer {
+    // A security key that stops answering cannot be waited for with a limit.
+    alarm(UInt32(ProtectorMessage.timeLimit.components.seconds))
+    switch operation {
+    case .make:
+      let (key, data) = try slot.make()
+      return ProtectorAnswer(key: key, data: data)
+    case .get: return ProtectorAnswer(key: try slot.key())
+    // The security key keeps nothing.
     case .delete: return .deleted
     }
   }

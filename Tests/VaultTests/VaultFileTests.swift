@@ -312,6 +312,41 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   }
 
   // Holds: PROTECT-3
+  @Test func `a malformed slot of a security key is kept, and the others open the vault`() throws {
+    let slots = try Vector("vault-slots")
+    for index in 0..<15 {
+      let (name, bytes) = (slots.malformedSecurityKey[index].name.text, slots.malformedSecurityKey[index].slot.bytes)
+      let file = try vault(with: bytes, slots.securityKey[0].slot.bytes)
+      #expect(file.slots[1].protector == .damaged(type: 3), "\(name)")
+      #expect(file.slots[1].protector.publicData == nil && file.slots[1].protector.name == "security key")
+      let opened = try file.open(slot: file.slots[2].id, key: secret(slots.securityKey[0].key.bytes))
+      #expect(opened.slot == file.slots[2], "\(name)")
+    }
+  }
+
+  // Holds: PROTECT-3
+  @Test func `the slots of security keys are made byte for byte, and open the vault`() throws {
+    let slots = try Vector("vault-slots")
+    let unlocked = try VaultFile(decoding: vector.file.bytes).open(passphrase: secret(vector.passphrase.text))
+    for (index, (hasPIN, autoUnlock)) in [(false, false), (true, false), (false, true), (false, false)].enumerated() {
+      let slot = slots.securityKey[index]
+      let protector = VaultSlot.Protector.securityKey(
+        SecurityKeySlot(
+          credentialID: slot.credentialID.bytes, salt: slot.salt.bytes, hasPIN: hasPIN, autoUnlock: autoUnlock))
+      #expect(protector.unlocksAtStart == autoUnlock)
+      #expect(protector.publicData == [hasPIN ? 1 : 0] + slot.salt.bytes + slot.credentialID.bytes)
+      var made = try VaultFile(decoding: vector.file.bytes)
+      var generator = ScriptedGenerator(slot.nonce.bytes)
+      try made.seal(unlocked, for: protector, key: secret(slot.key.bytes), using: &generator)
+      let read = try vault(with: slot.slot.bytes)
+      #expect(Hex(made.encoded) == Hex(read.encoded))
+      #expect(read.slots[1].protector == protector)
+      #expect(try VaultSlot.Protector(protector.members) == protector)
+      _ = try read.open(slot: read.slots[1].id, key: secret(slot.key.bytes))
+    }
+  }
+
+  // Holds: PROTECT-3
   @Test func `a damaged slot has another id than a slot with the same nonce`() throws {
     let slots = try Vector("vault-slots")
     let file = try vault(with: slots.malformed[0].slot.bytes, slots.secretService[0].slot.bytes)

@@ -1,5 +1,7 @@
 """vault_slots.py against Vectors/vault-slots.json, byte for byte."""
 
+import hmac
+
 import pytest
 
 from . import vault_slots
@@ -28,6 +30,20 @@ def test_tpm(case):
     vault_id, vault_key = (bytes.fromhex(VECTORS[name]) for name in ("vaultID", "vaultKey"))
     slot = vault_slots.tpm(
         vault_id, vault_key, value["key"], value["object"], case["autoUnlock"], case["pin"], case["pcrs"],
+        value["nonce"])
+    assert slot.hex() == case["slot"]
+    assert vault_slots.vault_key(vault_id, vault_slots.cbor.decode(slot), value["key"]) == vault_key
+
+
+@pytest.mark.parametrize("case", VECTORS["securityKey"], ids=lambda case: case["note"])
+def test_security_key(case):
+    """The key is HMAC-SHA-256 of the salt, as a security key computes it (CTAP §12.7)."""
+    names = ("credRandom", "credentialID", "salt", "key", "nonce")
+    value = {name: bytes.fromhex(case[name]) for name in names}
+    vault_id, vault_key = (bytes.fromhex(VECTORS[name]) for name in ("vaultID", "vaultKey"))
+    assert hmac.digest(value["credRandom"], value["salt"], "sha256") == value["key"]
+    slot = vault_slots.security_key(
+        vault_id, vault_key, value["key"], value["credentialID"], value["salt"], case["autoUnlock"], case["pin"],
         value["nonce"])
     assert slot.hex() == case["slot"]
     assert vault_slots.vault_key(vault_id, vault_slots.cbor.decode(slot), value["key"]) == vault_key

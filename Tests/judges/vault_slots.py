@@ -5,7 +5,7 @@ import hashlib
 import nacl.bindings as sodium
 from fido2 import cbor
 
-PASSPHRASE, TPM, SECRET_SERVICE = 1, 2, 4
+PASSPHRASE, TPM, SECURITY_KEY, SECRET_SERVICE = 1, 2, 3, 4
 
 
 def associated_data(vault_id: bytes, type_: int) -> bytes:
@@ -26,6 +26,15 @@ def tpm(
     sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(vault_key, associated_data(vault_id, TPM), nonce, key)
     bitmap = sum(1 << number for number in pcrs).to_bytes(3, "little")
     return cbor.encode({1: TPM, 2: object_, 3: auto_unlock, 4: pin, 5: nonce, 6: sealed, 7: bitmap})
+
+
+def security_key(
+    vault_id: bytes, vault_key: bytes, key: bytes, credential: bytes, salt: bytes, auto_unlock: bool, pin: bool,
+    nonce: bytes) -> bytes:
+    """Return the bytes of a slot of type 3; its key is the output of hmac-secret."""
+    sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
+        vault_key, associated_data(vault_id, SECURITY_KEY), nonce, key)
+    return cbor.encode({1: SECURITY_KEY, 2: credential, 3: auto_unlock, 4: pin, 5: nonce, 6: sealed, 7: salt})
 
 
 def tpm_auth_value(pin: str) -> bytes:

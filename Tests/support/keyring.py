@@ -1,4 +1,4 @@
-"""A session bus of the test's own, and on it GNOME Keyring or a double of a Secret Service.
+"""A session bus of the test's own, and on it GNOME Keyring, KeePassXC or a double of a Secret Service.
 
 Run as a program, this file is the double: https://specifications.freedesktop.org/secret-service-spec/. It needs
 Debian's python3-dbus and python3-gi. Its control file, an object that it reads at each call, has these members:
@@ -30,6 +30,29 @@ CONFIGURATION = """
     <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
   </policy>
 </busconfig>
+"""
+# KeePassXC offers the group that the database's custom data name.
+KEEPASSXC_DATABASE = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<KeePassFile>
+  <Meta>
+    <DatabaseName>Passwords</DatabaseName>
+    <CustomData><Item>
+      <Key>FDO_SECRETS_EXPOSED_GROUP</Key><Value>{00010203-0405-0607-0809-0a0b0c0d0e0f}</Value>
+    </Item></CustomData>
+  </Meta>
+  <Root><Group><UUID>AAECAwQFBgcICQoLDA0ODw==</UUID><Name>Root</Name></Group></Root>
+</KeePassFile>
+"""
+KEEPASSXC_SETTINGS = """
+[General]
+ConfigVersion=2
+[GUI]
+CheckForUpdates=false
+[FdoSecrets]
+Enabled=true
+ShowNotification=false
+ConfirmAccessItem=false
+ConfirmDeleteItem=false
 """
 
 
@@ -76,6 +99,23 @@ class SessionBus:
         return self._serve(
             "gnome-keyring-daemon", "--foreground", "--components=secrets", *(["--unlock"] if password else []),
             typed=(password or "").encode(), XDG_DATA_HOME=str(data), HOME=str(data))
+
+    def keepassxc(self, is_locked=False):
+        """Start KeePassXC with a database that it offers as the default keyring; it asks before no access."""
+        data = self.folder / "keepassxc"
+        database, settings = data / "passwords.kdbx", data / "keepassxc.ini"
+        if not database.exists():
+            data.mkdir()
+            (data / "import.xml").write_text(KEEPASSXC_DATABASE)
+            settings.write_text(KEEPASSXC_SETTINGS)
+            subprocess.run(
+                ["keepassxc-cli", "import", "--quiet", "--set-password", "--decryption-time", "100",
+                 str(data / "import.xml"), str(database)],
+                input="a password\na password\n", text=True, capture_output=True, check=True)
+        return self._serve(
+            "keepassxc", "--config", str(settings), "--localconfig", str(data / "local.ini"),
+            *([] if is_locked else ["--pw-stdin"]), str(database), typed=b"" if is_locked else b"a password\n",
+            HOME=str(data), XDG_CONFIG_HOME=str(data), TMPDIR=str(data), QT_QPA_PLATFORM="offscreen")
 
     def double(self):
         keyring = Double(self.folder)

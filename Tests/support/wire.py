@@ -233,9 +233,14 @@ class PtyTap:
                     while len(pending) >= 64:
                         report, pending = pending[:64], pending[64:]
                         self.tap.report(report)
-                        os.write(self.master, report)
+                        for passed in self.passed(report):
+                            os.write(self.master, passed)
         except Exception as error:
             self.fault = error
+
+    def passed(self, report: bytes) -> list[bytes]:
+        """Return what libfido2 gets in place of a report."""
+        return [report]
 
     def close(self):
         os.write(self.stop, b"x")

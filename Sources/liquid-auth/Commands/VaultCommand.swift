@@ -61,13 +61,14 @@ struct VaultCommand: ParsableCommand {
         Asks for the passphrase, which stays valid. With secret-service, a random key in the keyring of your session \
         (GNOME Keyring, KWallet or KeePassXC) also unlocks the vault: while the keyring is open, no passphrase is \
         needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal also unlocks the \
-        vault. If a site wants to verify you, a dialog still asks for the passphrase or a fingerprint.
+        vault. With fido2, a key that a FIDO2 security key computes after a touch does; plug in only this security key. \
+        If a site wants to verify you, a dialog still asks for the passphrase or a fingerprint.
         """)
     @Argument(help: "What unlocks the vault.")
     var type: ProtectorChoice
     @Flag(help: "Unlock also when the authenticator starts, not only for a request.")
     var autoUnlock = false
-    @Flag(help: "Ask for a PIN, which the TPM protects against guessing (only for tpm).")
+    @Flag(help: "Ask for a PIN: a new one, which the TPM protects against guessing, or that of the security key.")
     var pin = false
     @Option(
       help: ArgumentHelp(
@@ -79,13 +80,11 @@ struct VaultCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-      guard type != .tpm else {
-        if pin && autoUnlock {
-          throw ValidationError("a slot with a PIN cannot unlock at the start; omit --pin or --auto-unlock")
-        }
-        return
+      if pin && autoUnlock {
+        throw ValidationError("a slot with a PIN cannot unlock at the start; omit --pin or --auto-unlock")
       }
-      if pin || !pcrs.isEmpty { throw ValidationError("--pin and --pcrs are only for tpm") }
+      if type != .tpm && !pcrs.isEmpty { throw ValidationError("--pcrs is only for tpm") }
+      if type == .secretService && pin { throw ValidationError("--pin is only for tpm and fido2") }
     }
 
     func run() throws {
@@ -100,6 +99,13 @@ struct VaultCommand: ParsableCommand {
           pin: pin ? PINInput.new(minimum: Self.shortestPIN) : nil)
         protector = .tpm(TPMSlot(conditions: conditions, object: answer.data, autoUnlock: autoUnlock))
         key = answer.key
+      case .fido2:
+        let answer = try securityKey()
+        protector = .securityKey(
+          SecurityKeySlot(
+            credentialID: Array(answer.data.dropFirst(SecurityKeySlot.saltSize)),
+            salt: Array(answer.data.prefix(SecurityKeySlot.saltSize)), hasPIN: pin, autoUnlock: autoUnlock))
+        key = answer.key
       case .secretService:
         protector = .secretService(id: randomBytes(16), autoUnlock: autoUnlock)
         key = try ProtectorProgram.ask(.make, type: protector.type, data: protector.publicData ?? []).key
@@ -111,8 +117,26 @@ struct VaultCommand: ParsableCommand {
         throw error
       }
       var report: JSON = ["added": .string(type.rawValue), "autoUnlock": .bool(autoUnlock)]
-      if case .tpm(let slot) = protector { report = slot.conditions.report(added: autoUnlock) }
+      switch protector {
+      case .tpm(let slot): report = slot.conditions.report(added: autoUnlock)
+      case .securityKey(let slot): report = slot.report(added: autoUnlock)
+      default: break
+      }
       output.write("the \(protector.name) now unlocks the vault, too; the passphrase stays valid", json: report)
+    }
+
+    /// Makes a credential on the security key; asks for its PIN if the slot has one, or if the key requires it for this.
+    private func securityKey() throws(CommandFailure) -> ProtectorAnswer {
+      let (type, data) = (VaultSlot.Protector.securityKeyType, [UInt8(pin ? 1 : 0)])
+      if !pin {
+        do throws(ProtectorFailure) {
+          return try ProtectorProgram.answer(ProtectorRequest(.make, type: type, data: data))
+        } catch  where error.kind == .pinNeeded {
+        } catch {
+          throw ProtectorProgram.failure(error)
+        }
+      }
+      return try ProtectorProgram.ask(.make, type: type, data: data, pin: PINInput.ofSecurityKey())
     }
 
     /// The fewest characters of a PIN.
@@ -156,6 +180,7 @@ struct VaultCommand: ParsableCommand {
 /// What `liquid-auth vault add` can add.
 enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
   case tpm
+  case fido2
   case secretService = "secret-service"
 }
 
@@ -165,30 +190,38 @@ private enum ProtectorProgram {
   static func ask(
     _ operation: ProtectorRequest.Operation, type: UInt8, data: [UInt8], pin: SecretBytes? = nil
   ) throws(CommandFailure) -> ProtectorAnswer {
-    do {
+    do throws(ProtectorFailure) {
       return try answer(ProtectorRequest(operation, type: type, data: data, pin: pin))
     } catch {
-      let code: CommandFailure.Code = (error as? ProtectorFailure)?.kind == .absent ? .absent : .failed
-      throw CommandFailure("\(error)", code: code)
+      throw failure(error)
     }
+  }
+
+  static func failure(_ failure: ProtectorFailure) -> CommandFailure {
+    CommandFailure(failure.description, code: failure.kind == .absent ? .absent : .failed)
   }
 
   /// What is left of a removed slot, if something is; it opens nothing.
   static func remains(of protector: VaultSlot.Protector) -> String? {
-    // A TPM keeps nothing of a slot.
+    // A TPM and a security key keep nothing of a slot.
     guard case .secretService(let id, _) = protector else { return nil }
     do {
       _ = try answer(ProtectorRequest(.delete, type: protector.type, data: id))
       return nil
     } catch {
-      if (error as? ProtectorFailure)?.kind == .absent { return nil }
+      if error.kind == .absent { return nil }
       return "its key in the keyring opens nothing any more, and was not deleted: \(error)"
     }
   }
 
-  private static func answer(_ request: ProtectorRequest) throws -> ProtectorAnswer {
+  static func answer(_ request: ProtectorRequest) throws(ProtectorFailure) -> ProtectorAnswer {
     let path = OwnProgram.path(ofInternal: "liquid-auth-protector")
-    let (input, output) = (try Descriptor.pipe(), try Descriptor.pipe())
+    let (input, output): ((read: Int32, write: Int32), (read: Int32, write: Int32))
+    do throws(SystemNumber) {
+      (input, output) = (try Descriptor.pipe(), try Descriptor.pipe())
+    } catch {
+      throw ProtectorFailure(.failed, "\(path) cannot be started: \(error); end other programs")
+    }
     let brokenPipe = signal(SIGPIPE, SIG_IGN)
     defer { signal(SIGPIPE, brokenPipe) }
     let process: pid_t
@@ -285,6 +318,9 @@ struct SlotReport: Equatable {
     switch protector {
     case .passphrase(_, let cost): "a passphrase (Argon2id, \(cost.memLimit >> 20) MiB, \(cost.opsLimit) passes)"
     case .tpm(let slot): slot.text
+    case .securityKey(let slot):
+      "a FIDO2 security key, with a touch\(slot.hasPIN ? " and its PIN" : ""), "
+        + "\(slot.autoUnlock ? "at the start and " : "")for a request"
     case .secretService(_, let autoUnlock):
       "the keyring of your session (Secret Service), \(autoUnlock ? "at the start and " : "")for a request"
     case .unknown(let type): "type \(type), which this version does not know"
@@ -305,6 +341,11 @@ struct SlotReport: Equatable {
       [
         "slot": slot, "type": .string(ProtectorChoice.tpm.rawValue), "autoUnlock": .bool(tpm.autoUnlock),
         "pin": .bool(tpm.conditions.hasPIN), "pcrs": tpm.conditions.pcrList,
+      ]
+    case .securityKey(let key):
+      [
+        "slot": slot, "type": .string(ProtectorChoice.fido2.rawValue), "autoUnlock": .bool(key.autoUnlock),
+        "pin": .bool(key.hasPIN),
       ]
     case .secretService(let id, let autoUnlock):
       [
@@ -336,5 +377,12 @@ extension TPMSlot.Conditions {
       "added": .string(ProtectorChoice.tpm.rawValue), "autoUnlock": .bool(autoUnlock), "pin": .bool(hasPIN),
       "pcrs": pcrList,
     ]
+  }
+}
+
+extension SecurityKeySlot {
+  /// What was added, for programs.
+  fileprivate func report(added autoUnlock: Bool) -> JSON {
+    ["added": .string(ProtectorChoice.fido2.rawValue), "autoUnlock": .bool(autoUnlock), "pin": .bool(hasPIN)]
   }
 }

@@ -67,4 +67,12 @@ enum PINInput {
     }
     throw CommandFailure("no PIN was chosen; nothing was changed")
   }
+
+  /// Reads the present PIN of a security key, once: from the terminal without echo, or the next line of standard input.
+  static func ofSecurityKey() throws(CommandFailure) -> SecretBytes {
+    if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() {
+      return try terminal.askSecret("PIN of the security key: ")
+    }
+    return try StandardInput.secretLine("the PIN of the security key")
+  }
 }

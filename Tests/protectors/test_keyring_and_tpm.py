@@ -1,4 +1,4 @@
-"""Slots beside the passphrase: keys in a keyring (GNOME Keyring and a double), and keys sealed by a TPM (swtpm)."""
+"""Slots beside the passphrase: keys in a keyring (GNOME Keyring, KeePassXC and a double), and keys sealed by a TPM (swtpm)."""
 
 import json
 import os
@@ -18,54 +18,11 @@ from judges import vault_slots
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import OWN, register
-from support.keyring import NAME, SessionBus
+from support.keyring import NAME
+from support.slots import is_open, protectors, registration, slots, vault
 from support.tpm import TPM
 
 LOCKED = "the keyring is locked, and was not unlocked; unlock it, and try again"
-
-
-@pytest.fixture
-def bus(tmp_path, monkeypatch):
-    """A session bus in the environment of all programs."""
-    made = SessionBus(tmp_path / "bus")
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
-    yield made
-    made.close()
-
-
-def vault(key, *arguments, status=0, passphrase=PASSPHRASE):
-    """Run `liquid-auth vault …` on the key's directory and socket."""
-    place = ["--state-dir", key.state, "--control", key.control_socket]
-    return key.run("vault", *arguments, *place, stdin=f"{passphrase}\n" if passphrase else "", status=status)
-
-
-def slots(key):
-    return json.loads(vault(key, "list", "--json", passphrase=None).stdout)
-
-
-def is_open(key):
-    return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["vault"] == "unlocked"
-
-
-def registration(key, uv=False):
-    """Register a passkey; return how many dialogs it took."""
-    before = len(key.pinentry.events("ask"))
-    device = wire.fido2_device(key.socket)
-    register(Ctap2(device), OWN, "example.com", uv=uv)
-    device.close()
-    return [event.get("description", "") for event in key.pinentry.events("ask")[before:]]
-
-
-def protectors():
-    """Return the running processes of the protector."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
-        try:
-            found += [path.parent] if path.read_text().startswith("liquid-auth-pro") else []
-        except OSError:
-            pass
-    return found
 
 
 class TestGNOMEKeyring:
@@ -139,6 +96,58 @@ class TestGNOMEKeyring:
         done = vault(key, "remove", "2")
         assert f"was not deleted: {LOCKED}" in done.stdout
         assert len(slots(key)) == 1
+
+
+class TestKeePassXC:
+    """The real service; its databases have no prompt that a test answers, so a locked one stays locked."""
+
+    def test_a_slot_is_added_used_and_removed(self, key, bus):
+        bus.keepassxc()
+        vault(key, "add", "secret-service", "--auto-unlock")
+        key.start()
+        wait_for("unlocking", lambda: is_open(key))
+        assert "unlocked by the keyring, fingerprint " in key.ask("status")
+        key.ask("lock")
+        assert len(registration(key)) == 1, "presence, and no passphrase"
+        done = json.loads(vault(key, "remove", "2", "--json").stdout)
+        assert done == {"removed": 2, "remains": None}
+        assert "slot 2" not in key.said()
+
+    # Holds: PROTECT-5
+    def test_absent(self, key, bus):
+        keepassxc = bus.keepassxc()
+        vault(key, "add", "secret-service")
+        bus.stop(keepassxc)
+        key.start()
+        assert len(registration(key)) == 2, "the passphrase, and presence"
+        assert "slot 2 (keyring) did not unlock the vault: no keyring runs (Secret Service)" in key.said()
+
+    # Holds: PROTECT-5, PROTECT-8
+    def test_locked(self, key, bus):
+        """It asks for its password until the request is cancelled."""
+        keepassxc = bus.keepassxc()
+        vault(key, "add", "secret-service")
+        bus.stop(keepassxc)
+        bus.keepassxc(is_locked=True)
+        key.start()
+        ended, failures = threading.Event(), []
+        client = Ctap2(wire.fido2_device(key.socket))
+
+        def request():
+            with pytest.raises(CtapError) as failure:
+                register(client, OWN, "example.com", event=ended)
+            failures.append(failure.value.code)
+
+        thread = threading.Thread(target=request)
+        thread.start()
+        wait_for("protector", protectors)
+        time.sleep(1)
+        assert protectors() and not is_open(key) and key.pinentry.asked() == 0
+        ended.set()
+        wait_for("end of the protector", lambda: not protectors(), 5)
+        thread.join(20)
+        assert failures == [CtapError.ERR.KEEPALIVE_CANCEL] and not is_open(key)
+        client.device.close()
 
 
 class TestAdding:

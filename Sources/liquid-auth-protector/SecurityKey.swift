@@ -1,0 +1,256 @@
+import CFido2
+import CTAP2
+import CryptoPrimitives
+import Glibc
+import ProcessIO
+import ProtectorProtocol
+
+/// A FIDO2 security key that is plugged in, through libfido2.
+///
+/// A request that waits for a touch ends with CTAPHID_CANCEL when the time is over, or when the program that wants the
+/// key has ended.
+final class SecurityKey {
+  /// Belongs to no website: a colon is not part of a domain.
+  private static let relyingParty = "liquid-auth:vault"
+  /// Names the devices, separated by commas, in place of those that udev knows.
+  private static let variable = "LIQUID_AUTH_FIDO2"
+  private static let mostKeys = 64
+  /// How long a request that waits for nobody may take.
+  private static let shortLimit = Duration.seconds(3)
+  /// How long a security key waits for a touch.
+  private static let touchLimit = Duration.seconds(30)
+
+  private var device: OpaquePointer?
+  private let info: OpaquePointer?
+
+  /// All security keys with hmac-secret, except devices of this product: one of them may wait for this program.
+  ///
+  /// - Returns: without keys that do not answer, as while another program uses them.
+  static func all() -> [SecurityKey] {
+    // The library would log what it sends and receives.
+    unsetenv("FIDO_DEBUG")
+    fido_init(FIDO_DISABLE_U2F_FALLBACK)
+    return paths().compactMap { SecurityKey(path: $0) }
+  }
+
+  private static func paths() -> [String] {
+    if let paths = environmentVariable(variable) { return paths.split(separator: ",").map { String($0) } }
+    var (list, count) = (fido_dev_info_new(mostKeys), 0)
+    defer { fido_dev_info_free(&list, mostKeys) }
+    guard fido_dev_info_manifest(list, mostKeys, &count) == FIDO_OK else { return [] }
+    return (0..<count).compactMap { fido_dev_info_path(fido_dev_info_ptr(list, $0)).map { String(cString: $0) } }
+  }
+
+  private init?(path: String) {
+    (device, info) = (fido_dev_new(), fido_cbor_info_new())
+    Self.limit(device, Self.shortLimit)
+    guard fido_dev_open(device, path) == FIDO_OK, fido_dev_is_fido2(device),
+      fido_dev_get_cbor_info(device, info) == FIDO_OK, extensions.contains("hmac-secret"),
+      model != AAGUID.liquidAuth.bytes
+    else { return nil }
+  }
+
+  deinit {
+    var info = info
+    fido_cbor_info_free(&info)
+    fido_dev_close(device)
+    fido_dev_free(&device)
+  }
+
+  // MARK: What it says of itself
+
+  private var model: [UInt8] {
+    Array(UnsafeBufferPointer(start: fido_cbor_info_aaguid_ptr(info), count: fido_cbor_info_aaguid_len(info)))
+  }
+
+  private var extensions: [String] {
+    let names = UnsafeBufferPointer(
+      start: fido_cbor_info_extensions_ptr(info), count: fido_cbor_info_extensions_len(info))
+    return names.compactMap { $0.map { String(cString: $0) } }
+  }
+
+  /// The value of an option; `nil` if the key does not have it (CTAP §6.4).
+  func option(_ name: String) -> Bool? {
+    let count = fido_cbor_info_options_len(info)
+    let names = UnsafeBufferPointer(start: fido_cbor_info_options_name_ptr(info), count: count)
+    let index = names.firstIndex { $0.map { String(cString: $0) } == name }
+    return index.map { fido_cbor_info_options_value_ptr(info)[$0] }
+  }
+
+  /// How many PINs can be tried.
+  func pinTries() throws(ProtectorFailure) -> Int {
+    var count: Int32 = 0
+    Self.limit(device, Self.shortLimit)
+    try check(fido_dev_get_retry_count(device, &count))
+    return Int(count)
+  }
+
+  // MARK: Credentials
+
+  /// Makes a credential with hmac-secret, which the key does not store; needs a touch.
+  ///
+  /// - Parameter pin: ends with a zero byte.
+  /// - Returns: its id.
+  func makeCredential(pin: SecretBytes?) throws(ProtectorFailure) -> [UInt8] {
+    var credential = fido_cred_new()
+    defer { fido_cred_free(&credential) }
+    let (challenge, user) = (Self.random(), Self.random())
+    try check(fido_cred_set_type(credential, COSE_ES256))
+    try check(fido_cred_set_clientdata_hash(credential, challenge, challenge.count))
+    try check(fido_cred_set_rp(credential, Self.relyingParty, "Liquid Auth"))
+    try check(fido_cred_set_user(credential, user, user.count, "Liquid Auth vault", nil, nil))
+    try check(fido_cred_set_extensions(credential, FIDO_EXT_HMAC_SECRET))
+    try touch(pin: pin) { fido_dev_make_cred(device, credential, $0) }
+    guard let id = fido_cred_id_ptr(credential) else { throw .noAnswer }
+    return Array(UnsafeBufferPointer(start: id, count: fido_cred_id_len(credential)))
+  }
+
+  /// Whether it made this credential; asks nobody.
+  func has(credential id: [UInt8]) -> Bool {
+    guard let assertion = try? assertion(for: id) else { return false }
+    defer { Self.free(assertion) }
+    fido_assert_set_up(assertion, FIDO_OPT_FALSE)
+    Self.limit(device, Self.shortLimit)
+    return fido_dev_get_assert(device, assertion, nil) == FIDO_OK
+  }
+
+  /// The output of hmac-secret, 32 bytes; needs a touch.
+  ///
+  /// - Parameter pin: ends with a zero byte.
+  func secret(of id: [UInt8], salt: [UInt8], pin: SecretBytes?) throws(ProtectorFailure) -> SecretBytes {
+    let assertion = try assertion(for: id)
+    defer { Self.free(assertion) }
+    try check(fido_assert_set_extensions(assertion, FIDO_EXT_HMAC_SECRET))
+    try check(fido_assert_set_hmac_salt(assertion, salt, salt.count))
+    try touch(pin: pin) { fido_dev_get_assert(device, assertion, $0) }
+    guard let output = fido_assert_hmac_secret_ptr(assertion, 0),
+      fido_assert_hmac_secret_len(assertion, 0) == ProtectorRequest.keySize
+    else { throw .noAnswer }
+    return SecretBytes(copying: UnsafeRawBufferPointer(start: output, count: ProtectorRequest.keySize))
+  }
+
+  private func assertion(for id: [UInt8]) throws(ProtectorFailure) -> OpaquePointer {
+    guard let assertion = fido_assert_new() else { throw .noAnswer }
+    let challenge = Self.random()
+    do throws(ProtectorFailure) {
+      try check(fido_assert_set_clientdata_hash(assertion, challenge, challenge.count))
+      try check(fido_assert_set_rp(assertion, Self.relyingParty))
+      try check(fido_assert_allow_cred(assertion, id, id.count))
+    } catch {
+      Self.free(assertion)
+      throw error
+    }
+    return assertion
+  }
+
+  private static func free(_ assertion: OpaquePointer) {
+    var assertion: OpaquePointer? = assertion
+    fido_assert_free(&assertion)
+  }
+
+  private static func random() -> [UInt8] { (0..<32).map { _ in .random(in: 0...255) } }
+
+  // MARK: Touches
+
+  private static func limit(_ device: OpaquePointer?, _ limit: Duration) {
+    fido_dev_set_timeout(device, Int32(limit.components.seconds * 1000))
+  }
+
+  /// Sends a request that waits for a touch, and withdraws it when the time is over or standard input is closed.
+  private func touch(
+    pin: SecretBytes?, _ request: (UnsafePointer<CChar>?) -> Int32
+  ) throws(ProtectorFailure) {
+    StandardStream.error.write("liquid-auth-protector: touch the security key that blinks")
+    // The key gets a moment to answer the CANCEL.
+    Self.limit(device, Self.touchLimit + Self.shortLimit)
+    let wait = TouchWait(on: device, until: .now + Self.touchLimit)
+    guard wait.start() else { throw ProtectorFailure(.failed, "the system has no thread left; end other programs") }
+    let result =
+      if let pin { pin.withUnsafeBytes { request($0.baseAddress?.assumingMemoryBound(to: CChar.self)) } } else {
+        request(nil)
+      }
+    let outcome = wait.end()
+    if result != FIDO_OK, let outcome { throw outcome }
+    guard result == FIDO_ERR_PIN_INVALID else { return try check(result) }
+    throw .wrongPIN(triesLeft: try pinTries())
+  }
+
+  // MARK: Errors
+
+  private func check(_ result: Int32) throws(ProtectorFailure) {
+    guard result != FIDO_OK else { return }
+    throw switch result {
+    case FIDO_ERR_ACTION_TIMEOUT, FIDO_ERR_USER_ACTION_TIMEOUT: .notTouched
+    case FIDO_ERR_OPERATION_DENIED, FIDO_ERR_KEEPALIVE_CANCEL:
+      ProtectorFailure(.dismissed, "the security key refused; try again, and touch it")
+    case FIDO_ERR_PIN_AUTH_BLOCKED:
+      ProtectorFailure(
+        .failed, "the security key refuses its PIN after three wrong ones in a row; pull it out, and plug it in again")
+    case FIDO_ERR_PIN_BLOCKED, FIDO_ERR_UV_BLOCKED: .pinBlocked
+    case FIDO_ERR_PIN_NOT_SET: .noPIN
+    case FIDO_ERR_PIN_REQUIRED: .alwaysVerifies
+    case FIDO_ERR_NO_CREDENTIALS, FIDO_ERR_INVALID_CREDENTIAL: .otherKey
+    case FIDO_ERR_TX, FIDO_ERR_RX, FIDO_ERR_CHANNEL_BUSY: .noAnswer
+    default: ProtectorFailure(.failed, "the security key refused the request (\(result)); try again")
+    }
+  }
+}
+
+/// Withdraws the request to a security key, on a thread of its own.
+private final class TouchWait: Sendable {
+  private nonisolated(unsafe) let device: OpaquePointer?
+  private let deadline: ContinuousClock.Instant
+  private let ended = Cancellation()
+  private let left = Cancellation()
+  private nonisolated(unsafe) var outcome: ProtectorFailure?
+
+  init(on device: OpaquePointer?, until deadline: ContinuousClock.Instant) {
+    (self.device, self.deadline) = (device, deadline)
+  }
+
+  /// - Returns: whether a thread was started.
+  func start() -> Bool {
+    var thread = pthread_t()
+    let wait = Unmanaged.passRetained(self)
+    let result = pthread_create(
+      &thread, nil,
+      { argument in
+        guard let argument else { return nil }
+        Unmanaged<TouchWait>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
+      }, wait.toOpaque())
+    guard result == 0 else {
+      wait.release()
+      return false
+    }
+    pthread_detach(thread)
+    return true
+  }
+
+  private func run() {
+    switch ended.wait(for: STDIN_FILENO, POLLIN, until: deadline) {
+    case .cancelled: break
+    case .ready: withdraw(because: ProtectorFailure(.failed, "it was cancelled"))
+    case .timedOut: withdraw(because: .notTouched)
+    }
+    left.cancel()
+  }
+
+  private func withdraw(because reason: ProtectorFailure) {
+    outcome = reason
+    // A CANCEL that comes before the request has no effect.
+    repeat {
+      fido_dev_cancel(device)
+    } while ended.wait(for: left.descriptor, POLLIN, until: .now + .milliseconds(200)) == .timedOut
+  }
+
+  /// Ends the thread after the request.
+  ///
+  /// - Returns: why the request was withdrawn; `nil` if it was not.
+  func end() -> ProtectorFailure? {
+    ended.cancel()
+    // The thread uses the device.
+    _ = Cancellation().wait(for: left.descriptor, POLLIN, until: nil)
+    return outcome
+  }
+}

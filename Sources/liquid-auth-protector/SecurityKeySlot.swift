@@ -1,0 +1,108 @@
+import CryptoPrimitives
+import Glibc
+import ProtectorProtocol
+
+/// The key of one slot, which a FIDO2 security key computes.
+struct SecurityKeySlot {
+  /// Type 3 of Recovery §1.
+  static let slotType: UInt8 = 3
+  private static let saltSize = 32
+  private static let longestCredentialID = 1024
+
+  private let hasPIN: Bool
+  /// Empty if there is no credential yet.
+  private let salt: [UInt8]
+  private let credentialID: [UInt8]
+  /// With a zero byte at the end, as libfido2 reads it.
+  private let pin: SecretBytes?
+
+  /// - Parameter data: PIN (00 or 01), then, if the slot has a credential, salt (32) ‖ credential id.
+  init?(data: [UInt8], pin: SecretBytes?) {
+    guard let first = data.first, first <= 1, data.count == 1 || data.count > 1 + Self.saltSize,
+      data.count <= 1 + Self.saltSize + Self.longestCredentialID
+    else { return nil }
+    (hasPIN, salt) = (first == 1, Array(data.dropFirst().prefix(Self.saltSize)))
+    credentialID = Array(data.dropFirst(1 + Self.saltSize))
+    self.pin = pin.map { pin in
+      SecretBytes(count: pin.count + 1) { memory in
+        pin.withUnsafeBytes { memory.copyMemory(from: $0) }
+        memory[pin.count] = 0
+      }
+    }
+  }
+
+  /// Makes a credential on the only security key that is plugged in; needs two touches.
+  ///
+  /// - Returns: the key, and salt ‖ credential id.
+  /// - Throws: `pinNeeded` if the key makes no credential without its PIN, although the slot works without.
+  func make() throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
+    let keys = SecurityKey.all()
+    guard let key = keys.first else { throw .noKey }
+    guard keys.count == 1 else {
+      throw ProtectorFailure(.failed, "several security keys are plugged in; leave only one of them, and try again")
+    }
+    guard key.option("clientPin") == true || !hasPIN else { throw .noPIN }
+    guard hasPIN || key.option("alwaysUv") != true else { throw .alwaysVerifies }
+    let isNeeded = key.option("clientPin") == true && key.option("makeCredUvNotRqd") != true
+    guard pin != nil || !hasPIN && !isNeeded else { throw .pinNeeded }
+    if pin != nil { try checkTries(of: key) }
+    let id = try key.makeCredential(pin: pin)
+    guard id.count <= Self.longestCredentialID else {
+      throw ProtectorFailure(.failed, "the security key's credential does not fit into a slot; use another one")
+    }
+    let salt = SecretBytes.random(count: Self.saltSize).withUnsafeBytes { Array($0) }
+    return (try key.secret(of: id, salt: salt, pin: hasPIN ? pin : nil), salt + id)
+  }
+
+  /// The key, 32 bytes; needs a touch.
+  ///
+  /// - Throws: `pinNeeded` if there is no PIN, and a right one would give the key.
+  func key() throws(ProtectorFailure) -> SecretBytes {
+    guard !credentialID.isEmpty, let key = SecurityKey.all().first(where: { $0.has(credential: credentialID) }) else {
+      throw .otherKey
+    }
+    if hasPIN {
+      try checkTries(of: key)
+      guard pin != nil else { throw .pinNeeded }
+    } else if key.option("alwaysUv") == true {
+      throw .alwaysVerifies
+    }
+    return try key.secret(of: credentialID, salt: salt, pin: hasPIN ? pin : nil)
+  }
+
+  /// Leaves the last try alone: a wrong PIN would block the key, and only a reset, which deletes its passkeys, ends that.
+  private func checkTries(of key: SecurityKey) throws(ProtectorFailure) {
+    switch try key.pinTries() {
+    case ...0: throw .pinBlocked
+    case 1:
+      throw ProtectorFailure(
+        .failed,
+        "one more wrong PIN would block the security key, so its PIN is not tried; use the passphrase, and check the "
+          + "PIN with another program, such as fido2-token")
+    default: break
+    }
+  }
+}
+
+extension ProtectorFailure {
+  static let noKey = ProtectorFailure(
+    .absent,
+    "there is no security key with hmac-secret that is not in use; plug one in, end what waits for it, and try again")
+  static let otherKey = ProtectorFailure(
+    .absent,
+    "the security key of this slot is not plugged in, or another program uses it; plug it in, end what waits for it, and "
+      + "try again")
+  static let noAnswer = ProtectorFailure(
+    .failed, "the security key did not answer; plug it in again, end what waits for it, and try again")
+  static let notTouched = ProtectorFailure(.dismissed, "the security key was not touched in time; try again")
+  static let alwaysVerifies = ProtectorFailure(
+    .failed, "the security key verifies its user at each use (alwaysUv); add a slot with --pin")
+  static let noPIN = ProtectorFailure(
+    .failed, "the security key has no PIN; set one, for example with fido2-token -S, or omit --pin")
+  static let pinBlocked = ProtectorFailure(
+    .failed, "the security key's PIN is blocked; only a reset of the key, which deletes its passkeys, ends that")
+
+  static func wrongPIN(triesLeft: Int) -> ProtectorFailure {
+    ProtectorFailure(.wrongPIN, "the PIN is wrong; \(triesLeft) \(triesLeft == 1 ? "try is" : "tries are") left")
+  }
+}

@@ -1,0 +1,401 @@
+"""Slots of FIDO2 security keys: libfido2 in the protector, and a second authenticator as the key."""
+
+import json
+import os
+import pathlib
+import subprocess
+import threading
+import time
+
+import pytest
+from fido2 import cbor
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from judges import vault_slots
+from support import wire
+from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
+from support.ceremonies import OWN, register
+from support.hmac_secret import expected
+from support.security_key import SecurityKey
+from support.slots import is_open, protectors, registration, slots, vault
+
+#: The first is that of the judge.
+PHRASES = [PHRASE, "legal winner thank year wave sausage worth useful legal winner thank yellow"]
+PIN = "corre\u00e7t 12"
+TOUCH = "liquid-auth-protector: touch the security key that blinks"
+OTHER = "the security key of this slot is not plugged in, or another program uses it; plug it in"
+NO_KEY = "there is no security key with hmac-secret that is not in use; plug one in"
+
+
+@pytest.fixture
+def plug(tmp_path, monkeypatch):
+    """Return a function that makes security keys and plugs them in, in this order, in place of all others."""
+    made = {}
+
+    def plug(*names, pin=None, is_ours=False):
+        for name in names:
+            if name not in made:
+                made[name] = SecurityKey(tmp_path / name, PHRASES[len(made)], pin=pin, is_ours=is_ours)
+        monkeypatch.setenv("LIQUID_AUTH_FIDO2", ",".join(made[name].path for name in names) or "/dev/null")
+        return made[names[-1]] if names else None
+
+    plug()
+    yield plug
+    for key in made.values():
+        key.close()
+
+
+def add(key, *arguments, pin=None, status=0):
+    """Run `liquid-auth vault add fido2`; the PIN is typed after the passphrase."""
+    return vault(key, "add", "fido2", *arguments, passphrase=f"{PASSPHRASE}\n{pin}" if pin else PASSPHRASE, status=status)
+
+
+# Holds: PROTECT-13
+@pytest.mark.parametrize("running", [False, True])
+def test_a_slot_is_added_used_and_removed(key, plug, running):
+    fido = plug("one")
+    if running:
+        key.start()
+    done = add(key, "--json")
+    assert json.loads(done.stdout) == {"added": "fido2", "autoUnlock": False, "pin": False}
+    assert done.stderr.count(TOUCH) == 2 and fido.touches() == 2
+    assert slots(key)[1] == {"slot": 2, "type": "fido2", "autoUnlock": False, "pin": False}
+    assert vault(key, "list").stdout.splitlines()[2] == "2     a FIDO2 security key, with a touch, for a request"
+    key.stop()
+    key.start()
+    time.sleep(0.3)
+    assert not is_open(key), "it unlocks for a request only"
+    assert len(registration(key)) == 1, "presence, and no passphrase"
+    assert fido.touches() == 3 and key.said().count(TOUCH) == 1
+    assert "unlocked by the security key, fingerprint " in key.ask("status")
+    assert len(registration(key, uv=True)) == 1, "the passphrase"
+    key.ask("lock")
+    assert len(registration(key)) == 1
+    assert "slot 2" not in key.said() and not protectors()
+    if not running:
+        key.stop()
+    done = json.loads(vault(key, "remove", "2", "--json").stdout)
+    assert done == {"removed": 2, "remains": None} and fido.touches() == 4, "the key keeps nothing"
+    assert [slot["type"] for slot in slots(key)] == ["passphrase"]
+
+
+# Holds: PROTECT-13
+@pytest.mark.parametrize("pin", [None, PIN])
+def test_another_program_opens_the_slot(key, plug, pin):
+    """With the phrase of the security key, the judge computes hmac-secret, and PyNaCl opens the slot."""
+    plug("one", pin=pin)
+    add(key, *(["--pin"] if pin else []), pin=pin)
+    members = cbor.decode((key.state / "vault").read_bytes())
+    slot = members[3][1]
+    assert slot[1] == 3 and slot[3] is False and slot[4] is bool(pin) and len(slot[7]) == 32 and sorted(slot) == [
+        1, 2, 3, 4, 5, 6, 7]
+    secret, = expected(OWN, "liquid-auth:vault", slot[2], bool(pin), slot[7])
+    assert len(vault_slots.vault_key(members[2], slot, secret)) == 32
+
+
+# Holds: PROTECT-6, PROTECT-13
+def test_unlocked_at_the_start(key, plug):
+    fido = plug("one")
+    add(key, "--auto-unlock")
+    assert "with a touch, at the start and for a request" in vault(key, "list").stdout
+    key.start()
+    wait_for("unlocking", lambda: is_open(key))
+    assert fido.touches() == 3
+    assert "a slot with a PIN cannot unlock at the start" in add(key, "--auto-unlock", "--pin", status=64).stderr
+    assert "--pcrs is only for tpm" in add(key, "--pcrs", "7", status=64).stderr
+
+
+# Holds: PROTECT-14
+def test_the_key_of_the_slot_answers(key, plug):
+    """Of two keys that are plugged in, only one has the credential; the other does not blink."""
+    first = plug("one")
+    add(key)
+    second = plug("two")
+    add(key)
+    assert (first.touches(), second.touches()) == (2, 2)
+    for names in [("one", "two"), ("two", "one")]:
+        plug(*names)
+        key.start()
+        assert len(registration(key)) == 1
+        key.stop()
+    assert (first.touches(), second.touches()) == (4, 2)
+    # The first slot's key is absent: the second's unlocks.
+    plug("two")
+    key.start()
+    assert len(registration(key)) == 1 and second.touches() == 3
+    assert f"slot 2 (security key) did not unlock the vault: {OTHER}" in key.said() and "slot 3" not in key.said()
+    key.stop()
+    plug("one", "two")
+    before = (key.state / "vault").read_bytes()
+    assert "several security keys are plugged in; leave only one of them" in add(key, status=1).stderr
+    assert (key.state / "vault").read_bytes() == before
+
+
+# Holds: PROTECT-14
+def test_our_own_device_is_not_a_security_key(key, plug):
+    ours = plug("ours", is_ours=True)
+    assert NO_KEY in add(key, status=4).stderr
+    other = plug("ours", "other")
+    add(key)
+    assert (ours.touches(), other.touches()) == (0, 2)
+    key.start()
+    assert len(registration(key)) == 1
+    assert (ours.touches(), other.touches()) == (0, 3)
+
+
+# Holds: PROTECT-14
+def test_no_key(key, plug, tmp_path):
+    before = (key.state / "vault").read_bytes()
+    assert NO_KEY in add(key, status=4).stderr
+    assert (key.state / "vault").read_bytes() == before
+    plug("one")
+    add(key)
+    plug()
+    key.start()
+    assert len(registration(key)) == 2, "the passphrase, and presence"
+    assert f"slot 2 (security key) did not unlock the vault: {OTHER}" in key.said()
+    vault(key, "remove", "2")
+    assert len(slots(key)) == 1
+
+
+# Holds: PROTECT-15
+def test_a_touch_that_is_refused(key, plug):
+    fido = plug("one")
+    fido.pinentry.set("cancel")
+    before = (key.state / "vault").read_bytes()
+    assert "the security key refused; try again, and touch it" in add(key, status=1).stderr
+    assert (key.state / "vault").read_bytes() == before
+    fido.pinentry.set()
+    add(key)
+    fido.pinentry.set("cancel")
+    key.start()
+    assert len(registration(key)) == 2
+    assert "slot 2 (security key) did not unlock the vault: the security key refused" in key.said()
+
+
+# Holds: PROTECT-8, PROTECT-15
+@pytest.mark.parametrize("way", ["lock", "cancel", "stop", "time", "passphrase"])
+def test_the_wait_for_a_touch_ends(key, plug, way):
+    """By a lock, a CANCEL, the authenticator's end, half a minute and the passphrase; the key stops blinking."""
+    fido = plug("one")
+    add(key)
+    fido.pinentry.set("never")
+    key.start()
+    ended, outcomes = threading.Event(), []
+    client = Ctap2(wire.fido2_device(key.socket))
+
+    def request():
+        try:
+            register(client, OWN, "example.com", event=ended)
+            outcomes.append("done")
+        except (CtapError, OSError) as failure:
+            outcomes.append(getattr(failure, "code", None))
+
+    thread = threading.Thread(target=request)
+    thread.start()
+    wait_for("touch", lambda: fido.touches() == 3)
+    process = wait_for("protector", protectors)[0]
+    assert (process / "cmdline").read_bytes().split(b"\0")[1:] == [b"--get", b""]
+    if way == "lock":
+        key.ask("lock")
+    elif way == "cancel":
+        ended.set()
+    elif way == "stop":
+        began = time.monotonic()
+        assert key.stop() == 0 and time.monotonic() - began < 4
+    elif way == "passphrase":
+        key.unlock()
+    wait_for("end of the protector", lambda: not protectors(), 40 if way == "time" else 3)
+    fido.pinentry.wait_for_no_dialog(3)
+    if way == "time":
+        wait_for("reason", lambda: "slot 2 (security key) did not unlock the vault: the security key was not touched in "
+                 "time; try again" in key.said())
+    if way != "stop":
+        thread.join(20)
+        assert outcomes == [{"lock": CtapError.ERR.OPERATION_DENIED, "cancel": CtapError.ERR.KEEPALIVE_CANCEL}.get(
+            way, "done")]
+    client.device.close()
+    thread.join(20)
+
+
+# Holds: PROTECT-15
+def test_a_command_that_ends_withdraws_its_touch(key, plug):
+    fido = plug("one")
+    fido.pinentry.set("never")
+    place = ["--state-dir", key.state, "--control", key.control_socket]
+    process = subprocess.Popen(
+        key.command("vault", "add", "fido2", *place), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, env=key.environment)
+    process.stdin.write(f"{PASSPHRASE}\n".encode())
+    process.stdin.close()
+    wait_for("touch", lambda: fido.touches() == 1)
+    process.kill()
+    process.wait()
+    wait_for("end of the protector", lambda: not protectors(), 3)
+    fido.pinentry.wait_for_no_dialog(3)
+    assert len(slots(key)) == 1
+
+
+# Holds: PROTECT-16
+def test_a_pin(key, plug):
+    fido = plug("one", pin=PIN)
+    done = json.loads(add(key, "--pin", "--json", pin=PIN).stdout)
+    assert done == {"added": "fido2", "autoUnlock": False, "pin": True}
+    assert "a FIDO2 security key, with a touch and its PIN, for a request" in vault(key, "list").stdout
+    key.start()
+    key.pinentry.set(passphrase=PIN)
+    asked = registration(key)
+    assert len(asked) == 2
+    assert "Type the PIN of slot 2 (security key) of the vault, or use the passphrase." in asked[0]
+    assert PIN not in key.said()
+    # The PIN is not the passphrase: it verifies nobody.
+    with pytest.raises(CtapError):
+        registration(key, uv=True)
+    # An absent key is not worth a PIN.
+    key.ask("lock")
+    key.pinentry.set()
+    key.stop()
+    plug()
+    key.start()
+    assert len(registration(key)) == 2
+    assert OTHER in key.said()
+
+
+# Holds: PROTECT-16
+def test_wrong_pins(key, plug):
+    """The tries that are left are said, and the last one is never used."""
+    fido = plug("one", pin=PIN)
+    add(key, "--pin", pin=PIN)
+    key.start()
+    # The double of pinentry types the passphrase into each dialog; after three, the key must be plugged in again.
+    assert len(registration(key)) == 5, "three PINs, the passphrase, and presence"
+    assert "slot 2 (security key) did not unlock the vault: " in key.said()
+    tries = 5
+    while tries > 1:
+        fido.plug_in_again()
+        plug("one")
+        before = (key.state / "vault").read_bytes()
+        done = add(key, "--pin", pin="wrong pin", status=1)
+        tries -= 1
+        assert f"the PIN is wrong; {tries} {'try is' if tries == 1 else 'tries are'} left" in done.stderr
+        assert (key.state / "vault").read_bytes() == before
+    for _ in range(2):
+        done = add(key, "--pin", pin="wrong pin", status=1)
+        assert "one more wrong PIN would block the security key, so its PIN is not tried" in done.stderr
+    key.ask("lock")
+    assert len(registration(key)) == 2, "the PIN is not asked for"
+    assert "slot 2 (security key) did not unlock the vault: one more wrong PIN would block" in key.said()
+    status = json.loads(fido.authenticator.ask("pin", "status", "--json"))
+    assert status["triesLeft"] == 1
+
+
+# Holds: PROTECT-16
+def test_a_key_without_a_pin(key, plug):
+    plug("one")
+    done = add(key, "--pin", pin=PIN, status=1)
+    assert "the security key has no PIN; set one, for example with fido2-token -S, or omit --pin" in done.stderr
+
+
+# Holds: PROTECT-16
+def test_a_key_that_always_verifies(key, plug):
+    fido = plug("one", pin=PIN)
+    add(key)
+    fido.authenticator.ask("config", "always-uv", "on")
+    always = "the security key verifies its user at each use (alwaysUv); add a slot with --pin"
+    assert always in add(key, status=1).stderr
+    key.start()
+    assert len(registration(key)) == 2
+    assert f"slot 2 (security key) did not unlock the vault: {always}" in key.said()
+
+
+def test_on_a_terminal(key, plug):
+    """The command says when to touch, and asks for the PIN."""
+    plug("one", pin=PIN)
+    place = ["--state-dir", key.state, "--control", key.control_socket]
+    status, shown = on_terminal(
+        key.command("vault", "add", "fido2", "--pin", *place),
+        [("Vault passphrase: ", PASSPHRASE), ("PIN of the security key: ", PIN), (TOUCH, lambda _: None)],
+        environment=key.environment)
+    assert status == 0 and "the security key now unlocks the vault, too; the passphrase stays valid" in shown
+    assert PIN not in shown and PASSPHRASE not in shown
+
+
+# Holds: PROTECT-16
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the memory of the daemon")
+def test_no_pin_stays_in_memory(key, plug):
+    plug("one", pin=PIN)
+    add(key, "--pin", pin=PIN)
+    key.start()
+    key.pinentry.set(passphrase=PIN)
+    assert len(registration(key)) == 2 and is_open(key)
+    is_read, found = False, []
+    pid = key.process.pid
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            start, end = (int(number, 16) for number in line.split()[0].split("-"))
+            if line.split()[1][0] != "r" or "[v" in line:
+                continue
+            memory.seek(start)
+            content = memory.read(end - start)
+            is_read |= str(key.control_socket).encode() in content
+            found += [line] if PIN.encode() in content else []
+    assert found == [] and is_read
+
+
+# Holds: PROTECT-1
+@pytest.mark.parametrize("request_", [
+    b"\2\1\0\3\3\0\0", b"\2\1\0\4\3\0\1\2", b"\2\2\0\4\3\0\1\0", b"\2\2\0\x24\3\0\x21\0" + bytes(32),
+    b"\2\2\x04\x25\3\x04\x22\0" + bytes(32 + 1025), b"\2\2\0\x25\3\0\x22\2" + bytes(33)])
+def test_a_malformed_request(plug, request_):
+    fido = plug("one")
+    done = subprocess.run([BIN / "liquid-auth-protector"], input=request_, capture_output=True, timeout=20)
+    assert done.returncode == 0 and done.stderr == b""
+    assert done.stdout[1] in (1, 4) and int.from_bytes(done.stdout[2:4], "big") == len(done.stdout) - 4
+    assert fido.touches() == 0
+
+
+def test_the_library_logs_nothing(key, plug, monkeypatch):
+    """With this setting of the environment, it would write each message to standard error."""
+    monkeypatch.setenv("FIDO_DEBUG", "1")
+    plug("one")
+    assert add(key).stderr.splitlines() == [TOUCH, TOUCH]
+
+
+# Holds: PROTECT-9
+@pytest.mark.parametrize("change", ["add", "remove"])
+def test_a_crash_at_each_system_call(key, plug, change):
+    """However early or late the command is killed, the passphrase opens the vault, and the slot is there or not."""
+    plug("one")
+    if change == "remove":
+        add(key)
+    file, trace = key.state / "vault", key.folder / "trace"
+    whole = file.read_bytes()
+    before = cbor.decode(whole)
+    calls = "openat,write,fsync,rename,renameat2,unlink,close"
+
+    def run(*inject):
+        file.write_bytes(whole)
+        (key.state / "vault.new").unlink(missing_ok=True)
+        arguments = ["add", "fido2"] if change == "add" else ["remove", "2"]
+        place = ["--state-dir", key.state, "--control", key.control_socket]
+        return subprocess.run(
+            ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
+             f"trace={calls}", *inject, *key.command("vault", *arguments, *place)],
+            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
+
+    assert run().returncode == 0
+    lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines() if "(" in line]
+    start = next(number for number, line in enumerate(lines) if "vault.new" in line)
+    end = max(number for number, line in enumerate(lines) if line.startswith("fsync"))
+    outcomes = set()
+    for number in range(start, end + 1):
+        name = lines[number].split("(")[0]
+        nth = sum(line.startswith(name + "(") for line in lines[: number + 1])
+        assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}").returncode != 0, (name, nth)
+        after = cbor.decode(file.read_bytes())
+        assert after[3][0] == before[3][0] and {**after, 3: None} == {**before, 3: None}
+        outcomes.add(len(after[3]) != len(before[3]))
+    assert outcomes == {False, True} and end - start >= 5
+    key.start()
+    assert len(registration(key)) in (1, 2)
+    key.unlock()
