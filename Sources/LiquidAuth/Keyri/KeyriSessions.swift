@@ -84,7 +84,8 @@ public struct KeyriSessions: Sendable {
   /// `POST /api/v1/session/{id}`, once: a refused request is not repeated.
   private func send(_ reply: Reply) async throws(LiquidAuthError) {
     let body = try await exchange.body(
-      of: try .post(reply, to: url(of: reply.sessionID)), accepted: [200, 201, 204], maximumSize: Self.maximumAnswerSize)
+      of: try .post(reply, to: url(of: reply.sessionID)), accepted: [200, 201, 204], maximumSize: Self.maximumAnswerSize
+    )
     if !body.isEmpty { _ = try KeyriJSON.decode(KeyriFault.self, from: body) }
   }
 

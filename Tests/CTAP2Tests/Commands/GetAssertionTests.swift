@@ -247,7 +247,7 @@ extension TestWorld {
     #expect(other.store.writes == 1)
   }
 
-  @Test func `a fingerprint is accepted whether a credential is found or not, so that the prompt does not tell`() async throws {
+  @Test func `a fingerprint is accepted also if no credential is found`() async throws {
     var state = StoreState(storeID: [UInt8](repeating: 7, count: 16))
     state.settings.usesFingerprint = true
     var world = TestWorld(state: state)
