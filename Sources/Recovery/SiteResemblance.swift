@@ -49,8 +49,8 @@ private struct DomainName {
   let suffix: [Unicode.Scalar]
   /// The whole domain in its own letters; `nil` if nothing is encoded.
   let decoded: String?
-  /// What the name looks like.
-  let skeleton: [Unicode.Scalar]
+  /// What the name looks like; a `String`, so that composed letters equal the same letters with marks.
+  let skeleton: String
 
   /// `nil` for anything but a domain of at least two labels, 253 bytes in all.
   init?(_ rpID: String) {
@@ -65,7 +65,7 @@ private struct DomainName {
     let place = labels.count - (isPair ? 3 : 2)
     name = labels[place]
     suffix = Array(labels[(place + 1)...].joined(separator: ["."]))
-    skeleton = name.flatMap { Self.look[$0] ?? [$0] }
+    skeleton = String(String.UnicodeScalarView(name.flatMap { Self.look[$0] ?? [$0] }))
     let whole = Array(labels.joined(separator: ["."]))
     decoded = whole.allSatisfy(\.isASCII) ? nil : String(String.UnicodeScalarView(whole))
   }
