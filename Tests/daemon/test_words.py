@@ -1,10 +1,11 @@
-"""What the dialogs of a running daemon say beside site and account: a resembling site."""
+"""What the dialogs of a running daemon say beside site and account: a resembling site, and who asks."""
 
 import contextlib
 import subprocess
 import sys
 
 import pytest
+from fido2 import cbor
 from fido2.ctap2 import Ctap2
 from judges import confusables
 from support import wire
@@ -62,3 +63,61 @@ def test_the_table_of_letters_is_the_one_that_the_script_makes():
     assert done.returncode in (0, 77), done.stderr
     if done.returncode == 77:
         pytest.skip(done.stderr)
+
+
+# A client of the control socket with a name of its own: hello, then a request. It prints its process and the status.
+ASKING = """
+import ctypes, os, socket, sys
+path, name, hello, message = sys.argv[1], bytes.fromhex(sys.argv[2]), *map(bytes.fromhex, sys.argv[3:])
+ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+    client.connect(path)
+    client.send(hello)
+    assert client.recv(1 << 16)[0] == 0
+    client.send(message)
+    print(os.getpid(), client.recv(1 << 16)[0])
+"""
+
+
+def asked_by(key, name, message):
+    """Send a message as a program of this name; return its process and the lines of the dialog."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING, key.control_socket, name.hex(), (b"\x50" + cbor.encode({1: 4})).hex(), message.hex()],
+        capture_output=True, text=True, check=True)
+    process, status = map(int, done.stdout.split())
+    assert status == 0
+    return process, last_dialog(key)
+
+
+REGISTRATION = b"\x01" + cbor.encode({
+    1: bytes(32), 2: {"id": "example.com"}, 3: {"id": b"u", "name": "alice", "displayName": "Alice"},
+    4: [{"alg": -7, "type": "public-key"}]})
+
+
+# Holds: WORDS-5
+class TestWhoAsks:
+    def test_the_device(self, running):
+        """The device of the tests has no hidraw node, so /proc tells no program."""
+        with client(running) as ctap:
+            register(ctap, OWN, "example.com")
+        assert last_dialog(running)[-1] == "Asked through: the security-key device"
+        assert not any("Perhaps by" in line for line in last_dialog(running))
+
+    def test_a_program_at_the_control_socket(self, running):
+        process, lines = asked_by(running, b"my browser", REGISTRATION)
+        assert lines[0] == "Make a new passkey?"
+        assert lines[-2:] == ["Asked through: the control socket", f'Perhaps by: "my browser" (process {process})']
+
+    def test_its_name_cannot_pose_as_a_line_of_ours(self, running):
+        process, lines = asked_by(running, b'x"\n\x1b[2J\xff Site', REGISTRATION)
+        assert lines[-1] == (
+            rf'Perhaps by: "x\"\u{{A}}\u{{1B}}[2J\ufffd Site" (process {process})'.replace(r"\ufffd", "\ufffd"))
+        assert sum(line.startswith("Site:") for line in lines) == 1
+
+    def test_the_dialog_for_a_locked_vault(self, running):
+        running.run("lock", "--control", running.control_socket)
+        process, lines = asked_by(running, b"asker", REGISTRATION)
+        first = running.pinentry.events("ask")[-2]["description"].splitlines()
+        assert first[0] == "Unlock your passkeys?"
+        for shown in (first, lines):
+            assert shown[-2:] == ["Asked through: the control socket", f'Perhaps by: "asker" (process {process})']
