@@ -194,6 +194,14 @@ int clinux_peer_user(int socket, uid_t *user) {
   return 0;
 }
 
+int clinux_peer_process(int socket, pid_t *process) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+  *process = peer.pid;
+  return 0;
+}
+
 int clinux_is_listening(int socket, const char *path) {
   int type = 0, listens = 0;
   socklen_t size = sizeof type;

@@ -2,8 +2,11 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,12 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum helper_operation { HELPER_START, HELPER_WAIT, HELPER_CONNECT };
+enum helper_operation { HELPER_START, HELPER_WAIT, HELPER_CONNECT, HELPER_PROGRAMS };
 
 // Code that an attacker runs in the other process can send any numbers.
 struct helper_request {
   uint32_t operation;
   uint32_t program;
+  uint32_t node;
   pid_t process;
   int options;
 };
@@ -26,6 +30,7 @@ struct helper_reply {
   pid_t process;
   int code;
   int status;
+  struct clinux_program programs[CLINUX_PROGRAMS];
 };
 
 // Room for the descriptors that go with a message.
@@ -74,6 +79,57 @@ static struct helper_reply serve_wait(const struct helper_request *request) {
   return (struct helper_reply){.code = information.si_code, .status = information.si_status};
 }
 
+// Reads /proc/PID/comm, without its line end; returns whether there is a name.
+static int read_name(struct clinux_program *program) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/comm", program->process);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t count = read(file, program->name, sizeof program->name);
+  close(file);
+  if (count < 2) return 0;
+  program->name[count - 1] = 0;
+  return 1;
+}
+
+// Whether one of the process's descriptors is the file at `path`; other users' processes do not tell.
+static int has_open(pid_t process, const char *path) {
+  char place[32], target[32];
+  snprintf(place, sizeof place, "/proc/%d/fd", process);
+  DIR *descriptors = opendir(place);
+  if (!descriptors) return 0;
+  int found = 0;
+  const struct dirent *entry;
+  while (!found && (entry = readdir(descriptors))) {
+    const ssize_t size = readlinkat(dirfd(descriptors), entry->d_name, target, sizeof target);
+    found = size == (ssize_t)strlen(path) && !memcmp(target, path, strlen(path));
+  }
+  closedir(descriptors);
+  return found;
+}
+
+// Names processes, and nothing else of them.
+static struct helper_reply serve_programs(const struct helper_request *request) {
+  struct helper_reply reply = {0};
+  if (request->process) {
+    reply.programs[0].process = request->process;
+    reply.code = read_name(&reply.programs[0]);
+    return reply;
+  }
+  char path[32];
+  snprintf(path, sizeof path, "/dev/hidraw%u", request->node);
+  DIR *processes = opendir("/proc");
+  if (!processes) return reply;
+  const struct dirent *entry;
+  while (reply.code < CLINUX_PROGRAMS && (entry = readdir(processes))) {
+    struct clinux_program *program = &reply.programs[reply.code];
+    program->process = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (program->process > 0 && has_open(program->process, path) && read_name(program)) reply.code += 1;
+  }
+  closedir(processes);
+  return reply;
+}
+
 static int connect_to(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) {
@@ -114,6 +170,7 @@ static void serve_requests(int requests, const struct clinux_helper_paths *paths
       }
       break;
     case HELPER_WAIT: reply = serve_wait(&request); break;
+    case HELPER_PROGRAMS: reply = serve_programs(&request); break;
     case HELPER_CONNECT:
       connection = connect_to(paths->broker);
       if (connection < 0) reply.error = errno;
@@ -191,4 +248,11 @@ int clinux_helper_wait(int helper, pid_t process, int options, int *code, int *s
 int clinux_helper_connect(int helper, int *connection) {
   const struct helper_request request = {.operation = HELPER_CONNECT};
   return ask(helper, request, NULL, connection).error;
+}
+
+int clinux_helper_programs(int helper, pid_t process, uint32_t node, struct clinux_program programs[CLINUX_PROGRAMS]) {
+  const struct helper_request request = {.operation = HELPER_PROGRAMS, .process = process, .node = node};
+  const struct helper_reply reply = ask(helper, request, NULL, NULL);
+  memcpy(programs, reply.programs, sizeof reply.programs);
+  return reply.error ? 0 : reply.code;
 }

@@ -2,7 +2,7 @@ import CBOR
 public import CryptoPrimitives
 import DeterministicKeys
 
-/// One ceremony in the store's history, without any secret: Recovery §6.
+/// One ceremony, or change by the owner, in the store's history, without any secret: Recovery §6.
 public struct HistoryEntry: Sendable, Equatable {
   /// What was requested.
   public enum Kind: UInt8, Sendable, CaseIterable {
@@ -21,6 +21,22 @@ public struct HistoryEntry: Sendable, Equatable {
     /// The PIN was set, changed or removed.
     case changePIN = 10
     case reset = 11
+    /// A further account's signature of the sign-in before it: authenticatorGetNextAssertion.
+    case nextSignIn = 12
+    case removePasskey = 13
+    case renamePasskey = 14
+    /// A passkey was derived again and stored.
+    case recoverPasskey = 15
+    case changeSettings = 16
+    /// The large-blob array was replaced.
+    case replaceLargeBlobs = 17
+    /// The policy of a site, or of all sites without one of their own.
+    case changePolicy = 18
+    /// The vault's passphrase was changed.
+    case changePassphrase = 19
+    /// Another slot of the vault was added.
+    case addSlot = 20
+    case removeSlot = 21
   }
 
   /// How it ended.

@@ -51,8 +51,9 @@ private struct DomainName {
   let suffix: [Unicode.Scalar]
   /// The whole domain in its own letters; `nil` if nothing is encoded.
   let decoded: String?
-  /// The skeleton of the name (UTS #39): names that look alike have the same skeleton.
-  let skeleton: [Unicode.Scalar]
+  /// The skeleton of the name (UTS #39): names that look alike have equal skeletons. A `String`, because two texts are equal
+  /// if they are canonically equivalent: a composed letter equals the letter with its mark.
+  let skeleton: String
 
   /// `nil` if `rpID` is not a domain of at least two labels and at most 253 bytes.
   init?(_ rpID: String) {
@@ -67,7 +68,7 @@ private struct DomainName {
     let place = labels.count - (isPair ? 3 : 2)
     name = labels[place]
     suffix = Array(labels[(place + 1)...].joined(separator: ["."]))
-    skeleton = name.flatMap { Self.look[$0] ?? [$0] }
+    skeleton = String(String.UnicodeScalarView(name.flatMap { Self.look[$0] ?? [$0] }))
     let whole = Array(labels.joined(separator: ["."]))
     decoded = whole.allSatisfy(\.isASCII) ? nil : String(String.UnicodeScalarView(whole))
   }

@@ -51,6 +51,19 @@ import Testing
     #expect(head.count == 8)
   }
 
+  // Holds: RECORD-7
+  @Test(arguments: try load().changes.array)
+  func `each kind of change has the bytes of the vectors`(_ vector: Vector) throws {
+    var head = try Self.load().heads.array.map(Self.head)[1]
+    (head.last, head.hash) = (vector.sequence.integer() - 1, vector.previous.bytes)
+    let entry = try Self.entry(vector)
+    #expect(Hex(entry.plaintext) == vector.plaintext.hex)
+    let row = try keys.seal(entry, after: head, nonce: vector.nonce.bytes)
+    #expect(row == Self.row(vector))
+    #expect(Hex(row.hash) == vector.hash.hex)
+    #expect(try keys.open(row) == entry)
+  }
+
   @Test(arguments: try load().entriesThatMustNotOpen.array) func `an invalid entry does not open`(_ vector: Vector) {
     #expect(throws: RecoveryError.self, "\(vector)") { try keys.open(Self.row(vector)) }
   }

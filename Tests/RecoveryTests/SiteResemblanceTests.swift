@@ -48,6 +48,23 @@ import Testing
     #expect(found == SiteResemblance(known: "paypal.com", kind: .looksAlike, decoded: "p\u{430}ypal.com"))
   }
 
+  // Holds: WORDS-6
+  @Test(arguments: [
+    ("e\u{301}xample.com", "\u{E9}xample.com"), ("\u{E9}xample.com", "e\u{301}xample.com"),
+    ("\u{450}xample.com", "\u{E8}xample.com"), ("\u{435}\u{300}xample.com", "\u{E8}xample.com"),
+    ("e\u{301}xample.com", "xn--xample-9ua.com"), ("\u{3AC}bc.com", "\u{E1}bc.com"),
+  ]) func `letters with marks look alike, composed and decomposed, of one script and another`(
+    _ site: String, _ known: String
+  ) {
+    #expect(SiteResemblance(of: site, to: [known])?.kind == .looksAlike)
+  }
+
+  // Holds: WORDS-6
+  @Test(arguments: [("\u{E9}xample.com", "example.com"), ("\u{E9}xample.com", "\u{E8}xample.com")])
+  func `a letter with a mark is another letter than one without, or with another`(_ site: String, _ known: String) {
+    #expect(SiteResemblance(of: site, to: [known])?.kind == .oneLetter)
+  }
+
   // Holds: WORDS-2
   @Test(arguments: [
     ("bcher-kva", "bücher"), ("mnchen-3ya", "münchen"), ("ihqwcrb4cv8a8dqg056pqjye", "他们为什么不说中文"),

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from fido2.ctap import CtapError
-from fido2.ctap2 import ClientPin, Ctap2
+from fido2.ctap2 import ClientPin, CredentialManagement, Ctap2
 from judges import history
 from support import figures, wire
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
@@ -128,6 +128,62 @@ class TestList:
             running.pinentry.set("approve")
             sign_in(ctap, made)
         assert len(entries(running)) == 3 + 99 + 1
+
+
+def owned(key, *arguments, more=""):
+    return key.run(*arguments, "--control", key.control_socket, stdin=f"{PASSPHRASE}\n{more}")
+
+
+# Holds: RECORD-7
+class TestChanges:
+    """What a command of the owner, or a program with a token, changes is an entry; what only reads is none."""
+
+    def test_commands_of_the_owner(self, running):
+        with client(running) as ctap:
+            made = register(ctap, OWN, SITE, rk=True, uv=True)
+        owned(running, "credentials", "rename", made.id.hex()[:16], "--name", "another name")
+        owned(running, "config", "always-uv", "on")
+        owned(running, "policy", SITE, "allow")
+        owned(running, "policy", "--default", "always-verify")
+        owned(running, "policy")
+        owned(running, "config", "forget-readers")
+        owned(running, "credentials", "remove", made.id.hex()[:16])
+        owned(running, "vault", "passphrase", more=f"{PASSPHRASE} 2\n{PASSPHRASE} 2\n")
+        shown = running.run("log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE} 2\n").stdout
+        found = [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in json.loads(shown)]
+        assert found == [
+            ("register", "done", "passphrase", SITE), ("rename", "done", "passphrase", SITE),
+            ("settings", "done", "passphrase", None), ("policy", "done", "passphrase", SITE),
+            ("policy", "done", "passphrase", None), ("settings", "done", "passphrase", None),
+            ("remove", "done", "passphrase", SITE), ("passphrase-change", "done", "passphrase", None)]
+
+    def test_a_command_that_fails_is_no_entry(self, running):
+        owned(running, "config", "min-pin-length", "6")
+        running.run("config", "min-pin-length", "5", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n", status=1)
+        assert kept(running) == [("settings", "done", "passphrase", None)]
+
+    def test_further_signatures_of_a_sign_in(self, running):
+        """Without an allowList, a site with two accounts gets a signature of each after one dialog."""
+        with client(running) as ctap:
+            for user in (b"one", b"two"):
+                register(ctap, OWN, SITE, user_id=user, rk=True, uv=True)
+            first = ctap.get_assertion(SITE, bytes(32))
+            assert first.number_of_credentials == 2
+            ctap.get_next_assertion()
+        assert kept(running)[2:] == [("sign-in", "done", "none", SITE), ("next-sign-in", "done", "none", SITE)]
+
+    def test_a_program_with_a_token_cannot_push_out_the_others(self, running):
+        with client(running) as ctap:
+            made = register(ctap, OWN, SITE, rk=True, uv=True)
+            pin = ClientPin(ctap)
+            manager = CredentialManagement(
+                ctap, pin.protocol, pin.get_uv_token(ClientPin.PERMISSION.CREDENTIAL_MGMT))
+            for number in range(105):
+                manager.update_user_info(made.descriptor, {"id": made.user_id, "name": f"name {number}"})
+            manager.delete_cred(made.descriptor)
+        found = kept(running)
+        assert found[:2] == [("register", "done", "passphrase", SITE), ("verify", "done", "passphrase", None)]
+        assert found[2:] == [("rename", "done", "token", SITE)] * 100 + [("remove", "done", "token", SITE)]
 
 
 # Holds: RECORD-2

@@ -44,7 +44,8 @@ def policies(key):
 
 def history(key):
     done = key.run("log", "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n")
-    return [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in json.loads(done.stdout)]
+    return [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in json.loads(done.stdout)
+            if one["kind"] != "policy"]
 
 
 def refused(status):

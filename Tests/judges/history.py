@@ -10,7 +10,8 @@ from .derivation import Phrase
 
 KINDS = dict(enumerate([
     "register", "sign-in", "u2f-register", "u2f-sign-in", "verify", "transactions", "message", "association",
-    "show-passkey", "pin-change", "reset"], 1))
+    "show-passkey", "pin-change", "reset", "next-sign-in", "remove", "rename", "recover", "settings", "large-blobs",
+    "policy", "passphrase-change", "slot-add", "slot-remove"], 1))
 OUTCOMES = dict(enumerate([
     "done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered",
     "denied-by-policy"], 1))

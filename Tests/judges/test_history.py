@@ -34,6 +34,24 @@ def test_chain():
         assert previous.hex() == case["hash"]
 
 
+@pytest.mark.parametrize("case", VECTORS["changes"], ids=lambda case: case["name"])
+def test_change(case):
+    """Each of these follows the last entry of the chain."""
+    last = VECTORS["chain"][-1]
+    assert (case["sequence"], case["previous"]) == (last["sequence"] + 1, last["hash"])
+    plaintext = history.plaintext(
+        *(case[name] for name in ("time", "kind", "outcome", "verification")), case.get("site"))
+    assert plaintext.hex() == case["plaintext"]
+    number, previous, nonce, sealed = values(case)
+    assert history.seal_entry(PHRASE, number, previous, nonce, history.pad(plaintext, 256)) == sealed
+    assert history.chained(previous, nonce, sealed).hex() == case["hash"]
+
+
+def test_each_kind_has_a_vector():
+    cases = VECTORS["chain"] + VECTORS["changes"]
+    assert {case["kind"] for case in cases if case["kind"] > 11} == {kind for kind in history.KINDS if kind > 11}
+
+
 @pytest.mark.parametrize("case", VECTORS["heads"], ids=lambda case: case["name"])
 def test_head(case):
     content = history.head(case["first"], bytes.fromhex(case["before"]), case["last"], bytes.fromhex(case["hash"]))

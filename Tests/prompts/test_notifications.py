@@ -36,7 +36,8 @@ class TestNotification:
         figures.note("request to notification", figures.milliseconds(time.monotonic() - began))
         assert (shown.application, shown.icon, shown.replaces) == ("Liquid Auth", "liquid-auth", 0)
         assert shown.summary == "Make a new passkey?"
-        assert shown.body == "Site: shop.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;"
+        assert shown.body == (
+            "Site: shop.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;\nAsked through: the security-key device")
         assert shown.buttons == {"agree": "Make passkey", "refuse": "Deny"}
         assert dict(shown.hints) == {"urgency": 2} and shown.expires == 0, "it stays until it is answered"
         double.press(shown.id, "agree")

@@ -20,6 +20,8 @@ public struct Authenticator: Sendable {
 
   /// Keys, tries and token of clientPIN.
   var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
+  /// What the report on the command that is served has to add to its request.
+  var details = CommandDetails()
   /// The state of getNextAssertion; any other command discards it.
   var remaining: RemainingAssertions?
   /// The large-blob array that is being written.
@@ -151,6 +153,23 @@ public struct CommandReport: Sendable {
 
   /// The status byte that the client got.
   public var status: CTAPStatus { error?.status ?? .success }
+
+  /// Adds what the command found out.
+  mutating func add(_ details: CommandDetails) {
+    rpID = details.rpID ?? rpID
+    kind = details.kind ?? kind
+    verification = details.verification ?? verification
+  }
+}
+
+/// What a report says of a command whose request does not say it.
+struct CommandDetails: Sendable {
+  /// The relying party of the credential that the command uses or changes.
+  var rpID: String?
+  /// The kind, if it depends on more than the request.
+  var kind: HistoryEntry.Kind?
+  /// What verified the user, if the response does not show it.
+  var verification: HistoryEntry.Verification?
 }
 
 // MARK: - State that later requests continue from
@@ -161,6 +180,8 @@ struct RemainingAssertions: Sendable {
   var credentials: ApplicableCredentials
   /// The user's consent, for all accounts.
   let consent: UserConsent.Kept
+  /// For the reports; no kind if the sign-in is not in the history.
+  let details: CommandDetails
   /// Only this client can continue, and only until the device is replugged.
   let context: RequestContext
   /// Valid only during this unlocking of the vault.

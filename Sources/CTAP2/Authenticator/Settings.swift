@@ -10,14 +10,14 @@ extension Authenticator {
   ///   forced.
   public mutating func setPIN(_ pin: SecretBytes, in vault: OpenVault) throws(CTAPError) {
     try setPIN(StoredPIN(pin), in: vault)
-    reportOwnersPIN()
   }
 
-  /// Reports that the owner, whose passphrase was checked, has changed the PIN.
-  private func reportOwnersPIN() {
+  /// Reports a change by the owner, whose passphrase was checked.
+  ///
+  /// - Parameter site: the site of the passkey or policy; `nil` if the change concerns no site.
+  public func reportChange(_ kind: HistoryEntry.Kind, of site: String?) {
     report(
-      CommandReport(
-        command: nil, rpID: nil, error: nil, elapsed: .zero, kind: .changePIN, verification: .passphrase))
+      CommandReport(command: nil, rpID: site, error: nil, elapsed: .zero, kind: kind, verification: .passphrase))
   }
 
   /// Sets the PIN, restores the tries, and ends the tokens of the old PIN.
@@ -30,7 +30,6 @@ extension Authenticator {
   public mutating func removePIN(in vault: OpenVault) throws(CTAPError) {
     try changeSettings(in: vault) { $0.removePIN() }
     pinUVAuth.pinWasChanged()
-    reportOwnersPIN()
   }
 
   /// Makes all changes or none; ends the tokens of a PIN whose change is now forced.

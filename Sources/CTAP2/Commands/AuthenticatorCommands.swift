@@ -56,6 +56,7 @@ extension Authenticator {
   ///
   /// A power-up of the device discards all volatile state.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
+    details = CommandDetails()
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     let continues = code == CredentialManagement.code || code == CredentialManagementPreview.code
     if !continues || enumeration?.context != context { enumeration = nil }
@@ -82,6 +83,7 @@ extension Authenticator {
     let request = try Command.Request(parameters: try Self.decode(parameters))
     outcome.rpID = request.rpID
     outcome.kind = command.kind(of: request)
+    defer { outcome.add(details) }
     let response = try await perform(command, request, in: context)
     outcome.verification = command.verification(of: request, response, on: self)
     return response.encoded(for: &self)

@@ -31,6 +31,9 @@ extension Config: AuthenticatorCommand {
       try settings.setMinimumPINLength(
         request.newMinPINLength, rpIDs: request.minPinLengthRPIDs, forceChange: request.forceChangePin)
     }
+    if settings != before {
+      authenticator.details = CommandDetails(kind: .changeSettings, verification: isByToken ? .token : nil)
+    }
     // Without verification, the standard lets any program do this; here the user confirms it.
     if !isByToken, let change = UserPrompt.Change(from: before, to: settings) {
       _ = try await authenticator.confirm(UserPrompt(purpose: .change(change)), verification: false, with: vault)

@@ -31,6 +31,7 @@ extension CredentialManagement: AuthenticatorCommand {
     case .delete(let id):
       let source = try vault.discoverableCredential(id: id)
       try check(rpID, fits: source.rpIDHash)
+      authenticator.details = CommandDetails(rpID: source.rpID, kind: .removePasskey, verification: .token)
       let now = authenticator.wallClock()
       try stored(vault.remove(source, now: now))
     case .update(let id, let user):
@@ -39,6 +40,7 @@ extension CredentialManagement: AuthenticatorCommand {
       guard user.id == source.userID else {
         throw CTAPError(.invalidParameter, "user.id does not match the credential")
       }
+      authenticator.details = CommandDetails(rpID: source.rpID, kind: .renamePasskey, verification: .token)
       // An absent or empty name is removed (CTAP §6.8.6).
       let now = authenticator.wallClock()
       try stored(vault.rename(source, name: user.name, displayName: user.displayName, now: now))

@@ -76,8 +76,11 @@ extension GetAssertion: AuthenticatorCommand {
     if request.allowList.isEmpty, count > 1 {
       response.numberOfCredentials = count
       authenticator.remaining = RemainingAssertions(
-        ceremony: ceremony, credentials: credentials, consent: kept, context: context,
-        unlocking: vault.unlocking, since: authenticator.now())
+        ceremony: ceremony, credentials: credentials, consent: kept,
+        details: CommandDetails(
+          rpID: request.rpIdentifier, kind: kind(of: request).map { _ in .nextSignIn },
+          verification: Self.verification(of: request, response, on: authenticator)),
+        context: context, unlocking: vault.unlocking, since: authenticator.now())
     } else if request.allowList.isEmpty {
       // The prompt named the only account there is. Without this Chromium shows an account chooser after it.
       response.userSelected = isShown
@@ -247,6 +250,7 @@ public enum GetNextAssertion: AuthenticatorCommand {
     else {
       throw CTAPError(.notAllowed, "there is no assertion to continue")
     }
+    authenticator.details = remaining.details
 
     // 4–6. The flags are those of the first answer.
     let response = try remaining.ceremony.assertion(

@@ -1,6 +1,7 @@
 public import Recovery
 
-// What the history of ceremonies keeps of each command: Recovery §6. Other commands are not kept.
+// What the history of ceremonies keeps of each command: Recovery §6. Commands whose kind depends on more than their
+// request set `Authenticator.details`. Other commands are not kept.
 
 extension AuthenticatorCommand {
   /// Most requests are no ceremonies.

@@ -60,13 +60,18 @@ public enum LargeBlobs: AuthenticatorCommand {
     guard write.received.count + fragment.count <= write.length else {
       throw CTAPError(.invalidParameter, "more bytes than length")
     }
+    authenticator.details = CommandDetails(kind: .replaceLargeBlobs, verification: isByToken ? .token : nil)
     // Without verification, the standard lets any program do this; here the user confirms it, once for the array.
     if !isByToken, let length {
       let change = UserPrompt.Change.largeBlobs(from: try vault.largeBlobArray().count, to: length)
       _ = try await authenticator.confirm(UserPrompt(purpose: .change(change)), verification: false, with: vault)
     }
     write.received += fragment
-    guard write.received.count == write.length else { return authenticator.largeBlobWrite = write }
+    guard write.received.count == write.length else {
+      // Nothing was replaced yet.
+      authenticator.details = CommandDetails()
+      return authenticator.largeBlobWrite = write
+    }
     authenticator.largeBlobWrite = nil
     try vault.saveLargeBlobArray(write.received)
   }

@@ -50,6 +50,16 @@ enum HistoryText {
     case .showPasskey: "show-passkey"
     case .changePIN: "pin-change"
     case .reset: "reset"
+    case .nextSignIn: "next-sign-in"
+    case .removePasskey: "remove"
+    case .renamePasskey: "rename"
+    case .recoverPasskey: "recover"
+    case .changeSettings: "settings"
+    case .replaceLargeBlobs: "large-blobs"
+    case .changePolicy: "policy"
+    case .changePassphrase: "passphrase-change"
+    case .addSlot: "slot-add"
+    case .removeSlot: "slot-remove"
     case nil: String(number)
     }
   }

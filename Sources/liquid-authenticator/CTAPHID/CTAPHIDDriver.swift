@@ -330,11 +330,13 @@ actor CTAPHIDDriver {
   private func dispatch(_ request: CTAPHIDStateMachine.Request) {
     guard let number = life?.number else { return }
     let transaction = request.transaction
-    let times = times
+    let (times, door) = (times, Door.device(node: node?.path))
     let task = Task(executorPreference: loop) { [respond] in
       let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }
       let answer: [UInt8] = await RequestStatus.$current.withValue(status) {
-        await respond(request.kind, request.payload, request.channel, times)
+        await Door.$current.withValue(door) {
+          await respond(request.kind, request.payload, request.channel, times)
+        }
       }
       await self.answer(answer, to: transaction, in: number)
     }

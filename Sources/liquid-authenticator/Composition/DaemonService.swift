@@ -74,11 +74,13 @@ struct DaemonService: ControlService {
   }
 
   func changeSlots(
-    since unlocking: Unlocking,
+    since unlocking: Unlocking, recordedAs kind: HistoryEntry.Kind,
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws {
     let vault = router.vault
-    try await inTurn { _ in try vault.changeSlots(since: unlocking, change) }
+    try await inTurn { authenticator in
+      try vault.changeSlots(since: unlocking, change) { authenticator.reportChange(kind, of: nil) }
+    }
   }
 
   func checkFingerprints() async throws {

@@ -7,16 +7,17 @@ import Synchronization
 ///
 /// Its turn keeps the loop from waiting for a store that is being written. A failure costs the ceremony nothing.
 final class HistoryRecorder: Sendable {
-  /// The most entries in a row that were not done: a program that sends requests and withdraws them could otherwise
-  /// push all others out of the history.
-  static let failuresInARow = 100
+  /// The most entries in a row that a program can cause as often as it likes.
+  ///
+  /// These are requests that were not done, and changes with a token. They could push all others out of the history.
+  static let repeatedInARow = 100
 
   private let vault: VaultKeySource
   private let writer: any TaskExecutor
   private let time: @Sendable () -> UInt64
   private let log: @Sendable (String) -> Void
   private let queue = Mutex<RequestQueue<Authenticator>?>(nil)
-  private let failures = Mutex(0)
+  private let repeated = Mutex(0)
 
   /// - Parameters:
   ///   - vault: has the store, while it is open.
@@ -50,9 +51,20 @@ final class HistoryRecorder: Sendable {
   }
 
   private func isWanted(_ entry: HistoryEntry) -> Bool {
-    failures.withLock { failures in
-      failures = entry.outcome == .done ? 0 : min(failures + 1, Self.failuresInARow + 1)
-      return failures <= Self.failuresInARow
+    repeated.withLock { repeated in
+      repeated = entry.canBeRepeated ? min(repeated + 1, Self.repeatedInARow + 1) : 0
+      return repeated <= Self.repeatedInARow
+    }
+  }
+}
+
+extension HistoryEntry {
+  /// Whether a program can cause such entries as often as it likes, without a dialog for each.
+  fileprivate var canBeRepeated: Bool {
+    guard outcome == .done else { return true }
+    return switch kind {
+    case .renamePasskey, .changeSettings, .replaceLargeBlobs: verification == .token
+    default: false
     }
   }
 }

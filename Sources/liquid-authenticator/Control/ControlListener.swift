@@ -29,6 +29,8 @@ final class ControlListener: Polled {
   private struct Connection {
     let number: UInt64
     let session: ControlSession
+    /// The process that made it; for the dialogs of its requests.
+    let process: pid_t?
     var request: Task<Void, Never>?
     /// Whether that request may wait for a person, and counts.
     var isWaiting = false
@@ -143,7 +145,8 @@ final class ControlListener: Polled {
       state.lastNumber += 1
       state.lastEvent += 1
       state.connections[descriptor] = Connection(
-        number: state.lastNumber, session: makeSession(state.lastNumber), lastEvent: state.lastEvent)
+        number: state.lastNumber, session: makeSession(state.lastNumber),
+        process: ControlSocket.process(of: descriptor), lastEvent: state.lastEvent)
     }
   }
 
@@ -191,7 +194,9 @@ final class ControlListener: Polled {
       }
       state.connections[descriptor]?.isWaiting = isWaiting
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
-        let answer = await connection.session.answer(to: request)
+        let answer = await Door.$current.withValue(.controlSocket(process: connection.process)) {
+          await connection.session.answer(to: request)
+        }
         let standing = await connection.session.standing
         self.finish(answer, standing, on: descriptor, connection.number)
       }

@@ -69,8 +69,10 @@ protocol ControlService: Sendable {
   /// Accepts a store that was modified outside liquid-auth; needs the vault's passphrase.
   func acceptStore(_ passphrase: SecretBytes) async throws
   /// Changes the slots of the vault, which must still be open as `unlocking` opened it.
+  ///
+  /// - Parameter kind: what the history calls the change.
   func changeSlots(
-    since unlocking: Unlocking,
+    since unlocking: Unlocking, recordedAs kind: HistoryEntry.Kind,
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws
 

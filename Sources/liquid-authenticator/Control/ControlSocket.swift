@@ -49,4 +49,10 @@ struct ControlSocket: ~Copyable {
     var user = uid_t.max
     return clinux_peer_user(connection, &user) == 0 ? user : nil
   }
+
+  /// The process that made a connection; it may have ended since.
+  static func process(of connection: Int32) -> pid_t? {
+    var process = pid_t()
+    return clinux_peer_process(connection, &process) == 0 && process > 0 ? process : nil
+  }
 }

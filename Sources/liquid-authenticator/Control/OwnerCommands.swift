@@ -32,6 +32,8 @@ extension ShowCredential: OwnerCommand {
 }
 
 extension RenameCredential: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.renamePasskey, reference.rpID) }
+
   func handle(_ owner: inout Owner) throws -> Done {
     let source = try owner.vault.credential(reference)
     return Done(
@@ -41,12 +43,16 @@ extension RenameCredential: OwnerCommand {
 }
 
 extension RemoveCredential: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.removePasskey, reference.rpID) }
+
   func handle(_ owner: inout Owner) throws -> Done {
     Done(try owner.vault.remove(owner.vault.credential(reference), now: owner.now))
   }
 }
 
 extension RecoverCredential: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.recoverPasskey, rpID) }
+
   /// Replaces only a record or tombstone with a lower counter.
   func handle(_ owner: inout Owner) throws -> CredentialDescription {
     guard let algorithm = COSEAlgorithm(rawValue: algorithm), let credProtect = CredProtectLevel(rawValue: credProtect)
@@ -59,6 +65,8 @@ extension RecoverCredential: OwnerCommand {
 }
 
 extension AcceptBeforeReset: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
+
   func handle(_ owner: inout Owner) throws -> Done {
     var state = try owner.vault.store.state()
     state.acceptBeforeReset()
@@ -99,10 +107,14 @@ extension CredentialDescription {
 // MARK: - PIN, settings and large blobs
 
 extension SetPIN: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changePIN, nil) }
+
   func handle(_ owner: inout Owner) throws -> Done { Done(try owner.authenticator.setPIN(secret, in: owner.vault)) }
 }
 
 extension RemovePIN: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changePIN, nil) }
+
   func handle(_ owner: inout Owner) throws -> Done { Done(try owner.authenticator.removePIN(in: owner.vault)) }
 }
 
@@ -111,6 +123,8 @@ extension GetSettings: OwnerCommand {
 }
 
 extension ChangeSettings: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
+
   /// Refuses to use fingerprints without a reader or an enrolled finger, before any setting changes.
   func handle(in session: isolated ControlSession) async throws -> OwnerSettings {
     if usesFingerprint == true, session.verified != nil { try await session.service.checkFingerprints() }
@@ -139,6 +153,8 @@ extension OwnerSettings {
 }
 
 extension ForgetReaders: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
+
   func handle(_ owner: inout Owner) throws -> Done {
     try owner.authenticator.changeSettings(in: owner.vault) { $0.endPersistentToken() }
     return Done()
@@ -146,6 +162,8 @@ extension ForgetReaders: OwnerCommand {
 }
 
 extension SetLargeBlobArray: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.replaceLargeBlobs, nil) }
+
   func handle(_ owner: inout Owner) throws -> Done {
     Done(try owner.authenticator.replaceLargeBlobArray(array, changedFrom: digest, in: owner.vault))
   }
@@ -192,6 +210,14 @@ extension HistoryDescription {
 // MARK: - Policies
 
 extension ChangePolicy: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? {
+    switch change {
+    case .site(let site, _): (.changePolicy, site)
+    case .others: (.changePolicy, nil)
+    case nil: nil
+    }
+  }
+
   func handle(_ owner: inout Owner) throws -> PolicyList {
     var state = try owner.vault.store.state()
     switch change {

@@ -10,6 +10,9 @@ protocol ServedCommand: ControlCommand {
 
 /// A command for the owner: it needs the vault's passphrase on the connection, and runs in turn with the ceremonies.
 protocol OwnerCommand: ServedCommand {
+  /// The kind and the site of the change in the history; `nil` if the command only reads.
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { get }
+
   func handle(_ owner: inout Owner) throws -> Answer
 }
 
@@ -23,6 +26,8 @@ struct Owner {
 }
 
 extension OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { nil }
+
   func handle(in session: isolated ControlSession) async throws -> Answer { try await inTurn(of: session) }
 
   /// Calls ``handle(_:)`` in turn with the ceremonies.
@@ -40,7 +45,9 @@ extension OwnerCommand {
     guard vault.unlocking === verified else { throw ControlSession.passphraseRequired }
     var owner = Owner(vault: vault, authenticator: authenticator, now: authenticator.wallClock())
     defer { authenticator = owner.authenticator }
-    return try handle(&owner)
+    let answer = try handle(&owner)
+    if let recorded { authenticator.reportChange(recorded.kind, of: recorded.site) }
+    return answer
   }
 }
 

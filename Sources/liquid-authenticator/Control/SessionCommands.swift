@@ -1,5 +1,6 @@
 import ControlProtocol
 import Glibc
+import Recovery
 import Vault
 
 /// The commands for the connection, the vault as a whole, and the device.
@@ -62,7 +63,8 @@ extension SealSlot: ServedCommand {
     do { protector = try VaultSlot.Protector(self.protector) } catch {
       throw ControlFailure(.invalidParameter, "\(error)")
     }
-    return try await session.changeSlots { [key] (file, vault) throws(VaultError) in
+    return try await session.changeSlots(recordedAs: protector.isPassphrase ? .changePassphrase : .addSlot) {
+      [key] (file, vault) throws(VaultError) in
       var generator = SystemRandomNumberGenerator()
       try file.seal(vault, for: protector, key: key, using: &generator)
     }
@@ -71,17 +73,20 @@ extension SealSlot: ServedCommand {
 
 extension RemoveSlot: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
-    try await session.changeSlots { [id] (file, _) throws(VaultError) in try file.removeSlot(id) }
+    try await session.changeSlots(recordedAs: .removeSlot) { [id] (file, _) throws(VaultError) in
+      try file.removeSlot(id)
+    }
   }
 }
 
 extension ControlSession {
   /// Changes the slots of the vault, whose passphrase was given on this connection.
   fileprivate func changeSlots(
+    recordedAs kind: HistoryEntry.Kind,
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws -> Done {
     guard let verified else { throw Self.passphraseRequired }
-    return Done(try await service.changeSlots(since: verified, change))
+    return Done(try await service.changeSlots(since: verified, recordedAs: kind, change))
   }
 }
 

@@ -108,25 +108,28 @@ extension WalletPurpose {
   }
 
   /// The dialogs of the prompt.
-  func pages(of prompt: UserPrompt) -> PromptPages {
+  ///
+  /// - Parameter doorLines: where the request came in.
+  func pages(of prompt: UserPrompt, askedThrough doorLines: [String]) -> PromptPages {
     switch self {
     case .showPasskey:
       return PromptPages(
         headline: "Show your passkey to a program?",
         details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
           "The site protects it. The passkey's id alone is not enough to sign in."
-        ],
+        ] + doorLines,
         agree: "Show", refuse: "Deny")
     case .signTransactions(let transactions):
-      return PromptPages(transactions, heading: prompt.dAppLines)
+      return PromptPages(transactions, heading: prompt.dAppLines, askedThrough: doorLines)
     case .signMessage(let message):
       let account = prompt.algorandAddress.map { ["Account: \($0)"] } ?? []
       return PromptPages(
-        question: "Sign this message?", heading: prompt.dAppLines + account, body: WalletText.quoted(message),
+        question: "Sign this message?", heading: prompt.dAppLines + account + doorLines,
+        body: WalletText.quoted(message),
         agree: "Sign")
     case .signAssociation(let publicUserID, let data, let service):
       return PromptPages(
-        question: "Sign in with Keyri?", heading: WalletText.service(service),
+        question: "Sign in with Keyri?", heading: WalletText.service(service) + doorLines,
         body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data), agree: "Sign")
     }
   }

@@ -72,6 +72,28 @@ final class HelperProcess: Sendable {
     return code == CLD_EXITED ? .exited(status) : .killed(signal: status)
   }
 
+  /// The programs that may have made a request, as far as /proc tells; at most three.
+  ///
+  /// Looking for those that have a node open reads the descriptors of all processes of this user, so it blocks.
+  @Sendable func programs(at door: Door) -> [Door.Program] {
+    let (process, node): (pid_t, UInt32)
+    switch door {
+    case .controlSocket(let client?): (process, node) = (client, 0)
+    case .device(let path?):
+      let prefix = "/dev/hidraw"
+      guard path.hasPrefix(prefix), let number = UInt32(path.dropFirst(prefix.count)) else { return [] }
+      (process, node) = (0, number)
+    case .controlSocket(nil), .device(nil): return []
+    }
+    return withUnsafeTemporaryAllocation(of: clinux_program.self, capacity: Int(CLINUX_PROGRAMS)) { found in
+      let count = requests.withLock { clinux_helper_programs($0, process, node, found.baseAddress) }
+      return found.prefix(Int(count)).map { program in
+        let name = withUnsafeBytes(of: program.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        return Door.Program(name: name, process: program.process)
+      }
+    }
+  }
+
   /// Connects to the broker, and never waits.
   ///
   /// - Returns: the connection, close-on-exec and non-blocking.

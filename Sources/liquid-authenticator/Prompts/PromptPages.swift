@@ -11,12 +11,16 @@ struct PromptPages: Sendable, Equatable {
   var before: [PromptText] = []
   /// The one that decides, with verification where it is set up.
   var last: PromptText
+  /// The headline without the number of a part.
+  private var question = ""
 
   /// All of them, in their order.
   var all: [PromptText] { before + [last] }
 
   /// The dialogs of a ceremony or a wallet's request.
-  init(_ prompt: UserPrompt) {
+  ///
+  /// - Parameter doorLines: where the request came in: the last lines, or with a wallet's first ones.
+  init(_ prompt: UserPrompt, askedThrough doorLines: [String] = []) {
     switch prompt.purpose {
     case .register:
       self.init(
@@ -71,8 +75,9 @@ struct PromptPages: Sendable, Equatable {
       self.init(
         headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
         refuse: "Keep")
-    case .wallet(let purpose): self = purpose.pages(of: prompt)
+    case .wallet(let purpose): self = purpose.pages(of: prompt, askedThrough: doorLines)
     }
+    if !prompt.isOfWallet { append(doorLines) }
     for page in before.indices {
       before[page].mayConcernAnotherKey = prompt.mayConcernAnotherKey
       before[page].needsReading = prompt.needsReading
@@ -82,6 +87,13 @@ struct PromptPages: Sendable, Equatable {
     last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
   }
 
+  /// Adds lines at the end of dialogs that have no heading; they need one more if there is no room.
+  private mutating func append(_ lines: [String]) {
+    guard !lines.isEmpty else { return }
+    self = PromptPages(
+      headline: question, details: all.flatMap(\.details) + lines, agree: last.agree, refuse: last.refuse)
+  }
+
   /// Makes one dialog, or more if a client's texts do not fit into one Assuan line.
   init(headline: String, details: [String], agree: String, refuse: String) {
     let parts = WalletText.parts(of: details, under: [])
@@ -89,6 +101,7 @@ struct PromptPages: Sendable, Equatable {
       PromptText(headline: headline + $0.words, details: $0.lines, agree: "Next", refuse: refuse)
     }
     self.init(pages, agree: agree)
+    question = headline
   }
 
   /// - Parameter agree: the words on the last dialog's button.
@@ -104,18 +117,22 @@ struct PromptPages: Sendable, Equatable {
       WalletText.parts(of: body, under: heading).map { part in
         PromptText(headline: question + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
       }, agree: agree)
+    self.question = question
   }
 
   /// One transaction, on one page if it fits; or the totals of several, and then each of them.
   ///
   /// If there is more than one page, the last is a summary, and asks for the passphrase. If the summary does not fit,
   /// warnings come first, and the page says how much it leaves out.
-  init(_ transactions: UserPrompt.TransactionTexts, heading: [String]) {
+  ///
+  /// - Parameter doorLines: where the request came in: after the only transaction, or with the totals.
+  init(_ transactions: UserPrompt.TransactionTexts, heading: [String], askedThrough doorLines: [String]) {
     let count = transactions.each.count
-    let reading = WalletText.pages(of: transactions.each.numbered { $1.block($0, of: count) }.all, under: heading)
+    let blocks = transactions.each.numbered { $1.block($0, of: count) }.all
+    let reading = WalletText.pages(of: count == 1 ? blocks + [doorLines] : blocks, under: heading)
     var pages = reading
     if count > 1 || reading.count > 1 {
-      let overview = count == 1 ? [] : WalletText.pages(of: [transactions.overview], under: heading).all
+      let overview = count == 1 ? [] : WalletText.pages(of: [transactions.overview + doorLines], under: heading).all
       pages = NonEmpty(overview + reading.all, last: transactions.ending(under: heading))
     }
     let question = count == 1 ? "Sign this transaction?" : "Sign these \(count) transactions?"

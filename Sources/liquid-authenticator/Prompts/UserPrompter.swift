@@ -43,6 +43,7 @@ actor UserPrompter: UserInteraction {
   private let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
   private let otherKeys: @Sendable () -> [OtherKey]
+  private let programs: @Sendable (Door) -> [Door.Program]
   let clock: any MonotonicClock
   let executor: any TaskExecutor
   let log: @Sendable (String) -> Void
@@ -58,16 +59,20 @@ actor UserPrompter: UserInteraction {
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
   ///   - otherKeys: returns the other keys that are plugged in now.
+  ///   - programs: returns the programs that may have made a request; may block.
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
-    otherKeys: @escaping @Sendable () -> [OtherKey], clock: any MonotonicClock, executor: any TaskExecutor,
+    otherKeys: @escaping @Sendable () -> [OtherKey],
+    programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }, clock: any MonotonicClock,
+    executor: any TaskExecutor,
     log: @escaping @Sendable (String) -> Void
   ) {
     self.backEnd = backEnd
     self.verifier = verifier
     self.readFingers = readFingers
     self.otherKeys = otherKeys
+    self.programs = programs
     self.clock = clock
     self.executor = executor
     self.log = log
@@ -93,7 +98,7 @@ actor UserPrompter: UserInteraction {
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
     guard verifier != nil || !verification else { throw .declined }
-    var pages = PromptPages(prompt)
+    var pages = PromptPages(prompt, askedThrough: await doorLines())
     pages.last.takesPassphrase = verification
     pages.last.takesFinger = verification && prompt.acceptsFingerprint && readFingers != nil
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
@@ -130,9 +135,16 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted {
     var dialog = dialog
     dialog.takesPassphrase = true
+    dialog.details += await doorLines()
     guard let accepted = try await ask([dialog], within: nil, byFinger: nil, judge) else { throw .declined }
     verified.withLock { $0 = .passphrase }
     return accepted
+  }
+
+  /// The lines about the door of the request; none for what the daemon asks by itself.
+  private func doorLines() async -> [String] {
+    guard let door = Door.current else { return [] }
+    return door.lines(await OwnThread.run { [programs] in programs(door) })
   }
 
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.

@@ -267,15 +267,19 @@ final class VaultKeySource: KeySource {
   /// Changes the slots of the vault's file; locks the vault if the slot that opened it was replaced or removed.
   ///
   /// Runs in turn with the ceremonies, as every change of a file does.
+  ///
+  /// - Parameter changed: called once the file has the change, while the store is still open.
   /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why the file is unchanged.
   func changeSlots(
-    since unlocking: Unlocking, _ change: (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
+    since unlocking: Unlocking, _ change: (inout VaultFile, UnlockedVault) throws(VaultError) -> Void,
+    changed: () -> Void = {}
   ) throws {
     let unlocked = state.withLock { $0.open?.unlocking === unlocking ? $0.unlocked : nil }
     guard let unlocked else { throw ControlSession.passphraseRequired }
     let passphrases = { (slots: [VaultSlot]) in slots.filter(\.protector.isPassphrase).map(\.id) }
     let before = try passphrases(directory.slots())
     let slots = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
+    changed()
     // The old passphrase must not verify any more, whatever opened the vault.
     guard passphrases(slots) == before, slots.contains(where: { $0.id == unlocked.slot.id }) else {
       lock(.slotChanged)

@@ -89,7 +89,8 @@ import Testing
     #expect(await ask(Unlock(Self.passphrase())) == .ok)
     #expect(await ask(SealSlot(key: key, protector: [1: 1])) == .invalidParameter)
     for change in changes { #expect(await ask(change) == .ok) }
-    #expect(service.calls.withLock { $0 } == ["unlock", "changeSlots", "changeSlots"])
+    #expect(
+      service.calls.withLock { $0 } == ["unlock", "changeSlots as changePassphrase", "changeSlots as removeSlot"])
   }
 
   @Test func `a failure is answered with its reason`() async {

@@ -46,9 +46,9 @@ final class ScriptedService: ControlService {
   func newStore(_ passphrase: SecretBytes) async throws { note("newStore") }
   func acceptStore(_ passphrase: SecretBytes) async throws { note("acceptStore") }
   func changeSlots(
-    since unlocking: Unlocking,
+    since unlocking: Unlocking, recordedAs kind: HistoryEntry.Kind,
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
-  ) async throws { note("changeSlots") }
+  ) async throws { note("changeSlots as \(kind)") }
 
   func checkFingerprints() async throws {
     note("checkFingerprints")

@@ -11,6 +11,8 @@ final class ScriptedBackEnd: PromptBackEnd {
   let typed: [String]
   let refuses: Bool
   let seen = Mutex<[String]>([])
+  /// The dialogs, in order.
+  let texts = Mutex<[PromptText]>([])
   private let next = Mutex(0)
 
   init(typed: [String] = [], refuses: Bool = false) {
@@ -21,6 +23,7 @@ final class ScriptedBackEnd: PromptBackEnd {
   func open(_ dialog: PromptText) async throws(PromptFailure) { next.withLock { $0 = 0 } }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+    texts.withLock { $0.append(dialog) }
     let kind = dialog.takesPassphrase ? "passphrase" : "confirm"
     seen.withLock { $0.append(dialog.remark ?? "\(kind) \(dialog.headline)") }
     let number = next.withLock { next in
@@ -37,10 +40,10 @@ extension UserPrompter {
   init(
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
     clock: any MonotonicClock = ManualClock(), log: @escaping @Sendable (String) -> Void = { _ in },
-    readFingers: UserPrompter.ReadFingers? = nil
+    readFingers: UserPrompter.ReadFingers? = nil, programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }
   ) {
     self.init(
-      backEnd, verifier: verifier, readFingers: readFingers, otherKeys: { others }, clock: clock,
+      backEnd, verifier: verifier, readFingers: readFingers, otherKeys: { others }, programs: programs, clock: clock,
       executor: globalConcurrentExecutor, log: log)
   }
 

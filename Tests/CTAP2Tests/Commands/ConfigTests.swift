@@ -24,6 +24,23 @@ import Testing
 
   private func options(_ world: inout TestWorld) async -> CBORMap? { await world.send([0x04]).map?[4]?.map }
 
+  // Holds: RECORD-7
+  @Test func `a change of settings is an entry of the history, and what changes nothing is none`() async throws {
+    var (world, token) = try await worldWithPIN()
+    let before = world.reports.all.count
+    #expect(await world.send(0x0D, token.configure(0x03, [1: 6])).bytes == [0x00])
+    #expect(await world.send(0x0D, token.configure(0x03, [1: 6])).bytes == [0x00])
+    var unprotected = TestWorld(canVerify: false)
+    unprotected.person.will(.fail(.declined))
+    #expect(await unprotected.send(0x0D, [1: 2]).bytes == [0x27])
+    #expect(await unprotected.send(0x0D, [1: 2]).bytes == [0x00])
+    func entry(_ outcome: HistoryEntry.Outcome, _ verification: HistoryEntry.Verification) -> HistoryEntry {
+      HistoryEntry(time: 7, site: nil, kind: .changeSettings, outcome: outcome, verification: verification)
+    }
+    #expect(world.reports.all.dropFirst(before).map { $0.historyEntry(at: 7) } == [entry(.done, .token), nil])
+    #expect(unprotected.reports.all.map { $0.historyEntry(at: 7) } == [entry(.denied, .none), entry(.done, .none)])
+  }
+
   // MARK: toggleAlwaysUv
 
   // Holds: INFO-7, MC-7, MGMT-25

@@ -34,6 +34,28 @@ import Testing
 
   private static let two: CBORMap = [1: .bytes(RPIDHash(rpID: "two.example").bytes)]
 
+  // Holds: RECORD-7
+  @Test func `a removal and a rename are entries of the history, and lists are none`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let before = world.reports.all.count
+    let ids = registrations.map { descriptor($0.credentialID) }
+    _ = await world.send(0x0A, token.manage(0x01))
+    _ = await world.send(0x0A, token.manage(0x02))
+    let renamed = await world.send(0x0A, token.manage(0x07, [2: ids[1], 3: ["id": .bytes([2]), "name": "new"]]))
+    #expect(renamed.bytes == [0x00])
+    let wrong = await world.send(0x0A, token.manage(0x07, [2: ids[1], 3: ["id": .bytes([9]), "name": "new"]]))
+    #expect(wrong.bytes == [0x02])
+    #expect(await world.send(0x41, token.manage(0x06, [2: ids[0]])).bytes == [0x00])
+    #expect(await world.send(0x0A, token.manage(0x06, [2: ids[0]])).bytes == [0x2E])
+    let kept = world.reports.all.dropFirst(before).map { $0.historyEntry(at: 7) }
+    #expect(
+      kept == [
+        nil, nil,
+        HistoryEntry(time: 7, site: "two.example", kind: .renamePasskey, outcome: .done, verification: .token), nil,
+        HistoryEntry(time: 7, site: "one.example", kind: .removePasskey, outcome: .done, verification: .token), nil,
+      ])
+  }
+
   // MARK: Reading
 
   @Test(arguments: PINUVAuthProtocol.allCases)

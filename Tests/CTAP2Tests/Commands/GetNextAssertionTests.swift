@@ -1,5 +1,6 @@
 import CBOR
 import CTAP2
+import Recovery
 import Testing
 
 @Suite struct GetNextAssertionTests {
@@ -54,6 +55,25 @@ import Testing
     let next = await world.getNextAssertion()
     #expect(ParsedAuthenticatorData(next.map?[2]?.bytes ?? [])?.flags == 0x18)
     #expect(world.person.shown.count == prompts)
+  }
+
+  // Holds: RECORD-7
+  @Test func `each further signature is an entry of the history, unless the sign-in was silent`() async throws {
+    var (world, _) = try await threeAccounts()
+    var kept: [HistoryEntry?] { Array(world.reports.all.map { $0.historyEntry(at: 7) }.dropFirst(3)) }
+    func entry(_ kind: HistoryEntry.Kind, _ verification: HistoryEntry.Verification) -> HistoryEntry {
+      HistoryEntry(time: 7, site: "example.com", kind: kind, outcome: .done, verification: verification)
+    }
+    _ = await world.getAssertion(Requests.getAssertion())
+    for _ in 1...3 { _ = await world.getNextAssertion() }
+    #expect(kept == [entry(.signIn, .none), entry(.nextSignIn, .none), entry(.nextSignIn, .none), nil])
+    _ = await world.getAssertion(Requests.getAssertion(uv: true))
+    _ = await world.getNextAssertion()
+    #expect(kept.suffix(2) == [entry(.signIn, .passphrase), entry(.nextSignIn, .passphrase)])
+    _ = await world.getAssertion(Requests.getAssertion(up: false))
+    _ = await world.getNextAssertion()
+    #expect(kept.suffix(2) == [nil, nil])
+    #expect(world.reports.all.suffix(1).map(\.rpID) == ["example.com"])
   }
 
   // Holds: GA-19

@@ -51,6 +51,19 @@ import Testing
       try await platform.askTokenByVerification(permissions, rpID: Requests.rpID, in: &world))
   }
 
+  // Holds: RECORD-7
+  @Test func `an array is one entry of the history, once it is complete or was denied`() async {
+    var world = TestWorld(canVerify: false)
+    #expect(await set(Self.array(4096), in: &world).bytes == [0x00])
+    #expect(await get(in: &world) != nil)
+    world.person.will(.fail(.declined))
+    #expect(await set(Self.array(17), in: &world).bytes == [0x27])
+    func entry(_ outcome: HistoryEntry.Outcome) -> HistoryEntry {
+      HistoryEntry(time: 7, site: nil, kind: .replaceLargeBlobs, outcome: outcome, verification: .none)
+    }
+    #expect(world.reports.all.map { $0.historyEntry(at: 7) } == [nil, nil, entry(.done), nil, entry(.denied)])
+  }
+
   // Holds: MGMT-14
   @Test func `a new device has an empty array and its digest`() async {
     var world = TestWorld()

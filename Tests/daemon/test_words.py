@@ -1,0 +1,123 @@
+"""What the dialogs of a running daemon say beside site and account: a resembling site, and who asks."""
+
+import contextlib
+import subprocess
+import sys
+
+import pytest
+from fido2 import cbor
+from fido2.ctap2 import Ctap2
+from judges import confusables
+from support import wire
+from support.authenticator import Authenticator
+from support.ceremonies import OWN, register, sign_in
+
+
+@pytest.fixture
+def running(tmp_path):
+    with Authenticator(tmp_path / "key").install() as made:
+        made.pinentry.set("approve")
+        made.unlock()
+        yield made
+
+
+@contextlib.contextmanager
+def client(key):
+    with contextlib.closing(wire.fido2_device(key.socket)) as device:
+        yield Ctap2(device)
+
+
+def last_dialog(key):
+    return key.pinentry.events("ask")[-1]["description"].splitlines()
+
+
+# Holds: WORDS-4
+class TestResemblingSites:
+    def test_a_registration_at_a_site_that_resembles_a_known_one_says_so(self, running):
+        with client(running) as ctap:
+            register(ctap, OWN, "github.com", rk=True, uv=True)
+            for site, how in (("githup.com", "One letter differs."), ("github.co", "The end of the name differs."),
+                              ("g1thub.com", "One letter differs."), ("xn--ithub-qmc.com", "The names look alike.")):
+                register(ctap, OWN, site)
+                lines = last_dialog(running)
+                assert lines[2:4] == ["This is not: github.com", how], lines
+                assert f"Site: {site}" in lines
+
+    def test_one_that_does_not_resemble_any_and_a_sign_in_say_nothing(self, running):
+        with client(running) as ctap:
+            register(ctap, OWN, "github.com", rk=True, uv=True)
+            for site in ("gitlab.example", "www.github.com", "github.com"):
+                register(ctap, OWN, site)
+                assert last_dialog(running)[2] == f"Site: {site}"
+            made = register(ctap, OWN, "githup.com", rk=True, uv=True)
+            assert last_dialog(running)[2] == "This is not: github.com"
+            sign_in(ctap, made)
+            assert last_dialog(running)[2] == "Site: githup.com"
+
+
+# Holds: WORDS-6
+def test_the_table_of_letters_is_the_one_that_the_script_makes():
+    """The hash says so everywhere; the script says so where ICU has the version of the table."""
+    assert confusables.digest() == confusables.DIGEST, "changed by hand, or made again: put the new hash into the judge"
+    done = subprocess.run([sys.executable, confusables.SCRIPT, "--check"], capture_output=True, text=True)
+    assert done.returncode in (0, 77), done.stderr
+    if done.returncode == 77:
+        pytest.skip(done.stderr)
+
+
+# A client of the control socket with a name of its own: hello, then a request. It prints its process and the status.
+ASKING = """
+import ctypes, os, socket, sys
+path, name, hello, message = sys.argv[1], bytes.fromhex(sys.argv[2]), *map(bytes.fromhex, sys.argv[3:])
+ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+    client.connect(path)
+    client.send(hello)
+    assert client.recv(1 << 16)[0] == 0
+    client.send(message)
+    print(os.getpid(), client.recv(1 << 16)[0])
+"""
+
+
+def asked_by(key, name, message):
+    """Send a message as a program of this name; return its process and the lines of the dialog."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING, key.control_socket, name.hex(), (b"\x50" + cbor.encode({1: 4})).hex(), message.hex()],
+        capture_output=True, text=True, check=True)
+    process, status = map(int, done.stdout.split())
+    assert status == 0
+    return process, last_dialog(key)
+
+
+REGISTRATION = b"\x01" + cbor.encode({
+    1: bytes(32), 2: {"id": "example.com"}, 3: {"id": b"u", "name": "alice", "displayName": "Alice"},
+    4: [{"alg": -7, "type": "public-key"}]})
+
+
+# Holds: WORDS-5
+class TestWhoAsks:
+    def test_the_device(self, running):
+        """The device of the tests has no hidraw node, so /proc tells no program."""
+        with client(running) as ctap:
+            register(ctap, OWN, "example.com")
+        assert last_dialog(running)[-1] == "Asked through: the security-key device"
+        assert not any("Perhaps by" in line for line in last_dialog(running))
+
+    def test_a_program_at_the_control_socket(self, running):
+        process, lines = asked_by(running, b"my browser", REGISTRATION)
+        assert lines[0] == "Make a new passkey?"
+        assert lines[-2:] == ["Asked through: the control socket", f'Perhaps by: "my browser" (process {process})']
+
+    def test_its_name_cannot_pose_as_a_line_of_ours(self, running):
+        process, lines = asked_by(running, b'x"\n\x1b[2J\xff Site', REGISTRATION)
+        assert lines[-1] == (
+            rf'Perhaps by: "x\"\u{{A}}\u{{1B}}[2J\ufffd Site" (process {process})'.replace(r"\ufffd", "\ufffd"))
+        assert sum(line.startswith("Site:") for line in lines) == 1
+
+    def test_the_dialog_for_a_locked_vault(self, running):
+        running.run("lock", "--control", running.control_socket)
+        process, lines = asked_by(running, b"asker", REGISTRATION)
+        first = running.pinentry.events("ask")[-2]["description"].splitlines()
+        assert first[0] == "Unlock your passkeys?"
+        for shown in (first, lines):
+            assert shown[-2:] == ["Asked through: the control socket", f'Perhaps by: "asker" (process {process})']
