@@ -51,8 +51,10 @@ private struct DomainName {
   let suffix: [Unicode.Scalar]
   /// The whole domain in its own letters; `nil` if nothing is encoded.
   let decoded: String?
-  /// The skeleton of the name (UTS #39): names that look alike have equal skeletons. A `String`, because two texts are equal
-  /// if they are canonically equivalent: a composed letter equals the letter with its mark.
+  /// The skeleton of the name (UTS #39): names that look alike have equal skeletons.
+  ///
+  /// A `String`, because two texts are equal if they are canonically equivalent: a composed letter equals the letter with
+  /// its mark.
   let skeleton: String
 
   /// `nil` if `rpID` is not a domain of at least two labels and at most 253 bytes.
