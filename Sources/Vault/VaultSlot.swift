@@ -18,6 +18,12 @@ public struct VaultSlot: Hashable, Sendable {
     ///
     /// - Parameter autoUnlock: whether the authenticator unlocks with it at its start, and not only for a request.
     case secretService(id: [UInt8], autoUnlock: Bool)
+    /// Type 5: a random key that systemd decrypts for this user on this machine.
+    ///
+    /// - Parameters:
+    ///   - credential: what systemd-creds(1) has written, 1 to 1,536 bytes.
+    ///   - autoUnlock: as in type 4.
+    case systemdCredential([UInt8], autoUnlock: Bool)
     /// A type of a later version.
     case unknown(type: UInt8)
     /// A slot of another type than 1 whose members are not those of its type: it opens nothing.
@@ -116,6 +122,8 @@ extension VaultSlot.Protector {
   public static let securityKeyType: UInt8 = 3
   private static let secretServiceType: UInt8 = 4
   private static let secretServiceIDSize = 16
+  public static let systemdCredentialType: UInt8 = 5
+  private static let maximumCredentialSize = 1536
 
   /// The type's number.
   public var type: UInt8 {
@@ -124,6 +132,7 @@ extension VaultSlot.Protector {
     case .tpm: Self.tpmType
     case .securityKey: Self.securityKeyType
     case .secretService: Self.secretServiceType
+    case .systemdCredential: Self.systemdCredentialType
     case .unknown(let type), .damaged(let type): type
     }
   }
@@ -136,7 +145,7 @@ extension VaultSlot.Protector {
   /// Whether this program can open such a slot.
   public var isKnown: Bool {
     switch self {
-    case .passphrase, .tpm, .securityKey, .secretService: true
+    case .passphrase, .tpm, .securityKey, .secretService, .systemdCredential: true
     case .unknown, .damaged: false
     }
   }
@@ -148,6 +157,7 @@ extension VaultSlot.Protector {
     case .tpm, .damaged(type: Self.tpmType): "TPM"
     case .securityKey, .damaged(type: Self.securityKeyType): "security key"
     case .secretService, .damaged(type: Self.secretServiceType): "keyring"
+    case .systemdCredential, .damaged(type: Self.systemdCredentialType): "systemd credential"
     case .unknown(let type), .damaged(let type): "type \(type)"
     }
   }
@@ -158,6 +168,7 @@ extension VaultSlot.Protector {
     case .tpm(let slot): slot.conditions.encoded + slot.object
     case .securityKey(let slot): slot.publicData
     case .secretService(let id, _): id
+    case .systemdCredential(let credential, _): credential
     case .passphrase, .unknown, .damaged: nil
     }
   }
@@ -167,7 +178,7 @@ extension VaultSlot.Protector {
     switch self {
     case .tpm(let slot): slot.autoUnlock
     case .securityKey(let slot): slot.autoUnlock
-    case .secretService(_, let autoUnlock): autoUnlock
+    case .secretService(_, let autoUnlock), .systemdCredential(_, let autoUnlock): autoUnlock
     case .passphrase, .unknown, .damaged: false
     }
   }
@@ -184,6 +195,8 @@ extension VaultSlot.Protector {
       ]
     case .secretService(let id, let autoUnlock):
       [1: .unsigned(UInt64(type)), 2: .bytes(id), 3: .bool(autoUnlock)]
+    case .systemdCredential(let credential, let autoUnlock):
+      [1: .unsigned(UInt64(type)), 2: .bytes(credential), 3: .bool(autoUnlock)]
     case .unknown(let type), .damaged(let type): [1: .unsigned(UInt64(type))]
     }
   }
@@ -200,6 +213,7 @@ extension VaultSlot.Protector {
         case Self.tpmType: try Self.tpm(members)
         case Self.securityKeyType: try Self.securityKey(members)
         case Self.secretServiceType: try Self.secretService(members)
+        case Self.systemdCredentialType: try Self.systemdCredential(members)
         default: .unknown(type: type)
         }
     } catch let error as VaultError {
@@ -244,6 +258,14 @@ extension VaultSlot.Protector {
       throw VaultError.damaged("a slot of the Secret Service has unexpected members")
     }
     return .secretService(id: id, autoUnlock: autoUnlock)
+  }
+
+  private static func systemdCredential(_ members: CBORMap) throws -> Self {
+    let (credential, autoUnlock) = (try members.requiredBytes(2), try members.requiredBool(3))
+    guard members.count == 3, 1...maximumCredentialSize ~= credential.count else {
+      throw VaultError.damaged("a slot of systemd has unexpected members")
+    }
+    return .systemdCredential(credential, autoUnlock: autoUnlock)
   }
 }
 

@@ -45,6 +45,9 @@ enum ProtectorCommand {
     case SecretService.slotType:
       guard request.data.count == SecretService.idSize else { break }
       return try serve(request.operation, SecretService(id: request.data, until: deadline))
+    case SystemdCredential.slotType:
+      guard let credential = SystemdCredential(data: request.data) else { break }
+      return try serve(request.operation, credential)
     default: break
     }
     throw ProtectorFailure(
@@ -96,6 +99,20 @@ enum ProtectorCommand {
       return ProtectorAnswer(key: key, data: data)
     case .get: return ProtectorAnswer(key: try slot.key())
     // The security key keeps nothing.
+    case .delete: return .deleted
+    }
+  }
+
+  private static func serve(
+    _ operation: ProtectorRequest.Operation, _ credential: SystemdCredential
+  ) throws(ProtectorFailure) -> ProtectorAnswer {
+    alarm(UInt32(ProtectorMessage.timeLimit.components.seconds))
+    switch operation {
+    case .make:
+      let (key, data) = try credential.make(count: ProtectorRequest.keySize)
+      return ProtectorAnswer(key: key, data: data)
+    case .get: return ProtectorAnswer(key: try credential.key(count: ProtectorRequest.keySize))
+    // systemd keeps nothing.
     case .delete: return .deleted
     }
   }

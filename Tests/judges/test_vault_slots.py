@@ -47,3 +47,13 @@ def test_security_key(case):
         value["nonce"])
     assert slot.hex() == case["slot"]
     assert vault_slots.vault_key(vault_id, vault_slots.cbor.decode(slot), value["key"]) == vault_key
+
+
+@pytest.mark.parametrize("case", VECTORS["systemd"], ids=lambda case: f"autoUnlock {case['autoUnlock']}")
+def test_systemd(case):
+    value = {name: bytes.fromhex(case[name]) for name in ("credential", "key", "nonce")}
+    vault_id, vault_key = (bytes.fromhex(VECTORS[name]) for name in ("vaultID", "vaultKey"))
+    slot = vault_slots.systemd(
+        vault_id, vault_key, value["key"], value["credential"], case["autoUnlock"], value["nonce"])
+    assert slot.hex() == case["slot"]
+    assert vault_slots.vault_key(vault_id, vault_slots.cbor.decode(slot), value["key"]) == vault_key

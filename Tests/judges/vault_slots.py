@@ -5,7 +5,7 @@ import hashlib
 import nacl.bindings as sodium
 from fido2 import cbor
 
-PASSPHRASE, TPM, SECURITY_KEY, SECRET_SERVICE = 1, 2, 3, 4
+PASSPHRASE, TPM, SECURITY_KEY, SECRET_SERVICE, SYSTEMD = 1, 2, 3, 4, 5
 
 
 def associated_data(vault_id: bytes, type_: int) -> bytes:
@@ -35,6 +35,13 @@ def security_key(
     sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
         vault_key, associated_data(vault_id, SECURITY_KEY), nonce, key)
     return cbor.encode({1: SECURITY_KEY, 2: credential, 3: auto_unlock, 4: pin, 5: nonce, 6: sealed, 7: salt})
+
+
+def systemd(vault_id: bytes, vault_key: bytes, key: bytes, credential: bytes, auto_unlock: bool, nonce: bytes) -> bytes:
+    """Return the bytes of a slot of type 5."""
+    sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
+        vault_key, associated_data(vault_id, SYSTEMD), nonce, key)
+    return cbor.encode({1: SYSTEMD, 2: credential, 3: auto_unlock, 5: nonce, 6: sealed})
 
 
 def tpm_auth_value(pin: str) -> bytes:

@@ -642,7 +642,7 @@ class TestTPM:
 class TestProgram:
     @pytest.mark.parametrize("request_", [
         b"", b"\2", b"\1\2\0\x13\4\0\x10" + bytes(16), b"\2\7\0\x13\4\0\x10" + bytes(16),
-        b"\2\2\0\x12\4\0\x0f" + bytes(15), b"\2\2\0\x13\5\0\x10" + bytes(16), b"\2\2\0\0", b"\2\2\xff\xff\4",
+        b"\2\2\0\x12\4\0\x0f" + bytes(15), b"\2\2\0\x13\6\0\x10" + bytes(16), b"\2\2\0\0", b"\2\2\xff\xff\4",
         b"\2\2\0\x12\4\0\x10" + bytes(15), b"\2\2\0\6\2\0\3" + bytes(3), b"\2\2\0\7\2\0\4\2" + bytes(3)])
     # Holds: PROTECT-1
     def test_a_malformed_request(self, bus, request_):

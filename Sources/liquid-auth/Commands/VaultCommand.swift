@@ -62,6 +62,7 @@ struct VaultCommand: ParsableCommand {
         (GNOME Keyring, KWallet or KeePassXC) also unlocks the vault: while the keyring is open, no passphrase is \
         needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal also unlocks the \
         vault. With fido2, a key that a FIDO2 security key computes after a touch does; plug in only this security key. \
+        With systemd-creds, a random key that systemd decrypts for you on this machine does; it needs systemd 256 or later. \
         If a site wants to verify you, a dialog still asks for the passphrase or a fingerprint.
         """)
     @Argument(help: "What unlocks the vault.")
@@ -84,7 +85,7 @@ struct VaultCommand: ParsableCommand {
         throw ValidationError("a slot with a PIN cannot unlock at the start; omit --pin or --auto-unlock")
       }
       if type != .tpm && !pcrs.isEmpty { throw ValidationError("--pcrs is only for tpm") }
-      if type == .secretService && pin { throw ValidationError("--pin is only for tpm and fido2") }
+      if pin && type != .tpm && type != .fido2 { throw ValidationError("--pin is only for tpm and fido2") }
     }
 
     func run() throws {
@@ -109,6 +110,10 @@ struct VaultCommand: ParsableCommand {
       case .secretService:
         protector = .secretService(id: randomBytes(16), autoUnlock: autoUnlock)
         key = try ProtectorProgram.ask(.make, type: protector.type, data: protector.publicData ?? []).key
+      case .systemdCreds:
+        let answer = try ProtectorProgram.ask(.make, type: VaultSlot.Protector.systemdCredentialType, data: [])
+        protector = .systemdCredential(answer.data, autoUnlock: autoUnlock)
+        key = answer.key
       }
       do throws(CommandFailure) {
         try vault.seal(for: protector, key: key)
@@ -182,6 +187,7 @@ enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
   case tpm
   case fido2
   case secretService = "secret-service"
+  case systemdCreds = "systemd-creds"
 }
 
 /// `liquid-auth-protector`, which keeps the keys of slots elsewhere.
@@ -203,7 +209,7 @@ private enum ProtectorProgram {
 
   /// What is left of a removed slot, if something is; it opens nothing.
   static func remains(of protector: VaultSlot.Protector) -> String? {
-    // A TPM and a security key keep nothing of a slot.
+    // Only a keyring keeps something of a slot.
     guard case .secretService(let id, _) = protector else { return nil }
     do {
       _ = try answer(ProtectorRequest(.delete, type: protector.type, data: id))
@@ -323,6 +329,8 @@ struct SlotReport: Equatable {
         + "\(slot.autoUnlock ? "at the start and " : "")for a request"
     case .secretService(_, let autoUnlock):
       "the keyring of your session (Secret Service), \(autoUnlock ? "at the start and " : "")for a request"
+    case .systemdCredential(_, let autoUnlock):
+      "systemd on this machine (systemd-creds), \(autoUnlock ? "at the start and " : "")for a request"
     case .unknown(let type): "type \(type), which this version does not know"
     case .damaged: "\(protector.name), damaged: it unlocks nothing; remove the slot, and add it again"
     }
@@ -351,6 +359,10 @@ struct SlotReport: Equatable {
       [
         "slot": slot, "type": .string(ProtectorChoice.secretService.rawValue), "id": .hex(id),
         "autoUnlock": .bool(autoUnlock),
+      ]
+    case .systemdCredential(_, let autoUnlock):
+      [
+        "slot": slot, "type": .string(ProtectorChoice.systemdCreds.rawValue), "autoUnlock": .bool(autoUnlock),
       ]
     case .unknown(let type): ["slot": slot, "type": .number(Int64(type))]
     case .damaged(let type): ["slot": slot, "type": .number(Int64(type)), "damaged": .bool(true)]

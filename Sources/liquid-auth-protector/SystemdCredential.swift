@@ -1,0 +1,125 @@
+import CryptoPrimitives
+import Glibc
+import ProcessIO
+import ProtectorProtocol
+
+/// The key of one slot, which systemd encrypts for this user on this machine: systemd-creds(1).
+///
+/// The program is a client of the system's service io.systemd.Credentials, which has the machine's key.
+struct SystemdCredential {
+  /// Type 5 of Recovery §1.
+  static let slotType: UInt8 = 5
+  static let longestCredential = 1536
+
+  /// Names another program, for tests.
+  private static let variable = "LIQUID_AUTH_SYSTEMD_CREDS"
+  private static let name = "liquid-auth-vault"
+  /// The first version with credentials of users.
+  private static let version = 256
+
+  private let program = environmentVariable(variable) ?? "systemd-creds"
+  /// What systemd-creds has written; empty if there is no key yet.
+  private let credential: [UInt8]
+
+  init?(data: [UInt8]) {
+    guard data.count <= Self.longestCredential else { return nil }
+    credential = data
+  }
+
+  /// Makes a key of `count` bytes.
+  ///
+  /// - Returns: the key, and the credential.
+  func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
+    try checkVersion()
+    let key = SecretBytes.random(count: count)
+    let made = try run("encrypt", key, atMost: Self.longestCredential)
+    let data = made.withUnsafeBytes { Array($0) }
+    guard !data.isEmpty, let slot = SystemdCredential(data: data), try slot.key(count: count).isEqual(to: key) else {
+      throw ProtectorFailure(.failed, "systemd-creds did not encrypt the key; try again")
+    }
+    return (key, data)
+  }
+
+  /// The key, `count` bytes.
+  func key(count: Int) throws(ProtectorFailure) -> SecretBytes {
+    try checkVersion()
+    let input = credential.withUnsafeBytes { SecretBytes(copying: $0) }
+    let key = try run("decrypt", input, atMost: count)
+    guard key.count == count else {
+      throw ProtectorFailure(
+        .failed, "what systemd-creds decrypted is not a key of this program; remove the slot, and add it again")
+    }
+    return key
+  }
+
+  private func checkVersion() throws(ProtectorFailure) {
+    let words = try run(["--version"], input: SecretBytes(count: 0) { _ in }, atMost: 4096).withUnsafeBytes {
+      String(decoding: $0, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+    }
+    guard words.count > 1, words[0] == "systemd", let version = Int(words[1]) else { throw Self.absent }
+    guard version >= Self.version else {
+      throw ProtectorFailure(
+        .noService, "systemd \(version) has no credentials of users; this slot needs systemd \(Self.version) or later")
+    }
+  }
+
+  private static let absent = ProtectorFailure(
+    .noService, "there is no systemd-creds; this slot needs the programs of systemd \(version) or later")
+
+  private func run(_ verb: String, _ input: SecretBytes, atMost limit: Int) throws(ProtectorFailure) -> SecretBytes {
+    try run([verb, "--user", "--name=\(Self.name)", "-", "-"], input: input, atMost: limit)
+  }
+
+  /// Runs the program to its end.
+  ///
+  /// - Returns: its output, at most `limit` bytes and one more.
+  private func run(
+    _ arguments: [String], input: SecretBytes, atMost limit: Int
+  ) throws(ProtectorFailure) -> SecretBytes {
+    let given, got: (read: Int32, write: Int32)
+    do throws(SystemNumber) {
+      (given, got) = (try Descriptor.pipe(), try Descriptor.pipe())
+    } catch {
+      throw ProtectorFailure(.failed, "systemd-creds cannot be started: \(error); end other programs")
+    }
+    let process: pid_t
+    do {
+      defer {
+        close(given.read)
+        close(got.write)
+      }
+      do throws(SystemNumber) {
+        process = try Child.start(
+          [program] + arguments, input: given.read, output: got.write, errorOutput: STDERR_FILENO)
+      } catch {
+        close(given.write)
+        close(got.read)
+        throw Self.absent
+      }
+    }
+    // A pipe has room for it.
+    input.withUnsafeBytes { _ = Descriptor.write($0, to: given.write) }
+    close(given.write)
+    let output = Self.readAll(got.read, atMost: limit + 1)
+    close(got.read)
+    guard Child.reap(process) == 0 else {
+      throw ProtectorFailure(
+        .failed, "systemd-creds could not \(arguments[0]) the key, see above; on another machine, remove the slot")
+    }
+    return output
+  }
+
+  private static func readAll(_ descriptor: Int32, atMost limit: Int) -> SecretBytes {
+    withWipedBytes(count: limit) { buffer in
+      var count = 0
+      while count < limit {
+        let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+        let more = Glibc.read(descriptor, rest.baseAddress, rest.count)
+        if more < 0, errno == EINTR { continue }
+        guard more > 0 else { break }
+        count += more
+      }
+      return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+}
