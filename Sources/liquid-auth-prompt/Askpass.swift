@@ -9,7 +9,7 @@ import SessionBus
 ///
 /// The text is its only argument. It prints the passphrase, and exits with 0; any other status refuses. For a
 /// confirmation `SSH_ASKPASS_PROMPT` is `confirm`, and the status decides.
-struct Askpass: Means {
+struct Askpass: DialogBackEnd {
   /// A path, or a name that is looked up in PATH.
   let program: String
 

@@ -6,7 +6,7 @@ import SessionBus
 /// Asks for presence with a notification that has two buttons.
 ///
 /// https://specifications.freedesktop.org/notification-spec/ is the interface of the notification daemon.
-struct Notifications: Means {
+struct Notifications: DialogBackEnd {
   private static let name = "org.freedesktop.Notifications"
   private static let path = "/org/freedesktop/Notifications"
   /// How long the daemon may take to answer a call; the bus may have to start it first.

@@ -8,11 +8,11 @@ import ProcessIO
 /// helper starts it outside the sandbox: with a connection to the session bus, code in the daemon could start anything.
 enum PromptCommand {
   static func start() -> Never {
-    let means: any Means
+    let backEnd: any DialogBackEnd
     let arguments = Array(CommandLine.arguments.dropFirst())
     switch arguments.first {
-    case nil: means = Notifications()
-    case "--askpass" where arguments.count == 2: means = Askpass(program: arguments[1])
+    case nil: backEnd = Notifications()
+    case "--askpass" where arguments.count == 2: backEnd = Askpass(program: arguments[1])
     case "--version" where arguments.count == 1:
       StandardStream.output.write("liquid-auth-prompt \(DeviceIdentity(capabilities: []).version)")
       exit(EXIT_SUCCESS)
@@ -30,7 +30,7 @@ enum PromptCommand {
       StandardStream.error.write("liquid-auth-prompt: cannot forbid core dumps: \(error)")
       exit(EXIT_FAILURE)
     }
-    var server = PromptServer(means)
+    var server = PromptServer(backEnd)
     server.serve()
     exit(EXIT_SUCCESS)
   }

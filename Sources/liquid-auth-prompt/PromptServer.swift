@@ -4,7 +4,7 @@ import Glibc
 import ProcessIO
 
 /// A way to ask; each call blocks until there is an answer, its time is over, or standard input is at its end.
-protocol Means {
+protocol DialogBackEnd {
   /// Whether a question can be shown now.
   func selfTest() throws(PromptError)
   /// Asks the person to agree.
@@ -15,10 +15,10 @@ protocol Means {
 
 /// Serves one client on standard input and output, as pinentry does.
 struct PromptServer {
-  let means: any Means
+  let backEnd: any DialogBackEnd
   private var dialog = Dialog()
 
-  init(_ means: any Means) { self.means = means }
+  init(_ backEnd: any DialogBackEnd) { self.backEnd = backEnd }
 
   /// Serves until the client closes standard input, or says BYE.
   mutating func serve() {
@@ -52,11 +52,11 @@ struct PromptServer {
       let request = try dialog.take(command)
       switch request {
       case .nothing, .end: break
-      case .selfTest: try means.selfTest()
-      case .confirmation: try means.confirm(dialog)
+      case .selfTest: try backEnd.selfTest()
+      case .confirmation: try backEnd.confirm(dialog)
       case .passphrase:
         defer { dialog.remark = nil }
-        write(try means.passphrase(dialog))
+        write(try backEnd.passphrase(dialog))
       }
       Descriptor.write(AssuanLine.ok, to: STDOUT_FILENO)
       return request != .end
