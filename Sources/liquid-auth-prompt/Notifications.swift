@@ -20,8 +20,12 @@ struct Notifications: DialogBackEnd {
   }
 
   func selfTest() throws(PromptError) {
-    let bus = try SessionBus<PromptError>(service: Self.name, until: .now + Self.answer)
-    _ = try capabilities(bus)
+    let bus = try SessionBus<PromptError>(service: Self.name, until: .now + Dialog.defaultLimit)
+    do throws(PromptError) {
+      _ = try capabilities(bus, startsDaemon: false)
+    } catch {
+      guard error == PromptError(SessionBusFault.noService), try bus.canStartService() else { throw error }
+    }
   }
 
   func confirm(_ dialog: Dialog) throws(PromptError) {
@@ -48,8 +52,11 @@ struct Notifications: DialogBackEnd {
   }
 
   /// What the daemon can do, and its own name on the bus; all later calls go to it.
-  private func capabilities(_ bus: SessionBus<PromptError>) throws(PromptError) -> (Set<String>, daemon: String) {
-    let reply = try bus.call(Self.path, Self.name, "GetCapabilities", within: Self.answer)
+  private func capabilities(
+    _ bus: SessionBus<PromptError>, startsDaemon: Bool = true
+  ) throws(PromptError) -> (Set<String>, daemon: String) {
+    let reply = try bus.call(
+      Self.path, Self.name, "GetCapabilities", within: Self.answer, startsService: startsDaemon)
     let capabilities = Set(try reply.texts("s"))
     if let missing = Self.needed.first(where: { !capabilities.contains($0) }) {
       throw PromptError(
@@ -90,7 +97,7 @@ struct Notifications: DialogBackEnd {
 
   /// Waits for a button.
   private func wait(for id: UInt32, by daemon: String, _ bus: SessionBus<PromptError>) throws(PromptError) {
-    let answer = try bus.wait(orEndOf: STDIN_FILENO) { signal throws(PromptError) -> Result<Void, PromptError>? in
+    let answer = try bus.wait { signal throws(PromptError) -> Result<Void, PromptError>? in
       let dbus = SessionBus<PromptError>.busName
       if signal.isSignal(dbus, "NameOwnerChanged", of: dbus) { return .failure(PromptError(SessionBusFault.noAnswer)) }
       if signal.isSignal(Self.name, "ActionInvoked", of: daemon), try signal.number() == id {
@@ -127,8 +134,8 @@ extension PromptError: SessionBusFailure {
     case .noService: self.init(.general, "no notification daemon runs")
     case .noAnswer: self.init(.general, "the notification daemon ended or did not answer")
     case .refused(let name): self.init(.general, "the notification daemon refused: \(name)")
-    case .malformed: self.init(.general, "the notification daemon did not answer as the specification says")
-    case .busEnded: self.init(.general, "the session bus has ended")
+    case .malformed: self.init(.general, "the notification daemon sent an invalid answer")
+    case .busEnded: self.init(.general, "the session bus ended or did not answer")
     case .timedOut: self.init(.timedOut, "no answer in time")
     case .cancelled: self.init(.cancelled, "withdrawn")
     }

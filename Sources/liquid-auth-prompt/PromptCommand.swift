@@ -22,8 +22,8 @@ enum PromptCommand {
       exit(EX_USAGE)
     }
     signal(SIGPIPE, SIG_IGN)
-    // The end of standard input ends the program, after it has closed its notification.
-    signal(SIGTERM, SIG_IGN)
+    // The end of standard input ends the program, after it has closed its notification. SIGTERM makes that end.
+    signal(SIGTERM) { _ in dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO) }
     do {
       try Hardening.apply()
     } catch {

@@ -121,7 +121,7 @@ actor Pinentry: PromptBackEnd {
 
   // MARK: A dialog
 
-  func selfTest() async -> String? {
+  func selfTest(within limit: Duration) async -> String? {
     guard isThere else {
       return PinentryFailure.notStarted(SystemNumber(ENOENT)).description(of: program, kind, ending: nil)
     }
@@ -130,8 +130,9 @@ actor Pinentry: PromptBackEnd {
     let failure = await OwnThread.run(cancellable: { [kind, helper, limits] cancellation -> PinentryFailure? in
       do throws(PinentryFailure) {
         let session = try PinentrySession(kind.program, by: helper)
-        defer { _ = session.end(grace: limits.closing, thenKilledAfter: limits.ending) }
-        try session.selfTest(limits, cancellation)
+        // There is no notification to close.
+        defer { _ = session.end(grace: .zero, thenKilledAfter: limits.ending) }
+        try session.selfTest(within: limit, cancellation)
         return nil
       } catch {
         return error

@@ -41,13 +41,13 @@ struct PinentrySession: Sendable {
   }
 
   /// Asks `liquid-auth-prompt` whether it can show a dialog.
-  func selfTest(_ limits: Pinentry.Limits, _ cancellation: Cancellation) throws(PinentryFailure) {
-    let deadline = ContinuousClock.now + limits.setUp
+  func selfTest(within limit: Duration, _ cancellation: Cancellation) throws(PinentryFailure) {
+    let deadline = ContinuousClock.now + limit
     do {
       try acknowledgement(until: deadline, cancellation)
       try send("GETINFO", "self-test", until: deadline, cancellation)
     } catch .noAnswer(.timedOut) {
-      throw .silent(seconds: Int(limits.setUp.components.seconds))
+      throw .silent(seconds: Int(limit.components.seconds))
     }
   }
 

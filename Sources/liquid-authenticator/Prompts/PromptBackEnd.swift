@@ -18,8 +18,9 @@ protocol PromptBackEnd: Sendable {
 
   /// Checks whether it can show a dialog now, without showing one.
   ///
+  /// - Parameter limit: how long the check may take.
   /// - Returns: why it cannot; `nil` if it can, or if that cannot be known.
-  func selfTest() async -> String?
+  func selfTest(within limit: Duration) async -> String?
 
   /// Prepares a dialog without showing it.
   func open(_ dialog: PromptText) async throws(PromptFailure)
@@ -39,7 +40,7 @@ protocol PromptBackEnd: Sendable {
 extension PromptBackEnd {
   var problem: String? { nil }
   func suits(_ dialog: PromptText) -> Bool { true }
-  func selfTest() async -> String? { nil }
+  func selfTest(within limit: Duration) async -> String? { nil }
   func open(_ dialog: PromptText) async throws(PromptFailure) {}
   func close() async {}
   func ended() async {}
