@@ -14,11 +14,20 @@ struct Notifications: DialogBackEnd {
   /// What it must be able to do: to show buttons, and more than one line.
   private static let needed = ["actions", "body"]
 
-  /// The keys of the buttons.
-  private enum Button: String {
-    case agree, refuse
+  /// The keys of the two buttons, 32 random hexadecimal digits each.
+  ///
+  /// Another program on the bus can replace the notification with its own text and buttons, if it guesses the id. It does
+  /// not know the keys, so its buttons neither agree nor refuse.
+  private struct Buttons {
+    let agree = Self.key()
+    let refuse = Self.key()
+
+    private static func key() -> String {
+      randomBytes(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
   }
 
+  /// Starts no notification daemon: at log-in, another one than the desktop's would take the name.
   func selfTest() throws(PromptError) {
     let bus = try SessionBus<PromptError>(service: Self.name, until: .now + Dialog.defaultLimit)
     do throws(PromptError) {
@@ -31,13 +40,14 @@ struct Notifications: DialogBackEnd {
   func confirm(_ dialog: Dialog) throws(PromptError) {
     let bus = try SessionBus<PromptError>(service: Self.name, until: .now + dialog.limit)
     let (capabilities, daemon) = try capabilities(bus)
-    // Before the notification is there, so that no signal is missed.
+    // Subscribe before the notification is shown, so that no signal is missed.
     try bus.subscribe("type='signal',sender='\(daemon)',interface='\(Self.name)',path='\(Self.path)'")
     try bus.subscribeToEnd(of: daemon)
     let text = NotificationText(dialog, isMarkup: capabilities.contains("body-markup"))
-    let id = try show(text, of: dialog, bus)
+    let buttons = Buttons()
+    let id = try show(text, buttons, of: dialog, bus)
     do {
-      try wait(for: id, by: daemon, bus)
+      try wait(for: buttons, of: id, by: daemon, bus)
     } catch {
       close(id, bus)
       throw error
@@ -69,7 +79,7 @@ struct Notifications: DialogBackEnd {
 
   /// - Returns: the notification's id.
   private func show(
-    _ text: NotificationText, of dialog: Dialog, _ bus: SessionBus<PromptError>
+    _ text: NotificationText, _ buttons: Buttons, of dialog: Dialog, _ bus: SessionBus<PromptError>
   ) throws(PromptError) -> UInt32 {
     let reply = try bus.call(Self.path, Self.name, "Notify", within: Self.answer) { call throws(PromptError) in
       try call.append(dialog.title)
@@ -78,7 +88,7 @@ struct Notifications: DialogBackEnd {
       try call.append(text.summary)
       try call.append(text.body)
       try call.append("a", of: "s") { () throws(PromptError) in
-        for text in [Button.agree.rawValue, dialog.agree, Button.refuse.rawValue, dialog.refuse] {
+        for text in [buttons.agree, dialog.agree, buttons.refuse, dialog.refuse] {
           try call.append(text)
         }
       }
@@ -89,27 +99,30 @@ struct Notifications: DialogBackEnd {
           try call.append("v", of: "y") { () throws(PromptError) in try call.append(UInt8(2)) }
         }
       }
-      // It never expires.
-      try call.append(Int32(0))
+      // It expires with the time limit, ms, if this program is killed and cannot close it.
+      try call.append(Int32(clamping: dialog.limit.components.seconds * 1000))
     }
     return try reply.number()
   }
 
-  /// Waits for a button.
-  private func wait(for id: UInt32, by daemon: String, _ bus: SessionBus<PromptError>) throws(PromptError) {
+  /// Waits until one of the buttons is pressed.
+  private func wait(
+    for buttons: Buttons, of id: UInt32, by daemon: String, _ bus: SessionBus<PromptError>
+  ) throws(PromptError) {
     let answer = try bus.wait { signal throws(PromptError) -> Result<Void, PromptError>? in
       let dbus = SessionBus<PromptError>.busName
       if signal.isSignal(dbus, "NameOwnerChanged", of: dbus) { return .failure(PromptError(SessionBusFault.noAnswer)) }
       if signal.isSignal(Self.name, "ActionInvoked", of: daemon), try signal.number() == id {
-        switch Button(rawValue: try signal.text("s")) {
-        case .agree: return .success(())
-        case .refuse: return .failure(PromptError(.notConfirmed, "not confirmed"))
-        // A click on the text.
-        case nil: return nil
+        switch try signal.text("s") {
+        case buttons.agree: return .success(())
+        case buttons.refuse: return .failure(PromptError(.notConfirmed, "not confirmed"))
+        // A click on the text, or a button of another program's notification.
+        default: return nil
         }
       }
       if signal.isSignal(Self.name, "NotificationClosed", of: daemon), try signal.number() == id {
-        // 2: the person closed it, which refuses, as with the window of a pinentry. All else is not the person's doing.
+        // 2: the person closed it, which refuses, as with the window of a pinentry. For other reasons, the person did not
+        // close it.
         return try signal.number() == 2
           ? .failure(PromptError(.cancelled, "closed"))
           : .failure(PromptError(.general, "the notification was closed before it was answered"))
