@@ -115,6 +115,7 @@ actor Pinentry: PromptBackEnd {
 
   private nonisolated var isThere: Bool {
     let program = kind == .notifications ? helper.prompt : program
+    if program.isEmpty { return false }
     if program.utf8.contains(UInt8(ascii: "/")) { return access(program, X_OK) == 0 }
     return searchPath.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
   }

@@ -270,7 +270,7 @@ extension Pinentry.Kind {
       "install it (on Debian and Ubuntu: apt install pinentry-gnome3, pinentry-qt or pinentry-curses) or name another "
         + "with --pinentry PROGRAM"
     case .askpass: "install it, or name another with --askpass PROGRAM"
-    case .notifications: "install it again"
+    case .notifications: "install liquid-auth again"
     }
   }
 
