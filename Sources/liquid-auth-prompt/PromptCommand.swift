@@ -2,10 +2,11 @@ import CTAPHID
 import Glibc
 import ProcessIO
 
-/// `liquid-auth-prompt`: asks by a notification, or with a program of the person's choice.
+/// `liquid-auth-prompt`: shows a dialog as a notification, or with a program that the user names.
 ///
 /// It speaks as pinentry does, so the daemon needs no second protocol, and lives as long as one dialog. The daemon's
-/// helper starts it outside the sandbox: with a connection to the session bus, code in the daemon could start anything.
+/// helper starts it outside the sandbox: over a connection to the session bus, an attacker's code in the daemon could make
+/// systemd start any program.
 enum PromptCommand {
   static func start() -> Never {
     let backEnd: any DialogBackEnd
@@ -18,7 +19,8 @@ enum PromptCommand {
       exit(EXIT_SUCCESS)
     default:
       StandardStream.error.write(
-        "liquid-auth-prompt: liquid-authenticator starts this program; use: liquid-authenticator --prompt, --askpass")
+        "liquid-auth-prompt: liquid-authenticator starts this program; "
+          + "use: liquid-authenticator --prompt auto, or --askpass PROGRAM")
       exit(EX_USAGE)
     }
     signal(SIGPIPE, SIG_IGN)

@@ -3,7 +3,9 @@ import CryptoPrimitives
 import Glibc
 import ProcessIO
 
-/// A way to ask; each call blocks until there is an answer, its time is over, or standard input is at its end.
+/// A way to show a dialog.
+///
+/// Each call blocks until there is an answer, the time limit is over, or standard input ends.
 protocol DialogBackEnd {
   /// Whether a question can be shown now.
   func selfTest() throws(PromptError)
@@ -20,7 +22,7 @@ struct PromptServer {
 
   init(_ backEnd: any DialogBackEnd) { self.backEnd = backEnd }
 
-  /// Serves until the client closes standard input, or says BYE.
+  /// Serves until the client closes standard input, or sends BYE.
   mutating func serve() {
     var memory = [UInt8](repeating: 0, count: 2 * AssuanLine.limit)
     memory.withUnsafeMutableBytes { memory in
@@ -38,7 +40,7 @@ struct PromptServer {
           let command = try AssuanCommand(line: line)
           guard answer(command) else { return }
         } catch {
-          // A client that sends such a line is no client of ours.
+          // The authenticator sends no such line.
           Descriptor.write(AssuanLine.error(.malformed, "the line is malformed"), to: STDOUT_FILENO)
           guard error == .malformed else { return }
         }

@@ -4,7 +4,7 @@ import Glibc
 import ProcessIO
 
 /// Shows dialogs with any pinentry of the user's desktop, over the Assuan protocol; or with `liquid-auth-prompt`, which
-/// speaks the same.
+/// uses the same protocol.
 ///
 /// If the program is missing, dies, hangs or breaks the protocol, the request is denied, and the log says what to do.
 actor Pinentry: PromptBackEnd {
@@ -21,7 +21,7 @@ actor Pinentry: PromptBackEnd {
   /// What shows the dialog.
   enum Kind: Sendable {
     case pinentry
-    /// A program that is called as `ssh-askpass` is.
+    /// A program like `ssh-askpass`.
     case askpass
     /// A notification with two buttons.
     case notifications
@@ -92,7 +92,7 @@ actor Pinentry: PromptBackEnd {
     }
   }
 
-  /// A notification has room for presence only.
+  /// A notification can ask for presence only.
   nonisolated func suits(_ dialog: PromptText) -> Bool {
     kind != .notifications || dialog.isPresence && !dialog.takesPassphrase
   }

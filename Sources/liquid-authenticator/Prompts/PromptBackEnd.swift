@@ -74,12 +74,12 @@ enum PromptChoice: String, Sendable {
   /// The help text of `--prompt`.
   static let help = """
       --prompt auto|pinentry|askpass|terminal
-                                        Where you are asked: in a window, by the
+                                        Where prompts appear: in a window, in the
                                         program of --askpass, or on this terminal.
                                         With auto, a notification asks for presence,
-                                        and the first way that works asks for
-                                        everything else. (default: auto, or what
-                                        --pinentry or --askpass names)
+                                        and pinentry or the terminal for everything
+                                        else. (default: auto, or what --pinentry or
+                                        --askpass names)
     """
 
   /// - Parameters:
