@@ -18,7 +18,7 @@ package enum SessionBusFault: Equatable, Sendable {
   case refused(name: String)
   /// A message cannot be written, or is not as specified.
   case malformed
-  /// The bus has ended.
+  /// The bus has ended, or did not answer.
   case busEnded
   /// The deadline came.
   case timedOut
@@ -33,28 +33,57 @@ package final class SessionBus<Failure: SessionBusFailure> {
   private let bus: OpaquePointer
   private var service: String
   private let deadline: ContinuousClock.Instant
+  private let input: Int32
+
+  /// How long the bus itself may take to accept the connection, and to answer a call: systemd may have to start it.
+  private static var busLimit: Duration { .seconds(5) }
 
   /// Connects to the bus; all calls and waits end at `deadline`.
-  package init(service: String, until deadline: ContinuousClock.Instant) throws(Failure) {
+  ///
+  /// - Parameter input: its end ends a wait, because the program that asked has ended.
+  /// - Throws: `noBus`; `busEnded` if the bus does not answer within 5 s; `cancelled` when `input` ends.
+  package init(
+    service: String, until deadline: ContinuousClock.Instant, orEndOf input: Int32 = STDIN_FILENO
+  ) throws(Failure) {
     var bus: OpaquePointer?
     guard sd_bus_open_user(&bus) >= 0, let bus else { throw Failure(.noBus) }
-    (self.bus, self.service, self.deadline) = (bus, service, deadline)
+    (self.bus, self.service, self.deadline, self.input) = (bus, service, deadline, input)
+    // For the calls that sd_bus_add_match(3) makes.
+    sd_bus_set_method_call_timeout(bus, UInt64(Self.busLimit.components.seconds) * 1_000_000)
+    let limit = min(deadline, .now + Self.busLimit)
+    // sd_bus_call(3) waits for the bus without a limit.
+    while sd_bus_is_ready(bus) <= 0 {
+      let result = sd_bus_process(bus, nil)
+      guard result >= 0 else { throw Failure(.busEnded) }
+      if result == 0, try !pause(until: limit) { throw Failure(.busEnded) }
+    }
   }
 
-  deinit { sd_bus_flush_close_unref(bus) }
+  // Without a flush, which has no time limit: all calls wait for their reply.
+  deinit { sd_bus_close_unref(bus) }
 
   /// Calls a method; `fill` appends its arguments.
   ///
-  /// - Parameter limit: how long the call may take; a call that waits for a person needs more than the default.
+  /// - Parameters:
+  ///   - limit: how long the call may take; a call that waits for a person needs more than the default.
+  ///   - startsService: whether the bus starts the service if it does not run.
   package func call(
     _ path: String, _ interface: String, _ member: String, within limit: Duration = .seconds(25),
-    _ fill: (Message) throws(Failure) -> Void = { (_) throws(Failure) in }
+    startsService: Bool = true, _ fill: (Message) throws(Failure) -> Void = { (_) throws(Failure) in }
+  ) throws(Failure) -> Message {
+    try call(service, path, interface, member, within: limit, startsService, fill)
+  }
+
+  private func call(
+    _ destination: String, _ path: String, _ interface: String, _ member: String, within limit: Duration,
+    _ startsService: Bool, _ fill: (Message) throws(Failure) -> Void
   ) throws(Failure) -> Message {
     var raw: OpaquePointer?
-    guard sd_bus_message_new_method_call(bus, &raw, service, path, interface, member) >= 0, let raw else {
+    guard sd_bus_message_new_method_call(bus, &raw, destination, path, interface, member) >= 0, let raw else {
       throw Failure(.malformed)
     }
     let call = Message(owning: raw)
+    sd_bus_message_set_auto_start(raw, startsService ? 1 : 0)
     try fill(call)
     var (error, reply) = (sd_bus_error(), OpaquePointer?.none)
     defer { sd_bus_error_free(&error) }
@@ -76,6 +105,13 @@ package final class SessionBus<Failure: SessionBusFailure> {
     return silent.contains(name) ? .noAnswer : .refused(name: name)
   }
 
+  /// Whether the bus can start the service.
+  package func canStartService() throws(Failure) -> Bool {
+    let (bus, path, member) = (Self.busName, "/org/freedesktop/DBus", "ListActivatableNames")
+    let reply = try call(bus, path, bus, member, within: Self.busLimit, false) { (_) throws(Failure) in }
+    return try reply.texts("s").contains(service)
+  }
+
   /// Sends all later calls to the program that sent `reply`, even if another program takes the name of the service.
   ///
   /// - Returns: the unique name of the program on the bus.
@@ -87,7 +123,8 @@ package final class SessionBus<Failure: SessionBusFailure> {
 
   /// Makes the bus deliver signals that the match rule describes: dbus-daemon(1).
   package func subscribe(_ rule: String) throws(Failure) {
-    guard sd_bus_add_match(bus, nil, rule, nil, nil) >= 0 else { throw Failure(.malformed) }
+    let result = sd_bus_add_match(bus, nil, rule, nil, nil)
+    guard result >= 0 else { throw Failure(result == -EINVAL ? .malformed : .busEnded) }
   }
 
   /// The bus's own name, the sender of NameOwnerChanged.
@@ -102,9 +139,7 @@ package final class SessionBus<Failure: SessionBusFailure> {
   ///
   /// - Throws: `timedOut` at the deadline; `cancelled` when `input` ends, because the program that asked has ended;
   ///   `busEnded`.
-  package func wait<Answer>(
-    orEndOf input: Int32, _ judge: (Message) throws(Failure) -> Answer?
-  ) throws(Failure) -> Answer {
+  package func wait<Answer>(_ judge: (Message) throws(Failure) -> Answer?) throws(Failure) -> Answer {
     while true {
       var message: OpaquePointer?
       let result = sd_bus_process(bus, &message)
@@ -113,15 +148,23 @@ package final class SessionBus<Failure: SessionBusFailure> {
         if let answer = try judge(Message(owning: message)) { return answer }
         continue
       }
-      guard result == 0 else { continue }
-      let rest = (deadline - .now).components
-      guard rest.seconds >= 0, rest.attoseconds >= 0 else { throw Failure(.timedOut) }
-      var ready = [
-        pollfd(fd: sd_bus_get_fd(bus), events: Int16(truncatingIfNeeded: sd_bus_get_events(bus)), revents: 0),
-        pollfd(fd: input, events: Int16(POLLIN), revents: 0),
-      ]
-      poll(&ready, 2, Int32(clamping: rest.seconds * 1000 + rest.attoseconds / 1_000_000_000_000_000 + 1))
-      if ready[1].revents != 0 { throw Failure(.cancelled) }
+      if result == 0, try !pause(until: deadline) { throw Failure(.timedOut) }
     }
+  }
+
+  /// Waits until the bus has something to read or write, or a signal arrives.
+  ///
+  /// - Returns: false if the time is over.
+  /// - Throws: `cancelled` when ``input`` ends.
+  private func pause(until deadline: ContinuousClock.Instant) throws(Failure) -> Bool {
+    let rest = (deadline - .now).components
+    guard rest.seconds >= 0, rest.attoseconds >= 0 else { return false }
+    var ready = [
+      pollfd(fd: sd_bus_get_fd(bus), events: Int16(truncatingIfNeeded: sd_bus_get_events(bus)), revents: 0),
+      pollfd(fd: input, events: Int16(POLLIN), revents: 0),
+    ]
+    poll(&ready, 2, Int32(clamping: rest.seconds * 1000 + rest.attoseconds / 1_000_000_000_000_000 + 1))
+    if ready[1].revents != 0 { throw Failure(.cancelled) }
+    return true
   }
 }

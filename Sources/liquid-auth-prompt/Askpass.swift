@@ -5,11 +5,11 @@ import Glibc
 import ProcessIO
 import SessionBus
 
-/// Asks with a program of the person's choice that is called as ssh(1) calls `SSH_ASKPASS`.
+/// Shows a dialog with a program that the user names, as ssh(1) does with `SSH_ASKPASS`.
 ///
 /// The text is its only argument. It prints the passphrase, and exits with 0; any other status refuses. For a
-/// confirmation `SSH_ASKPASS_PROMPT` is `confirm`, and the status decides.
-struct Askpass: Means {
+/// confirmation `SSH_ASKPASS_PROMPT` is `confirm`; the program agrees if it exits with 0 and prints nothing, or `yes`.
+struct Askpass: DialogBackEnd {
   /// A path, or a name that is looked up in PATH.
   let program: String
 
@@ -18,12 +18,20 @@ struct Askpass: Means {
   /// The statuses by which a shell says that a program cannot be run, or was not found.
   private static let notRun: ClosedRange<Int32> = 126...127
 
-  /// The program is not started without a question.
+  /// Does nothing: the program is started only for a dialog.
   func selfTest() {}
 
   func confirm(_ dialog: Dialog) throws(PromptError) {
     setenv("SSH_ASKPASS_PROMPT", "confirm", 1)
-    _ = try run(Self.text(dialog, isConfirmation: true), dialog.limit, refused: .notConfirmed)
+    let printed = try run(Self.text(dialog, isConfirmation: true), dialog.limit, refused: .notConfirmed)
+    guard printed.withUnsafeBytes(Self.agrees) else { throw PromptError(.notConfirmed, "refused") }
+  }
+
+  /// Whether a line, without its end, agrees to a confirmation: it is empty, or `yes` in any case.
+  ///
+  /// OpenSSH's `ask_permission` has the same rule, but reads only the first line.
+  static func agrees(_ line: UnsafeRawBufferPointer) -> Bool {
+    line.isEmpty || line.elementsEqual("yes".utf8) { $0 | 0x20 == $1 }
   }
 
   func passphrase(_ dialog: Dialog) throws(PromptError) -> SecretBytes {
@@ -31,7 +39,7 @@ struct Askpass: Means {
     return try run(Self.text(dialog, isConfirmation: false), dialog.limit, refused: .cancelled)
   }
 
-  /// The whole text: its program has no buttons with our words.
+  /// The whole text; for a confirmation it ends with the words of the buttons, because the program has buttons of its own.
   static func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
     if isConfirmation { return "\(dialog.description)\n\nOK: \(dialog.agree). Cancel: \(dialog.refuse)." }
     return [dialog.remark, dialog.description].compactMap { $0 }.joined(separator: "\n\n")
@@ -118,7 +126,7 @@ struct Askpass: Means {
 
   /// Waits until a descriptor is readable.
   ///
-  /// - Throws: at the deadline, or if standard input is at its end: the program that asked has gone.
+  /// - Throws: at the deadline, or if standard input is at its end: the authenticator withdrew the dialog.
   private func wait(for descriptor: Int32, until deadline: ContinuousClock.Instant) throws(PromptError) {
     while true {
       var ready = [

@@ -10,7 +10,7 @@ struct Dialog: Equatable {
   var agree = "OK"
   /// The words on the button that refuses.
   var refuse = "Cancel"
-  /// What was wrong with the previous passphrase; it counts for one question.
+  /// What was wrong with the previous passphrase; shown with the next question only.
   var remark: String?
   /// How long the person has.
   var limit = Self.defaultLimit
@@ -42,7 +42,7 @@ struct Dialog: Equatable {
     case "SETTIMEOUT":
       guard let seconds = UInt16(text) else { throw PromptError(.malformed, "the time limit is not a number") }
       limit = seconds == 0 ? Self.defaultLimit : .seconds(Int(seconds))
-    // Neither a notification nor a program of the person's choice has a use for these.
+    // These have no effect here.
     case "SETPROMPT", "OPTION", "NOP": break
     case "RESET": self = Dialog()
     case "CONFIRM": return .confirmation

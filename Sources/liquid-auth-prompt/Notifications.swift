@@ -6,7 +6,7 @@ import SessionBus
 /// Asks for presence with a notification that has two buttons.
 ///
 /// https://specifications.freedesktop.org/notification-spec/ is the interface of the notification daemon.
-struct Notifications: Means {
+struct Notifications: DialogBackEnd {
   private static let name = "org.freedesktop.Notifications"
   private static let path = "/org/freedesktop/Notifications"
   /// How long the daemon may take to answer a call; the bus may have to start it first.
@@ -14,26 +14,40 @@ struct Notifications: Means {
   /// What it must be able to do: to show buttons, and more than one line.
   private static let needed = ["actions", "body"]
 
-  /// The keys of the buttons.
-  private enum Button: String {
-    case agree, refuse
+  /// The keys of the two buttons, 32 random hexadecimal digits each.
+  ///
+  /// Another program on the bus can replace the notification with its own text and buttons, if it guesses the id. It does
+  /// not know the keys, so its buttons neither agree nor refuse.
+  private struct Buttons {
+    let agree = Self.key()
+    let refuse = Self.key()
+
+    private static func key() -> String {
+      randomBytes(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
   }
 
+  /// Starts no notification daemon: at log-in, another one than the desktop's would take the name.
   func selfTest() throws(PromptError) {
-    let bus = try SessionBus<PromptError>(service: Self.name, until: .now + Self.answer)
-    _ = try capabilities(bus)
+    let bus = try SessionBus<PromptError>(service: Self.name, until: .now + Dialog.defaultLimit)
+    do throws(PromptError) {
+      _ = try capabilities(bus, startsDaemon: false)
+    } catch {
+      guard error == PromptError(SessionBusFault.noService), try bus.canStartService() else { throw error }
+    }
   }
 
   func confirm(_ dialog: Dialog) throws(PromptError) {
     let bus = try SessionBus<PromptError>(service: Self.name, until: .now + dialog.limit)
     let (capabilities, daemon) = try capabilities(bus)
-    // Before the notification is there, so that no signal is missed.
+    // Subscribe before the notification is shown, so that no signal is missed.
     try bus.subscribe("type='signal',sender='\(daemon)',interface='\(Self.name)',path='\(Self.path)'")
     try bus.subscribeToEnd(of: daemon)
     let text = NotificationText(dialog, isMarkup: capabilities.contains("body-markup"))
-    let id = try show(text, of: dialog, bus)
+    let buttons = Buttons()
+    let id = try show(text, buttons, of: dialog, bus)
     do {
-      try wait(for: id, by: daemon, bus)
+      try wait(for: buttons, of: id, by: daemon, bus)
     } catch {
       close(id, bus)
       throw error
@@ -48,8 +62,11 @@ struct Notifications: Means {
   }
 
   /// What the daemon can do, and its own name on the bus; all later calls go to it.
-  private func capabilities(_ bus: SessionBus<PromptError>) throws(PromptError) -> (Set<String>, daemon: String) {
-    let reply = try bus.call(Self.path, Self.name, "GetCapabilities", within: Self.answer)
+  private func capabilities(
+    _ bus: SessionBus<PromptError>, startsDaemon: Bool = true
+  ) throws(PromptError) -> (Set<String>, daemon: String) {
+    let reply = try bus.call(
+      Self.path, Self.name, "GetCapabilities", within: Self.answer, startsService: startsDaemon)
     let capabilities = Set(try reply.texts("s"))
     if let missing = Self.needed.first(where: { !capabilities.contains($0) }) {
       throw PromptError(
@@ -62,7 +79,7 @@ struct Notifications: Means {
 
   /// - Returns: the notification's id.
   private func show(
-    _ text: NotificationText, of dialog: Dialog, _ bus: SessionBus<PromptError>
+    _ text: NotificationText, _ buttons: Buttons, of dialog: Dialog, _ bus: SessionBus<PromptError>
   ) throws(PromptError) -> UInt32 {
     let reply = try bus.call(Self.path, Self.name, "Notify", within: Self.answer) { call throws(PromptError) in
       try call.append(dialog.title)
@@ -71,7 +88,7 @@ struct Notifications: Means {
       try call.append(text.summary)
       try call.append(text.body)
       try call.append("a", of: "s") { () throws(PromptError) in
-        for text in [Button.agree.rawValue, dialog.agree, Button.refuse.rawValue, dialog.refuse] {
+        for text in [buttons.agree, dialog.agree, buttons.refuse, dialog.refuse] {
           try call.append(text)
         }
       }
@@ -82,27 +99,30 @@ struct Notifications: Means {
           try call.append("v", of: "y") { () throws(PromptError) in try call.append(UInt8(2)) }
         }
       }
-      // It never expires.
-      try call.append(Int32(0))
+      // It expires with the time limit, ms, if this program is killed and cannot close it.
+      try call.append(Int32(clamping: dialog.limit.components.seconds * 1000))
     }
     return try reply.number()
   }
 
-  /// Waits for a button.
-  private func wait(for id: UInt32, by daemon: String, _ bus: SessionBus<PromptError>) throws(PromptError) {
-    let answer = try bus.wait(orEndOf: STDIN_FILENO) { signal throws(PromptError) -> Result<Void, PromptError>? in
+  /// Waits until one of the buttons is pressed.
+  private func wait(
+    for buttons: Buttons, of id: UInt32, by daemon: String, _ bus: SessionBus<PromptError>
+  ) throws(PromptError) {
+    let answer = try bus.wait { signal throws(PromptError) -> Result<Void, PromptError>? in
       let dbus = SessionBus<PromptError>.busName
       if signal.isSignal(dbus, "NameOwnerChanged", of: dbus) { return .failure(PromptError(SessionBusFault.noAnswer)) }
       if signal.isSignal(Self.name, "ActionInvoked", of: daemon), try signal.number() == id {
-        switch Button(rawValue: try signal.text("s")) {
-        case .agree: return .success(())
-        case .refuse: return .failure(PromptError(.notConfirmed, "not confirmed"))
-        // A click on the text.
-        case nil: return nil
+        switch try signal.text("s") {
+        case buttons.agree: return .success(())
+        case buttons.refuse: return .failure(PromptError(.notConfirmed, "not confirmed"))
+        // A click on the text, or a button of another program's notification.
+        default: return nil
         }
       }
       if signal.isSignal(Self.name, "NotificationClosed", of: daemon), try signal.number() == id {
-        // 2: the person closed it, which refuses, as with the window of a pinentry. All else is not the person's doing.
+        // 2: the person closed it, which refuses, as with the window of a pinentry. For other reasons, the person did not
+        // close it.
         return try signal.number() == 2
           ? .failure(PromptError(.cancelled, "closed"))
           : .failure(PromptError(.general, "the notification was closed before it was answered"))
@@ -127,8 +147,8 @@ extension PromptError: SessionBusFailure {
     case .noService: self.init(.general, "no notification daemon runs")
     case .noAnswer: self.init(.general, "the notification daemon ended or did not answer")
     case .refused(let name): self.init(.general, "the notification daemon refused: \(name)")
-    case .malformed: self.init(.general, "the notification daemon did not answer as the specification says")
-    case .busEnded: self.init(.general, "the session bus has ended")
+    case .malformed: self.init(.general, "the notification daemon sent an invalid answer")
+    case .busEnded: self.init(.general, "the session bus ended or did not answer")
     case .timedOut: self.init(.timedOut, "no answer in time")
     case .cancelled: self.init(.cancelled, "withdrawn")
     }

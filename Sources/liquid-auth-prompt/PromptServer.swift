@@ -3,8 +3,10 @@ import CryptoPrimitives
 import Glibc
 import ProcessIO
 
-/// A way to ask; each call blocks until there is an answer, its time is over, or standard input is at its end.
-protocol Means {
+/// A way to show a dialog.
+///
+/// Each call blocks until there is an answer, the time limit is over, or standard input ends.
+protocol DialogBackEnd {
   /// Whether a question can be shown now.
   func selfTest() throws(PromptError)
   /// Asks the person to agree.
@@ -15,12 +17,12 @@ protocol Means {
 
 /// Serves one client on standard input and output, as pinentry does.
 struct PromptServer {
-  let means: any Means
+  let backEnd: any DialogBackEnd
   private var dialog = Dialog()
 
-  init(_ means: any Means) { self.means = means }
+  init(_ backEnd: any DialogBackEnd) { self.backEnd = backEnd }
 
-  /// Serves until the client closes standard input, or says BYE.
+  /// Serves until the client closes standard input, or sends BYE.
   mutating func serve() {
     var memory = [UInt8](repeating: 0, count: 2 * AssuanLine.limit)
     memory.withUnsafeMutableBytes { memory in
@@ -38,7 +40,7 @@ struct PromptServer {
           let command = try AssuanCommand(line: line)
           guard answer(command) else { return }
         } catch {
-          // A client that sends such a line is no client of ours.
+          // The authenticator sends no such line.
           Descriptor.write(AssuanLine.error(.malformed, "the line is malformed"), to: STDOUT_FILENO)
           guard error == .malformed else { return }
         }
@@ -52,11 +54,11 @@ struct PromptServer {
       let request = try dialog.take(command)
       switch request {
       case .nothing, .end: break
-      case .selfTest: try means.selfTest()
-      case .confirmation: try means.confirm(dialog)
+      case .selfTest: try backEnd.selfTest()
+      case .confirmation: try backEnd.confirm(dialog)
       case .passphrase:
         defer { dialog.remark = nil }
-        write(try means.passphrase(dialog))
+        write(try backEnd.passphrase(dialog))
       }
       Descriptor.write(AssuanLine.ok, to: STDOUT_FILENO)
       return request != .end

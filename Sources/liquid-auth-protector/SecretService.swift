@@ -161,7 +161,7 @@ struct SecretService {
     _ = try bus.call(prompt, prompts, "Prompt") { call throws(ProtectorFailure) in try call.append("") }
     let isDismissed: Bool
     do throws(ProtectorFailure) {
-      isDismissed = try bus.wait(orEndOf: STDIN_FILENO) { signal throws(ProtectorFailure) in
+      isDismissed = try bus.wait { signal throws(ProtectorFailure) in
         if signal.isSignal(dbus, "NameOwnerChanged", of: dbus) {
           throw ProtectorFailure(.failed, "the keyring ended before it was unlocked; try again")
         }
@@ -190,7 +190,7 @@ extension ProtectorFailure: SessionBusFailure {
     case .noAnswer: self.init(.failed, "the keyring ended or did not answer; try again")
     case .refused(let name): self.init(.failed, "the keyring refused: \(name.isEmpty ? "it gave no reason" : name)")
     case .malformed: self.init(.failed, "the keyring did not answer as a Secret Service does")
-    case .busEnded: self.init(.failed, "the session bus has ended; log in again")
+    case .busEnded: self.init(.failed, "the session bus ended or did not answer; log in again")
     case .timedOut: self.init(.failed, "the keyring was not unlocked in time; unlock it, and try again")
     case .cancelled: self.init(.failed, "it was cancelled")
     }

@@ -110,6 +110,18 @@ import Testing
     #expect(Askpass.text(dialog, isConfirmation: false) == "Wrong passphrase\n\nSign in?\n\nSite: a")
   }
 
+  // Holds: PROMPT-11
+  @Test(
+    arguments: [
+      ("", true), ("\n", true), ("\r\n", true), ("yes", true), ("yes\n", true), ("YES\r\n", true), ("yEs", true),
+      ("no", false), ("no\n", false), ("y", false), ("yes ", false), (" yes", false), ("yes\nno", false),
+      ("\n\n", false), ("\nno", false), ("yess", false), ("\u{19}es", false), ("\r", false), ("0", false),
+    ])
+  func `a program agrees by printing nothing, or yes`(printed: String, agrees: Bool) {
+    let found = Array(printed.utf8).withUnsafeBytes { Askpass.agrees(Askpass.withoutLineEnd($0)) }
+    #expect(found == agrees)
+  }
+
   @Test(
     arguments: [("", ""), ("a", "a"), ("a\n", "a"), ("a\n\n", "a\n"), ("a\r\n", "a"), ("a\r", "a\r"), ("\n", "")])
   func `one line end is removed`(printed: String, passphrase: String) {

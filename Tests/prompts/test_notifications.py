@@ -2,7 +2,10 @@
 
 import os
 import pathlib
+import re
+import shlex
 import signal
+import socket
 import subprocess
 import time
 
@@ -11,9 +14,19 @@ from fido2.ctap import CtapError
 from prompts.requesting import Request, all_means, means, only_pinentry, prompters, status
 from support import figures
 from support.authenticator import BIN, PASSPHRASE, is_alive, wait_for
-from support.notifications import DISMISSED, EXPIRED, UNDEFINED, NotificationDaemon, forge
+from support.notifications import DISMISSED, EXPIRED, NAME, UNDEFINED, NotificationDaemon, command, forge
 
 PROGRAM = BIN / "liquid-auth-prompt"
+
+
+@pytest.fixture
+def deaf(tmp_path, monkeypatch):
+    """A session bus that accepts connections and never answers."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "deaf"))
+        server.listen()
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path / 'deaf'}")
+        yield server
 
 
 @pytest.fixture
@@ -39,7 +52,7 @@ class TestNotification:
         assert shown.body == (
             "Site: shop.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;\nAsked through: the security-key device")
         assert shown.buttons == {"agree": "Make passkey", "refuse": "Deny"}
-        assert dict(shown.hints) == {"urgency": 2} and shown.expires == 0, "it stays until it is answered"
+        assert dict(shown.hints) == {"urgency": 2} and shown.expires == 120_000
         double.press(shown.id, "agree")
         assert request.end() == "approved"
         wait_for("end of the program", lambda: not prompters(), 3)
@@ -110,7 +123,7 @@ class TestNotification:
     def test_signals_of_others_do_not_count(self, unlocked, double, bus):
         request = Request(unlocked)
         shown = double.wait_for_notification()
-        forge(bus, shown.id, "agree")
+        forge(bus, shown.id, shown.keys["agree"])
         double.press(shown.id + 1, "agree")
         double.press(shown.id, "default")
         double.close(shown.id + 1, DISMISSED)
@@ -118,6 +131,31 @@ class TestNotification:
         assert request.thread.is_alive() and prompters()
         double.press(shown.id, "refuse")
         assert request.end() == CtapError.ERR.OPERATION_DENIED
+
+    # Holds: PROMPT-12
+    def test_the_keys_of_the_buttons_are_random(self, unlocked, double):
+        keys = []
+        for number in (1, 2):
+            request = Request(unlocked)
+            shown = double.wait_for_notification(number)
+            keys += shown.keys.values()
+            double.press(shown.id, "refuse")
+            assert request.end() == CtapError.ERR.OPERATION_DENIED
+        assert len(set(keys)) == 4 and all(re.fullmatch("[0-9a-f]{32}", key) for key in keys)
+
+    # Holds: PROMPT-12
+    def test_another_program_replaces_it(self, unlocked, double):
+        """The buttons of the other program neither agree nor refuse; closing its notification refuses."""
+        request = Request(unlocked)
+        shown = double.wait_for_notification()
+        assert double.replace(shown.id, "agree", "Install", "refuse", "Later") == shown.id
+        double.press(shown.id, "agree")
+        double.press(shown.id, "refuse")
+        time.sleep(0.5)
+        assert request.thread.is_alive() and prompters()
+        double.close(shown.id, DISMISSED)
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+        assert unlocked.pinentry.asked() == 0
 
     def test_only_presence_is_asked_for_by_a_notification(self, auto, double):
         """The pinentry asks for the passphrase, and shows pages that must be read."""
@@ -172,6 +210,53 @@ class TestFallback:
         assert request.end() == "approved"
         assert means(auto) == all_means(auto)
 
+    # Holds: PROMPT-14
+    def test_the_self_test_starts_no_daemon(self, auto, bus, tmp_path):
+        """At log-in, another daemon than the desktop's would take the name. A prompt starts it."""
+        log, program = tmp_path / "started", tmp_path / "daemon"
+        program.write_text(f"#!/bin/sh\necho started >>'{log}'\nexec {shlex.join(command())}\n")
+        program.chmod(0o755)
+        bus.add_service(NAME, program)
+        auto.start()
+        auto.unlock()
+        wait_for("end of the self-test", lambda: not prompters())
+        assert not log.exists() and not bus.has(NAME) and means(auto) == all_means(auto)
+        request = Request(auto)
+        double = NotificationDaemon(bus, starts=False)
+        double.press(double.wait_for_notification().id, "agree")
+        assert request.end() == "approved"
+        assert log.read_text() == "started\n" and auto.pinentry.asked() == 0
+
+    # Holds: PROMPT-14
+    @pytest.mark.parametrize("when", ["during the self-test", "after the self-test"])
+    def test_a_bus_that_never_answers(self, key, deaf, when):
+        key.extra = ["--prompt", "auto"]
+        key.start()
+        key.unlock()
+        reason = "notifications cannot show prompts: the session bus ended or did not answer; "
+        if when == "after the self-test":
+            wait_for("self-test", lambda: reason in key.said(), 15)
+        request = Request(key)
+        assert request.end(30) == "approved"
+        figures.note(f"registration with a bus that never answers, {when}", figures.milliseconds(request.seconds))
+        assert key.pinentry.asked() == 1
+        assert means(key) == only_pinentry(key)
+        wait_for("end of the program", lambda: not prompters(), 3)
+
+    # Holds: PROMPT-14
+    def test_a_bus_that_stops_answering(self, unlocked, double, bus):
+        bus.processes[0].send_signal(signal.SIGSTOP)
+        try:
+            for number in (1, 2):
+                assert Request(unlocked).end(30) == "approved"
+                assert unlocked.pinentry.asked() == number
+            assert unlocked.said().count("the session bus ended or did not answer; pinentry") == 1
+        finally:
+            bus.processes[0].send_signal(signal.SIGCONT)
+        request = Request(unlocked)
+        double.press(double.wait_for_notification().id, "agree")
+        assert request.end() == "approved" and means(unlocked) == all_means(unlocked)
+
     # Holds: PROMPT-5
     @pytest.mark.parametrize("end", ["dies", "expires", "closed", "program dies", "hangs"])
     def test_it_ends_in_the_middle(self, unlocked, double, end):
@@ -223,12 +308,12 @@ class TestFallback:
 
 ASKPASS = """#!/bin/sh
 printf '%s\\0%s\\n' "$1" "$SSH_ASKPASS_PROMPT" >>'{log}'
-. '{behaviour}'
+. '{behaviour}'"${{SSH_ASKPASS_PROMPT:+.confirm}}"
 """
 
 
 class Program:
-    """A program like ssh-askpass; its behaviour is a shell script of the test."""
+    """A program like ssh-askpass; its behaviour is a shell script of the test for each kind of prompt."""
 
     def __init__(self, folder):
         folder.mkdir()
@@ -237,8 +322,9 @@ class Program:
         self.path.chmod(0o755)
         self.set(f"echo '{PASSPHRASE}'")
 
-    def set(self, script):
+    def set(self, script, confirm="true"):
         self.behaviour.write_text(script + "\n")
+        self.behaviour.with_suffix(".confirm").write_text(confirm + "\n")
 
     def asked(self):
         """Return the text and SSH_ASKPASS_PROMPT of each call."""
@@ -309,11 +395,20 @@ class TestAskpass:
         assert Request(key).end() == "approved"
         assert "No passphrase entered\n\nUnlock your passkeys?" in askpass.texts()
 
-    @pytest.mark.parametrize("status", [1, 2])
-    def test_a_refused_confirmation(self, key, askpass, status):
+    # Holds: PROMPT-11
+    @pytest.mark.parametrize("script", [
+        "exit 1", "exit 2", "echo yes; exit 1", "echo no", "printf n", "echo y", "echo 0", "printf 'yes\\nno\\n'", "echo; echo"])
+    def test_a_refused_confirmation(self, key, askpass, script):
         key.unlock()
-        askpass.set(f"exit {status}")
+        askpass.set("exit 3", script)
         assert Request(key).end() == CtapError.ERR.OPERATION_DENIED
+        assert askpass.texts().count("\0") == 1 and "askpass" not in key.said()
+
+    @pytest.mark.parametrize("script", ["true", "echo", "echo yes", "printf YES"])
+    def test_an_agreed_confirmation(self, key, askpass, script):
+        key.unlock()
+        askpass.set("exit 3", script)
+        assert Request(key).end() == "approved"
 
     # Holds: PROMPT-8
     @pytest.mark.parametrize("locked", [True, False])
@@ -321,7 +416,8 @@ class TestAskpass:
         if not locked:
             key.unlock()
         child = tmp_path / "child"
-        askpass.set(f"sleep 300 & echo $! >'{child}'; wait")
+        script = f"sleep 300 & echo $! >'{child}'; wait"
+        askpass.set(script, script)
         request = Request(key)
         wait_for("program", lambda: child.exists() and child.read_text())
         request.withdrawn.set()
@@ -380,5 +476,26 @@ class TestProgram:
         limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
         assert "Max core file size        0                    0 " in limits
         process.send_signal(signal.SIGTERM)
-        process.stdin.close()
         assert process.wait(5) == 0
+
+    def confirm(self):
+        """Start the program and ask it to confirm."""
+        process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdin.write(b"SETDESC Sign in?\nCONFIRM\n")
+        process.stdin.flush()
+        return process
+
+    # Holds: PROMPT-13
+    def test_SIGTERM_closes_the_notification(self, double):
+        process = self.confirm()
+        shown = double.wait_for_notification()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 0 and double.closed() == [shown.id]
+
+    # Holds: PROMPT-13
+    def test_SIGTERM_while_the_bus_does_not_answer(self, deaf):
+        process = self.confirm()
+        with deaf.accept()[0] as connection:
+            assert connection.recv(1) == b"\0"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(2) == 0

@@ -25,7 +25,8 @@ CONFIGURATION = """
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>session</type>
-  <listen>unix:path={}</listen>
+  <listen>unix:path={0}/bus</listen>
+  <servicedir>{0}/services</servicedir>
   <policy context="default">
     <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
   </policy>
@@ -57,15 +58,16 @@ ConfirmDeleteItem=false
 
 
 class SessionBus:
-    """A bus that starts no service by itself."""
+    """A bus that starts no service but those that a test adds with `add_service`."""
 
     def __init__(self, folder: pathlib.Path):
         folder.mkdir(mode=0o700)
+        (folder / "services").mkdir()
         self.folder = folder
         self.address = f"unix:path={folder}/bus"
         self.environment = {"DBUS_SESSION_BUS_ADDRESS": self.address, "XDG_RUNTIME_DIR": str(folder)}
         self.processes = []
-        (folder / "bus.conf").write_text(CONFIGURATION.format(folder / "bus"))
+        (folder / "bus.conf").write_text(CONFIGURATION.format(folder))
         self.start("dbus-daemon", f"--config-file={folder / 'bus.conf'}", "--nofork")
         wait_for("session bus", (folder / "bus").exists, 60)
 
@@ -84,6 +86,13 @@ class SessionBus:
         process.stdin.close()
         self.processes.append(process)
         return process
+
+    def add_service(self, name, command):
+        """Let the bus start `command` for the first call to the name."""
+        (self.folder / "services" / f"{name}.service").write_text(f"[D-BUS Service]\nName={name}\nExec={command}\n")
+        subprocess.run(
+            ["dbus-send", f"--bus={self.address}", "--print-reply", "--dest=org.freedesktop.DBus", "/",
+             "org.freedesktop.DBus.ReloadConfig"], check=True, capture_output=True)
 
     def has(self, name):
         """Return whether a program owns the name."""

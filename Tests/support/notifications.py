@@ -28,16 +28,23 @@ class Shown:
         self.id = id_
         (self.application, self.replaces, self.icon, self.summary, self.body, actions, self.hints,
          self.expires) = arguments
-        self.buttons = dict(zip(actions[::2], actions[1::2]))
+        #: The labels and the keys of its buttons.
+        self.buttons, self.keys = (dict(zip(("agree", "refuse"), actions[first::2])) for first in (1, 0))
+
+
+CAPABILITIES = "actions body body-markup"
+
+
+def command(capabilities=CAPABILITIES):
+    return ["/usr/bin/python3", "-m", "dbusmock", "--session", "--template", "notification_daemon", "--parameters",
+            f'{{"capabilities": "{capabilities}"}}']
 
 
 class NotificationDaemon:
-    def __init__(self, bus, capabilities="actions body body-markup"):
-        """`bus` is a `support.keyring.SessionBus`."""
+    def __init__(self, bus, capabilities=CAPABILITIES, starts=True):
+        """`bus` is a `support.keyring.SessionBus`; unless this `starts` the daemon, the bus does."""
         self.bus = bus
-        self.process = bus.start(
-            "/usr/bin/python3", "-m", "dbusmock", "--session", "--template", "notification_daemon", "--parameters",
-            f'{{"capabilities": "{capabilities}"}}')
+        self.process = bus.start(*command(capabilities)) if starts else None
         wait_for("notification daemon", lambda: bus.has(NAME))
         self.connection = dbus.bus.BusConnection(bus.address)
         self.object = self.connection.get_object(NAME, PATH)
@@ -59,7 +66,15 @@ class NotificationDaemon:
         return [int(arguments[0]) for arguments in self.calls("CloseNotification")]
 
     def press(self, id_, button):
-        self.emit("ActionInvoked", "us", [dbus.UInt32(id_), button])
+        """Press "agree" or "refuse"; any other `button` is sent as a key."""
+        keys = self.shown()[-1].keys
+        self.emit("ActionInvoked", "us", [dbus.UInt32(id_), keys.get(button, button)])
+
+    def replace(self, id_, *actions):
+        """Replace a notification from another connection, as another program can."""
+        return self.object.Notify(
+            "Updates", dbus.UInt32(id_), "", "Install updates?", "", dbus.Array(actions, signature="s"),
+            dbus.Dictionary({}, signature="sv"), 0, dbus_interface=NAME)
 
     def close(self, id_, reason):
         self.emit("NotificationClosed", "uu", [dbus.UInt32(id_), dbus.UInt32(reason)])
@@ -149,12 +164,12 @@ class Dunst(DesktopDaemon):
         return ["dunst", "-config", str(settings)]
 
     def press(self, button, label):
-        """Choose a line of the menu, which is "#LABEL (SUMMARY) [ID,BUTTON]"."""
-        self.choice.write_text(f",{button}]\n")
+        """Choose a line of the menu, which is "#LABEL (SUMMARY) [ID,KEY]"."""
+        self.choice.write_text(f"#{label} (\n")
         self.offered.unlink(missing_ok=True)
         self.click(100, 30, button=2)
         wait_for("menu", self.menu)
-        assert any(line.startswith(f"#{label} (") and line.endswith(f",{button}]") for line in self.menu())
+        assert any(line.startswith(f"#{label} (") for line in self.menu())
 
     def menu(self):
         """Return the lines of the last menu."""

@@ -126,8 +126,10 @@ final class Daemon: Sendable {
         makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
       control.withLock { $0 = listener }
       router.prompter.backEnd.problem.map(log.warning)
-      // Not awaited: the bus may have to start the notification daemon first.
-      Task(executorPreference: loop) { [backEnd = router.prompter.backEnd] in await backEnd.selfTest() }
+      // Not awaited: the notification daemon may be slow to answer.
+      Task(executorPreference: loop) { [backEnd = router.prompter.backEnd] in
+        await backEnd.selfTest(within: PromptChain.firstTest)
+      }
       do throws(TransportError) {
         try await begin()
       } catch {

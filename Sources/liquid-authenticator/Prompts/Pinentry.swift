@@ -4,7 +4,7 @@ import Glibc
 import ProcessIO
 
 /// Shows dialogs with any pinentry of the user's desktop, over the Assuan protocol; or with `liquid-auth-prompt`, which
-/// speaks the same.
+/// uses the same protocol.
 ///
 /// If the program is missing, dies, hangs or breaks the protocol, the request is denied, and the log says what to do.
 actor Pinentry: PromptBackEnd {
@@ -21,7 +21,7 @@ actor Pinentry: PromptBackEnd {
   /// What shows the dialog.
   enum Kind: Sendable {
     case pinentry
-    /// A program that is called as `ssh-askpass` is.
+    /// A program like `ssh-askpass`.
     case askpass
     /// A notification with two buttons.
     case notifications
@@ -92,7 +92,7 @@ actor Pinentry: PromptBackEnd {
     }
   }
 
-  /// A notification has room for presence only.
+  /// A notification can ask for presence only.
   nonisolated func suits(_ dialog: PromptText) -> Bool {
     kind != .notifications || dialog.isPresence && !dialog.takesPassphrase
   }
@@ -115,13 +115,14 @@ actor Pinentry: PromptBackEnd {
 
   private nonisolated var isThere: Bool {
     let program = kind == .notifications ? helper.prompt : program
+    if program.isEmpty { return false }
     if program.utf8.contains(UInt8(ascii: "/")) { return access(program, X_OK) == 0 }
     return searchPath.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
   }
 
   // MARK: A dialog
 
-  func selfTest() async -> String? {
+  func selfTest(within limit: Duration) async -> String? {
     guard isThere else {
       return PinentryFailure.notStarted(SystemNumber(ENOENT)).description(of: program, kind, ending: nil)
     }
@@ -130,8 +131,9 @@ actor Pinentry: PromptBackEnd {
     let failure = await OwnThread.run(cancellable: { [kind, helper, limits] cancellation -> PinentryFailure? in
       do throws(PinentryFailure) {
         let session = try PinentrySession(kind.program, by: helper)
-        defer { _ = session.end(grace: limits.closing, thenKilledAfter: limits.ending) }
-        try session.selfTest(limits, cancellation)
+        // There is no notification to close.
+        defer { _ = session.end(grace: .zero, thenKilledAfter: limits.ending) }
+        try session.selfTest(within: limit, cancellation)
         return nil
       } catch {
         return error

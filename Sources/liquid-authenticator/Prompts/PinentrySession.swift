@@ -41,13 +41,13 @@ struct PinentrySession: Sendable {
   }
 
   /// Asks `liquid-auth-prompt` whether it can show a dialog.
-  func selfTest(_ limits: Pinentry.Limits, _ cancellation: Cancellation) throws(PinentryFailure) {
-    let deadline = ContinuousClock.now + limits.setUp
+  func selfTest(within limit: Duration, _ cancellation: Cancellation) throws(PinentryFailure) {
+    let deadline = ContinuousClock.now + limit
     do {
       try acknowledgement(until: deadline, cancellation)
       try send("GETINFO", "self-test", until: deadline, cancellation)
     } catch .noAnswer(.timedOut) {
-      throw .silent(seconds: Int(limits.setUp.components.seconds))
+      throw .silent(seconds: Int(limit.components.seconds))
     }
   }
 
@@ -270,7 +270,7 @@ extension Pinentry.Kind {
       "install it (on Debian and Ubuntu: apt install pinentry-gnome3, pinentry-qt or pinentry-curses) or name another "
         + "with --pinentry PROGRAM"
     case .askpass: "install it, or name another with --askpass PROGRAM"
-    case .notifications: "install it again"
+    case .notifications: "install liquid-auth again"
     }
   }
 

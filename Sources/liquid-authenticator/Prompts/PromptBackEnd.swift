@@ -18,8 +18,9 @@ protocol PromptBackEnd: Sendable {
 
   /// Checks whether it can show a dialog now, without showing one.
   ///
+  /// - Parameter limit: how long the check may take.
   /// - Returns: why it cannot; `nil` if it can, or if that cannot be known.
-  func selfTest() async -> String?
+  func selfTest(within limit: Duration) async -> String?
 
   /// Prepares a dialog without showing it.
   func open(_ dialog: PromptText) async throws(PromptFailure)
@@ -39,7 +40,7 @@ protocol PromptBackEnd: Sendable {
 extension PromptBackEnd {
   var problem: String? { nil }
   func suits(_ dialog: PromptText) -> Bool { true }
-  func selfTest() async -> String? { nil }
+  func selfTest(within limit: Duration) async -> String? { nil }
   func open(_ dialog: PromptText) async throws(PromptFailure) {}
   func close() async {}
   func ended() async {}
@@ -73,12 +74,12 @@ enum PromptChoice: String, Sendable {
   /// The help text of `--prompt`.
   static let help = """
       --prompt auto|pinentry|askpass|terminal
-                                        Where you are asked: in a window, by the
+                                        Where prompts appear: in a window, in the
                                         program of --askpass, or on this terminal.
                                         With auto, a notification asks for presence,
-                                        and the first way that works asks for
-                                        everything else. (default: auto, or what
-                                        --pinentry or --askpass names)
+                                        and pinentry or the terminal for everything
+                                        else. (default: auto, or what --pinentry or
+                                        --askpass names)
     """
 
   /// - Parameters:

@@ -3,8 +3,9 @@ import Synchronization
 
 /// Shows each dialog with the first of several back ends that suits it and works.
 ///
-/// One that fails, also while its dialog is open, is followed by the next within the same time limit. It is tried again
-/// for the next dialog: a desktop may start its notification daemon after the authenticator.
+/// If a back end fails, also while its dialog is open, the next one shows the dialog within the same time limit. Before
+/// each later dialog it is tested again, and left out if it fails the test: a desktop may start its notification daemon
+/// after the authenticator.
 actor PromptChain: PromptBackEnd {
   /// In the order in which they are tried.
   private nonisolated let all: [any PromptBackEnd]
@@ -21,7 +22,7 @@ actor PromptChain: PromptBackEnd {
     (self.all, self.log) = (all, log)
   }
 
-  /// Those that are in use, in their order.
+  /// `auto: ` and the back ends that work, in order.
   nonisolated var name: String {
     let failed = faults.withLock { $0 }
     let names = all.map(\.name).filter { failed[$0] == nil }
@@ -36,16 +37,34 @@ actor PromptChain: PromptBackEnd {
 
   nonisolated func suits(_ dialog: PromptText) -> Bool { all.contains { $0.suits(dialog) } }
 
-  func selfTest() async -> String? {
+  /// How long the test at the start may take: a bus or a notification daemon may be busy.
+  static let firstTest = Duration.seconds(10)
+  /// How long the test before a dialog may take, which then waits for it.
+  static let laterTest = Duration.milliseconds(500)
+
+  func selfTest(within limit: Duration) async -> String? {
     for (backEnd, next) in zip(all, all.dropFirst().map { Optional($0) } + [nil]) {
-      record(await backEnd.selfTest(), of: backEnd, before: next)
+      record(await backEnd.selfTest(within: limit), of: backEnd, before: next)
     }
     return nil
   }
 
   func open(_ dialog: PromptText) async throws(PromptFailure) {
-    rest = all.filter { $0.suits(dialog) }[...]
+    let suitable = all.filter { $0.suits(dialog) }
+    let working = await working(suitable)
+    rest = (working.isEmpty ? suitable : working)[...]
     try await openNext(dialog)
+  }
+
+  /// Those that did not fail when they were used last, or pass their test now.
+  private func working(_ backEnds: [any PromptBackEnd]) async -> [any PromptBackEnd] {
+    var working: [any PromptBackEnd] = []
+    for backEnd in backEnds {
+      let failed = faults.withLock { $0[backEnd.name] != nil }
+      if failed, await backEnd.selfTest(within: Self.laterTest) != nil { continue }
+      working.append(backEnd)
+    }
+    return working
   }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {

@@ -44,6 +44,15 @@ import Testing
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }
 
+  @Test func `a program whose path is not known is missing`() async throws {
+    let notifications = Pinentry(
+      .notifications, helper: try HelperProcess(program: "pinentry", prompt: ""), environment: { _ in nil },
+      terminal: nil, executor: globalConcurrentExecutor)
+    let reason = "cannot start liquid-auth-prompt: No such file or directory; install liquid-auth again"
+    #expect(notifications.problem == "no prompt can be shown: \(reason)")
+    #expect(await notifications.selfTest(within: .seconds(1)) == reason)
+  }
+
   @Test func `the program inherits the environment and three descriptors only`() async throws {
     let scripted = try ScriptedPinentry()
     try await scripted.prompter().confirm(Self.prompt)
