@@ -29,6 +29,7 @@ CONFIGURATION = """
   <policy context="default">
     <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
   </policy>
+  {}
 </busconfig>
 """
 
@@ -36,13 +37,14 @@ CONFIGURATION = """
 class SessionBus:
     """A bus that starts no service by itself."""
 
-    def __init__(self, folder: pathlib.Path):
+    def __init__(self, folder: pathlib.Path, limits=""):
+        """`limits` are elements of the bus's configuration."""
         folder.mkdir(mode=0o700)
         self.folder = folder
         self.address = f"unix:path={folder}/bus"
         self.environment = {"DBUS_SESSION_BUS_ADDRESS": self.address, "XDG_RUNTIME_DIR": str(folder)}
         self.processes = []
-        (folder / "bus.conf").write_text(CONFIGURATION.format(folder / "bus"))
+        (folder / "bus.conf").write_text(CONFIGURATION.format(folder / "bus", limits))
         self.start("dbus-daemon", f"--config-file={folder / 'bus.conf'}", "--nofork")
         wait_for("session bus", (folder / "bus").exists)
 

@@ -34,9 +34,8 @@ actor UserPrompter: UserInteraction {
   typealias Judge<Accepted: Sendable> =
     @Sendable (_ passphrase: SecretBytes, _ isLastTry: Bool) async -> PassphraseVerdict<Accepted>
 
-  /// Waits for fingers, as ``FingerprintReader/verify(_:_:)``; blocks.
-  typealias ReadFingers =
-    @Sendable (Cancellation, @escaping @Sendable (FingerprintResult) -> Bool) -> Result<Void, FingerprintFailure>
+  /// Waits for a finger, as ``FingerprintReader/verify(_:)``; blocks.
+  typealias ReadFingers = @Sendable (Cancellation) -> Result<FingerprintResult, FingerprintFailure>
 
   /// Shows the dialogs.
   nonisolated let backEnd: any PromptBackEnd
