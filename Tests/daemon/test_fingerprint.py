@@ -156,6 +156,27 @@ class TestFinger:
             "log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
         assert kept[-1]["verification"] == "passphrase"
 
+    # Holds: FINGER-14
+    def test_wrong_fingers_count_over_requests(self, running, reader):
+        running.pinentry.set({PASSPHRASE_BUTTON: "never", "GETPIN": "deny"})
+        with client(running) as ctap:
+            retries = lambda: ctap.client_pin(2, 7)[5]
+            for fingers, left in ((3, 5), (2, 3)):
+                with pytest.raises(CtapError, match="OPERATION_DENIED"), registering(running):
+                    for number in range(fingers):
+                        wait_for("dialog", lambda: dialogs(running)[-1][1] == PASSPHRASE_BUTTON)
+                        before = running.pinentry.asked()
+                        reader.do("SCAN left")
+                        wait_for("next dialog", lambda: running.pinentry.asked() > before)
+                assert retries() == left
+            running.pinentry.set({PASSPHRASE_BUTTON: "never"})
+            with registering(running) as made:
+                pass
+            assert made and dialogs(running)[-1][0] == "GETPIN" and retries() == 8
+            with registering(running) as made:
+                reader.do("SCAN right")
+            assert made and dialogs(running)[-1] == ("CONFIRM", PASSPHRASE_BUTTON, TOUCH)
+
     # Holds: FINGER-4
     def test_the_passphrase_by_choice(self, running, reader):
         running.pinentry.set("approve")

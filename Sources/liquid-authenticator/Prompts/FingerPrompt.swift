@@ -25,7 +25,7 @@ extension UserPrompter {
   ///
   /// A finger agrees to what is shown: the reader starts when the dialog is open, and where the page must be read, half
   /// a second later. Each dialog has a wait of its own, and a match counts only while its dialog is open. Three fingers
-  /// that do not match, or a failing reader, leave only the passphrase.
+  /// that do not match, or a failing reader, leave only the passphrase; so do five over several requests, until it verifies.
   ///
   /// The answer does not wait until the reader is free: fprintd may hang.
   func readFinger(for page: PromptText) async throws(UserInteractionError) -> FingerOutcome {
@@ -44,9 +44,12 @@ extension UserPrompter {
           continue
         case .read(.success(.match), dialog):
           // Otherwise another back end takes the place of one that failed.
-          guard await !backEnd.isOpen else { return Result<FingerOutcome, UserInteractionError>.success(.matched) }
+          if await backEnd.isOpen {
+            verifier?.count(fingerMatches: true)
+            return Result<FingerOutcome, UserInteractionError>.success(.matched)
+          }
         case .read(.success(.noMatch), dialog):
-          triesLeft -= 1
+          triesLeft = min(triesLeft - 1, fingersLeft)
           guard triesLeft > 0 else { return .success(.passphrase(remark: PromptText.noFinger)) }
           advice = PromptText.wrongFinger(triesLeft: triesLeft)
         case .read(.success(.unread(let words)), dialog): advice = words
@@ -93,10 +96,12 @@ extension UserPrompter {
   private func read(
     after pause: Duration, dialog: Int, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
-    Task(executorPreference: executor) { [clock, readFingers] in
+    Task(executorPreference: executor) { [clock, readFingers, verifier] in
       do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: pause)) } catch { return }
       guard let readFingers else { return }
       let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
+      // Also after the client has withdrawn the request.
+      if result == .success(.noMatch) { verifier?.count(fingerMatches: false) }
       sender.yield(.read(result, dialog: dialog))
     }
   }

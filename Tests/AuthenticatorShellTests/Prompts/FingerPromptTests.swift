@@ -17,6 +17,7 @@ private final class OpenDialog: PromptBackEnd {
     /// Whether `open` waits.
     var isHeld = false
     var isOpen = true
+    var refusesPassphrase = false
   }
 
   private let state = Mutex(State())
@@ -29,6 +30,7 @@ private final class OpenDialog: PromptBackEnd {
   var isOpen: Bool { state.withLock { $0.isOpen } }
 
   func answer(_ agrees: Bool) { state.withLock { $0.answer = agrees } }
+  func refusesPassphrase(_ refuses: Bool) { state.withLock { $0.refusesPassphrase = refuses } }
   func hold(_ holds: Bool) { state.withLock { $0.isHeld = holds } }
   func isGone(_ gone: Bool) { state.withLock { $0.isOpen = !gone } }
   func opens(_ count: Int) async { await wait { self.opening >= count } }
@@ -41,7 +43,10 @@ private final class OpenDialog: PromptBackEnd {
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     state.withLock { $0.dialogs.append(dialog) }
-    if dialog.takesPassphrase { return .typed(secret("right")) }
+    if dialog.takesPassphrase {
+      guard !state.withLock({ $0.refusesPassphrase }) else { throw .noAnswer(.declined) }
+      return .typed(secret("right"))
+    }
     await wait { Task.isCancelled || self.state.withLock { $0.answer != nil } }
     switch state.withLock({ $0.answer.take() }) {
     case true?: return .agreed
@@ -214,6 +219,44 @@ struct FingerPromptTests {
     reader.put(.match)
     #expect(try await confirmation.userVerified)
     #expect(reader.counts == (2, 2))
+  }
+
+  // Holds: FINGER-14
+  @Test func `wrong fingers count over requests, until the passphrase verifies`() async {
+    let prompter = prompter()
+    for (fingers, left) in [(3, 5), (2, 3)] {
+      for _ in 0..<fingers { reader.put(.noMatch) }
+      dialog.refusesPassphrase(true)
+      #expect(await prompter.outcome(of: prompt(), verification: true) == "declined")
+      #expect(prompter.verificationTriesLeft == left)
+    }
+    #expect(
+      dialog.shown.compactMap { $0.details.last }.filter { $0.hasPrefix("The finger") } == [
+        "The finger was not recognised, 2 tries left.", "The finger was not recognised, 1 try left.",
+        "The finger was not recognised, 1 try left.",
+      ])
+    dialog.refusesPassphrase(false)
+    let started = reader.counts.started
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
+    #expect(reader.counts.started == started && prompter.lastVerification == .passphrase)
+    #expect(prompter.verificationTriesLeft == 8)
+    reader.put(.match)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
+    #expect(prompter.lastVerification == .fingerprint)
+  }
+
+  // Holds: FINGER-14
+  @Test func `a wrong finger counts also after the client has withdrawn the request`() async {
+    let prompter = prompter()
+    reader.hang(true)
+    let asking = Task { await prompter.outcome(of: prompt(), verification: true) }
+    await dialog.shows(1)
+    await reader.started(1)
+    asking.cancel()
+    #expect(await asking.value == "cancelled")
+    reader.put(.noMatch)
+    reader.hang(false)
+    await wait { prompter.verificationTriesLeft == 7 }
   }
 
   // Holds: FINGER-12
