@@ -39,8 +39,7 @@ package final class FingerprintReader: Sendable {
       return try bus.receive(from: device) { () throws(FingerprintFailure) in
         try cancellation.check()
         defer { bus.end("VerifyStop", of: device) }
-        try bus.call("VerifyStart", of: device, with: "any")
-        return try FingerprintResult(bus.status(of: device, cancellation))
+        return try FingerprintResult(bus.verify(with: device, cancellation))
       }
     }
   }

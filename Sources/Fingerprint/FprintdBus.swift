@@ -100,9 +100,10 @@ final class FprintdBus: @unchecked Sendable {
     }
   }
 
+  /// - Parameter see: gets the messages that come before the answer.
   private func send(
     _ member: String, _ destination: String, _ path: String, _ interface: String, _ argument: String?,
-    within limit: Duration = limit
+    within limit: Duration = limit, _ see: (OpaquePointer?) throws(FingerprintFailure) -> Void = { _ in }
   ) throws(FingerprintFailure) -> OpaquePointer {
     var call: OpaquePointer?
     let interface = Self.name + "." + interface
@@ -119,7 +120,10 @@ final class FprintdBus: @unchecked Sendable {
     guard sent >= 0 else { throw .busEnded }
     defer { sd_bus_slot_unref(slot) }
     let deadline = ContinuousClock.now + limit
-    let reply = try wait(until: deadline, Cancellation()) { _ throws(FingerprintFailure) in answer.take() }
+    let reply = try wait(until: deadline, Cancellation()) { message throws(FingerprintFailure) in
+      try see(message)
+      return answer.take()
+    }
     guard sd_bus_message_is_method_error(reply, nil) == 0 else {
       defer { sd_bus_message_unref(reply) }
       throw FingerprintFailure(error: sd_bus_message_get_error(reply)?.pointee.name.map { String(cString: $0) } ?? "")
@@ -143,26 +147,38 @@ final class FprintdBus: @unchecked Sendable {
     return try body()
   }
 
-  /// Waits for the next signal VerifyStatus; returns its first argument.
-  func status(of device: String, _ cancellation: Cancellation) throws(FingerprintFailure) -> String {
-    let owner = owner
-    return try wait(until: nil, cancellation) { message throws(FingerprintFailure) in
-      guard let message, let sender = sd_bus_message_get_sender(message).map({ String(cString: $0) }) else {
-        return nil
-      }
-      if sender == "org.freedesktop.DBus", sd_bus_message_is_signal(message, sender, "NameOwnerChanged") > 0 {
-        throw .failed("fprintd ended before a finger was read; try again")
-      }
-      // Any program can send a signal to this connection, so the sender must be fprintd.
-      guard sender == owner, sd_bus_message_is_signal(message, Self.name + ".Device", "VerifyStatus") > 0,
-        sd_bus_message_get_path(message).map({ String(cString: $0) }) == device
-      else { return nil }
-      var status: UnsafePointer<CChar>?
-      guard sd_bus_message_read_basic(message, CChar(UInt8(ascii: "s")), &status) > 0, let status else {
-        throw .malformed
-      }
-      return String(cString: status)
+  /// Starts a verification, and waits for the signal VerifyStatus; returns its first argument.
+  ///
+  /// The signal may come before the answer to the start.
+  func verify(with device: String, _ cancellation: Cancellation) throws(FingerprintFailure) -> String {
+    var early: String?
+    let answer = try send("VerifyStart", owner, device, "Device", "any") { message throws(FingerprintFailure) in
+      if early == nil { early = try status(in: message, of: device) }
     }
+    sd_bus_message_unref(answer)
+    if let early { return early }
+    return try wait(until: nil, cancellation) { message throws(FingerprintFailure) in
+      try status(in: message, of: device)
+    }
+  }
+
+  /// The first argument of VerifyStatus; `nil` for another message.
+  private func status(in message: OpaquePointer?, of device: String) throws(FingerprintFailure) -> String? {
+    guard let message, let sender = sd_bus_message_get_sender(message).map({ String(cString: $0) }) else {
+      return nil
+    }
+    if sender == "org.freedesktop.DBus", sd_bus_message_is_signal(message, sender, "NameOwnerChanged") > 0 {
+      throw .failed("fprintd ended before a finger was read; try again")
+    }
+    // Any program can send a signal to this connection, so the sender must be fprintd.
+    guard sender == owner, sd_bus_message_is_signal(message, Self.name + ".Device", "VerifyStatus") > 0,
+      sd_bus_message_get_path(message).map({ String(cString: $0) }) == device
+    else { return nil }
+    var status: UnsafePointer<CChar>?
+    guard sd_bus_message_read_basic(message, CChar(UInt8(ascii: "s")), &status) > 0, let status else {
+      throw .malformed
+    }
+    return String(cString: status)
   }
 
   /// Processes messages until `judge` returns an answer.
