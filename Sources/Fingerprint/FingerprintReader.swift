@@ -7,10 +7,9 @@ package import ProcessIO
 package final class FingerprintReader: Sendable {
   private let bus: FprintdBus
 
-  /// Connects to the system bus; `nil` without one.
+  /// Connects to the system bus; `nil` without one, or if the bus does not answer in time.
   ///
-  /// The connection stays open, because a sandbox may forbid a later one. The bus sends messages to it only during a
-  /// verification.
+  /// The connection stays open, because a sandbox may forbid a later one.
   package init?() {
     guard let bus = FprintdBus() else { return nil }
     self.bus = bus
@@ -23,39 +22,33 @@ package final class FingerprintReader: Sendable {
     }
   }
 
-  /// Waits for fingers; blocks.
+  /// Waits for one finger; blocks, and frees the reader before it returns.
   ///
-  /// - Parameter next: receives the result for each finger, and returns whether to wait for another. It is not called
-  ///   again after a match.
+  /// A cancellation does not end a call to fprintd, which may take ten seconds: after a claim whose answer is not read,
+  /// other programs could not use the reader.
+  ///
   /// - Throws: `cancelled` if the wait is cancelled, `failed` otherwise.
-  package func verify(
-    _ cancellation: Cancellation, _ next: (FingerprintResult) -> Bool
-  ) throws(FingerprintFailure) {
+  package func verify(_ cancellation: Cancellation) throws(FingerprintFailure) -> FingerprintResult {
     try bus.alone { bus throws(FingerprintFailure) in
+      try cancellation.check()
       let device = try bus.device()
-      try bus.call("Claim", of: device, with: "")
-      defer { _ = try? bus.call("Release", of: device) }
-      try bus.receive(from: device) { () throws(FingerprintFailure) in
-        var result = FingerprintResult.noMatch
-        repeat { result = try verifyOnce(bus, device, cancellation, next) } while result == .noMatch
+      try cancellation.check()
+      try bus.claim(device)
+      defer { bus.release(device) }
+      try cancellation.check()
+      return try bus.receive(from: device) { () throws(FingerprintFailure) in
+        try cancellation.check()
+        defer { bus.end("VerifyStop", of: device) }
+        return try FingerprintResult(bus.verify(with: device, cancellation))
       }
     }
   }
+}
 
-  /// One verification of fprintd, from VerifyStart to VerifyStop.
-  ///
-  /// - Returns: `noMatch` if another verification must follow; `match` if the wait is over.
-  private func verifyOnce(
-    _ bus: FprintdBus, _ device: String, _ cancellation: Cancellation, _ next: (FingerprintResult) -> Bool
-  ) throws(FingerprintFailure) -> FingerprintResult {
-    try bus.call("VerifyStart", of: device, with: "any")
-    defer { _ = try? bus.call("VerifyStop", of: device) }
-    while true {
-      let status = try bus.status(of: device, cancellation)
-      let result = try FingerprintResult(status)
-      guard next(result), result != .match else { return .match }
-      if result == .noMatch { return result }
-    }
+extension Cancellation {
+  /// Throws if it was cancelled.
+  fileprivate func check() throws(FingerprintFailure) {
+    guard wait(for: -1, 0, until: .now) != .cancelled else { throw .cancelled }
   }
 }
 
@@ -98,7 +91,7 @@ package enum FingerprintFailure: Error, Equatable {
       switch name {
       case fprint + "NoSuchDevice": .failed("there is no fingerprint reader")
       case fprint + "NoEnrolledPrints": .failed("no finger is enrolled; enroll one with: fprintd-enroll")
-      case fprint + "AlreadyInUse": .failed("another program uses the fingerprint reader; try again")
+      case fprint + "AlreadyInUse": .inUse
       case fprint + "PermissionDenied":
         .failed("polkit does not let this session use the fingerprint reader; log in at this machine")
       case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner":

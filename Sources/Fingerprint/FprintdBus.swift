@@ -9,16 +9,31 @@ final class FprintdBus: @unchecked Sendable {
   private static let manager = "/net/reactivated/Fprint/Manager"
   /// How long a call may take: the bus may have to start fprintd, which then looks for readers.
   private static let limit = Duration.seconds(10)
+  /// How long the bus may take to accept the connection.
+  private static let limitOfConnecting = Duration.seconds(5)
+  /// How long a call that ends something may take: fprintd also carries it out later.
+  private static let limitOfEnding = Duration.seconds(1)
+  /// How long the reader is released again and again while a claim is still being made.
+  private static let limitOfReleasing = Duration.seconds(2)
 
   private let bus: OpaquePointer
   private let turn = Mutex(())
   /// fprintd's unique name on the bus, from its last answer: no other program can take this name.
   private var owner = ""
+  /// Whether this connection has claimed the reader, or fprintd may still carry out its claim.
+  private var mayHoldReader = false
 
+  /// Connects, and waits until the bus has accepted the connection: dbus-daemon closes one that it has not accepted
+  /// within 30 seconds (auth_timeout).
   init?() {
     var bus: OpaquePointer?
     guard sd_bus_open_system(&bus) >= 0, let bus else { return nil }
     self.bus = bus
+    do throws(FingerprintFailure) {
+      try wait(until: .now + Self.limitOfConnecting, Cancellation()) { _ in sd_bus_is_ready(bus) > 0 ? () : nil }
+    } catch {
+      return nil
+    }
   }
 
   deinit { sd_bus_flush_close_unref(bus) }
@@ -45,14 +60,50 @@ final class FprintdBus: @unchecked Sendable {
   }
 
   /// Calls a method of the reader, and ignores the content of the answer.
-  ///
-  /// A call cannot be cancelled: after a claim whose answer is not read, other programs could not use the reader.
-  func call(_ member: String, of device: String, with argument: String? = nil) throws(FingerprintFailure) {
+  func call(_ member: String, of device: String, with argument: String) throws(FingerprintFailure) {
     sd_bus_message_unref(try send(member, owner, device, "Device", argument))
   }
 
+  /// Claims the reader; after a failure, the reader is free or will be released before the next claim.
+  func claim(_ device: String) throws(FingerprintFailure) {
+    release(device)
+    mayHoldReader = true
+    do throws(FingerprintFailure) {
+      try call("Claim", of: device, with: "")
+    } catch {
+      mayHoldReader = error == .silent
+      release(device)
+      throw error
+    }
+  }
+
+  /// Frees the reader if this connection may have claimed it.
+  ///
+  /// fprintd refuses this while it carries out a claim (AlreadyInUse).
+  func release(_ device: String) {
+    let deadline = ContinuousClock.now + Self.limitOfReleasing
+    while mayHoldReader {
+      let failure = end("Release", of: device)
+      mayHoldReader = failure == .silent || failure == .inUse
+      guard .now < deadline else { return }
+      if failure == .inUse { usleep(100_000) }
+    }
+  }
+
+  /// Calls a method that ends what another began.
+  @discardableResult func end(_ member: String, of device: String) -> FingerprintFailure? {
+    do throws(FingerprintFailure) {
+      sd_bus_message_unref(try send(member, owner, device, "Device", nil, within: Self.limitOfEnding))
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// - Parameter see: gets the messages that come before the answer.
   private func send(
-    _ member: String, _ destination: String, _ path: String, _ interface: String, _ argument: String?
+    _ member: String, _ destination: String, _ path: String, _ interface: String, _ argument: String?,
+    within limit: Duration = limit, _ see: (OpaquePointer?) throws(FingerprintFailure) -> Void = { _ in }
   ) throws(FingerprintFailure) -> OpaquePointer {
     var call: OpaquePointer?
     let interface = Self.name + "." + interface
@@ -68,8 +119,11 @@ final class FprintdBus: @unchecked Sendable {
     let sent = sd_bus_call_async(bus, &slot, call, receiveAnswer, Unmanaged.passUnretained(answer).toOpaque(), 0)
     guard sent >= 0 else { throw .busEnded }
     defer { sd_bus_slot_unref(slot) }
-    let deadline = ContinuousClock.now + Self.limit
-    let reply = try wait(until: deadline, Cancellation()) { _ throws(FingerprintFailure) in answer.take() }
+    let deadline = ContinuousClock.now + limit
+    let reply = try wait(until: deadline, Cancellation()) { message throws(FingerprintFailure) in
+      try see(message)
+      return answer.take()
+    }
     guard sd_bus_message_is_method_error(reply, nil) == 0 else {
       defer { sd_bus_message_unref(reply) }
       throw FingerprintFailure(error: sd_bus_message_get_error(reply)?.pointee.name.map { String(cString: $0) } ?? "")
@@ -80,9 +134,9 @@ final class FprintdBus: @unchecked Sendable {
   // MARK: Signals
 
   /// Runs `body` while the bus delivers the reader's signals, and the signal that fprintd has ended.
-  func receive(
-    from device: String, _ body: () throws(FingerprintFailure) -> Void
-  ) throws(FingerprintFailure) {
+  func receive<Answer>(
+    from device: String, _ body: () throws(FingerprintFailure) -> Answer
+  ) throws(FingerprintFailure) -> Answer {
     var slots = [OpaquePointer?](repeating: nil, count: 2)
     defer { for slot in slots { sd_bus_slot_unref(slot) } }
     let status =
@@ -90,29 +144,41 @@ final class FprintdBus: @unchecked Sendable {
     let end = "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(owner)'"
     guard sd_bus_add_match(bus, &slots[0], status, nil, nil) >= 0, sd_bus_add_match(bus, &slots[1], end, nil, nil) >= 0
     else { throw .busEnded }
-    try body()
+    return try body()
   }
 
-  /// Waits for the next signal VerifyStatus; returns its first argument.
-  func status(of device: String, _ cancellation: Cancellation) throws(FingerprintFailure) -> String {
-    let owner = owner
-    return try wait(until: nil, cancellation) { message throws(FingerprintFailure) in
-      guard let message, let sender = sd_bus_message_get_sender(message).map({ String(cString: $0) }) else {
-        return nil
-      }
-      if sender == "org.freedesktop.DBus", sd_bus_message_is_signal(message, sender, "NameOwnerChanged") > 0 {
-        throw .failed("fprintd ended before a finger was read; try again")
-      }
-      // Any program can send a signal to this connection, so the sender must be fprintd.
-      guard sender == owner, sd_bus_message_is_signal(message, Self.name + ".Device", "VerifyStatus") > 0,
-        sd_bus_message_get_path(message).map({ String(cString: $0) }) == device
-      else { return nil }
-      var status: UnsafePointer<CChar>?
-      guard sd_bus_message_read_basic(message, CChar(UInt8(ascii: "s")), &status) > 0, let status else {
-        throw .malformed
-      }
-      return String(cString: status)
+  /// Starts a verification, and waits for the signal VerifyStatus; returns its first argument.
+  ///
+  /// The signal may come before the answer to the start.
+  func verify(with device: String, _ cancellation: Cancellation) throws(FingerprintFailure) -> String {
+    var early: String?
+    let answer = try send("VerifyStart", owner, device, "Device", "any") { message throws(FingerprintFailure) in
+      if early == nil { early = try status(in: message, of: device) }
     }
+    sd_bus_message_unref(answer)
+    if let early { return early }
+    return try wait(until: nil, cancellation) { message throws(FingerprintFailure) in
+      try status(in: message, of: device)
+    }
+  }
+
+  /// The first argument of VerifyStatus; `nil` for another message.
+  private func status(in message: OpaquePointer?, of device: String) throws(FingerprintFailure) -> String? {
+    guard let message, let sender = sd_bus_message_get_sender(message).map({ String(cString: $0) }) else {
+      return nil
+    }
+    if sender == "org.freedesktop.DBus", sd_bus_message_is_signal(message, sender, "NameOwnerChanged") > 0 {
+      throw .failed("fprintd ended before a finger was read; try again")
+    }
+    // Any program can send a signal to this connection, so the sender must be fprintd.
+    guard sender == owner, sd_bus_message_is_signal(message, Self.name + ".Device", "VerifyStatus") > 0,
+      sd_bus_message_get_path(message).map({ String(cString: $0) }) == device
+    else { return nil }
+    var status: UnsafePointer<CChar>?
+    guard sd_bus_message_read_basic(message, CChar(UInt8(ascii: "s")), &status) > 0, let status else {
+      throw .malformed
+    }
+    return String(cString: status)
   }
 
   /// Processes messages until `judge` returns an answer.
@@ -128,12 +194,12 @@ final class FprintdBus: @unchecked Sendable {
       defer { sd_bus_message_unref(message) }
       guard result >= 0 else { throw .busEnded }
       if let answer = try judge(message) { return answer }
-      guard result == 0 else { continue }
-      switch cancellation.wait(for: sd_bus_get_fd(bus), sd_bus_get_events(bus), until: deadline) {
-      case .ready: break
-      case .cancelled: throw .cancelled
-      case .timedOut: throw .failed("fprintd did not answer; try again")
-      }
+      if let deadline, deadline <= .now { throw .silent }
+      // After a message there may be another in memory. Any program can send messages to this connection, so they do
+      // not delay a cancellation or the deadline.
+      let event = cancellation.wait(
+        for: sd_bus_get_fd(bus), sd_bus_get_events(bus), until: result > 0 ? .now : deadline)
+      if event == .cancelled { throw .cancelled }
     }
   }
 }
@@ -160,6 +226,8 @@ private func receiveAnswer(
 }
 
 extension FingerprintFailure {
+  static let silent = Self.failed("fprintd did not answer; try again")
+  static let inUse = Self.failed("another program uses the fingerprint reader; try again")
   static let malformed = Self.failed("fprintd sent an invalid answer")
   static let busEnded = Self.failed("the system bus has ended; start the authenticator again")
 }

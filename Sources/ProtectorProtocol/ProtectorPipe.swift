@@ -70,7 +70,7 @@ package enum ProtectorPipe {
       let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
       let count = Glibc.read(descriptor, rest.baseAddress, rest.count)
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw .malformed }
+      guard count > 0 else { throw .ended }
       filled += count
     }
   }

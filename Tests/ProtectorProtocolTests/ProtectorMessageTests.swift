@@ -104,7 +104,7 @@ import Testing
       defer { for end in [input.read, input.write, output.read] { close(end) } }
       Descriptor.write(answer.prefix(count), to: output.write)
       close(output.write)
-      #expect(throws: ProtectorFailure.malformed) {
+      #expect(throws: ProtectorFailure.ended) {
         try ProtectorPipe.ask(
           Self.get, input: input.write, output: output.read, until: .now + .seconds(10), Cancellation())
       }

@@ -3,6 +3,8 @@
 import concurrent.futures
 import contextlib
 import json
+import signal
+import socket
 import subprocess
 
 import pytest
@@ -14,7 +16,7 @@ from prompts.test_pinentry import Window
 from support import wire
 from support.authenticator import PASSPHRASE, wait_for
 from support.ceremonies import OWN, client_data_hash, register, sign_in
-from support.fingerprint import Reader
+from support.fingerprint import Double, Reader
 
 TOUCH = "Touch the fingerprint reader to agree."
 PASSPHRASE_BUTTON = "Use passphrase"
@@ -72,6 +74,19 @@ def registering(key, seconds=60):
         result.append(pending.result(seconds))
 
 
+@contextlib.contextmanager
+def waiting(key, event="ask"):
+    """Send a registration with verification; the block begins after the pinentry's event, and gets the channel."""
+    with wire.Channel(key.socket) as channel:
+        before = len(key.pinentry.events(event))
+        message = {
+            1: client_data_hash(), 2: {"id": "example.com", "name": "x"}, 3: {"id": b"1", "name": "a"},
+            4: [{"alg": -7, "type": "public-key"}], 7: {"uv": True}}
+        channel.send(wire.CBOR, b"\x01" + cbor.encode(message))
+        wait_for("dialog", lambda: len(key.pinentry.events(event)) > before)
+        yield channel
+
+
 def shows(key, line):
     wait_for(line, lambda: any(dialog[2] == line for dialog in dialogs(key)))
 
@@ -124,7 +139,7 @@ class TestFinger:
         kept = json.loads(running.run(
             "log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
         assert (kept[-1]["kind"], kept[-1]["verification"]) == ("register", "fingerprint")
-        assert reader.is_free()
+        reader.wait_until_free()
 
     # Holds: FINGER-3
     def test_advice_and_three_tries(self, running, reader):
@@ -143,6 +158,27 @@ class TestFinger:
             "log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
         assert kept[-1]["verification"] == "passphrase"
 
+    # Holds: FINGER-14
+    def test_wrong_fingers_count_over_requests(self, running, reader):
+        running.pinentry.set({PASSPHRASE_BUTTON: "never", "GETPIN": "deny"})
+        with client(running) as ctap:
+            retries = lambda: ctap.client_pin(2, 7)[5]
+            for fingers, left in ((3, 5), (2, 3)):
+                with pytest.raises(CtapError, match="OPERATION_DENIED"), registering(running):
+                    for number in range(fingers):
+                        wait_for("dialog", lambda: dialogs(running)[-1][1] == PASSPHRASE_BUTTON)
+                        before = running.pinentry.asked()
+                        reader.do("SCAN left")
+                        wait_for("next dialog", lambda: running.pinentry.asked() > before)
+                assert retries() == left
+            running.pinentry.set({PASSPHRASE_BUTTON: "never"})
+            with registering(running) as made:
+                pass
+            assert made and dialogs(running)[-1][0] == "GETPIN" and retries() == 8
+            with registering(running) as made:
+                reader.do("SCAN right")
+            assert made and dialogs(running)[-1] == ("CONFIRM", PASSPHRASE_BUTTON, TOUCH)
+
     # Holds: FINGER-4
     def test_the_passphrase_by_choice(self, running, reader):
         running.pinentry.set("approve")
@@ -151,28 +187,31 @@ class TestFinger:
         assert made, "verified, as register checks"
         assert [dialog[:2] for dialog in dialogs(running)[-2:]] == [
             ("CONFIRM", PASSPHRASE_BUTTON), ("GETPIN", "Make passkey")]
-        assert reader.is_free()
+        reader.wait_until_free()
 
     # Holds: FINGER-4
     def test_a_refusal(self, running, reader):
         running.pinentry.set("deny")
         with client(running) as ctap, pytest.raises(CtapError, match="OPERATION_DENIED"):
             register(ctap, OWN, "example.com", uv=True)
-        assert reader.is_free()
+        reader.wait_until_free()
 
     # Holds: FINGER-4
     def test_a_cancellation(self, running, reader):
-        with wire.Channel(running.socket) as channel:
-            before = running.pinentry.asked()
-            message = {
-                1: client_data_hash(), 2: {"id": "example.com", "name": "x"}, 3: {"id": b"1", "name": "a"},
-                4: [{"alg": -7, "type": "public-key"}], 7: {"uv": True}}
-            channel.send(wire.CBOR, b"\x01" + cbor.encode(message))
-            wait_for("dialog", lambda: running.pinentry.asked() > before)
+        with waiting(running) as channel:
             channel.send(wire.CANCEL)
             (kind, content), _, _ = channel.final()
         assert (kind, content) == (wire.CBOR, b"\x2d")
-        assert reader.is_free()
+        reader.wait_until_free()
+
+    # Holds: FINGER-9
+    def test_no_finger_is_read_before_the_dialog_is_open(self, running, reader):
+        running.pinentry.set("silent")
+        with waiting(running, "start") as channel:
+            assert reader.is_free(), "the pinentry has started, and has no text of the request yet"
+            channel.send(wire.CANCEL)
+            (kind, content), _, _ = channel.final()
+        assert (kind, content) == (wire.CBOR, b"\x2d")
 
     def test_presence_alone_asks_for_no_finger(self, running, reader):
         running.pinentry.set("approve")
@@ -249,3 +288,69 @@ class TestFailures:
             reader.do("ERROR 0")
         assert made and dialogs(running)[-1][0] == "GETPIN"
         assert "the fingerprint reader failed" in running.said()
+
+
+# Holds: FINGER-11
+class TestConnection:
+    def test_it_outlives_the_time_limit_of_the_bus(self, key, tmp_path, monkeypatch):
+        reader = Reader(tmp_path / "system", '<limit name="auth_timeout">1000</limit>')
+        try:
+            for name, value in reader.environment.items():
+                monkeypatch.setenv(name, value)
+            reader.enroll()
+            key.start()
+            key.unlock()
+            with socket.socket(socket.AF_UNIX) as other:
+                other.connect(str(reader.bus.folder / "bus"))
+                other.settimeout(20)
+                assert other.recv(1) == b"", "the bus closes a later connection that does not authenticate"
+            verification(key, "fingerprint")
+        finally:
+            reader.close()
+
+
+# Holds: FINGER-12
+class TestHang:
+    def test_a_refusal_and_a_cancellation_do_not_wait(self, running, reader):
+        with waiting(running) as channel:
+            reader.wait_until_used()
+            reader.process.send_signal(signal.SIGSTOP)
+            channel.send(wire.CANCEL)
+            (kind, content), seconds, _ = channel.final()
+        assert (kind, content) == (wire.CBOR, b"\x2d") and seconds < 5
+        reader.process.send_signal(signal.SIGCONT)
+        reader.wait_until_free()
+        running.pinentry.set({PASSPHRASE_BUTTON: "wait"})
+        with waiting(running) as channel:
+            reader.wait_until_used()
+            reader.process.send_signal(signal.SIGSTOP)
+            running.pinentry.set({PASSPHRASE_BUTTON: "deny"})
+            (kind, content), seconds, _ = channel.final()
+        assert (kind, content) == (wire.CBOR, b"\x27") and seconds < 5
+        reader.process.send_signal(signal.SIGCONT)
+        reader.wait_until_free()
+
+    def test_a_flood_of_signals_delays_nothing(self, running, reader):
+        with waiting(running) as channel:
+            reader.wait_until_used()
+            with reader.flood(running.process.pid):
+                channel.send(wire.CANCEL)
+                assert channel.final()[0] == (wire.CBOR, b"\x2d")
+                reader.wait_until_free()
+
+    # Holds: FINGER-13
+    def test_a_claim_that_is_answered_late_is_released(self, key, tmp_path, monkeypatch):
+        double = Double(tmp_path / "system", seconds=11)
+        try:
+            for name, value in double.environment.items():
+                monkeypatch.setenv(name, value)
+            key.start()
+            key.unlock()
+            verification(key, "fingerprint")
+            key.pinentry.set({PASSPHRASE_BUTTON: "never"})
+            with registering(key) as made:
+                pass
+            assert made and "fprintd did not answer; try again" in key.said()
+            wait_for("release", lambda: double.calls()[-2:] == ["claimed", "Release"])
+        finally:
+            double.close()

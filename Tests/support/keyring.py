@@ -30,6 +30,7 @@ CONFIGURATION = """
   <policy context="default">
     <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
   </policy>
+  {1}
 </busconfig>
 """
 # KeePassXC offers the group that the database's custom data name.
@@ -60,14 +61,15 @@ ConfirmDeleteItem=false
 class SessionBus:
     """A bus that starts no service but those that a test adds with `add_service`."""
 
-    def __init__(self, folder: pathlib.Path):
+    def __init__(self, folder: pathlib.Path, limits=""):
+        """`limits` are elements of the bus's configuration."""
         folder.mkdir(mode=0o700)
         (folder / "services").mkdir()
         self.folder = folder
         self.address = f"unix:path={folder}/bus"
         self.environment = {"DBUS_SESSION_BUS_ADDRESS": self.address, "XDG_RUNTIME_DIR": str(folder)}
         self.processes = []
-        (folder / "bus.conf").write_text(CONFIGURATION.format(folder))
+        (folder / "bus.conf").write_text(CONFIGURATION.format(folder, limits))
         self.start("dbus-daemon", f"--config-file={folder / 'bus.conf'}", "--nofork")
         wait_for("session bus", (folder / "bus").exists, 60)
 

@@ -13,38 +13,51 @@ extension UserPrompter {
   }
 
   private enum Event: Sendable {
-    case finger(FingerprintResult)
-    /// The reader waits no longer; after a match or too many wrong fingers, without a failure.
-    case readerEnded(FingerprintFailure?)
+    /// The dialog with this number is shown.
+    case opened(dialog: Int)
+    /// What the reader said of the finger that it read while this dialog was shown, or why it failed.
+    case read(Result<FingerprintResult, FingerprintFailure>, dialog: Int)
     /// The user answered the dialog with this number.
     case answered(Result<PromptAnswer, UserInteractionError>, dialog: Int)
   }
 
   /// Shows a dialog, and waits for a finger at the same time; after each finger that does not match, the dialog says so.
   ///
-  /// The reader starts after the dialog, and where the page must be read, half a second later: a finger agrees to what
-  /// is shown. Three fingers that do not match, or a failing reader, leave only the passphrase.
+  /// A finger agrees to what is shown: the reader starts when the dialog is open, and where the page must be read, half
+  /// a second later. Each dialog has a wait of its own, and a match counts only while its dialog is open. Three fingers
+  /// that do not match, or a failing reader, leave only the passphrase; so do five over several requests, until it verifies.
+  ///
+  /// The answer does not wait until the reader is free: fprintd may hang.
   func readFinger(for page: PromptText) async throws(UserInteractionError) -> FingerOutcome {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     var dialog = 0
     var asking = ask(page.forFinger(nil), number: dialog, to: sender)
-    let reading = read(after: page.needsReading ? Self.shortestReading : .zero, to: sender)
+    var reading: Task<Void, Never>?
     let outcome = await withTaskCancellationHandler {
       var triesLeft = Self.triesPerDialog
       for await event in events {
-        var advice: String
+        var advice: String?
         switch event {
-        case .finger(.match): return Result<FingerOutcome, UserInteractionError>.success(.matched)
-        case .finger(.noMatch):
-          triesLeft -= 1
+        case .opened(dialog):
+          let pause = page.needsReading ? Self.shortestReading : .zero
+          reading = read(after: pause, dialog: dialog, to: sender)
+          continue
+        case .read(.success(.match), dialog):
+          // Otherwise another back end takes the place of one that failed.
+          if await backEnd.isOpen {
+            verifier?.count(fingerMatches: true)
+            return Result<FingerOutcome, UserInteractionError>.success(.matched)
+          }
+        case .read(.success(.noMatch), dialog):
+          triesLeft = min(triesLeft - 1, fingersLeft)
           guard triesLeft > 0 else { return .success(.passphrase(remark: PromptText.noFinger)) }
           advice = PromptText.wrongFinger(triesLeft: triesLeft)
-        case .finger(.unread(let words)): advice = words
-        case .readerEnded(let failure):
-          if case .failed(let words)? = failure { log("a fingerprint cannot verify: \(words)") }
+        case .read(.success(.unread(let words)), dialog): advice = words
+        case .read(.failure(let failure), dialog):
+          if case .failed(let words) = failure { log("a fingerprint cannot verify: \(words)") }
           return .success(.passphrase(remark: nil))
         case .answered(let answer, dialog): return answer.map { _ in .passphrase(remark: nil) }
-        case .answered: continue
+        case .opened, .read, .answered: continue
         }
         dialog += 1
         await withdraw(asking)
@@ -54,9 +67,8 @@ extension UserPrompter {
     } onCancel: {
       sender.finish()
     }
-    reading.cancel()
+    reading?.cancel()
     await withdraw(asking)
-    await reading.value
     return try outcome.get()
   }
 
@@ -70,6 +82,7 @@ extension UserPrompter {
         sender.yield(.answered(.failure(error), dialog: number))
         return
       }
+      sender.yield(.opened(dialog: number))
       sender.yield(.answered(await self.ask(dialog), dialog: number))
     }
   }
@@ -80,30 +93,23 @@ extension UserPrompter {
     await backEnd.close()
   }
 
-  private func read(after pause: Duration, to sender: AsyncStream<Event>.Continuation) -> Task<Void, Never> {
-    Task(executorPreference: executor) { [clock, readFingers] in
+  private func read(
+    after pause: Duration, dialog: Int, to sender: AsyncStream<Event>.Continuation
+  ) -> Task<Void, Never> {
+    Task(executorPreference: executor) { [clock, readFingers, verifier] in
       do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: pause)) } catch { return }
       guard let readFingers else { return }
-      let result = await OwnThread.run(cancellable: { cancellation in
-        readFingers(cancellation) { result in
-          if case .terminated = sender.yield(.finger(result)) { return false }
-          return true
-        }
-      })
-      switch result {
-      case nil: sender.yield(.readerEnded(.failed(PromptFailure.nothingLeft)))
-      case .success: sender.yield(.readerEnded(nil))
-      case .failure(let failure): sender.yield(.readerEnded(failure))
-      }
+      let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
+      // Also after the client has withdrawn the request.
+      if result == .success(.noMatch) { verifier?.count(fingerMatches: false) }
+      sender.yield(.read(result, dialog: dialog))
     }
   }
 }
 
 extension FingerprintReader {
-  /// As ``verify(_:_:)``, for the prompter.
-  func read(
-    _ cancellation: Cancellation, _ next: @escaping @Sendable (FingerprintResult) -> Bool
-  ) -> Result<Void, FingerprintFailure> {
-    Result { () throws(FingerprintFailure) in try verify(cancellation, next) }
+  /// As ``verify(_:)``, for the prompter.
+  func read(_ cancellation: Cancellation) -> Result<FingerprintResult, FingerprintFailure> {
+    Result { () throws(FingerprintFailure) in try verify(cancellation) }
   }
 }

@@ -156,6 +156,8 @@ actor Pinentry: PromptBackEnd {
     }
   }
 
+  var isOpen: Bool { session != nil }
+
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     guard let session else { throw .noAnswer(.declined) }
     return try await step { cancellation throws(PinentryFailure) in try session.ask(dialog, cancellation) }

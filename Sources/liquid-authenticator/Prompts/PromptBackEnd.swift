@@ -25,6 +25,9 @@ protocol PromptBackEnd: Sendable {
   /// Prepares a dialog without showing it.
   func open(_ dialog: PromptText) async throws(PromptFailure)
 
+  /// Whether the dialog that was opened can be shown: `false` while another program takes the place of one that failed.
+  var isOpen: Bool { get async }
+
   /// Shows the dialog and waits for the answer; cancelling the task withdraws it.
   ///
   /// After an answer that does not count, the dialog is shown again with a ``PromptText/remark``.
@@ -42,6 +45,7 @@ extension PromptBackEnd {
   func suits(_ dialog: PromptText) -> Bool { true }
   func selfTest(within limit: Duration) async -> String? { nil }
   func open(_ dialog: PromptText) async throws(PromptFailure) {}
+  var isOpen: Bool { get async { true } }
   func close() async {}
   func ended() async {}
 }

@@ -14,6 +14,8 @@ actor PromptChain: PromptBackEnd {
   private nonisolated let faults = Mutex<[String: String]>([:])
   /// The one with the open dialog.
   private var current: (any PromptBackEnd)?
+  /// Whether it has opened the dialog.
+  private var hasOpened = false
   /// Those that can follow it.
   private var rest: ArraySlice<any PromptBackEnd> = []
 
@@ -75,6 +77,7 @@ actor PromptChain: PromptBackEnd {
         return answer
       } catch {
         guard case .unavailable(let words) = error, let next = rest.first else { throw error }
+        hasOpened = false
         await current.close()
         record(words, of: current, before: next)
         try await openNext(dialog)
@@ -83,7 +86,10 @@ actor PromptChain: PromptBackEnd {
     throw .noAnswer(.declined)
   }
 
+  var isOpen: Bool { get async { hasOpened ? await current?.isOpen ?? false : false } }
+
   func close() async {
+    hasOpened = false
     await current?.close()
     current = nil
   }
@@ -96,7 +102,9 @@ actor PromptChain: PromptBackEnd {
     while let backEnd = rest.popFirst() {
       current = backEnd
       do throws(PromptFailure) {
-        return try await backEnd.open(dialog)
+        try await backEnd.open(dialog)
+        hasOpened = true
+        return
       } catch {
         guard case .unavailable(let words) = error, let next = rest.first else { throw error }
         await backEnd.close()

@@ -92,6 +92,8 @@ struct PromptText: Sendable, Equatable {
   func forFinger(_ advice: String?) -> PromptText {
     var text = self
     text.takesPassphrase = false
+    // A notification can be hidden while the reader waits.
+    text.isPresence = false
     text.details += ["", advice ?? "Touch the fingerprint reader to agree."]
     text.agree = "Use passphrase"
     return text

@@ -34,13 +34,12 @@ actor UserPrompter: UserInteraction {
   typealias Judge<Accepted: Sendable> =
     @Sendable (_ passphrase: SecretBytes, _ isLastTry: Bool) async -> PassphraseVerdict<Accepted>
 
-  /// Waits for fingers, as ``FingerprintReader/verify(_:_:)``; blocks.
-  typealias ReadFingers =
-    @Sendable (Cancellation, @escaping @Sendable (FingerprintResult) -> Bool) -> Result<Void, FingerprintFailure>
+  /// Waits for a finger, as ``FingerprintReader/verify(_:)``; blocks.
+  typealias ReadFingers = @Sendable (Cancellation) -> Result<FingerprintResult, FingerprintFailure>
 
   /// Shows the dialogs.
   nonisolated let backEnd: any PromptBackEnd
-  private let verifier: PassphraseVerifier?
+  let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
   private let otherKeys: @Sendable () -> [OtherKey]
   private let programs: @Sendable (Door) -> [Door.Program]
@@ -93,6 +92,8 @@ actor UserPrompter: UserInteraction {
 
   nonisolated var canVerify: Bool { verifier != nil }
   nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
+  /// How many fingers may still be tried.
+  nonisolated var fingersLeft: Int { verifier?.fingersLeft ?? 0 }
   nonisolated var lastVerification: HistoryEntry.Verification { verified.withLock { $0 } }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
@@ -100,7 +101,7 @@ actor UserPrompter: UserInteraction {
     guard verifier != nil || !verification else { throw .declined }
     var pages = PromptPages(prompt, askedThrough: await doorLines())
     pages.last.takesPassphrase = verification
-    pages.last.takesFinger = verification && prompt.acceptsFingerprint && readFingers != nil
+    pages.last.takesFinger = verification && prompt.acceptsFingerprint && readFingers != nil && fingersLeft > 0
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
     let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, byFinger: .fingerprint) {
       [verifier] passphrase, _ in

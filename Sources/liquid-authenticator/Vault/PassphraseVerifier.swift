@@ -7,8 +7,11 @@ import Synchronization
 /// each unlocking. No file has it, and locking the vault removes it. If another slot opened the vault, the first
 /// passphrase is checked with the vault's file.
 final class PassphraseVerifier: Sendable {
-  /// Wrong tries in a row, over all ceremonies, after which verification is refused until the vault is unlocked again.
+  /// Wrong tries in a row, of fingers too, over all ceremonies, after which verification is refused until the vault is
+  /// unlocked again.
   static let triesPerUnlocking = 8
+  /// The last tries, which are the passphrase's alone: wrong fingers do not use them up.
+  static let triesWithoutFinger = UserPrompter.triesPerDialog
 
   /// The result of a try.
   enum Outcome: Equatable, Sendable {
@@ -34,7 +37,11 @@ final class PassphraseVerifier: Sendable {
   private struct State {
     var known = Known.locked
     /// Kept while the vault is locked: only its passphrase allows all tries again.
-    var triesLeft = PassphraseVerifier.triesPerUnlocking
+    var wrongPassphrases = 0
+    /// Since a finger matched or a passphrase was right.
+    var wrongFingers = 0
+
+    var triesLeft: Int { max(0, PassphraseVerifier.triesPerUnlocking - wrongPassphrases - wrongFingers) }
   }
 
   private let state = Mutex(State())
@@ -61,7 +68,7 @@ final class PassphraseVerifier: Sendable {
   /// Whether only the right passphrase may unlock the vault.
   var isBlocked: Bool { state.withLock { $0.triesLeft == 0 } }
 
-  /// How many wrong tries there may be before `blocked`; all of them while the vault is locked.
+  /// How many wrong tries there may be before `blocked` (uvRetries, CTAP §6.5.3); all of them while the vault is locked.
   var triesLeft: Int {
     state.withLock { if case .locked = $0.known { Self.triesPerUnlocking } else { $0.triesLeft } }
   }
@@ -85,10 +92,27 @@ final class PassphraseVerifier: Sendable {
     return outcome
   }
 
+  /// How many fingers may still be tried before only the passphrase verifies.
+  var fingersLeft: Int { state.withLock { max(0, $0.triesLeft - Self.triesWithoutFinger) } }
+
+  /// Counts a finger; one that matches gives back the tries that fingers took, and no other.
+  func count(fingerMatches: Bool) {
+    state.withLock { state in
+      if fingerMatches {
+        state.wrongFingers = 0
+      } else if state.triesLeft > Self.triesWithoutFinger {
+        state.wrongFingers += 1
+      }
+    }
+  }
+
   private func count(_ isRight: Bool) -> Outcome {
     state.withLock { state in
-      state.triesLeft = isRight ? Self.triesPerUnlocking : max(0, state.triesLeft - 1)
-      if isRight { return .right }
+      if isRight {
+        (state.wrongPassphrases, state.wrongFingers) = (0, 0)
+        return .right
+      }
+      state.wrongPassphrases += 1
       return state.triesLeft > 0 ? .wrong(triesLeft: state.triesLeft) : .blocked
     }
   }

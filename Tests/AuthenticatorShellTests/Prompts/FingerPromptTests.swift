@@ -10,18 +10,43 @@ import Testing
 
 /// A dialog that stays open until it is withdrawn, or gets the answer of the test.
 private final class OpenDialog: PromptBackEnd {
-  private let state = Mutex((dialogs: [PromptText](), answer: Bool?.none))
+  private struct State {
+    var opening = 0
+    var dialogs: [PromptText] = []
+    var answer: Bool?
+    /// Whether `open` waits.
+    var isHeld = false
+    var isOpen = true
+    var refusesPassphrase = false
+  }
+
+  private let state = Mutex(State())
 
   let name = "test"
+  /// How many dialogs were prepared.
+  var opening: Int { state.withLock { $0.opening } }
   /// The dialogs that were shown, in order.
   var shown: [PromptText] { state.withLock { $0.dialogs } }
+  var isOpen: Bool { state.withLock { $0.isOpen } }
 
   func answer(_ agrees: Bool) { state.withLock { $0.answer = agrees } }
+  func refusesPassphrase(_ refuses: Bool) { state.withLock { $0.refusesPassphrase = refuses } }
+  func hold(_ holds: Bool) { state.withLock { $0.isHeld = holds } }
+  func isGone(_ gone: Bool) { state.withLock { $0.isOpen = !gone } }
+  func opens(_ count: Int) async { await wait { self.opening >= count } }
   func shows(_ count: Int) async { await wait { self.shown.count >= count } }
+
+  func open(_ dialog: PromptText) async throws(PromptFailure) {
+    state.withLock { $0.opening += 1 }
+    await wait { Task.isCancelled || !self.state.withLock { $0.isHeld } }
+  }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     state.withLock { $0.dialogs.append(dialog) }
-    if dialog.takesPassphrase { return .typed(secret("right")) }
+    if dialog.takesPassphrase {
+      guard !state.withLock({ $0.refusesPassphrase }) else { throw .noAnswer(.declined) }
+      return .typed(secret("right"))
+    }
     await wait { Task.isCancelled || self.state.withLock { $0.answer != nil } }
     switch state.withLock({ $0.answer.take() }) {
     case true?: return .agreed
@@ -41,6 +66,7 @@ private final class ScriptedReader: Sendable {
   private struct State {
     var results: [FingerprintResult] = []
     var failure: FingerprintFailure?
+    var hangs = false
     var started = 0
     var ended = 0
   }
@@ -50,22 +76,25 @@ private final class ScriptedReader: Sendable {
 
   func put(_ result: FingerprintResult) { state.withLock { $0.results.append(result) } }
   func fail(_ words: String) { state.withLock { $0.failure = .failed(words) } }
+  /// Ends no wait, also after a cancellation.
+  func hang(_ hangs: Bool) { state.withLock { $0.hangs = hangs } }
   func started(_ count: Int) async { await wait { self.counts.started >= count } }
+  func ended(_ count: Int) async { await wait { self.counts.ended >= count } }
 
-  /// As ``FingerprintReader/read(_:_:)``.
-  func read(
-    _ cancellation: Cancellation, _ next: @escaping @Sendable (FingerprintResult) -> Bool
-  ) -> Result<Void, FingerprintFailure> {
+  /// As ``FingerprintReader/read(_:)``.
+  func read(_ cancellation: Cancellation) -> Result<FingerprintResult, FingerprintFailure> {
     state.withLock { $0.started += 1 }
     defer { state.withLock { $0.ended += 1 } }
     while true {
-      let (result, failure) = state.withLock { ($0.results.isEmpty ? nil : $0.results.removeFirst(), $0.failure) }
-      if let result {
-        guard next(result), result != .match else { return .success(()) }
-        continue
+      let (result, failure, hangs) = state.withLock { state in
+        (
+          state.hangs || state.results.isEmpty ? nil : state.results.removeFirst(), state.failure, state.hangs
+        )
       }
+      if let result { return .success(result) }
       if let failure { return .failure(failure) }
-      if cancellation.wait(for: -1, 0, until: .now + .milliseconds(1)) == .cancelled { return .failure(.cancelled) }
+      let event = cancellation.wait(for: -1, 0, until: .now + .milliseconds(1))
+      if event == .cancelled, !hangs { return .failure(.cancelled) }
     }
   }
 }
@@ -91,7 +120,7 @@ struct FingerPromptTests {
   private func prompter(_ lines: Lines = Lines()) -> UserPrompter {
     UserPrompter(
       testing: dialog, verifier: verifier, clock: clock, log: lines.add,
-      readFingers: { [reader] in reader.read($0, $1) })
+      readFingers: reader.read)
   }
 
   // Holds: FINGER-2
@@ -138,6 +167,119 @@ struct FingerPromptTests {
     #expect(try await confirmation.userVerified)
   }
 
+  // Holds: FINGER-9
+  @Test(arguments: [UserPrompt.Purpose.signIn, .reset(importedPasskeys: 0)])
+  func `a finger does not agree to a dialog that is not open yet`(_ purpose: UserPrompt.Purpose) async throws {
+    let prompter = prompter()
+    dialog.hold(true)
+    reader.put(.match)
+    async let confirmation = prompter.confirm(prompt(purpose), verification: true)
+    await dialog.opens(1)
+    clock.advance(by: UserPrompter.shortestReading)
+    try await Task.sleep(for: .milliseconds(20))
+    #expect(reader.counts.started == 0)
+    dialog.hold(false)
+    await dialog.shows(1)
+    if purpose != .signIn { await clock.sleeper(until: UserPrompter.shortestReading * 2) }
+    #expect(purpose == .signIn || reader.counts.started == 0, "the half second begins when the dialog is open")
+    clock.advance(by: UserPrompter.shortestReading)
+    #expect(try await confirmation.userVerified)
+  }
+
+  // Holds: FINGER-9
+  @Test func `after a wrong finger, the next does not agree before the next dialog is open`() async throws {
+    let prompter = prompter()
+    async let confirmation = prompter.confirm(prompt(), verification: true)
+    await dialog.shows(1)
+    await reader.started(1)
+    dialog.hold(true)
+    reader.put(.noMatch)
+    reader.put(.match)
+    await dialog.opens(2)
+    try await Task.sleep(for: .milliseconds(20))
+    #expect(reader.counts == (1, 1))
+    dialog.hold(false)
+    #expect(try await confirmation.userVerified)
+    #expect(prompter.lastVerification == .fingerprint)
+    #expect(reader.counts == (2, 2))
+  }
+
+  // Holds: FINGER-9
+  @Test func `a finger does not agree while another program takes the place of one that failed`() async throws {
+    let prompter = prompter()
+    async let confirmation = prompter.confirm(prompt(), verification: true)
+    await dialog.shows(1)
+    await reader.started(1)
+    dialog.isGone(true)
+    reader.put(.match)
+    await dialog.shows(2)
+    dialog.isGone(false)
+    let touch = "Touch the fingerprint reader to agree."
+    #expect(dialog.shown.map { $0.details.last } == [touch, touch])
+    reader.put(.match)
+    #expect(try await confirmation.userVerified)
+    #expect(reader.counts == (2, 2))
+  }
+
+  // Holds: FINGER-14
+  @Test func `wrong fingers count over requests, until the passphrase verifies`() async {
+    let prompter = prompter()
+    for (fingers, left) in [(3, 5), (2, 3)] {
+      for _ in 0..<fingers { reader.put(.noMatch) }
+      dialog.refusesPassphrase(true)
+      #expect(await prompter.outcome(of: prompt(), verification: true) == "declined")
+      #expect(prompter.verificationTriesLeft == left)
+    }
+    #expect(
+      dialog.shown.compactMap { $0.details.last }.filter { $0.hasPrefix("The finger") } == [
+        "The finger was not recognised, 2 tries left.", "The finger was not recognised, 1 try left.",
+        "The finger was not recognised, 1 try left.",
+      ])
+    dialog.refusesPassphrase(false)
+    let started = reader.counts.started
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
+    #expect(reader.counts.started == started && prompter.lastVerification == .passphrase)
+    #expect(prompter.verificationTriesLeft == 8)
+    reader.put(.match)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
+    #expect(prompter.lastVerification == .fingerprint)
+  }
+
+  // Holds: FINGER-14
+  @Test func `a wrong finger counts also after the client has withdrawn the request`() async {
+    let prompter = prompter()
+    reader.hang(true)
+    let asking = Task { await prompter.outcome(of: prompt(), verification: true) }
+    await dialog.shows(1)
+    await reader.started(1)
+    asking.cancel()
+    #expect(await asking.value == "cancelled")
+    reader.put(.noMatch)
+    reader.hang(false)
+    await wait { prompter.verificationTriesLeft == 7 }
+  }
+
+  // Holds: FINGER-12
+  @Test(arguments: ["declined", "cancelled", "timedOut"])
+  func `a reader that hangs delays no refusal, no cancellation and no time limit`(_ end: String) async {
+    let prompter = prompter()
+    reader.hang(true)
+    let asking = Task { await prompter.outcome(of: prompt(), verification: true) }
+    await dialog.shows(1)
+    await reader.started(1)
+    switch end {
+    case "declined": dialog.answer(false)
+    case "cancelled": asking.cancel()
+    default:
+      await clock.sleeper(until: UserPrompter.presence)
+      clock.advance(by: UserPrompter.presence)
+    }
+    #expect(await asking.value == end)
+    #expect(reader.counts == (1, 0))
+    reader.hang(false)
+    await reader.ended(1)
+  }
+
   // Holds: FINGER-4
   @Test func `a refusal ends the wait for a finger`() async {
     async let outcome = prompter().outcome(of: prompt(), verification: true)
@@ -145,7 +287,7 @@ struct FingerPromptTests {
     await reader.started(1)
     dialog.answer(false)
     #expect(await outcome == "declined")
-    #expect(reader.counts == (1, 1))
+    await reader.ended(1)
   }
 
   // Holds: FINGER-4
@@ -156,7 +298,7 @@ struct FingerPromptTests {
     await reader.started(1)
     asking.cancel()
     #expect(await asking.value == "cancelled")
-    #expect(reader.counts == (1, 1))
+    await reader.ended(1)
   }
 
   // Holds: FINGER-4
@@ -168,7 +310,7 @@ struct FingerPromptTests {
     await clock.sleeper(until: UserPrompter.presence)
     clock.advance(by: UserPrompter.presence)
     #expect(await outcome == "timedOut")
-    #expect(reader.counts == (1, 1))
+    await reader.ended(1)
   }
 
   // Holds: FINGER-6

@@ -1,4 +1,5 @@
 import CTAP2
+import Fingerprint
 import Synchronization
 import Testing
 
@@ -12,6 +13,8 @@ import Testing
     /// Why `open` fails, and why `ask` fails; `nil` if it works.
     let faults: Mutex<(open: PromptFailure?, ask: PromptFailure?)>
     let steps = Mutex<[String]>([])
+    /// Runs while it opens a dialog.
+    let duringOpen = Mutex<(@Sendable () async -> Void)?>(nil)
 
     init(_ name: String, isForPresence: Bool = false, open: PromptFailure? = nil, ask: PromptFailure? = nil) {
       (self.name, self.isForPresence) = (name, isForPresence)
@@ -29,6 +32,7 @@ import Testing
 
     func open(_ dialog: PromptText) async throws(PromptFailure) {
       steps.withLock { $0.append("open") }
+      await duringOpen.withLock { $0 }?()
       if let fault = faults.withLock({ $0.open }) { throw fault }
     }
 
@@ -122,6 +126,34 @@ import Testing
     let (result, chain) = await outcome([notification, window])
     #expect(result == "\(error)" && window.took() == [] && lines.all.isEmpty)
     #expect(chain.name == "auto: n, w")
+  }
+
+  // Holds: FINGER-10
+  @Test func `a dialog for a finger goes to no notification`() async {
+    let (notification, window) = (Way("n", isForPresence: true), Way("w"))
+    let verifier = PassphraseVerifier()
+    verifier.remember(secret("right"))
+    var prompt = Self.presence
+    prompt.acceptsFingerprint = true
+    let prompter = UserPrompter(
+      testing: PromptChain([notification, window]) { _ in }, verifier: verifier, readFingers: { _ in .success(.match) })
+    _ = await prompter.outcome(of: prompt, verification: true)
+    #expect(notification.took() == [] && window.took().first == "open")
+  }
+
+  // Holds: FINGER-9
+  @Test func `no dialog is open while the next way takes over`() async throws {
+    let (first, second) = (Way("w"), Way("t"))
+    let chain = PromptChain([first, second]) { _ in }
+    #expect(await !chain.isOpen)
+    try await chain.open(PromptText(Self.reading))
+    #expect(await chain.isOpen)
+    first.faults.withLock { $0.ask = .unavailable("gone") }
+    second.duringOpen.withLock { $0 = { #expect(await !chain.isOpen) } }
+    _ = try await chain.ask(PromptText(Self.reading))
+    #expect(await chain.isOpen && second.took() == ["open", "ask"])
+    await chain.close()
+    #expect(await !chain.isOpen)
   }
 
   // Holds: PROMPT-6

@@ -39,6 +39,33 @@ import Testing
     #expect(await verifier.verify(secret("right")) == .right)
   }
 
+  // Holds: FINGER-14
+  @Test func `wrong fingers take five tries, and leave three to the passphrase`() async {
+    let verifier = PassphraseVerifier()
+    verifier.remember(secret("right"))
+    for left in (0...4).reversed() {
+      verifier.count(fingerMatches: false)
+      #expect(verifier.triesLeft == left + 3 && verifier.fingersLeft == left)
+    }
+    #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: 2))
+    #expect(await verifier.verify(secret("right")) == .right)
+    #expect(verifier.triesLeft == 8 && verifier.fingersLeft == 5)
+  }
+
+  // Holds: FINGER-14
+  @Test func `a match gives back the tries of fingers, and not those of passphrases`() async {
+    let verifier = PassphraseVerifier()
+    verifier.remember(secret("right"))
+    for _ in 0..<4 { _ = await verifier.verify(secret("wrong")) }
+    verifier.count(fingerMatches: false)
+    #expect(verifier.triesLeft == 3 && verifier.fingersLeft == 0)
+    verifier.count(fingerMatches: true)
+    #expect(verifier.triesLeft == 4 && verifier.fingersLeft == 1)
+    verifier.forget()
+    verifier.expect()
+    #expect(verifier.triesLeft == 4, "a lock does not give tries back")
+  }
+
   // Holds: PROTECT-7
   @Test func `after another slot the passphrase is checked with the file, and tries count over lockings`() async {
     let verifier = PassphraseVerifier()
