@@ -2,6 +2,7 @@ import Assuan
 import CLinux
 import CryptoPrimitives
 import Glibc
+import Messages
 import ProcessIO
 import SessionBus
 
@@ -12,6 +13,8 @@ import SessionBus
 struct Askpass: Means {
   /// A path, or a name that is looked up in PATH.
   let program: String
+  /// The person's language.
+  let catalogue: Catalogue
 
   /// The longest passphrase, bytes.
   static let longest = 256
@@ -23,17 +26,20 @@ struct Askpass: Means {
 
   func confirm(_ dialog: Dialog) throws(PromptError) {
     setenv("SSH_ASKPASS_PROMPT", "confirm", 1)
-    _ = try run(Self.text(dialog, isConfirmation: true), dialog.limit, refused: .notConfirmed)
+    _ = try run(text(dialog, isConfirmation: true), dialog.limit, refused: .notConfirmed)
   }
 
   func passphrase(_ dialog: Dialog) throws(PromptError) -> SecretBytes {
     unsetenv("SSH_ASKPASS_PROMPT")
-    return try run(Self.text(dialog, isConfirmation: false), dialog.limit, refused: .cancelled)
+    return try run(text(dialog, isConfirmation: false), dialog.limit, refused: .cancelled)
   }
 
   /// The whole text: its program has no buttons with our words.
-  static func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
-    if isConfirmation { return "\(dialog.description)\n\nOK: \(dialog.agree). Cancel: \(dialog.refuse)." }
+  func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
+    if isConfirmation {
+      let buttons = catalogue.text(Message("OK: \(dialog.agree). Cancel: \(dialog.refuse)."))
+      return "\(dialog.description)\n\n\(buttons)"
+    }
     return [dialog.remark, dialog.description].compactMap { $0 }.joined(separator: "\n\n")
   }
 

@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import CryptoPrimitives
 import Fingerprint
+import Messages
 import ProcessIO
 import Recovery
 import Synchronization
@@ -43,6 +44,8 @@ actor UserPrompter: UserInteraction {
   private let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
   private let otherKeys: @Sendable () -> [OtherKey]
+  /// The person's language.
+  nonisolated let catalogue: Catalogue
   let clock: any MonotonicClock
   let executor: any TaskExecutor
   let log: @Sendable (String) -> Void
@@ -58,16 +61,19 @@ actor UserPrompter: UserInteraction {
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
   ///   - otherKeys: returns the other keys that are plugged in now.
+  ///   - catalogue: the person's language.
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
-    otherKeys: @escaping @Sendable () -> [OtherKey], clock: any MonotonicClock, executor: any TaskExecutor,
+    otherKeys: @escaping @Sendable () -> [OtherKey], catalogue: Catalogue, clock: any MonotonicClock,
+    executor: any TaskExecutor,
     log: @escaping @Sendable (String) -> Void
   ) {
     self.backEnd = backEnd
     self.verifier = verifier
     self.readFingers = readFingers
     self.otherKeys = otherKeys
+    self.catalogue = catalogue
     self.clock = clock
     self.executor = executor
     self.log = log
@@ -93,7 +99,7 @@ actor UserPrompter: UserInteraction {
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
     guard verifier != nil || !verification else { throw .declined }
-    var pages = PromptPages(prompt)
+    var pages = PromptPages(prompt, in: catalogue)
     pages.last.takesPassphrase = verification
     pages.last.takesFinger = verification && prompt.acceptsFingerprint && readFingers != nil
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
@@ -189,7 +195,7 @@ actor UserPrompter: UserInteraction {
           case .matched:
             accepted = byFinger
             continue
-          case .passphrase(let remark): page.remark = remark
+          case .passphrase(let remark): page.remark = remark.map(catalogue.text)
           }
         }
         accepted = try await show(page, until: deadline, judge)
@@ -247,7 +253,7 @@ actor UserPrompter: UserInteraction {
         limit = clock.now.advanced(by: Self.answer)
       case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
         // An empty passphrase is not a try, because a key held down sends one; it does not extend the time either.
-        dialog.remark = page.entry.nothingTyped
+        dialog.remark = catalogue.text(page.entry.nothingTyped)
         try await pause(since: opened)
       case .typed(let passphrase) where page.takesPassphrase:
         triesLeft -= 1
@@ -255,7 +261,7 @@ actor UserPrompter: UserInteraction {
         case .accepted(let accepted): return accepted
         case .wrong(let atMost, let reason):
           guard triesLeft > 0 else { throw reason }
-          dialog.remark = page.entry.wrong(triesLeft: min(triesLeft, atMost))
+          dialog.remark = catalogue.text(page.entry.wrong(triesLeft: min(triesLeft, atMost)))
         case .ended(let reason): throw reason
         }
         limit = clock.now.advanced(by: Self.answer)
