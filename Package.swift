@@ -107,7 +107,7 @@ targets += module(
   tests: ["AlgorandStatements", "DeterministicKeys", "TestSupport"])
 targets += module(
   "AlgorandStatements", ["CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
-  tests: ["CTAP2Tests", "TestSupport"])
+  tests: ["CTAP2Tests", "Messages", "TestSupport"])
 targets += module("Vault", ["CBOR", "CryptoPrimitives"])
 targets += module(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
