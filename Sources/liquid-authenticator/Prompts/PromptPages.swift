@@ -258,7 +258,7 @@ extension UserPrompt.Change {
         ]) + (rpIDs.map(Self.lines) ?? [])
     case .largeBlobs(let old, let new):
       [
-        Message("A program wants to replace all \(old) bytes of large blobs by \(new) bytes."),
+        Message("A program wants to replace all \(old) bytes of it by \(new) bytes."),
         Message("Anything that it does not write back is lost."),
       ]
     }

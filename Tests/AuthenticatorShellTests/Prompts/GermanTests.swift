@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test func `a wrong passphrase, in the same dialog`() async throws {
-    let dialogs = ScriptedBackEnd(typed: ["", "wrong", "wrong", "wrong"])
+    let dialogs = ScriptedBackEnd(typed: ["wrong", "wrong", "wrong"])
     let prompter = UserPrompter(testing: dialogs, catalogue: german)
     let asking = Task {
       try await prompter.passphrase(.unlock(for: nil, in: prompter.catalogue)) { _, _ -> PassphraseVerdict<Void> in
@@ -135,7 +135,7 @@ import Testing
     await #expect(throws: UserInteractionError.self) { try await asking.value }
     #expect(
       dialogs.seen.withLock { $0 } == [
-        "passphrase Ihre Passkeys entsperren?", "Keine Passphrase eingegeben", "Falsche Passphrase, noch 2 Versuche",
+        "passphrase Ihre Passkeys entsperren?", "Falsche Passphrase, noch 2 Versuche",
         "Falsche Passphrase, noch 1 Versuch",
       ])
   }

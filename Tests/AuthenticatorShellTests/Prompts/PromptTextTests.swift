@@ -253,7 +253,7 @@ import Testing
       text: """
         Replace the data that sites keep here?
 
-        A program wants to replace all 8192 bytes of large blobs by 8192 bytes.
+        A program wants to replace all 8192 bytes of it by 8192 bytes.
         Anything that it does not write back is lost.
         """,
       buttons: ["Replace", "Deny"]),
