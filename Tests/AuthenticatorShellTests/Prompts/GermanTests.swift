@@ -169,10 +169,11 @@ import Testing
     #expect(german.last.details.count == english.last.details.count, "a line is too long: it was broken")
     #expect(german.last.headline != english.last.headline)
     try expectFit(ceremony.prompt)
-    // With the lines of a finger, or of keys that are plugged in.
+    // With the lines of a finger, and of keys that are plugged in: a name from the kernel has at most 127 bytes.
     let keys = Array(
-      repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 99)), count: 4)
-    let fullest = german.last.naming(keys).forFinger(PromptText.wrongFinger(triesLeft: 2))
+      repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 31)), count: 4)
+    let fullest = (german.last.mayConcernAnotherKey ? german.last.naming(keys) : german.last).forFinger(
+      PromptText.wrongFinger(triesLeft: 2))
     #expect(try AssuanLine.command("SETDESC", fullest.description).count <= AssuanLine.limit)
     // A button of a desktop has room for that many characters.
     #expect([german.last.agree, german.last.refuse].allSatisfy { $0.count <= 20 })
@@ -207,14 +208,14 @@ import Testing
         of: TransactionReview.decode(request), account: transaction.sender, origin: "https://d.example")
       try expectFit(review.prompt)
       for line in transaction.summary {
-        #expect(german.text(line.label) != "\(line.label)" || Self.sameInBoth.contains("\(line.label)"))
+        #expect(
+          german.text(line.label) != "\(line.label)" || Self.sameInBoth.contains { "\(line.label)".hasPrefix($0) })
       }
     }
   }
 
   /// Words of Algorand, and those that are the same in German.
   private static let sameInBoth = [
-    "Asset", "Assets", "Rekey", "Lease", "Opt-in", "URL", "Manager", "Reserve", "Argument 1", "Argument 2",
-    "Argument 3",
+    "Asset", "Rekey", "Lease", "Opt-in", "URL", "Manager", "Reserve", "Argument ",
   ]
 }
