@@ -69,7 +69,8 @@ var targets: [Target] = [
   .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
   // Reads the vectors of the recovery contract; no product uses it.
   .target(
-    name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "TestVectors"], path: "Tests/TestSupport",
+    name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "Messages", "TestVectors"],
+    path: "Tests/TestSupport",
     swiftSettings: settings),
   // Uses of the libraries, in one file each; `scripts/test unit` runs them.
   .executableTarget(
@@ -94,24 +95,25 @@ targets += module("DeterministicKeys", ["CryptoPrimitives"])
 targets += module("CBOR", ["CCBOR"])
 targets += module("CTAPHID", [])
 targets += module("Assuan", [])
+targets += module("Messages", [], tests: ["TestSupport"])
 // The tests of the programs test it: all of it calls the session bus.
 targets.append(.target(name: "SessionBus", dependencies: ["CSystemd"], swiftSettings: settings))
 // The tests of the programs in the guest test it: all of it calls logind.
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
-targets += module("Fingerprint", ["ProcessIO", "CSystemd"])
+targets += module("Fingerprint", ["Messages", "ProcessIO", "CSystemd"])
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module(
-  "CTAP2", ["Recovery", "CBOR", "CryptoPrimitives"],
+  "CTAP2", ["Recovery", "CBOR", "CryptoPrimitives", "Messages"],
   tests: ["AlgorandStatements", "DeterministicKeys", "TestSupport"])
 targets += module(
   "AlgorandStatements", ["CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
-  tests: ["CTAP2Tests", "TestSupport"])
+  tests: ["CTAP2Tests", "Messages", "TestSupport"])
 targets += module("Vault", ["CBOR", "CryptoPrimitives"])
 targets += module(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
   tests: ["DeterministicKeys", "TestSupport"])
-targets += module("ProcessIO", ["CryptoPrimitives", "CLinux"])
+targets += module("ProcessIO", ["CryptoPrimitives", "Messages", "CLinux"])
 // The tests of the programs test it: a process cannot leave a sandbox.
 targets.append(.target(name: "Sandbox", dependencies: ["ProcessIO", "CSeccomp", "CLinux"], swiftSettings: settings))
 targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
@@ -119,7 +121,7 @@ targets += module("ProtectorProtocol", ["CryptoPrimitives", "ProcessIO"])
 targets += module("ControlProtocol", ["CBOR", "CryptoPrimitives"])
 targets += module("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += module("DisplayText", [], tests: ["LiquidAuth"])
-targets += module("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "DisplayText"])
+targets += module("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "DisplayText", "Messages"])
 targets += module(
   "LiquidAuth",
   [
@@ -133,7 +135,7 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
-      "DisplayText", "ProcessIO", "Sandbox", "UHID", "Logind", "Assuan", "Fingerprint",
+      "DisplayText", "Messages", "ProcessIO", "Sandbox", "UHID", "Logind", "Assuan", "Fingerprint",
       "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
@@ -147,7 +149,7 @@ targets += [
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-prompt",
-    dependencies: ["Assuan", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CLinux"],
+    dependencies: ["Assuan", "CTAPHID", "CryptoPrimitives", "Messages", "ProcessIO", "SessionBus", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
@@ -167,10 +169,13 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "ProtectorProtocol", "Vault", "CredentialDB",
-      "StateDirectory", "DisplayText", "ProcessIO", "UHID", "Assuan", "CLinux", "TestSupport",
+      "StateDirectory", "DisplayText", "Messages", "ProcessIO", "UHID", "Assuan", "CLinux", "TestSupport",
+      "TestVectors",
     ],
     swiftSettings: settings),
-  .testTarget(name: "PromptShellTests", dependencies: ["liquid-auth-prompt", "Assuan"], swiftSettings: settings),
+  .testTarget(
+    name: "PromptShellTests", dependencies: ["liquid-auth-prompt", "Assuan", "Messages", "TestSupport"],
+    swiftSettings: settings),
   .testTarget(
     name: "BrokerShellTests", dependencies: ["liquid-auth-broker", "UHID", "CLinux", "TestSupport"],
     swiftSettings: settings),

@@ -6,7 +6,7 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The system libraries of Package.swift need those of the first line.
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libseccomp-dev libsqlite3-dev zlib1g-dev
-    libqrencode-dev libtss2-dev libfido2-dev pkg-config binutils scdoc)
+    libqrencode-dev libtss2-dev libfido2-dev pkg-config binutils scdoc gettext)
 # Further packages for liquid-auth-wallet: to build it, and to run it.
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
@@ -247,6 +247,17 @@ build_manual() {
         for name in $names; do
             [[ $name.$section == "$page" ]] || printf '.so man%s/%s\n' "$section" "$page" >"$1/man$section/$name.$section"
         done
+    done
+}
+
+# build_catalogues DIRECTORY: compile Sources/Locale in the layout of a directory `locale`. English needs no catalogue.
+build_catalogues() {
+    local source language
+    for source in "$repo"/Sources/Locale/*.po; do
+        language=${source##*/} language=${language%.po}
+        mkdir -p "$1/$language/LC_MESSAGES"
+        msgfmt --check --output-file="$1/$language/LC_MESSAGES/liquid-auth.mo" "$source" ||
+            fail "msgfmt could not compile $source"
     done
 }
 

@@ -1,4 +1,5 @@
 public import DeterministicKeys
+import Messages
 
 /// The lines that a prompt shows of transactions that are signed together, and their short form.
 public struct GroupSummary: Sendable {
@@ -35,25 +36,28 @@ public struct GroupSummary: Sendable {
     // account.
     let counted = transactions.filter { group.id != nil || $1 }.map { Counted(transaction: $0, isSigned: $1) }
     inShort =
-      [SummaryLine("Transactions", Self.kinds(group.transactions))]
+      [SummaryLine(Message("Transactions"), Self.kinds(group.transactions))]
       + Self.warnings(lines, of: isSigned.indices.filter { isSigned[$0] }, isSigned: true)
       + Totals(counted, account: account).lines
       + Self.warnings(lines, of: isSigned.indices.filter { !isSigned[$0] }, isSigned: false)
   }
 
   /// The number of transactions of each kind, in order of first appearance.
-  private static func kinds(_ transactions: [Transaction]) -> String {
+  private static func kinds(_ transactions: [Transaction]) -> Message {
     let kinds = transactions.map(\.content.kind)
-    var seen: [String] = []
+    var seen: [Message] = []
     for kind in kinds where !seen.contains(kind) { seen.append(kind) }
-    return seen.map { kind in "\(kind) (\(kinds.count { $0 == kind }))" }.joined(separator: ", ")
+    let counted = seen.map { kind in
+      [kind, Message(verbatim: "(\(kinds.count { $0 == kind }))")].joined(by: " ")
+    }
+    return counted.joined(by: ", ")
   }
 
   /// The warnings with their transactions: first those that give an account away, then in order of first appearance.
   private static func warnings(
     _ summaries: [[SummaryLine]], of indices: [Int], isSigned: Bool
   ) -> [SummaryLine] {
-    var numbers: [(label: String, of: [Int])] = []
+    var numbers: [(label: Message, of: [Int])] = []
     for index in indices {
       for line in summaries[index] where line.isWarning {
         let place = numbers.firstIndex { $0.label == line.label } ?? numbers.count
@@ -64,8 +68,10 @@ public struct GroupSummary: Sendable {
     return Transaction.gravestFirst(numbers, \.label).map { label, of in
       let list = of.map(String.init).joined(separator: ", ")
       let place =
-        of.count == summaries.count ? "all of them" : "\(of.count == 1 ? "transaction" : "transactions") \(list)"
-      return SummaryLine(label, "in \(place)\(isSigned ? "" : " (not signed by you)")", isWarning: true)
+        of.count == summaries.count
+        ? Message("in all of them")
+        : Message("in transaction \(list)", plural: "in transactions \(list)", count: of.count)
+      return SummaryLine(label, isSigned ? place : Message("\(place) (not signed by you)"), isWarning: true)
     }
   }
 }
@@ -92,13 +98,15 @@ extension Transaction {
   }
 
   private func senderLine(for account: AlgorandAddress) -> SummaryLine {
-    SummaryLine("From", sender == account ? "\(sender) (you)" : sender.text, isSender: true)
+    sender == account
+      ? SummaryLine(Message("From"), Message("\(sender.text) (you)"), isSender: true)
+      : SummaryLine(Message("From"), verbatim: sender.text, isSender: true)
   }
 
   private func signerLines(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
     guard isSigned, sender != account else { return [] }
-    let value = "your account \(account); valid only if the sender was rekeyed to it"
-    return [SummaryLine("Signer", value, isWarning: true)]
+    let value = Message("your account \(account.text); valid only if the sender was rekeyed to it")
+    return [SummaryLine(Message("Signer"), value, isWarning: true)]
   }
 }
 
@@ -123,17 +131,19 @@ private struct Totals {
     }
 
     /// Algos first, then assets by their numbers.
-    func lines(_ label: String, namesReceivers: Bool) -> [SummaryLine] {
+    func lines(_ label: Message, namesReceivers: Bool) -> [SummaryLine] {
       amounts.sorted { ($0.key ?? 0, $0.key == nil ? 0 : 1) < ($1.key ?? 0, $1.key == nil ? 0 : 1) }.map { asset, sum in
-        let amount = asset.map { "\(plural(sum, "base unit")) of asset \($0)" } ?? algos(sum)
-        return SummaryLine(label, amount + (namesReceivers ? " to \(to(asset))" : ""))
+        let amount = asset.map { Message("\(baseUnits(sum)) of asset \($0)") } ?? Message(verbatim: algos(sum))
+        return SummaryLine(label, namesReceivers ? Message("\(amount) to \(to(asset))") : amount)
       }
     }
 
-    private func to(_ asset: UInt64?) -> String {
+    private func to(_ asset: UInt64?) -> Message {
       let all = receivers[asset] ?? []
-      guard all.count == 1, let only = all.first else { return "\(all.count) receivers" }
-      return only?.text ?? "the zero address"
+      guard all.count == 1, let only = all.first else {
+        return Message("\(all.count) receiver", plural: "\(all.count) receivers", count: all.count)
+      }
+      return only.map { Message(verbatim: $0.text) } ?? Message("the zero address")
     }
   }
 
@@ -160,10 +170,12 @@ private struct Totals {
   }
 
   var lines: [SummaryLine] {
-    sent.lines("You send", namesReceivers: true)
-      + sentForOthers.lines("Others send, signed by you", namesReceivers: true)
-      + received.lines("You receive", namesReceivers: false) + [SummaryLine("Fees", algos(fees))]
-      + (callsApplications ? [SummaryLine("Not counted", "what the called applications move")] : [])
+    sent.lines(Message("You send"), namesReceivers: true)
+      + sentForOthers.lines(Message("Others send, signed by you"), namesReceivers: true)
+      + received.lines(Message("You receive"), namesReceivers: false)
+      + [SummaryLine(Message("Fees"), verbatim: algos(fees))]
+      + (callsApplications
+        ? [SummaryLine(Message("Not counted"), Message("what the called applications move"))] : [])
   }
 }
 

@@ -1,4 +1,5 @@
 import DisplayText
+import Messages
 
 // How a transaction's values are written.
 
@@ -31,20 +32,23 @@ extension [UInt8] {
   }
 
   /// All bytes: as text if they are text, otherwise in hexadecimal.
-  var shown: String {
+  var shown: Message {
     if let text = String(validating: self, as: UTF8.self), text.unicodeScalars.allSatisfy(\.isOfText) {
-      return text.quoted
+      return Message(verbatim: text.quoted)
     }
     return counted
   }
 
   /// The number of bytes, then all of them in hexadecimal.
-  var counted: String { "\(plural(UInt64(count), "byte"))\(isEmpty ? "" : " ")\(hexadecimal)" }
+  var counted: Message { isEmpty ? size : [size, Message(verbatim: hexadecimal)].joined(by: " ") }
+
+  /// The number of bytes.
+  var size: Message { Message("\(count) byte", plural: "\(count) bytes", count: count) }
 }
 
-/// A count and its noun, in the plural if needed.
-func plural<Number: UnsignedInteger>(_ count: Number, _ thing: String) -> String {
-  "\(count) \(thing)\(count == 1 ? "" : "s")"
+/// An amount of an asset.
+func baseUnits(_ count: some UnsignedInteger) -> Message {
+  Message("\(count) base unit", plural: "\(count) base units", count: count)
 }
 
 extension Unicode.Scalar {

@@ -1,4 +1,5 @@
 import CSystemd
+package import Messages
 package import ProcessIO
 
 /// The machine's fingerprint reader, through fprintd on the system bus: net.reactivated.Fprint.Manager and .Device.
@@ -59,18 +60,18 @@ package enum FingerprintResult: Sendable, Equatable {
   /// The finger is none of this user's.
   case noMatch
   /// The reader could not read the finger; the advice is a sentence for the dialog.
-  case unread(advice: String)
+  case unread(advice: Message)
 
   /// - Parameter status: the first argument of the signal VerifyStatus.
   init(_ status: String) throws(FingerprintFailure) {
     switch status {
     case "verify-match": self = .match
     case "verify-no-match": self = .noMatch
-    case "verify-retry-scan": self = .unread(advice: "The finger could not be read. Try again.")
-    case "verify-swipe-too-short": self = .unread(advice: "The swipe was too short. Try again.")
-    case "verify-finger-not-centered": self = .unread(advice: "The finger was not in the middle. Try again.")
-    case "verify-remove-and-retry": self = .unread(advice: "Lift the finger, and try again.")
-    case "verify-too-fast": self = .unread(advice: "The swipe was too fast. Try again.")
+    case "verify-retry-scan": self = .unread(advice: Message("The finger could not be read. Try again."))
+    case "verify-swipe-too-short": self = .unread(advice: Message("The swipe was too short. Try again."))
+    case "verify-finger-not-centered": self = .unread(advice: Message("The finger was not in the middle. Try again."))
+    case "verify-remove-and-retry": self = .unread(advice: Message("Lift the finger, and try again."))
+    case "verify-too-fast": self = .unread(advice: Message("The swipe was too fast. Try again."))
     case "verify-disconnected": throw .failed("the fingerprint reader was unplugged; plug it in, and try again")
     default: throw .failed("the fingerprint reader failed; run: sudo systemctl restart fprintd")
     }

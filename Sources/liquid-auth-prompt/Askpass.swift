@@ -2,6 +2,7 @@ import Assuan
 import CLinux
 import CryptoPrimitives
 import Glibc
+import Messages
 import ProcessIO
 import SessionBus
 
@@ -12,6 +13,8 @@ import SessionBus
 struct Askpass: DialogBackEnd {
   /// A path, or a name that is looked up in PATH.
   let program: String
+  /// The person's language.
+  let catalogue: Catalogue
 
   /// The longest passphrase, bytes.
   static let longest = 256
@@ -23,7 +26,7 @@ struct Askpass: DialogBackEnd {
 
   func confirm(_ dialog: Dialog) throws(PromptError) {
     setenv("SSH_ASKPASS_PROMPT", "confirm", 1)
-    let printed = try run(Self.text(dialog, isConfirmation: true), dialog.limit, refused: .notConfirmed)
+    let printed = try run(text(dialog, isConfirmation: true), dialog.limit, refused: .notConfirmed)
     guard printed.withUnsafeBytes(Self.agrees) else { throw PromptError(.notConfirmed, "refused") }
   }
 
@@ -36,12 +39,15 @@ struct Askpass: DialogBackEnd {
 
   func passphrase(_ dialog: Dialog) throws(PromptError) -> SecretBytes {
     unsetenv("SSH_ASKPASS_PROMPT")
-    return try run(Self.text(dialog, isConfirmation: false), dialog.limit, refused: .cancelled)
+    return try run(text(dialog, isConfirmation: false), dialog.limit, refused: .cancelled)
   }
 
   /// The whole text; for a confirmation it ends with the words of the buttons, because the program has buttons of its own.
-  static func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
-    if isConfirmation { return "\(dialog.description)\n\nOK: \(dialog.agree). Cancel: \(dialog.refuse)." }
+  func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
+    if isConfirmation {
+      let buttons = catalogue.text(Message("OK: \(dialog.agree). Cancel: \(dialog.refuse)."))
+      return "\(dialog.description)\n\n\(buttons)"
+    }
     return [dialog.remark, dialog.description].compactMap { $0 }.joined(separator: "\n\n")
   }
 

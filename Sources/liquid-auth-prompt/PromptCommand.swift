@@ -1,5 +1,6 @@
 import CTAPHID
 import Glibc
+import Messages
 import ProcessIO
 
 /// `liquid-auth-prompt`: shows a dialog as a notification, or with a program that the user names.
@@ -13,7 +14,7 @@ enum PromptCommand {
     let arguments = Array(CommandLine.arguments.dropFirst())
     switch arguments.first {
     case nil: backEnd = Notifications()
-    case "--askpass" where arguments.count == 2: backEnd = Askpass(program: arguments[1])
+    case "--askpass" where arguments.count == 2: backEnd = Askpass(program: arguments[1], catalogue: .ofPerson())
     case "--version" where arguments.count == 1:
       StandardStream.output.write("liquid-auth-prompt \(DeviceIdentity(capabilities: []).version)")
       exit(EXIT_SUCCESS)

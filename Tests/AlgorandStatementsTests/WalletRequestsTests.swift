@@ -1,6 +1,7 @@
 import CBOR
 import CryptoPrimitives
 import DeterministicKeys
+import Messages
 import Recovery
 import TestSupport
 import TestVectors
@@ -18,8 +19,10 @@ import Testing
     purpose: .wallet(
       .signTransactions(
         .init(
-          each: NonEmpty(last: .init(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)), isGroup: false,
-          common: [], inShort: []))),
+          each: NonEmpty(
+            last: .init(
+              kind: Message(verbatim: "payment"), lines: [Message(verbatim: "Amount: 1")], isToBeSigned: true)),
+          isGroup: false, common: [], inShort: []))),
     algorandAddress: try? vectors().phoneCandidates.address.text, origin: "https://d.example")
 
   private func counts(of world: TestWorld) throws -> SignatureCounts {

@@ -24,7 +24,7 @@ import Testing
   @Test func `the summary of the payment has these lines`() throws {
     let summary = try Transaction(decoding: vector.txnBase64.base64).summary
     #expect(
-      summary.map { "\($0.isWarning ? "! " : "")\($0.label): \($0.value)" } == [
+      summary.map(\.text) == [
         "Transaction: payment",
         "From: 47YPQTIGQEO7T4Y4RWDYWEKV6RTR2UNBQXBABEEGM72ESWDQNCQ52OPASU",
         "To: PNWOET7LLOWMBMLE4KOCELCX6X3D3Q4H2Q4QJASYIEOF7YIPPQBG3YQ5YI",

@@ -1,5 +1,6 @@
 import DeterministicKeys
 import Foundation
+import Messages
 import Testing
 
 @testable import AlgorandTransaction
@@ -61,7 +62,7 @@ import Testing
   }
 
   private static func text(_ lines: [SummaryLine]) -> [String] {
-    lines.map { "\($0.isWarning ? "! " : "")\($0.label): \($0.value)" }
+    lines.map(\.text)
   }
 
   // MARK: Totals
@@ -205,15 +206,15 @@ import Testing
           + id)
       for (lines, transaction) in zip(summary.each, all) {
         #expect(Set(lines).isDisjoint(with: summary.common))
-        let labels = (lines + summary.common).map(\.label).sorted()
-        #expect(labels == transaction.summary.map(\.label).sorted())
+        let labels = (lines + summary.common).map(\.label.description).sorted()
+        #expect(labels == transaction.summary.map(\.label.description).sorted())
         #expect(lines.first?.value == transaction.content.kind)
       }
     }
     let mixed = written + [Self.payment(1, from: Self.bob, to: Self.alice)]
     let (summary, _) = try Self.summary(mixed)
-    #expect(summary.common.map(\.label) == ["Network", "Valid", "Group"])
-    #expect(summary.each.allSatisfy { $0[1].label == "From" })
+    #expect(summary.common.map(\.label.description) == ["Network", "Valid", "Group"])
+    #expect(summary.each.allSatisfy { $0[1].label.description == "From" })
   }
 
   @Test func `equal amounts, receivers and fees stay with their transactions`() throws {

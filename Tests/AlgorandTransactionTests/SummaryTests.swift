@@ -1,4 +1,5 @@
 import DeterministicKeys
+import Messages
 import TestVectors
 import Testing
 
@@ -21,14 +22,14 @@ import Testing
     let vector = try #require(vectors.groups.array.last)
     let id = vector.id.bytes.base64
     let summary = try Transaction(decoding: vector.transactions[0].bytes).summary
-    #expect(summary.last == SummaryLine("Group", "\(id.prefix(12))..."))
+    #expect(summary.last?.text == "Group: \(id.prefix(12))...")
   }
 
   @Test(arguments: [(1_000, false), (10_000, false), (10_001, true), (.max, true)] as [(UInt64, Bool)])
   func `a fee above ten times the minimum is a warning`(fee: UInt64, isWarning: Bool) throws {
-    let line = try #require(try changed("fee", to: .unsigned(fee)).summary.first { $0.label == "Fee" })
+    let line = try #require(try changed("fee", to: .unsigned(fee)).summary.first { $0.label.description == "Fee" })
     #expect(line.isWarning == isWarning)
-    #expect(line.value.hasSuffix("unusually high") == isWarning)
+    #expect(line.value.description.hasSuffix("unusually high") == isWarning)
   }
 
   @Test(arguments: [
@@ -36,7 +37,7 @@ import Testing
     (10_000_000_000_000_000, "10000000000.000000 ALGO"), (.max, "18446744073709.551615 ALGO"),
   ])
   func `an amount is never rounded`(microalgos: UInt64, text: String) throws {
-    #expect(try changed("amt", to: .unsigned(microalgos)).summary.contains(SummaryLine("Amount", text)))
+    #expect(try changed("amt", to: .unsigned(microalgos)).summary.map(\.text).contains("Amount: \(text)"))
   }
 
   // Holds: TXN-5
@@ -48,7 +49,7 @@ import Testing
       }
     }
     #expect(hostile.count > 4_000)
-    let values = hostile.flatMap { [Array("a\($0)b".utf8).shown, "a\($0)b".quoted] }
+    let values = hostile.flatMap { [Array("a\($0)b".utf8).shown.description, "a\($0)b".quoted] }
     let scalars = Set(values.flatMap(\.unicodeScalars))
     #expect(scalars.isDisjoint(with: hostile))
     #expect(scalars.isSuperset(of: #"ab"\u{}"#.unicodeScalars))
@@ -66,14 +67,15 @@ import Testing
     (String(repeating: "x", count: 1024), "\"" + String(repeating: "x", count: 1024) + "\""),
   ])
   func `a note is text in quotation marks, or bytes`(note: String, shown: String) throws {
-    let line = try #require(try changed("note", to: .bytes(Array(note.utf8))).summary.first { $0.label == "Note" })
-    #expect(Array(line.value.unicodeScalars) == Array(shown.unicodeScalars))
+    let line = try #require(
+      try changed("note", to: .bytes(Array(note.utf8))).summary.first { $0.label.description == "Note" })
+    #expect(Array(line.value.description.unicodeScalars) == Array(shown.unicodeScalars))
     #expect(!line.isWarning)
   }
 
   @Test func `invalid UTF-8 is shown as bytes`() throws {
     let summary = try changed("note", to: .bytes([0x66, 0xE9] + [UInt8](repeating: 0x61, count: 20))).summary
-    #expect(summary.contains(SummaryLine("Note", "22 bytes 66e9" + String(repeating: "61", count: 20))))
+    #expect(summary.map(\.text).contains("Note: 22 bytes 66e9" + String(repeating: "61", count: 20)))
   }
 
   // Holds: TXN-3
@@ -85,11 +87,9 @@ import Testing
     }
     let named = try changed("gen", to: .text("mainnet-v1.0\u{200B}"), beside: ("gh", hash))
     #expect(
-      named.summary.contains(
-        SummaryLine(
-          "Network",
-          "genesis hash \([UInt8](repeating: 7, count: 32).base64), "
-            + #"calls itself "mainnet-v1.0\u{200B}""#, isWarning: true)))
+      named.summary.map(\.text).contains(
+        "! Network: genesis hash \([UInt8](repeating: 7, count: 32).base64), "
+          + #"calls itself "mainnet-v1.0\u{200B}""#))
   }
 
   @Test func `a private network without a name is shown by its hash`() throws {
@@ -97,7 +97,7 @@ import Testing
     let named = try changed("gen", to: .text("x"), beside: ("gh", .bytes(hash)))
     let bytes = named.bytes.split(separator: MessagePack.text("gen").encoded + MessagePack.text("x").encoded)
     let unnamed = try Transaction(decoding: [0x88] + bytes.joined().dropFirst())
-    #expect(unnamed.summary.contains(SummaryLine("Network", "genesis hash \(hash.base64)", isWarning: true)))
+    #expect(unnamed.summary.map(\.text).contains("! Network: genesis hash \(hash.base64)"))
   }
 
   // Holds: TXN-6
@@ -107,7 +107,7 @@ import Testing
     let amount = [UInt8](repeating: 0, count: 31) + [5]
     let arguments = [[0xDA, 0x70, 0x25, 0xB9], receiver.publicKey, amount, [UInt8](repeating: 0xAB, count: 2000)]
     let call = try changed("apaa", to: .array(arguments.map { .bytes($0) }), of: "application call")
-    let values = call.summary.filter { $0.label.hasPrefix("Argument") }.map(\.value)
+    let values = call.summary.filter { $0.label.description.hasPrefix("Argument") }.map(\.value.description)
     #expect(
       values == [
         "4 bytes da7025b9",
@@ -122,13 +122,13 @@ import Testing
     let name = [UInt8](repeating: 0, count: 64)
     let box = MessagePack.map([MessagePack.Member(key: "n", value: .bytes(name))])
     let call = try changed("apbx", to: .array([box]), of: "application call")
-    #expect(call.summary.contains(SummaryLine("Boxes", "1: 64 bytes \(name.hexadecimal) of this application")))
+    #expect(call.summary.map(\.text).contains("Boxes: 1: 64 bytes \(name.hexadecimal) of this application"))
   }
 
   @Test func `a program's hash equals that of Algorand's tools`() throws {
     let vector = try Vector("algorand").programHash
     let update = try changed("apap", to: .bytes(vector.programBase64.base64), of: "application update")
-    #expect(update.summary.contains(SummaryLine("Approval program", "5 bytes, hash \(vector.address.text)")))
+    #expect(update.summary.map(\.text).contains("Approval program: 5 bytes, hash \(vector.address.text)"))
   }
 
   /// A transaction of the vectors with another value of a member.
@@ -153,7 +153,7 @@ import Testing
       "EVB3SL7RBFKRCR3K3SBWTW3N3SJTMZNBDF4N3IKAJ3QQM3FJKWOSV3D4SE": "CAROL",
     ]
     return transaction.summary.map { line in
-      let value = names.reduce(line.value) { text, name in
+      let value = names.reduce(line.value.description) { text, name in
         text.split(separator: name.key, omittingEmptySubsequences: false).joined(separator: name.value)
       }
       return "\(line.isWarning ? "!" : " ") \(line.label): \(value)"
@@ -525,4 +525,9 @@ import Testing
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
     """#
+}
+
+extension SummaryLine {
+  /// The English line, with "! " before a warning.
+  var text: String { "\(isWarning ? "! " : "")\(label): \(value)" }
 }

@@ -1,3 +1,4 @@
+import Messages
 import Testing
 
 @testable import Fingerprint
@@ -6,9 +7,9 @@ import Testing
 struct FingerprintFailureTests {
   @Test(arguments: [
     ("verify-match", FingerprintResult.match), ("verify-no-match", .noMatch),
-    ("verify-swipe-too-short", .unread(advice: "The swipe was too short. Try again.")),
-    ("verify-finger-not-centered", .unread(advice: "The finger was not in the middle. Try again.")),
-    ("verify-remove-and-retry", .unread(advice: "Lift the finger, and try again.")),
+    ("verify-swipe-too-short", .unread(advice: Message("The swipe was too short. Try again."))),
+    ("verify-finger-not-centered", .unread(advice: Message("The finger was not in the middle. Try again."))),
+    ("verify-remove-and-retry", .unread(advice: Message("Lift the finger, and try again."))),
   ])
   func `each status is a result`(status: String, result: FingerprintResult) throws {
     #expect(try FingerprintResult(status) == result)

@@ -1,4 +1,6 @@
 import Assuan
+import Messages
+import TestSupport
 import Testing
 
 @testable import liquid_auth_prompt
@@ -101,13 +103,17 @@ import Testing
 }
 
 @Suite struct AskpassTests {
-  @Test func `the text has the remark before a passphrase, and the words of the buttons before a confirmation`() {
+  @Test func `the text has the remark before a passphrase, and the words of the buttons before a confirmation`() throws
+  {
+    let askpass = Askpass(program: "askpass", catalogue: .english)
     var dialog = Dialog()
     (dialog.description, dialog.agree, dialog.refuse) = ("Sign in?\n\nSite: a", "Sign in", "Deny")
-    #expect(Askpass.text(dialog, isConfirmation: false) == "Sign in?\n\nSite: a")
-    #expect(Askpass.text(dialog, isConfirmation: true) == "Sign in?\n\nSite: a\n\nOK: Sign in. Cancel: Deny.")
+    #expect(askpass.text(dialog, isConfirmation: false) == "Sign in?\n\nSite: a")
+    #expect(askpass.text(dialog, isConfirmation: true) == "Sign in?\n\nSite: a\n\nOK: Sign in. Cancel: Deny.")
+    let german = Askpass(program: "askpass", catalogue: try .german())
+    #expect(german.text(dialog, isConfirmation: true).hasSuffix("\n\nOK: Sign in. Abbrechen: Deny."))
     dialog.remark = "Wrong passphrase"
-    #expect(Askpass.text(dialog, isConfirmation: false) == "Wrong passphrase\n\nSign in?\n\nSite: a")
+    #expect(askpass.text(dialog, isConfirmation: false) == "Wrong passphrase\n\nSign in?\n\nSite: a")
   }
 
   // Holds: PROMPT-11

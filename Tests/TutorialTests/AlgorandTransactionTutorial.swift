@@ -18,7 +18,7 @@ import Testing
   ]
   let transactions = try fromDApp.map { try Transaction(decoding: Array(Data(base64Encoded: $0) ?? Data())) }
   // tutorial: end
-  #expect(transactions.map(\.content.kind) == ["payment", "asset transfer"])
+  #expect(transactions.map { "\($0.content.kind)" } == ["payment", "asset transfer"])
 
   // tutorial: begin
   let group = try TransactionGroup(transactions)

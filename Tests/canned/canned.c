@@ -101,7 +101,8 @@ static void await_ok(int output) {
 // The dialog of a sign-in, with the texts and steps of liquid-authenticator. Returns the program, which is about to end.
 static pid_t ask(void) {
   static const char *lines[] = {
-      "OPTION lc-ctype=C.UTF-8\n", "SETTIMEOUT 120\n", "SETTITLE Liquid Auth\n", "SETDESC Sign in to localhost?\n",
+      "OPTION lc-ctype=C.UTF-8\n", "OPTION lc-messages=C.UTF-8\n", "SETTIMEOUT 120\n", "SETTITLE Liquid Auth\n",
+      "SETDESC Sign in to localhost?\n",
       "SETPROMPT Passphrase:\n", "SETOK Sign in\n", "SETCANCEL Cancel\n", "CONFIRM\n",
   };
   int input[2], output[2];

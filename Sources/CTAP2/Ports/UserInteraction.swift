@@ -1,3 +1,4 @@
+public import Messages
 public import Recovery
 
 /// The content of a prompt, in the words of the request.
@@ -75,13 +76,13 @@ public struct UserPrompt: Sendable, Equatable {
   /// What one transaction does.
   public struct TransactionText: Sendable, Equatable {
     /// The kind of the transaction.
-    public var kind: String
-    /// A line for each other effect, uncut: visible ASCII, except letters in quotation marks.
-    public var lines: [String]
+    public var kind: Message
+    /// A line for each other effect, uncut: visible ASCII in English, except letters in quotation marks.
+    public var lines: [Message]
     /// Whether the account in use signs it; other transactions of its group may have other signers.
     public var isToBeSigned: Bool
 
-    public init(kind: String, lines: [String], isToBeSigned: Bool) {
+    public init(kind: Message, lines: [Message], isToBeSigned: Bool) {
       self.kind = kind
       self.lines = lines
       self.isToBeSigned = isToBeSigned
@@ -95,11 +96,11 @@ public struct UserPrompt: Sendable, Equatable {
     /// Whether all or none are committed; otherwise each is committed alone.
     public var isGroup: Bool
     /// Lines that several transactions have in common; each does not repeat them.
-    public var common: [String]
+    public var common: [Message]
     /// The sum of the effects: shown on the page with the OK, and for several transactions also on the first page.
-    public var inShort: [String]
+    public var inShort: [Message]
 
-    public init(each: NonEmpty<TransactionText>, isGroup: Bool, common: [String], inShort: [String]) {
+    public init(each: NonEmpty<TransactionText>, isGroup: Bool, common: [Message], inShort: [Message]) {
       self.each = each
       self.isGroup = isGroup
       self.common = common

@@ -4,6 +4,7 @@ import CTAPHID
 import Fingerprint
 import Glibc
 import Logind
+import Messages
 import ProcessIO
 import Recovery
 import StateDirectory
@@ -54,6 +55,8 @@ final class Daemon: Sendable {
     let follows = options.detachesInBackground || !options.session.lockEvents.isEmpty
     loginSignals = Mutex(follows ? LoginSignals(of: getuid()) : nil)
     fingerprints = options.verification == .passphrase ? FingerprintReader() : nil
+    // The sandbox does not allow to read it.
+    let catalogue = Catalogue.ofPerson(fault: log.warning)
     if options.sandbox == .on {
       let problems = try StartError.from { () throws(TransportError) in
         try DaemonSandbox.enter(options, directory: directory, controlPath: controlPath)
@@ -70,7 +73,8 @@ final class Daemon: Sendable {
       helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
       backEnd, verifier: options.verification == .passphrase ? verifier : nil, readFingers: fingerprints?.read,
-      otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, programs: helper.programs, clock: loop, executor: loop,
+      otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, programs: helper.programs, catalogue: catalogue, clock: loop,
+      executor: loop,
       log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(

@@ -3,6 +3,7 @@ import AlgorandTransaction
 import CTAP2
 import ControlProtocol
 import DeterministicKeys
+import Messages
 
 /// A dApp's transactions, decoded here without trust in the dApp: what the user is shown, and what is signed.
 struct TransactionReview {
@@ -82,5 +83,8 @@ struct TransactionReview {
 
 extension SummaryLine {
   /// The line with its label; warnings are marked.
-  fileprivate var text: String { "\(isWarning ? "WARNING " : "")\(label): \(value)" }
+  fileprivate var text: Message {
+    let line = [label, value].joined(by: ": ")
+    return isWarning ? Message("WARNING \(line)") : line
+  }
 }

@@ -3,6 +3,7 @@ import CTAP2
 import ControlProtocol
 import DeterministicKeys
 import DisplayText
+import Messages
 
 /// The requests of a wallet; the prompt that opens a locked vault names the request.
 enum WalletCommands {
@@ -81,28 +82,33 @@ extension Authenticator {
 
 extension WalletUnlockReason {
   /// The requested operation and its details, for the prompt that unlocks the vault.
-  var words: (operation: String, details: [String]) {
+  func words(in catalogue: Catalogue) -> (operation: Message, details: [String]) {
     switch self {
     case .showAccount(let rpID, let host):
-      ("see your Algorand account", rpID.map { [UserPrompt.siteLine($0)] + UserPrompt.hostLines(host, of: $0) } ?? [])
-    case .showAddresses: ("see addresses of your Algorand accounts", [])
-    case .signTransactions(let origin): ("have Algorand transactions signed", WalletText.dApp(origin))
-    case .showAssociationKey(let publicUserID): ("see your key for Keyri", ["User: \(DisplayText.name(publicUserID))"])
+      (
+        Message("see your Algorand account"),
+        catalogue.texts(rpID.map { [UserPrompt.siteLine($0)] + UserPrompt.hostLines(host, of: $0) } ?? [])
+      )
+    case .showAddresses: (Message("see addresses of your Algorand accounts"), [])
+    case .signTransactions(let origin):
+      (Message("have Algorand transactions signed"), WalletText.wrapped([.dApp(origin)], in: catalogue))
+    case .showAssociationKey(let publicUserID):
+      (Message("see your key for Keyri"), [catalogue.text(.user(publicUserID))])
     }
   }
 }
 
 extension WalletPurpose {
   /// The requested operation, for the prompt that unlocks the vault before `prompt`.
-  func words(of prompt: UserPrompt) -> (operation: String, details: [String]) {
+  func words(of prompt: UserPrompt, in catalogue: Catalogue) -> (operation: Message, details: [String]) {
     switch self {
-    case .showPasskey: ("see your Algorand account", prompt.siteLines)
-    case .signTransactions: ("have Algorand transactions signed", prompt.dAppLines)
-    case .signMessage: ("have a message signed by your Algorand account", prompt.dAppLines)
+    case .showPasskey: (Message("see your Algorand account"), catalogue.texts(prompt.siteLines))
+    case .signTransactions: (Message("have Algorand transactions signed"), prompt.heading(in: catalogue))
+    case .signMessage: (Message("have a message signed by your Algorand account"), prompt.heading(in: catalogue))
     case .signAssociation(let publicUserID, _, let service):
       (
-        "sign in with Keyri",
-        WalletText.service(service) + WalletText.wrapped("User: \(DisplayText.name(publicUserID))")
+        Message("sign in with Keyri"),
+        WalletText.wrapped([.service(service), .user(publicUserID)], in: catalogue)
       )
     }
   }
@@ -110,27 +116,49 @@ extension WalletPurpose {
   /// The dialogs of the prompt.
   ///
   /// - Parameter doorLines: where the request came in.
-  func pages(of prompt: UserPrompt, askedThrough doorLines: [String]) -> PromptPages {
+  func pages(of prompt: UserPrompt, askedThrough doorLines: [String], in catalogue: Catalogue) -> PromptPages {
     switch self {
     case .showPasskey:
       return PromptPages(
-        headline: "Show your passkey to a program?",
+        headline: Message("Show your passkey to a program?"),
         details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
-          "The site protects it. The passkey's id alone is not enough to sign in."
-        ] + doorLines,
-        agree: "Show", refuse: "Deny")
+          Message("The site protects it. The passkey's id alone is not enough to sign in.")
+        ],
+        agree: Message("Show"), refuse: Message("Deny"), closing: doorLines, in: catalogue)
     case .signTransactions(let transactions):
-      return PromptPages(transactions, heading: prompt.dAppLines, askedThrough: doorLines)
-    case .signMessage(let message):
-      let account = prompt.algorandAddress.map { ["Account: \($0)"] } ?? []
       return PromptPages(
-        question: "Sign this message?", heading: prompt.dAppLines + account + doorLines,
-        body: WalletText.quoted(message),
-        agree: "Sign")
+        transactions, heading: prompt.heading(in: catalogue), askedThrough: doorLines, in: catalogue)
+    case .signMessage(let message):
+      let account = prompt.algorandAddress.map { [catalogue.text(Message("Account: \($0)"))] } ?? []
+      return PromptPages(
+        question: Message("Sign this message?"), heading: prompt.heading(in: catalogue) + account + doorLines,
+        body: WalletText.quoted(message), agree: Message("Sign"), in: catalogue)
     case .signAssociation(let publicUserID, let data, let service):
       return PromptPages(
-        question: "Sign in with Keyri?", heading: WalletText.service(service) + doorLines,
-        body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data), agree: "Sign")
+        question: Message("Sign in with Keyri?"),
+        heading: WalletText.wrapped([.service(service)], in: catalogue) + doorLines,
+        body: [catalogue.text(Message("User:"))] + WalletText.quoted(publicUserID)
+          + [catalogue.text(Message("It signs:"))] + WalletText.quoted(data),
+        agree: Message("Sign"), in: catalogue)
     }
+  }
+}
+
+extension Message {
+  /// The line for the dApp that requests a signature: the wallet saw that origin, not the authenticator.
+  fileprivate static func dApp(_ origin: String) -> Message { Message("dApp: \(DisplayText.host(origin))") }
+
+  /// The line for the service that requests a signature by an association key.
+  fileprivate static func service(_ service: String) -> Message { Message("Service: \(DisplayText.host(service))") }
+
+  fileprivate static func user(_ publicUserID: String) -> Message {
+    Message("User: \(DisplayText.name(publicUserID))")
+  }
+}
+
+extension UserPrompt {
+  /// The line that names the dApp, on every page.
+  fileprivate func heading(in catalogue: Catalogue) -> [String] {
+    WalletText.wrapped([.dApp(origin ?? "")], in: catalogue)
   }
 }

@@ -1,5 +1,6 @@
 import DisplayText
 import Glibc
+import Messages
 
 /// Where a request came in.
 enum Door: Sendable, Equatable {
@@ -22,14 +23,14 @@ enum Door: Sendable, Equatable {
   ///
   /// The programs are advice: a program chooses its name, several may have the device open, and a process may have ended
   /// and given its number to another.
-  func lines(_ programs: [Program]) -> [String] {
+  func lines(_ programs: [Program], in catalogue: Catalogue) -> [String] {
     let door =
       switch self {
-      case .device: "Asked through: the security-key device"
-      case .controlSocket: "Asked through: the control socket"
+      case .device: Message("Asked through: the security-key device")
+      case .controlSocket: Message("Asked through: the control socket")
       }
-    guard !programs.isEmpty else { return [door] }
-    let names = programs.map { "\(DisplayText.name($0.name)) (process \($0.process))" }
-    return [door] + WalletText.wrapped("Perhaps by: \(names.joined(separator: ", "))")
+    guard !programs.isEmpty else { return [catalogue.text(door)] }
+    let names = programs.map { Message("\(DisplayText.name($0.name)) (process \($0.process))") }
+    return WalletText.wrapped([door, Message("Perhaps by: \(names.joined(by: ", "))")], in: catalogue)
   }
 }

@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import Fingerprint
+import Messages
 import ProcessIO
 
 extension UserPrompter {
@@ -9,7 +10,7 @@ extension UserPrompter {
     /// A finger of the user verified.
     case matched
     /// The passphrase verifies instead: the user chose it, the reader failed, or too many fingers did not match.
-    case passphrase(remark: String?)
+    case passphrase(remark: Message?)
   }
 
   private enum Event: Sendable {
@@ -36,7 +37,7 @@ extension UserPrompter {
     let outcome = await withTaskCancellationHandler {
       var triesLeft = Self.triesPerDialog
       for await event in events {
-        var advice: String?
+        var advice: Message?
         switch event {
         case .opened(dialog):
           let pause = page.needsReading ? Self.shortestReading : .zero

@@ -62,10 +62,12 @@ actor Pinentry: PromptBackEnd {
     self.helper = helper
     self.executor = executor
     self.limits = limits
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty }
+    func locale(_ category: String) -> String? {
+      ["LC_ALL", category, "LANG"].compactMap(environment).first { !$0.isEmpty }
+    }
     let values = [
-      ("ttyname", environment("GPG_TTY") ?? terminal), ("ttytype", environment("TERM")), ("lc-ctype", locale),
-      ("display", environment("DISPLAY")),
+      ("ttyname", environment("GPG_TTY") ?? terminal), ("ttytype", environment("TERM")),
+      ("lc-ctype", locale("LC_CTYPE")), ("lc-messages", locale("LC_MESSAGES")), ("display", environment("DISPLAY")),
     ]
     options = values.compactMap { name, value in value.flatMap { $0.isEmpty ? nil : "\(name)=\($0)" } }
     searchPath = environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin"

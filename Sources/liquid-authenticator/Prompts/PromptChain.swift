@@ -1,4 +1,5 @@
 import CTAP2
+import Messages
 import Synchronization
 
 /// Shows each dialog with the first of several back ends that suits it and works.
@@ -33,7 +34,7 @@ actor PromptChain: PromptBackEnd {
 
   /// The problem of the first that can show every dialog, if all of those have one.
   nonisolated var problem: String? {
-    let problems = all.filter { $0.suits(PromptText.unlock()) }.map(\.problem)
+    let problems = all.filter { $0.suits(PromptText.unlock(for: nil, in: .english)) }.map(\.problem)
     return problems.contains(nil) ? nil : problems.first ?? nil
   }
 

@@ -1,7 +1,8 @@
 import CTAP2
 import DisplayText
+import Messages
 
-/// The text of one dialog, the same in every back end.
+/// The text of one dialog, the same in every back end, in the user's language.
 ///
 /// The headline has only our own words. Text from a client is on lines of its own after a label of ours, escaped and
 /// cut by `DisplayText`, so that it can neither pose as ours nor push ours away. A toolkit that looks for markup in the
@@ -17,12 +18,20 @@ struct PromptText: Sendable, Equatable {
     case pin
 
     /// The label of the field.
-    var label: String { self == .passphrase ? "Vault passphrase:" : "PIN of the slot:" }
-    fileprivate var word: String { self == .passphrase ? "passphrase" : "PIN" }
+    var label: Message { self == .passphrase ? Message("Vault passphrase:") : Message("PIN of the slot:") }
     /// The field's error line after an empty entry.
-    var nothingTyped: String { "No \(word) entered" }
+    var nothingTyped: Message { self == .passphrase ? Message("No passphrase entered") : Message("No PIN entered") }
     /// The field's error line after a wrong entry.
-    func wrong(triesLeft: Int) -> String { "Wrong \(word), \(triesLeft) \(triesLeft == 1 ? "try" : "tries") left" }
+    func wrong(triesLeft: Int) -> Message {
+      switch self {
+      case .passphrase:
+        Message(
+          "Wrong passphrase, \(triesLeft) try left", plural: "Wrong passphrase, \(triesLeft) tries left",
+          count: triesLeft)
+      case .pin:
+        Message("Wrong PIN, \(triesLeft) try left", plural: "Wrong PIN, \(triesLeft) tries left", count: triesLeft)
+      }
+    }
   }
 
   /// What will happen, as a question.
@@ -49,95 +58,99 @@ struct PromptText: Sendable, Equatable {
   var entry = Entry.passphrase
   /// What was wrong with the previous entry; shown beside the field.
   var remark: String?
+  /// The language of all its texts.
+  var catalogue = Catalogue.english
+
+  /// The label of the field.
+  var label: String { catalogue.text(entry.label) }
 
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
 
   /// The dialog for a command that needs the locked vault: the requester and the operation.
-  static func unlock(for reason: UnlockReason? = nil) -> PromptText {
-    let (operation, details): (String, [String]) =
+  static func unlock(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
+    let (operation, details): (Message, [String]) =
       switch reason {
-      case .prompt(let prompt): (prompt.operation, prompt.unlockLines)
-      case .wallet(let reason): reason.words
-      case nil: ("use this authenticator", [])
+      case .prompt(let prompt): prompt.unlockWords(in: catalogue)
+      case .wallet(let reason): reason.words(in: catalogue)
+      case nil: (Message("use this authenticator"), [])
       }
     let mayConcernAnotherKey = if case .prompt(let prompt) = reason { prompt.mayConcernAnotherKey } else { false }
     return PromptText(
-      headline: "Unlock your passkeys?",
-      details: details + ["A program wants to \(operation), and the vault is locked."],
-      agree: "Unlock", refuse: "Deny", mayConcernAnotherKey: mayConcernAnotherKey)
+      headline: catalogue.text(Message("Unlock your passkeys?")),
+      details: details + [catalogue.text(Message("A program wants to \(operation), and the vault is locked."))],
+      agree: catalogue.text(Message("Unlock")), refuse: catalogue.text(Message("Deny")),
+      mayConcernAnotherKey: mayConcernAnotherKey, catalogue: catalogue)
   }
 
   /// The dialog for the PIN of a slot; who refuses is asked for the passphrase.
   ///
   /// - Parameter name: what opens the slot.
-  static func pin(ofSlot number: Int, _ name: String, for reason: UnlockReason?) -> PromptText {
-    var text = unlock(for: reason)
-    text.details.append("Type the PIN of slot \(number) (\(name)) of the vault, or use the passphrase.")
-    (text.entry, text.refuse, text.mayConcernAnotherKey) = (.pin, "Use passphrase", false)
+  static func pin(
+    ofSlot number: Int, _ name: String, for reason: UnlockReason?, in catalogue: Catalogue
+  ) -> PromptText {
+    var text = unlock(for: reason, in: catalogue)
+    text.details.append(
+      catalogue.text(Message("Type the PIN of slot \(number) (\(name)) of the vault, or use the passphrase.")))
+    (text.entry, text.mayConcernAnotherKey) = (.pin, false)
+    text.refuse = catalogue.text(Message("Use passphrase"))
     return text
   }
 
   /// The same text, with the other keys that are plugged in.
   func naming(_ others: [OtherKey]) -> PromptText {
     var text = self
-    text.details += others.prefix(3).map { "Also plugged in: \(DisplayText.name($0.name.isEmpty ? $0.node : $0.name))" }
-    text.details.append("To use another key instead, touch it.")
+    let names = others.prefix(3).map { DisplayText.name($0.name.isEmpty ? $0.node : $0.name) }
+    let lines = names.map { Message("Also plugged in: \($0)") } + [Message("To use another key instead, touch it.")]
+    text.details += catalogue.texts(lines)
     return text
   }
 
   /// The same question, answered by a finger; its button goes on to the passphrase.
   ///
   /// - Parameter advice: what the reader said of the last finger.
-  func forFinger(_ advice: String?) -> PromptText {
+  func forFinger(_ advice: Message?) -> PromptText {
     var text = self
     text.takesPassphrase = false
     // A notification can be hidden while the reader waits.
     text.isPresence = false
-    text.details += ["", advice ?? "Touch the fingerprint reader to agree."]
-    text.agree = "Use passphrase"
+    text.details += ["", catalogue.text(advice ?? Message("Touch the fingerprint reader to agree."))]
+    text.agree = catalogue.text(Message("Use passphrase"))
     return text
   }
 
   /// The line after a finger that is none of the user's.
-  static func wrongFinger(triesLeft: Int) -> String {
-    "The finger was not recognised, \(triesLeft) \(triesLeft == 1 ? "try" : "tries") left."
+  static func wrongFinger(triesLeft: Int) -> Message {
+    Message(
+      "The finger was not recognised, \(triesLeft) try left.",
+      plural: "The finger was not recognised, \(triesLeft) tries left.", count: triesLeft)
   }
   /// The line beside the field for the passphrase after too many of them.
-  static let noFinger = "The finger was not recognised"
+  static let noFinger = Message("The finger was not recognised")
 }
 
 extension TokenPermissions {
-  fileprivate var operation: String {
-    if isDisjoint(with: [.makeCredential, .getAssertion]) { return "manage this authenticator" }
-    return contains(.makeCredential) ? "make a new passkey" : "sign in with a passkey"
+  fileprivate var operation: Message {
+    if isDisjoint(with: [.makeCredential, .getAssertion]) { return Message("manage this authenticator") }
+    return contains(.makeCredential) ? Message("make a new passkey") : Message("sign in with a passkey")
   }
 }
 
 extension UserPrompt {
-  /// The requested operation, if the vault is locked.
-  fileprivate var operation: String {
-    switch purpose {
-    case .register, .alreadyRegistered: "make a new passkey"
-    case .signIn: "sign in with a passkey"
-    case .authorize(let permissions): permissions.operation
-    case .change: "manage this authenticator"
-    case .reset: "reset this authenticator"
-    case .setPIN: "set a PIN"
-    case .registerSecondFactor: "make a new second factor"
-    case .signInSecondFactor: "sign in with a second factor"
-    case .wallet(let purpose): purpose.words(of: self).operation
-    case .select: "use this authenticator"
-    }
-  }
-
-  /// The lines about the requester, if the vault is locked.
-  fileprivate var unlockLines: [String] {
-    switch purpose {
-    case .register, .alreadyRegistered, .signIn: siteLines
-    case .authorize: siteLines(named: rpID != nil)
-    case .wallet(let purpose): purpose.words(of: self).details
-    case .change, .reset, .setPIN, .registerSecondFactor, .signInSecondFactor, .select: []
+  /// The requested operation, and the lines about the requester, if the vault is locked.
+  fileprivate func unlockWords(in catalogue: Catalogue) -> (operation: Message, details: [String]) {
+    let site = catalogue.texts(siteLines)
+    return switch purpose {
+    case .register, .alreadyRegistered: (Message("make a new passkey"), site)
+    case .signIn: (Message("sign in with a passkey"), site)
+    case .authorize(let permissions): (permissions.operation, rpID == nil ? [] : site)
+    case .change: (Message("manage this authenticator"), [])
+    case .reset: (Message("reset this authenticator"), [])
+    case .setPIN: (Message("set a PIN"), [])
+    case .registerSecondFactor: (Message("make a new second factor"), [])
+    case .signInSecondFactor: (Message("sign in with a second factor"), [])
+    case .wallet(let purpose): purpose.words(of: self, in: catalogue)
+    case .select: (Message("use this authenticator"), [])
     }
   }
 
@@ -151,21 +164,23 @@ extension UserPrompt {
     }
   }
 
-  static func siteLine(_ rpID: String) -> String { "Site: \(rpID.isEmpty ? "(not named)" : DisplayText.host(rpID))" }
+  static func siteLine(_ rpID: String) -> Message {
+    rpID.isEmpty ? Message("Site: (not named)") : Message("Site: \(DisplayText.host(rpID))")
+  }
 
-  func siteLines(named isNamed: Bool) -> [String] { isNamed ? siteLines : [] }
+  func siteLines(named isNamed: Bool) -> [Message] { isNamed ? siteLines : [] }
 
-  var siteLines: [String] {
+  var siteLines: [Message] {
     var lines = [Self.siteLine(rpID ?? "")]
-    if accountCount > 1 { return lines + ["Accounts: \(accountCount), you choose one next"] }
+    if accountCount > 1 { return lines + [Message("Accounts: \(accountCount), you choose one next")] }
     // A wallet's name for the account is the address, which has a line of its own.
     if let accountName, !accountName.isEmpty, accountName != algorandAddress {
-      lines.append("Account: \(DisplayText.name(accountName))")
+      lines.append(Message("Account: \(DisplayText.name(accountName))"))
     }
     if let accountDisplayName, !accountDisplayName.isEmpty,
       !accountDisplayName.utf8.elementsEqual((accountName ?? "").utf8)
     {
-      lines.append("Name: \(DisplayText.name(accountDisplayName))")
+      lines.append(Message("Name: \(DisplayText.name(accountDisplayName))"))
     }
     return lines
   }

@@ -1,6 +1,7 @@
 import CTAP2
 import CryptoPrimitives
 import Glibc
+import Messages
 import ProcessIO
 
 /// Dialogs on the terminal from which the daemon was started.
@@ -22,28 +23,35 @@ struct Terminal: PromptBackEnd {
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     let text = "\n\(dialog.headline)\n\(dialog.details.map { "  \($0)" }.joined(separator: "\n"))\n"
     guard dialog.takesPassphrase else {
-      let ways = dialog.isFollowed ? "y continues, anything else refuses all" : "y agrees, anything else refuses"
-      let agreed = try await ask("\(text)  \(dialog.agree)? (\(ways)) ", said: { $0 ? "yes" : "no" }) { answer in
-        answer.elementsEqual("y".utf8) || answer.elementsEqual("Y".utf8) || answer.elementsEqual("yes".utf8)
+      let ways =
+        dialog.isFollowed
+        ? Message("y continues, anything else refuses all") : Message("y agrees, anything else refuses")
+      let question = "\(text)  \(dialog.agree)? (\(dialog.catalogue.text(ways))) "
+      let (yes, no) = (dialog.catalogue.text(Message("yes")), dialog.catalogue.text(Message("no")))
+      let key = dialog.catalogue.text(Message("y"))
+      let agreed = try await ask(question, of: dialog, said: { $0 ? yes : no }) { answer in
+        ["y", "Y", "yes", key, key.uppercased(), yes].contains { answer.elementsEqual($0.utf8) }
       }
       guard agreed else { throw .noAnswer(.declined) }
       return .agreed
     }
     let before = dialog.remark.map { "  \($0)\n" } ?? text
-    let question = "\(before)  \(dialog.entry.label) (Enter alone refuses) "
-    let typed = try await ask(question, said: { _ in "" }) { SecretBytes(copying: $0) }
+    let words = [dialog.entry.label, Message("(Enter alone refuses)")].joined(by: " ")
+    let question = "\(before)  \(dialog.catalogue.text(words)) "
+    let typed = try await ask(question, of: dialog, said: { _ in "" }) { SecretBytes(copying: $0) }
     // An empty line refuses, because the question has no button.
     guard typed.count > 0 else { throw .noAnswer(.declined) }
     return .typed(typed)
   }
 
   private func ask<Answer: Sendable>(
-    _ question: String, said: @escaping @Sendable (Answer) -> String,
+    _ question: String, of dialog: PromptText, said: @escaping @Sendable (Answer) -> String,
     _ read: @escaping @Sendable (UnsafeRawBufferPointer) -> Answer
   ) async throws(PromptFailure) -> Answer {
     let answer = await OwnThread.run(cancellable: { [path] cancellation in
       Result { () throws(PromptFailure) in
-        try TerminalLine.ask(question, on: path, said: said, cancellation, read)
+        let withdrawn = dialog.catalogue.text(Message("(withdrawn)"))
+        return try TerminalLine.ask(question, on: path, said: said, withdrawn: withdrawn, cancellation, read)
       }
     })
     guard let answer else { throw .unavailable("cannot ask on the terminal: \(PromptFailure.nothingLeft)") }
@@ -63,9 +71,11 @@ enum TerminalLine {
 
   /// Asks, and passes the answer without its line end to `body`; it is not shown, is in guarded memory, and is wiped.
   ///
-  /// - Parameter said: the text that is shown instead of the answer.
+  /// - Parameters:
+  ///   - said: the text that is shown instead of the answer.
+  ///   - withdrawn: the text that is shown if there is no answer.
   static func ask<Answer>(
-    _ question: String, on path: String, said: (Answer) -> String, _ cancellation: Cancellation,
+    _ question: String, on path: String, said: (Answer) -> String, withdrawn: String, _ cancellation: Cancellation,
     _ body: (UnsafeRawBufferPointer) -> Answer
   ) throws(PromptFailure) -> Answer {
     let terminal: TerminalDevice
@@ -98,7 +108,7 @@ enum TerminalLine {
         terminal.show(said(answer) + "\n")
         return answer
       } catch {
-        terminal.show("\n  (withdrawn)\n")
+        terminal.show("\n  \(withdrawn)\n")
         throw error
       }
     }

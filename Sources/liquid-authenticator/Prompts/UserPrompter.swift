@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import CryptoPrimitives
 import Fingerprint
+import Messages
 import ProcessIO
 import Recovery
 import Synchronization
@@ -43,6 +44,8 @@ actor UserPrompter: UserInteraction {
   let readFingers: ReadFingers?
   private let otherKeys: @Sendable () -> [OtherKey]
   private let programs: @Sendable (Door) -> [Door.Program]
+  /// The person's language.
+  nonisolated let catalogue: Catalogue
   let clock: any MonotonicClock
   let executor: any TaskExecutor
   let log: @Sendable (String) -> Void
@@ -59,11 +62,13 @@ actor UserPrompter: UserInteraction {
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
   ///   - otherKeys: returns the other keys that are plugged in now.
   ///   - programs: returns the programs that may have made a request; may block.
+  ///   - catalogue: the person's language.
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
     otherKeys: @escaping @Sendable () -> [OtherKey],
-    programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }, clock: any MonotonicClock,
+    programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }, catalogue: Catalogue,
+    clock: any MonotonicClock,
     executor: any TaskExecutor,
     log: @escaping @Sendable (String) -> Void
   ) {
@@ -72,6 +77,7 @@ actor UserPrompter: UserInteraction {
     self.readFingers = readFingers
     self.otherKeys = otherKeys
     self.programs = programs
+    self.catalogue = catalogue
     self.clock = clock
     self.executor = executor
     self.log = log
@@ -99,7 +105,7 @@ actor UserPrompter: UserInteraction {
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
     guard verifier != nil || !verification else { throw .declined }
-    var pages = PromptPages(prompt, askedThrough: await doorLines())
+    var pages = PromptPages(prompt, askedThrough: await doorLines(), in: catalogue)
     pages.last.takesPassphrase = verification
     pages.last.takesFinger = verification && prompt.acceptsFingerprint && readFingers != nil && fingersLeft > 0
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
@@ -145,7 +151,7 @@ actor UserPrompter: UserInteraction {
   /// The lines about the door of the request; none for what the daemon asks by itself.
   private func doorLines() async -> [String] {
     guard let door = Door.current else { return [] }
-    return door.lines(await OwnThread.run { [programs] in programs(door) })
+    return door.lines(await OwnThread.run { [programs] in programs(door) }, in: catalogue)
   }
 
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
@@ -202,7 +208,7 @@ actor UserPrompter: UserInteraction {
           case .matched:
             accepted = byFinger
             continue
-          case .passphrase(let remark): page.remark = remark
+          case .passphrase(let remark): page.remark = remark.map(catalogue.text)
           }
         }
         accepted = try await show(page, until: deadline, judge)
@@ -260,7 +266,7 @@ actor UserPrompter: UserInteraction {
         limit = clock.now.advanced(by: Self.answer)
       case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
         // An empty passphrase is not a try, because a key held down sends one; it does not extend the time either.
-        dialog.remark = page.entry.nothingTyped
+        dialog.remark = catalogue.text(page.entry.nothingTyped)
         try await pause(since: opened)
       case .typed(let passphrase) where page.takesPassphrase:
         triesLeft -= 1
@@ -268,7 +274,7 @@ actor UserPrompter: UserInteraction {
         case .accepted(let accepted): return accepted
         case .wrong(let atMost, let reason):
           guard triesLeft > 0 else { throw reason }
-          dialog.remark = page.entry.wrong(triesLeft: min(triesLeft, atMost))
+          dialog.remark = catalogue.text(page.entry.wrong(triesLeft: min(triesLeft, atMost)))
         case .ended(let reason): throw reason
         }
         limit = clock.now.advanced(by: Self.answer)

@@ -1,6 +1,7 @@
 import Assuan
 import CTAP2
 import DisplayText
+import Messages
 
 /// How a wallet's texts are laid out for dialogs.
 ///
@@ -15,10 +16,17 @@ enum WalletText {
   /// The most columns of one line without its mark; an address with its label fits.
   static let width = 70
 
-  /// Some lines of a text, and the number of the part, for after the question.
+  /// Some lines of a text, and the number of the part, from 1.
   struct Part: Equatable {
     var lines: [String]
-    var words: String
+    var number: Int
+    /// The number of all parts.
+    var count: Int
+
+    /// The question with the number of the part, if there are several.
+    func headline(_ question: Message) -> Message {
+      count == 1 ? question : Message("\(question) (part \(number) of \(count))")
+    }
   }
 
   /// A foreign text, whole: each of its lines follows a mark, so that none can pose as one of ours, and the rest of a
@@ -34,11 +42,10 @@ enum WalletText {
     chunks(of: line.unicodeScalars.map(DisplayText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
-  /// The line for the dApp that requests a signature: the wallet saw that origin, not the authenticator.
-  static func dApp(_ origin: String) -> [String] { wrapped("dApp: \(DisplayText.host(origin))") }
-
-  /// The line for the service that requests a signature by an association key.
-  static func service(_ service: String) -> [String] { wrapped("Service: \(DisplayText.host(service))") }
+  /// Lines of ours.
+  static func wrapped(_ lines: [Message], in catalogue: Catalogue) -> [String] {
+    catalogue.texts(lines).flatMap(wrapped)
+  }
 
   /// Spreads lines over as many dialogs as they need; none is left out.
   ///
@@ -49,9 +56,7 @@ enum WalletText {
 
   /// Numbers the pages.
   static func parts(of pages: NonEmpty<[String]>) -> NonEmpty<Part> {
-    pages.numbered { number, lines in
-      Part(lines: lines, words: pages.count == 1 ? "" : " (part \(number) of \(pages.count))")
-    }
+    pages.numbered { number, lines in Part(lines: lines, number: number, count: pages.count) }
   }
 
   /// Spreads blocks of lines over as many dialogs as they need; none is left out.
@@ -85,11 +90,15 @@ enum WalletText {
   /// Use it only for text that earlier dialogs showed in full.
   ///
   /// - Parameter heading: the lines above them.
-  static func summary(of blocks: [[String]], closing: [String], under heading: [String]) -> [String] {
+  static func summary(
+    of blocks: [[String]], closing: [String], under heading: [String], in catalogue: Catalogue
+  ) -> [String] {
     var shown = blocks[...]
     while true {
       let left = blocks.count - shown.count
-      let note = left == 0 ? [] : ["(\(left) more \(left == 1 ? "line" : "lines") in earlier parts)"]
+      let words = Message(
+        "(\(left) more line in earlier parts)", plural: "(\(left) more lines in earlier parts)", count: left)
+      let note = left == 0 ? [] : [catalogue.text(words)]
       let lines = Array(shown.joined()) + note + closing
       if shown.isEmpty || pages(of: [lines], under: heading).count == 1 { return lines }
       shown.removeLast()
@@ -123,8 +132,4 @@ enum WalletText {
   private static func columns(_ piece: String) -> Int {
     piece.unicodeScalars.reduce(0) { $0 + ($1.value < 0x1100 ? 1 : 2) }
   }
-}
-
-extension UserPrompt {
-  var dAppLines: [String] { WalletText.dApp(origin ?? "") }
 }

@@ -54,7 +54,8 @@ final class SlotKeys: Sendable {
     while isWanted: @escaping @Sendable () -> Bool
   ) async throws(UserInteractionError) -> SecretBytes? {
     do {
-      return try await prompter.passphrase(.pin(ofSlot: number, protector.name, for: reason)) { [self] pin, isLastTry in
+      let dialog = PromptText.pin(ofSlot: number, protector.name, for: reason, in: prompter.catalogue)
+      return try await prompter.passphrase(dialog) { [self] pin, isLastTry in
         guard pin.count <= ProtectorRequest.longestPIN else { return .wrong(then: .declined) }
         let request = ProtectorRequest(.get, type: protector.type, data: data, pin: pin)
         switch await answer(to: request, while: isWanted) {

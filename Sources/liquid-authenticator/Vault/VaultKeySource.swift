@@ -92,7 +92,7 @@ final class VaultKeySource: KeySource {
     let lockings = state.withLock { $0.lockings }
     let vault = try await openByProtectors({ !$0.isPassphrase }, for: reason, unlessLockedSince: lockings)
     if let vault { return vault }
-    return try await prompter.passphrase(.unlock(for: reason)) { [self] passphrase, isLastTry in
+    return try await prompter.passphrase(.unlock(for: reason, in: prompter.catalogue)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }
         guard let vault = try await install(unlocked, passphrase, unlessLockedSince: lockings) else {

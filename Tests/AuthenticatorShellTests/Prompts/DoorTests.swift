@@ -15,18 +15,18 @@ import Testing
 
   // Holds: WORDS-5
   @Test func `the lines name the door, and the programs as advice`() {
-    #expect(Self.device.lines([]) == ["Asked through: the security-key device"])
-    #expect(Self.socket.lines([]) == ["Asked through: the control socket"])
-    #expect(Self.device.lines([Self.asking]).dropFirst() == [#"Perhaps by: "firefox" (process 1234)"#])
+    #expect(Self.device.lines([], in: .english) == ["Asked through: the security-key device"])
+    #expect(Self.socket.lines([], in: .english) == ["Asked through: the control socket"])
+    #expect(Self.device.lines([Self.asking], in: .english).dropFirst() == [#"Perhaps by: "firefox" (process 1234)"#])
     let others = [Self.asking, Door.Program(name: "chromium", process: 77)]
     #expect(
-      Self.device.lines(others).dropFirst() == [#"Perhaps by: "firefox" (process 1234), "chromium" (process 77)"#])
+      Self.device.lines(others, in: .english).dropFirst() == [#"Perhaps by: "firefox" (process 1234), "chromium" (process 77)"#])
   }
 
   // Holds: WORDS-5
   @Test(arguments: ["a\nSite: b", "\u{1B}[2J", "\u{202E}", "\"", "\u{FFFD}", ""])
   func `the name of a program cannot pose as a line of ours`(_ name: String) {
-    let lines = Self.socket.lines([Door.Program(name: name, process: 1)])
+    let lines = Self.socket.lines([Door.Program(name: name, process: 1)], in: .english)
     #expect(lines == ["Asked through: the control socket", "Perhaps by: \(DisplayText.name(name)) (process 1)"])
     #expect(lines.allSatisfy { !$0.contains("\n") && !$0.contains("\u{1B}") && !$0.contains("\u{202E}") })
   }
@@ -35,7 +35,7 @@ import Testing
   @Test(arguments: PromptTextTests.cases)
   func `every dialog ends with the door, and has no other change`(_ ceremony: PromptTextTests.Case) {
     let without = PromptPages(ceremony.prompt)
-    let with = PromptPages(ceremony.prompt, askedThrough: Self.device.lines([Self.asking]))
+    let with = PromptPages(ceremony.prompt, askedThrough: Self.device.lines([Self.asking], in: .english))
     #expect(with.last.headline == without.last.headline && with.last.agree == without.last.agree)
     #expect(with.last.details.contains("Asked through: the security-key device"))
     #expect(with.all.flatMap(\.details).count == without.all.flatMap(\.details).count + 2)
@@ -45,7 +45,7 @@ import Testing
   // Holds: WORDS-5
   @Test func `the longest texts and names fit, and the door is in each part of a wallet's prompt`() throws {
     let name = String(repeating: "\u{10FFFF}", count: 15)
-    let lines = Self.device.lines((1...3).map { Door.Program(name: name, process: $0 << 21) })
+    let lines = Self.device.lines((1...3).map { Door.Program(name: name, process: $0 << 21) }, in: .english)
     let long = String(repeating: "\u{1F600}", count: 3000)
     var register = UserPrompt(
       purpose: .register, rpID: long, accountName: long, accountDisplayName: long + ".",
@@ -75,7 +75,7 @@ import Testing
     let site = "Site: example.com"
     #expect(
       backEnd.texts.withLock { $0.map(\.details) } == [
-        [site], [site] + Self.device.lines([]), [site] + Self.socket.lines([Self.asking]),
+        [site], [site] + Self.device.lines([], in: .english), [site] + Self.socket.lines([Self.asking], in: .english),
       ])
   }
 

@@ -1,6 +1,7 @@
 import CTAP2
 import CryptoPrimitives
 import Foundation
+import Messages
 import Recovery
 import Testing
 
@@ -63,7 +64,9 @@ struct PinentryCursesTests {
       .signTransactions(
         .init(
           each: NonEmpty(
-            last: .init(kind: "payment", lines: Array(repeating: "Label: value", count: 40), isToBeSigned: true)),
+            last: .init(
+              kind: Message(verbatim: "payment"), lines: verbatim(Array(repeating: "Label: value", count: 40)),
+              isToBeSigned: true)),
           isGroup: false, common: [], inShort: []))),
   ]
 

@@ -31,7 +31,9 @@ import Testing
     #expect([ask.ok, ask.cancel, ask.timeout] == ["Make passkey", "Deny", "120"])
     #expect(
       ask.options
-        == ["display": ":7", "ttyname": "/dev/pts/9", "ttytype": "xterm", "lc-ctype": "C.UTF-8"])
+        == [
+          "display": ":7", "ttyname": "/dev/pts/9", "ttytype": "xterm", "lc-ctype": "C.UTF-8", "lc-messages": "C.UTF-8",
+        ])
     #expect(scripted.lines.isEmpty)
     #expect(try await scripted.ends())
   }

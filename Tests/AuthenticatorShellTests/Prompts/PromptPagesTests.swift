@@ -1,6 +1,7 @@
 import Assuan
 import CTAP2
 import DisplayText
+import Messages
 import Recovery
 import Testing
 
@@ -114,7 +115,8 @@ import Testing
   private static func texts(
     _ each: NonEmpty<UserPrompt.TransactionText>, isGroup: Bool = true, common: [String] = [], inShort: [String] = []
   ) -> UserPrompt.Purpose {
-    .wallet(.signTransactions(.init(each: each, isGroup: isGroup, common: common, inShort: inShort)))
+    .wallet(
+      .signTransactions(.init(each: each, isGroup: isGroup, common: verbatim(common), inShort: verbatim(inShort))))
   }
 
   // Holds: WALLET-15
@@ -123,7 +125,10 @@ import Testing
     let lines = (0..<20).map { "Label \($0): " + String(repeating: unit, count: $0 * 11) }
     let transactions = try #require(
       NonEmpty(
-        (0..<count).map { UserPrompt.TransactionText(kind: "k\($0)", lines: lines, isToBeSigned: $0 % 2 == 0) }))
+        (0..<count).map {
+          UserPrompt.TransactionText(
+            kind: Message(verbatim: "k\($0)"), lines: verbatim(lines), isToBeSigned: $0 % 2 == 0)
+        }))
     let origin = String(repeating: unit, count: 300)
     let many = (0..<30).map { "Sum \($0): " + String(repeating: unit, count: 50) }
     let pages = Self.pages(Self.texts(transactions, common: ["Same: x"], inShort: many), origin: origin)
@@ -166,7 +171,8 @@ import Testing
   @Test func `a transaction that fits on a page is not split`() throws {
     for height in 1...12 {
       let lines = (0..<height).map { "Label \($0): x" }
-      let text = UserPrompt.TransactionText(kind: "payment", lines: lines, isToBeSigned: true)
+      let text = UserPrompt.TransactionText(
+        kind: Message(verbatim: "payment"), lines: verbatim(lines), isToBeSigned: true)
       let pages = Self.pages(Self.texts(NonEmpty(Array(repeating: text, count: 15), last: text)))
       let ends = pages.dropFirst().dropLast().map(\.details)
       #expect(ends.allSatisfy { $0[1].hasPrefix("Transaction ") && $0.last == lines.last })
@@ -179,7 +185,8 @@ import Testing
   @Test func `a transaction longer than a page is split, and its last page has the summary only`() throws {
     for length in 0..<1_000 {
       let text = UserPrompt.TransactionText(
-        kind: "payment", lines: ["Note: " + String(repeating: "%", count: length)], isToBeSigned: true)
+        kind: Message(verbatim: "payment"), lines: verbatim(["Note: " + String(repeating: "%", count: length)]),
+        isToBeSigned: true)
       let pages = Self.pages(Self.texts(NonEmpty(last: text), inShort: ["Amount: 1"]))
       for page in pages {
         let size = try AssuanLine.command("SETDESC", page.description).count
@@ -194,7 +201,7 @@ import Testing
   @Test func `the last page counts the summary lines that it leaves out`() throws {
     let page = { (count: Int) in
       let sums = (0..<count).map { "Sum \($0): x" }
-      let text = UserPrompt.TransactionText(kind: "payment", lines: [], isToBeSigned: true)
+      let text = UserPrompt.TransactionText(kind: Message(verbatim: "payment"), lines: [], isToBeSigned: true)
       return try #require(Self.pages(Self.texts(NonEmpty([text], last: text), inShort: sums)).last).details
     }
     let closing = "Your account signs all 2."
@@ -237,7 +244,7 @@ import Testing
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
     }
     // User and data are complete.
-    let heading = WalletText.service(String(repeating: "%", count: 300)).count
+    let heading = WalletText.wrapped("Service: " + DisplayText.host(String(repeating: "%", count: 300))).count
     let shown = pages.flatMap { $0.details.dropFirst(heading) }.filter { $0.hasPrefix("> ") || $0.hasPrefix("+ ") }.map
     { $0.dropFirst(2) }
     #expect(shown.joined() == String(repeating: "%", count: 512))

@@ -1,5 +1,6 @@
 import Assuan
 import CTAP2
+import Messages
 import Recovery
 import Testing
 
@@ -193,8 +194,8 @@ import Testing
       text: """
         Set a PIN for this authenticator?
 
-        A program chose this PIN. Anyone who knows it can pass verification
-        at sites, list and remove your passkeys, and change settings.
+        A program chose this PIN.
+        Anyone who knows it can pass verification at sites, list and remove your passkeys, and change settings.
         """,
       buttons: ["Set PIN", "Deny"]),
     Case(
@@ -202,9 +203,9 @@ import Testing
       text: """
         Ask for verification every time?
 
-        A program asks to require verification for every registration
-        and sign-in. This needs a PIN. Until you set one, no site can
-        use this authenticator.
+        Every registration and sign-in would then ask for verification.
+        This needs a PIN.
+        Until you set one, no site can use this authenticator.
         """,
       buttons: ["Change", "Deny"]),
     Case(
@@ -252,8 +253,8 @@ import Testing
       text: """
         Replace the data that sites keep here?
 
-        A program wants to replace all 8192 bytes of large blobs kept here
-        with 8192 bytes. Anything that it does not write back is lost.
+        A program wants to replace all 8192 bytes of it by 8192 bytes.
+        Anything that it does not write back is lost.
         """,
       buttons: ["Replace", "Deny"]),
     Case(
@@ -342,22 +343,24 @@ import Testing
 
   @Test(arguments: [(2, "Wrong passphrase, 2 tries left"), (1, "Wrong passphrase, 1 try left")])
   func `a wrong passphrase shows how many tries are left`(left: Int, words: String) {
-    #expect(PromptText.Entry.passphrase.wrong(triesLeft: left) == words)
+    #expect(PromptText.Entry.passphrase.wrong(triesLeft: left).description == words)
   }
 
   @Test func `the dialog for a PIN names the slot, and that the passphrase is another way`() {
     let prompt = UserPrompt(purpose: .register, rpID: "example.com")
-    let text = PromptText.pin(ofSlot: 2, "TPM", for: .prompt(prompt))
+    let text = PromptText.pin(ofSlot: 2, "TPM", for: .prompt(prompt), in: .english)
     #expect(
       text.details.last == "Type the PIN of slot 2 (TPM) of the vault, or use the passphrase."
         && text.details.first == "Site: example.com")
-    #expect([text.agree, text.refuse, text.entry.label] == ["Unlock", "Use passphrase", "PIN of the slot:"])
-    #expect([text.entry.nothingTyped, text.entry.wrong(triesLeft: 1)] == ["No PIN entered", "Wrong PIN, 1 try left"])
+    #expect([text.agree, text.refuse, text.label] == ["Unlock", "Use passphrase", "PIN of the slot:"])
+    #expect(
+      [text.entry.nothingTyped, text.entry.wrong(triesLeft: 1)].map(\.description)
+        == ["No PIN entered", "Wrong PIN, 1 try left"])
     #expect(!text.mayConcernAnotherKey, "a refusal of the PIN is not a refusal of the request")
   }
 
   /// Texts that take the most room, in every place that a client fills.
-  private static let units = ["\u{1F600}", "%", "\n", "\u{E9}", "\u{10FFFF}", "\"", "a"]
+  static let units = ["\u{1F600}", "%", "\n", "\u{E9}", "\u{10FFFF}", "\"", "a"]
 
   @Test(arguments: units, units)
   func `the longest texts fit into Assuan lines, and all are shown`(site: String, name: String) throws {

@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import CryptoPrimitives
+import Messages
 import Synchronization
 import Testing
 
@@ -163,9 +164,10 @@ struct PromptQueueTests {
   @Test(arguments: [false, true])
   func `dialogs of one request are not interrupted by another request`(verifies: Bool) async throws {
     let prompter = UserPrompter(testing: slow, verifier: verifier(knowing: "right"), clock: clock)
-    let payment = UserPrompt.TransactionText(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)
+    let payment = UserPrompt.TransactionText(
+      kind: Message(verbatim: "payment"), lines: verbatim(["Amount: 1"]), isToBeSigned: true)
     let group = UserPrompt.TransactionTexts(
-      each: NonEmpty([payment, payment], last: payment), isGroup: true, common: [], inShort: ["You send: 3"])
+      each: NonEmpty([payment, payment], last: payment), isGroup: true, common: [], inShort: verbatim(["You send: 3"]))
     let signing = Task {
       await prompter.outcome(of: UserPrompt(purpose: .wallet(.signTransactions(group))), verification: verifies)
     }
@@ -238,7 +240,8 @@ struct PromptTimeTests {
 
   private static func signing(lines: Int) -> UserPrompt.Purpose {
     let text = UserPrompt.TransactionText(
-      kind: "payment", lines: Array(repeating: "Label: value", count: lines), isToBeSigned: true)
+      kind: Message(verbatim: "payment"), lines: verbatim(Array(repeating: "Label: value", count: lines)),
+      isToBeSigned: true)
     return .wallet(.signTransactions(.init(each: NonEmpty(last: text), isGroup: false, common: [], inShort: [])))
   }
 

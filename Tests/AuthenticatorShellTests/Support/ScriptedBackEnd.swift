@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import CryptoPrimitives
+import Messages
 import Synchronization
 
 @testable import liquid_authenticator
@@ -39,12 +40,13 @@ extension UserPrompter {
   /// Prompts with the back end under test, or with one that the test scripts.
   init(
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
-    clock: any MonotonicClock = ManualClock(), log: @escaping @Sendable (String) -> Void = { _ in },
-    readFingers: UserPrompter.ReadFingers? = nil, programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }
+    catalogue: Catalogue = .english, clock: any MonotonicClock = ManualClock(),
+    log: @escaping @Sendable (String) -> Void = { _ in }, readFingers: UserPrompter.ReadFingers? = nil,
+    programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }
   ) {
     self.init(
-      backEnd, verifier: verifier, readFingers: readFingers, otherKeys: { others }, programs: programs, clock: clock,
-      executor: globalConcurrentExecutor, log: log)
+      backEnd, verifier: verifier, readFingers: readFingers, otherKeys: { others }, programs: programs,
+      catalogue: catalogue, clock: clock, executor: globalConcurrentExecutor, log: log)
   }
 
   /// Prompts for presence only.
@@ -65,7 +67,19 @@ extension UserPrompter {
 extension PromptText {
   /// The only dialog of a ceremony.
   init(_ prompt: UserPrompt) { self = PromptPages(prompt).last }
+
+  static func unlock(for reason: UnlockReason? = nil) -> PromptText { unlock(for: reason, in: .english) }
 }
+
+extension PromptPages {
+  /// The dialogs of a prompt in English.
+  init(_ prompt: UserPrompt, askedThrough doorLines: [String] = []) {
+    self.init(prompt, askedThrough: doorLines, in: .english)
+  }
+}
+
+/// Lines of a transaction, as they are.
+func verbatim(_ lines: [String]) -> [Message] { lines.map(Message.init(verbatim:)) }
 
 /// A text as a passphrase.
 func secret(_ text: String) -> SecretBytes {

@@ -2,6 +2,7 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import Foundation
+import Messages
 import ProcessIO
 import ProtectorProtocol
 import Recovery
@@ -258,7 +259,7 @@ import Vault
     try addSlots(Keyring.slotWithPIN)
     let asked = Mutex<[String]>([])
     let dialogs = AnsweringBackEnd { (dialog) throws(PromptFailure) in
-      asked.withLock { $0.append(dialog.entry.label) }
+      asked.withLock { $0.append(dialog.label) }
       guard dialog.entry == .passphrase else { throw .noAnswer(.declined) }
       return .typed(secret("right"))
     }
@@ -525,7 +526,8 @@ import Vault
     let workers = try EventLoop()
     let made = try MadeVault(passphrase: "right", cost: .standard)
     let prompter = UserPrompter(
-      TriedBesideAnother(workers: workers, lines: lines), verifier: nil, otherKeys: { [] }, clock: workers,
+      TriedBesideAnother(workers: workers, lines: lines), verifier: nil, otherKeys: { [] }, catalogue: .english,
+      clock: workers,
       executor: workers, log: lines.add)
     let source = VaultKeySource(directory: made.directory, prompter: prompter, log: lines.add)
     await Task(executorPreference: workers) { _ = try? await source.open(for: nil) }.value

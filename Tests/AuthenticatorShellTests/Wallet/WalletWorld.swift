@@ -2,6 +2,7 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
+import Messages
 import Recovery
 import Synchronization
 
@@ -18,7 +19,7 @@ struct WalletWorld {
   let keySource: LockedOrOpen
   let other = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
 
-  init(verifies: Bool = true, isOpen: Bool = true) throws {
+  init(verifies: Bool = true, isOpen: Bool = true, catalogue: Catalogue = .english) throws {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     let root = try BIP32Ed25519.root(from: .generate())
     let vault = OpenVault(
@@ -28,7 +29,9 @@ struct WalletWorld {
     verifier.remember(secret(Self.passphrase))
     keySource = LockedOrOpen(vault, isOpen: isOpen)
     authenticator = .quiet(
-      keySource, UserPrompter(testing: dialogs, verifier: verifies ? verifier : nil, clock: dialogs.clock))
+      keySource,
+      UserPrompter(
+        testing: dialogs, verifier: verifies ? verifier : nil, catalogue: catalogue, clock: dialogs.clock))
   }
 
   /// Handles the command and returns its answer.

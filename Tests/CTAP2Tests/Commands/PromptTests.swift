@@ -1,4 +1,5 @@
 import CBOR
+import Messages
 import TestSupport
 import Testing
 
@@ -7,7 +8,8 @@ import Testing
 /// The properties of a prompt, and the extras that extensions add to it.
 @Suite struct PromptTests {
   static let transactions = UserPrompt.TransactionTexts(
-    each: NonEmpty(last: .init(kind: "payment", lines: [], isToBeSigned: true)), isGroup: false, common: [], inShort: []
+    each: NonEmpty(last: .init(kind: Message(verbatim: "payment"), lines: [], isToBeSigned: true)), isGroup: false,
+    common: [], inShort: []
   )
   static let purposes: [(UserPrompt.Purpose, Bool)] = [
     (.register, false), (.alreadyRegistered, false), (.signIn, false), (.setPIN, true), (.registerSecondFactor, false),

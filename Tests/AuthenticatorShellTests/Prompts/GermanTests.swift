@@ -1,0 +1,221 @@
+import AlgorandTransaction
+import Assuan
+import CTAP2
+import CTAPHID
+import ControlProtocol
+import DeterministicKeys
+import DisplayText
+import Messages
+import Recovery
+import Synchronization
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import liquid_authenticator
+
+/// The dialogs in German: their words, and that they fit where the English ones do.
+@Suite struct GermanTests {
+  private let german: Catalogue
+  init() throws { german = try .german() }
+
+  private func dialog(_ prompt: UserPrompt) -> PromptText { PromptPages(prompt, in: german).last }
+
+  private static let address = PromptTextTests.address
+
+  // MARK: Words
+
+  // Holds: WORDS-4
+  @Test func `a registration`() {
+    var prompt = UserPrompt(
+      purpose: .register, rpID: "example.com", accountName: "alice", accountDisplayName: "Alice Example")
+    prompt.extras = [.secret]
+    prompt.resembles = SiteResemblance(known: "examp1e.com", kind: .oneLetter, decoded: nil)
+    let text = dialog(prompt)
+    #expect(
+      text.description == """
+        Neuen Passkey erstellen?
+
+        Das ist nicht: examp1e.com
+        Ein Buchstabe ist anders.
+        Website: example.com
+        Konto: "alice"
+        Name: "Alice Example"
+        Die Website erhält auch ein Geheimnis zur Verschlüsselung (PRF).
+        """)
+    #expect([text.agree, text.refuse] == ["Passkey erstellen", "Ablehnen"])
+  }
+
+  @Test func `a sign-in beside another key`() {
+    let key = OtherKey(node: "/dev/hidraw9", name: "Other Key")
+    let text = dialog(UserPrompt(purpose: .signIn, rpID: "example.com", accountCount: 3)).naming([key])
+    #expect(
+      text.description == """
+        Mit Ihrem Passkey anmelden?
+
+        Website: example.com
+        Konten: 3, Sie wählen danach eines aus
+        Auch angeschlossen: "Other Key"
+        Um stattdessen einen anderen Schlüssel zu verwenden, berühren Sie ihn.
+        """)
+    #expect([text.agree, text.refuse] == ["Anmelden", "Ablehnen"])
+  }
+
+  @Test func `the dialog that unlocks, and the one for the PIN of a slot`() {
+    let reason = UnlockReason.prompt(UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice"))
+    let text = PromptText.unlock(for: reason, in: german)
+    let words = """
+      Ihre Passkeys entsperren?
+
+      Website: example.com
+      Konto: "alice"
+      Ein Programm möchte sich mit einem Passkey anmelden, und der Tresor ist gesperrt.
+      """
+    #expect(text.description == words)
+    #expect([text.agree, text.refuse, text.label] == ["Entsperren", "Ablehnen", "Passphrase des Tresors:"])
+    let pin = PromptText.pin(ofSlot: 2, "TPM", for: reason, in: german)
+    #expect(
+      pin.description == words
+        + "\nBitte die PIN von Slot 2 (TPM) des Tresors eingeben oder die Passphrase verwenden.")
+    #expect([pin.agree, pin.refuse, pin.label] == ["Entsperren", "Passphrase verwenden", "PIN des Slots:"])
+  }
+
+  @Test func `a finger, and what the reader says`() throws {
+    let text = dialog(UserPrompt(purpose: .signIn, rpID: "example.com"))
+    #expect(
+      text.forFinger(nil).details
+        == ["Website: example.com", "", "Zum Zustimmen den Fingerabdruckleser berühren."])
+    #expect(text.forFinger(nil).agree == "Passphrase verwenden")
+    #expect(
+      text.forFinger(PromptText.wrongFinger(triesLeft: 1)).details.last
+        == "Der Finger wurde nicht erkannt, noch 1 Versuch.")
+    #expect(
+      text.forFinger(PromptText.wrongFinger(triesLeft: 2)).details.last
+        == "Der Finger wurde nicht erkannt, noch 2 Versuche.")
+    #expect(
+      text.forFinger(Message("The swipe was too short. Try again.")).details.last
+        == "Die Wischbewegung war zu kurz. Bitte noch einmal versuchen.")
+  }
+
+  // Holds: WORDS-4
+  @Test func `a payment with warnings`() async throws {
+    let world = try WalletWorld(catalogue: german)
+    var payment = WrittenTransaction(sender: world.account, receiver: world.other, note: "Danke")
+    payment.rekeyTo = world.other
+    let request = SignTransactions([.init(payment.bytes, isToBeSigned: true)], origin: "https://d.example")
+    try await world.ask(request)
+    let text = try #require(world.dialogs.read.first)
+    #expect(
+      text.description == """
+        Diese Transaktion signieren?
+
+        dApp: https://d.example
+        Transaktion: Zahlung
+        Von: \(world.account) (Sie)
+        An: \(world.other)
+        Betrag: 1.500000 ALGO
+        Gebühr: 0.001000 ALGO
+        WARNUNG Rekey: gibt die Kontrolle über das Konto an\u{20}
+        + \(world.other)
+        Notiz: "Danke"
+        Netzwerk: testnet-v1.0
+        Gültig: Runden 10 bis 1010
+        """)
+    #expect([text.agree, text.refuse] == ["Signieren", "Ablehnen"])
+  }
+
+  @Test func `a wrong passphrase, in the same dialog`() async throws {
+    let dialogs = ScriptedBackEnd(typed: ["wrong", "wrong", "wrong"])
+    let prompter = UserPrompter(testing: dialogs, catalogue: german)
+    let asking = Task {
+      try await prompter.passphrase(.unlock(for: nil, in: prompter.catalogue)) { _, _ -> PassphraseVerdict<Void> in
+        .wrong(then: .wrongPassphrase)
+      }
+    }
+    await #expect(throws: UserInteractionError.self) { try await asking.value }
+    #expect(
+      dialogs.seen.withLock { $0 } == [
+        "passphrase Ihre Passkeys entsperren?", "Falsche Passphrase, noch 2 Versuche",
+        "Falsche Passphrase, noch 1 Versuch",
+      ])
+  }
+
+  @Test(arguments: ["j", "J", "ja", "y"])
+  func `yes on the terminal, in German and in English`(answer: String) async throws {
+    let terminal = try PseudoTerminal()
+    let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)
+    async let agreed: Void = prompter.confirm(UserPrompt(purpose: .select))
+    let question = "  Diesen verwenden? (j stimmt zu, alles andere lehnt ab) "
+    #expect(try await terminal.awaitScreen(endingWith: question))
+    terminal.type(answer + "\n")
+    try await agreed
+    #expect(terminal.screen.hasSuffix(question + "ja\n"))
+  }
+
+  // MARK: Room
+
+  private func expectFit(_ prompt: UserPrompt) throws {
+    for page in PromptPages(prompt, in: german).all {
+      #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
+      #expect(page.details.count <= WalletText.height)
+    }
+  }
+
+  // Holds: WORDS-5
+  @Test(arguments: PromptTextTests.cases)
+  func `a ceremony is one dialog, with as many lines as in English`(_ ceremony: PromptTextTests.Case) throws {
+    let (german, english) = (PromptPages(ceremony.prompt, in: german), PromptPages(ceremony.prompt))
+    #expect(german.before.isEmpty)
+    #expect(german.last.details.count == english.last.details.count, "a line is too long: it was broken")
+    #expect(german.last.headline != english.last.headline)
+    try expectFit(ceremony.prompt)
+    // With the lines of a finger, and of keys that are plugged in: a name from the kernel has at most 127 bytes.
+    let keys = Array(
+      repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 31)), count: 4)
+    let fullest = (german.last.mayConcernAnotherKey ? german.last.naming(keys) : german.last).forFinger(
+      PromptText.wrongFinger(triesLeft: 2))
+    #expect(try AssuanLine.command("SETDESC", fullest.description).count <= AssuanLine.limit)
+    // A button of a desktop has room for that many characters.
+    #expect([german.last.agree, german.last.refuse].allSatisfy { $0.count <= 20 })
+  }
+
+  @Test(arguments: PromptTextTests.units, PromptTextTests.units)
+  func `the longest texts fit, and foreign text stays on lines of its own`(site: String, name: String) throws {
+    let (site, name) = (String(repeating: site, count: 3000), String(repeating: name, count: 3000))
+    for purpose in [UserPrompt.Purpose.register, .signIn] {
+      var prompt = UserPrompt(
+        purpose: purpose, rpID: site, accountName: name, accountDisplayName: name + ".", algorandAddress: Self.address,
+        origin: site, isFirstUse: true)
+      prompt.extras = [.secret, .largeBlobKey, .payment]
+      try expectFit(prompt)
+      let lines = PromptPages(prompt, in: german).all.flatMap(\.details)
+      #expect(lines[0] == "Website: \(DisplayText.host(site))")
+      #expect(lines[1] == "Konto: \(DisplayText.name(name))")
+      #expect(lines.count == 9)
+      for reason in [UnlockReason.prompt(prompt), .wallet(.signTransactions(origin: site))] {
+        let text = PromptText.pin(ofSlot: 99, "TPM", for: reason, in: german)
+        #expect(try AssuanLine.command("SETDESC", text.description).count <= AssuanLine.limit)
+      }
+    }
+  }
+
+  // Holds: WORDS-5
+  @Test func `every kind of transaction fits, and no label is left in English`() throws {
+    for vector in try Vector("algorand-transactions").transactions.array {
+      let transaction = try Transaction(decoding: vector["bytes"].bytes)
+      let request = SignTransactions([.init(vector["bytes"].bytes, isToBeSigned: true)], origin: "https://d.example")
+      let review = try TransactionReview(
+        of: TransactionReview.decode(request), account: transaction.sender, origin: "https://d.example")
+      try expectFit(review.prompt)
+      for line in transaction.summary {
+        #expect(
+          german.text(line.label) != "\(line.label)" || Self.sameInBoth.contains { "\(line.label)".hasPrefix($0) })
+      }
+    }
+  }
+
+  /// Words of Algorand, and those that are the same in German.
+  private static let sameInBoth = [
+    "Asset", "Rekey", "Lease", "Opt-in", "URL", "Manager", "Reserve", "Argument ",
+  ]
+}
