@@ -231,6 +231,7 @@ class TestFinger:
 class TestFailures:
     def test_fprintd_dies_while_the_dialog_is_open(self, running, reader):
         with registering(running) as made:
+            reader.wait_until_used()
             reader.stop()
         assert made, "verified, as register checks"
         assert dialogs(running)[-1][0] == "GETPIN"
