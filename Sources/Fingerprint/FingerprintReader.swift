@@ -97,6 +97,7 @@ package enum FingerprintFailure: Error, Equatable {
         .failed("polkit does not let this session use the fingerprint reader; log in at this machine")
       case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner":
         .failed("fprintd is not installed; install the package fprintd")
+      case "org.freedesktop.DBus.Error.NoReply": .fprintdEnded
       default: .failed("fprintd failed: \(name.isEmpty ? "it gave no reason" : name)")
       }
   }

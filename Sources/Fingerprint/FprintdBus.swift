@@ -168,7 +168,7 @@ final class FprintdBus: @unchecked Sendable {
       return nil
     }
     if sender == "org.freedesktop.DBus", sd_bus_message_is_signal(message, sender, "NameOwnerChanged") > 0 {
-      throw .failed("fprintd ended before a finger was read; try again")
+      throw .fprintdEnded
     }
     // Any program can send a signal to this connection, so the sender must be fprintd.
     guard sender == owner, sd_bus_message_is_signal(message, Self.name + ".Device", "VerifyStatus") > 0,
@@ -227,6 +227,7 @@ private func receiveAnswer(
 
 extension FingerprintFailure {
   static let silent = Self.failed("fprintd did not answer; try again")
+  static let fprintdEnded = Self.failed("fprintd ended before a finger was read; try again")
   static let inUse = Self.failed("another program uses the fingerprint reader; try again")
   static let malformed = Self.failed("fprintd sent an invalid answer")
   static let busEnded = Self.failed("the system bus has ended; start the authenticator again")

@@ -30,6 +30,7 @@ struct FingerprintFailureTests {
     ),
     ("net.reactivated.Fprint.Error.AlreadyInUse", "another program uses the fingerprint reader; try again"),
     ("org.freedesktop.DBus.Error.ServiceUnknown", "fprintd is not installed; install the package fprintd"),
+    ("org.freedesktop.DBus.Error.NoReply", "fprintd ended before a finger was read; try again"),
     ("org.example.Other", "fprintd failed: org.example.Other"), ("", "fprintd failed: it gave no reason"),
   ])
   func `an error of D-Bus says what to do`(name: String, words: String) {

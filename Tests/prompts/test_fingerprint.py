@@ -254,6 +254,7 @@ def test_the_window_of_a_pinentry(key, reader, screen, picture, program):
 class TestFailures:
     def test_fprintd_dies_while_the_dialog_is_open(self, running, reader):
         with registering(running) as made:
+            reader.wait_until_used()
             reader.stop()
         assert made, "verified, as register checks"
         assert dialogs(running)[-1][0] == "GETPIN"
