@@ -38,7 +38,8 @@ class NotificationDaemon:
         self.process = bus.start(
             "/usr/bin/python3", "-m", "dbusmock", "--session", "--template", "notification_daemon", "--parameters",
             f'{{"capabilities": "{capabilities}"}}')
-        wait_for("notification daemon", lambda: bus.has(NAME))
+        # An emulated guest is slow.
+        wait_for("notification daemon", lambda: bus.has(NAME), 180)
         self.connection = dbus.bus.BusConnection(bus.address)
         self.object = self.connection.get_object(NAME, PATH)
 
@@ -181,7 +182,7 @@ def main(button):
         print("ready", flush=True)
         shown = daemon.wait_for_notification(seconds=300)
         daemon.press(shown.id, button)
-        wait_for("closed notification", daemon.closed, 30)
+        wait_for("closed notification", daemon.closed, 60)
         print(json.dumps({"summary": shown.summary, "body": shown.body, "buttons": shown.buttons}), flush=True)
     finally:
         bus.close()
