@@ -156,15 +156,18 @@ def test_a_notification_asks_for_presence():
     try:
         assert daemon.stdout.readline() == "ready\n"
         systemctl("start", SERVICE)
-        node = wait_for("node", lambda: state()["node"], 60)
+        node = wait_for("node", lambda: state(status=None)["node"], 60)
         assert state()["prompt"].startswith("auto: notifications, ")
         liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
         descriptor = get_descriptor(str(node))
         with contextlib.closing(CtapHidDevice(descriptor, open_connection(descriptor))) as device:
             register(Ctap2(device), OWN, "notified.example")
-        assert json.loads(daemon.stdout.readline()) == {
-            "summary": "Make a new passkey?", "buttons": {"agree": "Make passkey", "refuse": "Deny"},
-            "body": "Site: notified.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;"}
+        shown = json.loads(daemon.stdout.readline())
+        assert shown["summary"] == "Make a new passkey?"
+        assert shown["body"].startswith(
+            "Site: notified.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;\n"
+            "Asked through: the security-key device"), shown["body"]
+        assert shown["buttons"] == {"agree": "Make passkey", "refuse": "Deny"}
         assert daemon.wait(60) == 0
     finally:
         daemon.kill()

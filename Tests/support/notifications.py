@@ -45,7 +45,8 @@ class NotificationDaemon:
         """`bus` is a `support.keyring.SessionBus`; unless this `starts` the daemon, the bus does."""
         self.bus = bus
         self.process = bus.start(*command(capabilities)) if starts else None
-        wait_for("notification daemon", lambda: bus.has(NAME))
+        # An emulated guest is slow.
+        wait_for("notification daemon", lambda: bus.has(NAME), 180)
         self.connection = dbus.bus.BusConnection(bus.address)
         self.object = self.connection.get_object(NAME, PATH)
 
@@ -196,7 +197,7 @@ def main(button):
         print("ready", flush=True)
         shown = daemon.wait_for_notification(seconds=300)
         daemon.press(shown.id, button)
-        wait_for("closed notification", daemon.closed, 30)
+        wait_for("closed notification", daemon.closed, 60)
         print(json.dumps({"summary": shown.summary, "body": shown.body, "buttons": shown.buttons}), flush=True)
     finally:
         bus.close()

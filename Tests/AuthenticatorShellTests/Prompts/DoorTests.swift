@@ -20,7 +20,8 @@ import Testing
     #expect(Self.device.lines([Self.asking], in: .english).dropFirst() == [#"Perhaps by: "firefox" (process 1234)"#])
     let others = [Self.asking, Door.Program(name: "chromium", process: 77)]
     #expect(
-      Self.device.lines(others, in: .english).dropFirst() == [#"Perhaps by: "firefox" (process 1234), "chromium" (process 77)"#])
+      Self.device.lines(others, in: .english).dropFirst()
+        == [#"Perhaps by: "firefox" (process 1234), "chromium" (process 77)"#])
   }
 
   // Holds: WORDS-5
