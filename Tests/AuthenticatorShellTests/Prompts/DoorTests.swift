@@ -1,5 +1,6 @@
 import Assuan
 import CTAP2
+import Messages
 import DisplayText
 import Glibc
 import Synchronization
