@@ -1,8 +1,8 @@
 import Assuan
 import CTAP2
-import Messages
 import DisplayText
 import Glibc
+import Messages
 import Synchronization
 import Testing
 
