@@ -1,15 +1,13 @@
 """A request of a browser while a person is asked, and what the daemon says about its prompts."""
 
 import json
-import os
-import pathlib
 import threading
 import time
 
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
 from support import wire
-from support.authenticator import is_alive
+from support.authenticator import running
 from support.ceremonies import OWN, register, sign_in
 
 
@@ -48,32 +46,6 @@ class Request:
 def prompters():
     """Return the running processes of liquid-auth-prompt that this run has started."""
     return running("liquid-auth-prompt")
-
-
-def running(program):
-    """Return the running processes of a program that this run has started."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
-        process = path.parent
-        try:
-            # The kernel keeps 15 bytes of the name; a program may clear its command line.
-            if path.read_text().strip() == program[:15] and is_alive(process.name) and is_ours(process.name):
-                if b"liquid-auth-protector" not in (process / "cmdline").read_bytes():
-                    found.append(int(process.name))
-        except OSError:
-            pass
-    return found
-
-
-def is_ours(process):
-    """Return whether this run has started the process, or whoever did has ended."""
-    def parent(process):
-        return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]
-    if (ancestor := parent(process)) == "1":
-        return True
-    while ancestor not in ("0", "1", str(os.getpid())):
-        ancestor = parent(ancestor)
-    return ancestor == str(os.getpid())
 
 
 def status(key, status=0):

@@ -82,6 +82,36 @@ def is_alive(pid):
         return False
 
 
+def running(program):
+    """Return the running processes of a program that this run has started."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        process = path.parent
+        try:
+            # The kernel keeps 15 bytes of the name, which do not tell these two apart.
+            if path.read_text().strip() == program[:15] and is_alive(process.name) and is_ours(process.name):
+                words = (process / "cmdline").read_bytes()
+                if not any(other != program and other.encode() in words for other in OWN_HELPERS):
+                    found.append(int(process.name))
+        except OSError:
+            pass
+    return found
+
+
+OWN_HELPERS = ("liquid-auth-prompt", "liquid-auth-protector")
+
+
+def is_ours(process):
+    """Return whether this run has started the process, or whoever did has ended."""
+    def parent(process):
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]
+    if (ancestor := parent(process)) == "1":
+        return True
+    while ancestor not in ("0", "1", str(os.getpid())):
+        ancestor = parent(ancestor)
+    return ancestor == str(os.getpid())
+
+
 def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
     """Run a command on a terminal of its own; type each answer after its prompt.
 

@@ -1,12 +1,11 @@
 """Slots of the vault beside the passphrase: the command, and requests that they unlock."""
 
 import json
-import pathlib
 
 from fido2.ctap2 import Ctap2
 
 from . import wire
-from .authenticator import PASSPHRASE, is_alive
+from .authenticator import PASSPHRASE, running
 from .ceremonies import OWN, register
 
 
@@ -36,12 +35,5 @@ def registration(key, uv=False):
 
 
 def protectors():
-    """Return the running processes of the protector."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
-        try:
-            is_ours = path.read_text().startswith("liquid-auth-pro") and is_alive(path.parent.name)
-            found += [path.parent] if is_ours else []
-        except OSError:
-            pass
-    return found
+    """Return the running processes of the protector that this run has started."""
+    return running("liquid-auth-protector")
