@@ -1,4 +1,4 @@
-"""A double of the system bus with logind, for one program: it answers calls, and sends what the test says.
+"""A double of the system bus with logind, for the connections of one program: it answers calls, and sends what the test says.
 
 It speaks D-Bus as far as libsystemd's sd-bus needs: https://dbus.freedesktop.org/doc/dbus-specification.html
 """
@@ -41,17 +41,20 @@ class Logind:
         self.environment = {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={path}"}
         self.inhibitors: list[int] = []
         self.serial = 0
+        #: The connection that asked for an inhibitor.
         self.client: socket.socket | None = None
+        self.connections: list[socket.socket] = []
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         self.listener.listen()
-        threading.Thread(target=self._serve, daemon=True).start()
+        threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
         """End the bus."""
         self.listener.close()
-        with contextlib.suppress(OSError):
-            self.client.shutdown(socket.SHUT_RDWR)
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         while self.inhibitors:
             os.close(self.inhibitors.pop())
 
@@ -61,58 +64,67 @@ class Logind:
                   SIGNATURE: "b"}
         if destination:
             fields[DESTINATION] = destination
-        self._send(4, fields, struct.pack("<I", begins))
+        self._send(self.client, 4, fields, struct.pack("<I", begins))
 
     def is_delaying(self) -> bool:
         """Return whether the program holds the last inhibitor that it asked for."""
         return bool(self.inhibitors) and not select.select([self.inhibitors[-1]], [], [], 0)[0]
 
-    def _send(self, kind: int, fields: dict, body: bytes = b"", descriptors=()):
+    def _send(self, connection, kind: int, fields: dict, body: bytes = b"", descriptors=()):
         self.serial += 1
         packed = b""
         for code, value in fields.items():
             packed = padded(packed) + header_field(code, value)
         head = struct.pack("<BBBBIII", ord("l"), kind, 0, 1, len(body), self.serial, len(packed))
-        socket.send_fds(self.client, [padded(head + packed) + body], descriptors)
+        socket.send_fds(connection, [padded(head + packed) + body], descriptors)
 
-    def _serve(self):
+    def _accept(self):
         with contextlib.suppress(OSError):
-            self.client, _ = self.listener.accept()
-            data = self._authenticate()
+            while True:
+                connection, _ = self.listener.accept()
+                self.connections.append(connection)
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with contextlib.suppress(OSError):
+            data = self._authenticate(connection)
             while True:
                 while len(data) >= 16:
                     body, serial, fields = struct.unpack_from("<4xIII", data)
                     size = 16 + fields + -fields % 8 + body
                     if len(data) < size:
                         break
-                    self._answer(serial, data[16 : 16 + fields])
+                    self._answer(connection, serial, data[16 : 16 + fields])
                     data = data[size:]
-                if not (more := self.client.recv(65536)):
+                if not (more := connection.recv(65536)):
                     return
                 data += more
 
-    def _authenticate(self) -> bytes:
+    def _authenticate(self, connection) -> bytes:
         """Answer every line until BEGIN; return what follows it."""
         data = b""
         while True:
-            data += self.client.recv(65536)
+            if not (more := connection.recv(65536)):
+                raise ConnectionResetError
+            data += more
             while b"\r\n" in data:
                 line, data = data.split(b"\r\n", 1)
                 line = line.lstrip(b"\0")
                 if line == b"BEGIN":
                     return data
                 answers = {b"NEGOTIATE_UNIX_FD": b"AGREE_UNIX_FD\r\n", b"AUTH EXTERNAL": b"DATA\r\n"}
-                self.client.sendall(answers.get(line, b"OK " + b"0" * 32 + b"\r\n"))
+                connection.sendall(answers.get(line, b"OK " + b"0" * 32 + b"\r\n"))
 
-    def _answer(self, serial: int, fields: bytes):
+    def _answer(self, connection, serial: int, fields: bytes):
         member = re.search(rb"\x03\x01s\0....(\w+)\0", fields, re.S)[1]
         reply = {REPLY_SERIAL: serial, SENDER: LOGIND, DESTINATION: ":1.2"}
         if member == b"Hello":
-            self._send(2, {**reply, SENDER: "org.freedesktop.DBus", SIGNATURE: "s"}, text(":1.2"))
+            self._send(connection, 2, {**reply, SENDER: "org.freedesktop.DBus", SIGNATURE: "s"}, text(":1.2"))
         elif member == b"Inhibit":
+            self.client = connection
             ours, theirs = os.pipe()
             self.inhibitors.append(ours)
-            self._send(2, {**reply, SIGNATURE: "h", DESCRIPTORS: 1}, struct.pack("<I", 0), [theirs])
+            self._send(connection, 2, {**reply, SIGNATURE: "h", DESCRIPTORS: 1}, struct.pack("<I", 0), [theirs])
             os.close(theirs)
         else:
-            self._send(2, {**reply, SENDER: "org.freedesktop.DBus"})
+            self._send(connection, 2, {**reply, SENDER: "org.freedesktop.DBus"})
