@@ -1,19 +1,15 @@
-"""The dialogs in the person's language: German catalogues as the packages install them, and broken ones.
-
-No locale of that language is needed: the test machine has only C and C.UTF-8.
-"""
+"""The dialogs in the person's language: German catalogues as the packages install them, and broken ones."""
 
 import importlib.machinery
 import importlib.util
 import os
-import shutil
 import subprocess
 import threading
 
 import pytest
 from fido2.ctap2 import Ctap2
 from support import wire
-from support.authenticator import BIN
+from support.catalogue import SOURCE, compile_to, install, place
 from support.ceremonies import OWN, register
 from support.keyring import SessionBus
 from support.notifications import NotificationDaemon
@@ -22,28 +18,13 @@ from support.packages import REPOSITORY
 loader = importlib.machinery.SourceFileLoader("messages", str(REPOSITORY / "scripts/messages"))
 messages = importlib.util.module_from_spec(importlib.util.spec_from_loader("messages", loader))
 loader.exec_module(messages)
-SOURCE = REPOSITORY / "Sources/Locale/de.po"
 NAMES = ["LANG", "LANGUAGE", "LC_ALL", "LC_MESSAGES"]
-
-
-def place(folder):
-    return folder / "share/locale/de/LC_MESSAGES/liquid-auth.mo"
-
-
-def compile_to(target, source=SOURCE):
-    target.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["msgfmt", "--output-file", target, source], check=True)
 
 
 @pytest.fixture
 def german(key, tmp_path, monkeypatch):
     """An authenticator that is installed in a directory of its own, with the German catalogue, and not started."""
-    programs = tmp_path / "installed/bin"
-    programs.mkdir(parents=True)
-    for name in ("liquid-authenticator", "liquid-auth-prompt"):
-        shutil.copy(BIN / name, programs / name)
-    compile_to(place(programs.parent))
-    key.binary = programs / "liquid-authenticator"
+    install(key, tmp_path)
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANG", "de_DE.UTF-8")

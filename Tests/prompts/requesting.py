@@ -1,14 +1,30 @@
 """A request of a browser while a person is asked, and what the daemon says about its prompts."""
 
+import gettext
 import json
+import os
 import threading
 import time
 
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
-from support import wire
+from support import catalogue, wire
 from support.authenticator import running
 from support.ceremonies import OWN, register, sign_in
+
+
+#: The language of the session.
+LANGUAGE = os.environ.get("PROMPTS_LANG", "C.UTF-8")
+GERMAN = catalogue.translations() if LANGUAGE.startswith("de") else None
+
+
+def words(message, *values, plural=None):
+    """Return a text of the dialogs in the session's language, with its values; `plural` is for any first value but 1."""
+    language = GERMAN or gettext.NullTranslations()
+    text = language.ngettext(message, plural, int(values[0])) if plural else language.gettext(message)
+    for number, value in enumerate(values, 1):
+        text = text.replace(f"{{{number}}}", value)
+    return text
 
 
 class Request:

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, all_means, means, only_pinentry, prompters
+from prompts.requesting import Request, all_means, means, only_pinentry, prompters, words
 from support import figures
 from support.authenticator import wait_for
 from support.notifications import Dunst, Xfce
@@ -17,7 +17,7 @@ from support.notifications import Dunst, Xfce
 #: A site and names that are longer than what a prompt shows of them.
 LONG_SITE = "a-very-long-name." * 11 + "books.example"
 LONG_NAME = "anna.maria.mustermann@mail.example " * 4
-REGISTER, SIGN_IN, REFUSE = "Make passkey", "Sign in", "Deny"
+REGISTER, SIGN_IN, REFUSE = words("Make passkey"), words("Sign in"), words("Deny")
 
 
 @pytest.fixture(params=[Xfce, Dunst], ids=lambda kind: kind.name)
@@ -169,7 +169,7 @@ class TestMenuOfDunst:
         daemon.control("context")
         wait_for("menu", daemon.menu)
         assert sorted(line.rpartition(" ")[0] for line in daemon.menu() if line) == [
-            "#Deny (Make a new passkey?)", "#Make passkey (Make a new passkey?)"]
+            f"#{label} ({words('Make a new passkey?')})" for label in sorted((REGISTER, REFUSE))]
         # Without a line, and by the action of the whole notification, which this one does not have.
         daemon.control("action")
         time.sleep(0.5)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, running
+from prompts.requesting import Request, running, words
 from support import wire
 from support.authenticator import PASSPHRASE, wait_for
 
@@ -185,12 +185,12 @@ class Terminal:
     def _run(self, *command):
         return subprocess.run([*self.tmux, *command], capture_output=True, text=True, timeout=20, check=True).stdout
 
-    def shows(self, *words):
-        """Wait until the screen has all of these words; return it."""
+    def shows(self, *texts):
+        """Wait until the screen has all of these texts; return it."""
         def text():
             screen = self._run("capture-pane", "-p")
-            return screen if all(word in screen for word in words) else None
-        return wait_for(lambda: f"{words} on the terminal:\n" + self._run("capture-pane", "-p"), text)
+            return screen if all(text in screen for text in texts) else None
+        return wait_for(lambda: f"{texts} on the terminal:\n" + self._run("capture-pane", "-p"), text)
 
     def type(self, text):
         self._run("send-keys", "-l", text)
@@ -221,9 +221,13 @@ class TestPersonAtATerminal:
         """A wrong one first."""
         key.unlock()
         request = Request(key, rp_id="shop.example", uv=True)
-        terminal.shows("Make a new passkey?", "Site: shop.example", 'Account: "alice"', "<Make passkey>", "<Deny>")
+        terminal.shows(
+            words("Make a new passkey?"), words("Site: {1}", "shop.example"), words("Account: {1}", '"alice"'),
+            f"<{words('Make passkey')}>", f"<{words('Deny')}>")
         terminal.type("a wrong one")
-        terminal.shows("Wrong passphrase, 2 tries left", "Site: shop.example")
+        terminal.shows(
+            words("Wrong passphrase, {1} try left", "2", plural="Wrong passphrase, {1} tries left"),
+            words("Site: {1}", "shop.example"))
         terminal.type(PASSPHRASE)
         assert request.end() == "approved"
 
@@ -232,7 +236,7 @@ class TestPersonAtATerminal:
     def test_presses_a_button(self, key, terminal, keys, status):
         key.unlock()
         request = Request(key)
-        terminal.shows("Make a new passkey?", "<Make passkey>", "<Deny>")
+        terminal.shows(words("Make a new passkey?"), f"<{words('Make passkey')}>", f"<{words('Deny')}>")
         for one in keys:
             terminal.press(one)
         assert request.end() == status
@@ -240,7 +244,7 @@ class TestPersonAtATerminal:
     def test_cancelled_by_the_browser(self, key, terminal):
         key.unlock()
         request = Request(key, uv=True)
-        terminal.shows("Make a new passkey?")
+        terminal.shows(words("Make a new passkey?"))
         request.withdrawn.set()
         assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
         wait_for("end of the program", lambda: not running("pinentry-curses"), 5)
