@@ -67,12 +67,20 @@ actor Pinentry: PromptBackEnd {
     }
     let values = [
       ("ttyname", environment("GPG_TTY") ?? terminal), ("ttytype", environment("TERM")),
-      ("lc-ctype", locale("LC_CTYPE")), ("lc-messages", locale("LC_MESSAGES")), ("display", environment("DISPLAY")),
+      ("lc-ctype", locale("LC_CTYPE").map(Self.characters)), ("lc-messages", locale("LC_MESSAGES")),
+      ("display", environment("DISPLAY")),
     ]
     options = values.compactMap { name, value in value.flatMap { $0.isEmpty ? nil : "\(name)=\($0)" } }
     searchPath = environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin"
     let places = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
     hasDisplayOrTerminal = terminal != nil || places.contains { environment($0)?.isEmpty == false }
+  }
+
+  /// The locale for a terminal's characters: `C.UTF-8` for every locale in UTF-8, because in one that the machine has not
+  /// compiled, pinentry-curses refuses texts with letters that are not ASCII.
+  private static func characters(of locale: String) -> String {
+    let encoding = locale.drop { $0 != "." }.dropFirst().prefix { $0 != "@" }
+    return ["utf-8", "utf8"].contains(encoding.lowercased()) ? "C.UTF-8" : locale
   }
 
   // MARK: Name and problem
