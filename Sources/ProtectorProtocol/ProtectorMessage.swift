@@ -138,7 +138,7 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
     return ProtectorMessage.header(kind: kind.rawValue, count: words.count) + words
   }
 
-  /// The program ended before its answer was complete, as it does if the TPM does not answer in time.
+  /// The program ended before its answer was complete, for example because a TPM did not answer in time.
   package static let ended = ProtectorFailure(
     .failed, "liquid-auth-protector ended without an answer; if it used the TPM, restart the machine and try again")
   /// The program's answer is malformed.

@@ -141,7 +141,7 @@ actor Pinentry: PromptBackEnd {
     let failure = await OwnThread.run(cancellable: { [kind, helper, limits] cancellation -> PinentryFailure? in
       do throws(PinentryFailure) {
         let session = try PinentrySession(kind.program, by: helper)
-        // There is no notification to close.
+        // No grace: the program has no notification to close.
         defer { _ = session.end(grace: .zero, thenKilledAfter: limits.ending) }
         try session.selfTest(within: limit, cancellation)
         return nil

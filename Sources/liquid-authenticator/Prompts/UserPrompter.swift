@@ -35,7 +35,7 @@ actor UserPrompter: UserInteraction {
   typealias Judge<Accepted: Sendable> =
     @Sendable (_ passphrase: SecretBytes, _ isLastTry: Bool) async -> PassphraseVerdict<Accepted>
 
-  /// Waits for a finger, as ``FingerprintReader/verify(_:)``; blocks.
+  /// Waits for one finger, as ``FingerprintReader/read(_:)`` does; blocks.
   typealias ReadFingers = @Sendable (Cancellation) -> Result<FingerprintResult, FingerprintFailure>
 
   /// Shows the dialogs.
@@ -44,7 +44,7 @@ actor UserPrompter: UserInteraction {
   let readFingers: ReadFingers?
   private let otherKeys: @Sendable () -> [OtherKey]
   private let programs: @Sendable (Door) -> [Door.Program]
-  /// The person's language.
+  /// The user's language.
   nonisolated let catalogue: Catalogue
   let clock: any MonotonicClock
   let executor: any TaskExecutor
@@ -61,8 +61,8 @@ actor UserPrompter: UserInteraction {
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
   ///   - otherKeys: returns the other keys that are plugged in now.
-  ///   - programs: returns the programs that may have made a request; may block.
-  ///   - catalogue: the person's language.
+  ///   - programs: returns the programs that may have sent a request; can block.
+  ///   - catalogue: the user's language.
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
@@ -98,7 +98,7 @@ actor UserPrompter: UserInteraction {
 
   nonisolated var canVerify: Bool { verifier != nil }
   nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
-  /// How many fingers may still be tried.
+  /// How many wrong fingers are still allowed before only the passphrase verifies.
   nonisolated var fingersLeft: Int { verifier?.fingersLeft ?? 0 }
   nonisolated var lastVerification: HistoryEntry.Verification { verified.withLock { $0 } }
 
@@ -148,7 +148,7 @@ actor UserPrompter: UserInteraction {
     return accepted
   }
 
-  /// The lines about the door of the request; none for what the daemon asks by itself.
+  /// The lines that say where the request came in; none if no request caused the prompt.
   private func doorLines() async -> [String] {
     guard let door = Door.current else { return [] }
     return door.lines(await OwnThread.run { [programs] in programs(door) }, in: catalogue)
@@ -157,7 +157,7 @@ actor UserPrompter: UserInteraction {
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
   ///
   /// - Parameter byFinger: what a finger yields.
-  /// - Returns: what the judge returned for the passphrase, or what a finger yields; `nil` if the person pressed a button.
+  /// - Returns: what the judge returned for the passphrase, or what a finger yields; `nil` if the user pressed a button.
   private func ask<Accepted: Sendable>(
     _ pages: [PromptText], within limit: Duration?, byFinger: Accepted?, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {

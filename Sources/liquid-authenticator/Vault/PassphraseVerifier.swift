@@ -7,10 +7,10 @@ import Synchronization
 /// each unlocking. No file has it, and locking the vault removes it. If another slot opened the vault, the first
 /// passphrase is checked with the vault's file.
 final class PassphraseVerifier: Sendable {
-  /// Wrong tries in a row, of fingers too, over all ceremonies, after which verification is refused until the vault is
-  /// unlocked again.
+  /// The number of wrong tries in a row, passphrases and fingers together, over all ceremonies, after which
+  /// verification is refused until the vault is unlocked again.
   static let triesPerUnlocking = 8
-  /// The last tries, which are the passphrase's alone: wrong fingers do not use them up.
+  /// The number of last tries that are for the passphrase only: wrong fingers do not use them up.
   static let triesWithoutFinger = UserPrompter.triesPerDialog
 
   /// The result of a try.
@@ -38,7 +38,7 @@ final class PassphraseVerifier: Sendable {
     var known = Known.locked
     /// Kept while the vault is locked: only its passphrase allows all tries again.
     var wrongPassphrases = 0
-    /// Since a finger matched or a passphrase was right.
+    /// Counted since the last match of a finger or the last right passphrase.
     var wrongFingers = 0
 
     var triesLeft: Int { max(0, PassphraseVerifier.triesPerUnlocking - wrongPassphrases - wrongFingers) }
@@ -68,7 +68,7 @@ final class PassphraseVerifier: Sendable {
   /// Whether only the right passphrase may unlock the vault.
   var isBlocked: Bool { state.withLock { $0.triesLeft == 0 } }
 
-  /// How many wrong tries there may be before `blocked` (uvRetries, CTAP §6.5.3); all of them while the vault is locked.
+  /// How many wrong tries are allowed before `blocked` (uvRetries, CTAP §6.5.3); all eight while the vault is locked.
   var triesLeft: Int {
     state.withLock { if case .locked = $0.known { Self.triesPerUnlocking } else { $0.triesLeft } }
   }
@@ -92,10 +92,12 @@ final class PassphraseVerifier: Sendable {
     return outcome
   }
 
-  /// How many fingers may still be tried before only the passphrase verifies.
+  /// How many wrong fingers are still allowed before only the passphrase verifies, 0 to 5.
   var fingersLeft: Int { state.withLock { max(0, $0.triesLeft - Self.triesWithoutFinger) } }
 
-  /// Counts a finger; one that matches gives back the tries that fingers took, and no other.
+  /// Counts a finger.
+  ///
+  /// A match gives back the tries that wrong fingers used up, and not those of wrong passphrases.
   func count(fingerMatches: Bool) {
     state.withLock { state in
       if fingerMatches {
