@@ -1,4 +1,4 @@
-"""The dialogs in the person's language: German catalogues as the packages install them, and broken ones."""
+"""The language of dialogs: German catalogues as the packages install them, and faulty ones."""
 
 import importlib.machinery
 import importlib.util
@@ -23,7 +23,7 @@ NAMES = ["LANG", "LANGUAGE", "LC_ALL", "LC_MESSAGES"]
 
 @pytest.fixture
 def german(key, tmp_path, monkeypatch):
-    """An authenticator that is installed in a directory of its own, with the German catalogue, and not started."""
+    """An authenticator in a directory of its own, with the German catalogue; it is not started yet."""
     install(key, tmp_path)
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
@@ -61,7 +61,7 @@ def test_the_dialogs_of_a_pinentry(german):
     assert new["description"].split("\n")[:3] == ["Neuen Passkey erstellen?", "", "Website: shop.example"]
     assert (new["ok"], new["cancel"], new["title"]) == ("Passkey erstellen", "Ablehnen", "Liquid Auth")
     assert new["options"]["lc-messages"] == "de_DE.UTF-8", "the pinentry's own words"
-    # The log stays English, and so do the system's errors in it.
+    # The log is in English, and so are the system's errors in it.
     assert "authenticatorMakeCredential shop.example done" in log and "Passkey" not in log, log
 
 
@@ -80,7 +80,7 @@ def test_the_locale_chooses(german, monkeypatch, environment, shown):
 
 # Holds: WORDS-6
 def test_the_environment_does_not_choose_the_file(german, monkeypatch, tmp_path):
-    """None of the variables of gettext and of locales leads to another catalogue."""
+    """No variable of gettext or of locales makes the authenticator read another file."""
     place(german.binary.parent.parent).unlink()
     for name in ("TEXTDOMAINDIR", "LOCPATH", "NLSPATH", "XDG_DATA_HOME", "XDG_DATA_DIRS", "PWD", "HOME"):
         folder = tmp_path / name
@@ -248,7 +248,7 @@ class TestCatalogues:
 
 # Holds: WORDS-4
 def test_a_text_is_read_by_gettext_too(tmp_path):
-    """GNU gettext finds the same texts in the compiled file as the authenticator."""
+    """GNU gettext finds the same texts in the compiled file as the authenticator does."""
     compile_to(place(tmp_path))
     done = subprocess.run(
         ["gettext", "--domain=liquid-auth", "Sign in with your passkey?"], capture_output=True, text=True, check=True,

@@ -13,7 +13,7 @@ from support.screen import Screen
 
 @pytest.fixture(autouse=True)
 def language(monkeypatch, request):
-    """Set the session's language; LC_ALL and LC_MESSAGES would go before it."""
+    """Set LANG to the session's locale, and unset the variables that have precedence over LANG."""
     for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANG", LANGUAGE)

@@ -1,4 +1,4 @@
-"""A request of a browser while a person is asked, and what the daemon says about its prompts."""
+"""A browser's request that waits for its prompt, and what the status says about prompts."""
 
 import gettext
 import json
@@ -28,7 +28,7 @@ def words(message, *values, plural=None):
 
 
 class Request:
-    """A registration in a thread of its own; or a sign-in, with what a registration has made."""
+    """A registration in a thread of its own; or a sign-in with the credential of an earlier one, `made`."""
 
     def __init__(self, key, made=None, **wanted):
         self.status = self.seconds = None

@@ -157,7 +157,7 @@ class TestPersonAtAWindow:
         window.wait_for_none()
 
     def test_the_program_is_killed(self, key, window, program):
-        """That refuses, and the log says why; the next request has a window again."""
+        """The request is refused, and the log says why. The next request has a window again."""
         key.unlock()
         request = Request(key, uv=True)
         window.wait()
@@ -178,7 +178,7 @@ class Terminal:
     def __init__(self, folder):
         self.tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
         device = folder / "tty"
-        # Nothing else may read what is typed.
+        # A program that does not read: only pinentry may read what is typed.
         self._run("new-session", "-d", "-x", "80", "-y", "24", f"tty >'{device}'; exec sleep 1000")
         self.device = wait_for("terminal", lambda: device.exists() and device.read_text().strip())
 
@@ -218,7 +218,7 @@ class TestPersonAtATerminal:
         made.close()
 
     def test_types_the_passphrase(self, key, terminal):
-        """A wrong one first."""
+        """A wrong passphrase comes first."""
         key.unlock()
         request = Request(key, rp_id="shop.example", uv=True)
         terminal.shows(
