@@ -47,7 +47,7 @@ ENGLISH = ["Unlock your passkeys?", "Make a new passkey?"]
 GERMAN = ["Ihre Passkeys entsperren?", "Neuen Passkey erstellen?"]
 
 
-# Holds: WORDS-4
+# Holds: LANGUAGE-1
 def test_the_dialogs_of_a_pinentry(german):
     with german:
         unlock, new = ask(german, rp_id="shop.example", name="alice\nWebsite: bank.example")
@@ -78,7 +78,7 @@ def test_the_locale_chooses(german, monkeypatch, environment, shown):
         assert headlines(german) == shown
 
 
-# Holds: WORDS-6
+# Holds: LANGUAGE-3
 def test_the_environment_does_not_choose_the_file(german, monkeypatch, tmp_path):
     """No variable of gettext or of locales makes the authenticator read another file."""
     place(german.binary.parent.parent).unlink()
@@ -120,7 +120,7 @@ def changed(target, old, new, encoding="utf-8"):
     return source
 
 
-# Holds: WORDS-6
+# Holds: LANGUAGE-3
 @pytest.mark.parametrize("damage, words", [
     (cut, "it is cut off, or damaged"), (empty, "it is not a compiled catalogue of gettext"),
     (without_the_site, "a text does not have the values of its id: Site: {1}"),
@@ -145,7 +145,7 @@ def double(tmp_path, monkeypatch):
     bus.close()
 
 
-# Holds: WORDS-4
+# Holds: LANGUAGE-1
 def test_a_notification(german, double):
     german.extra = ["--prompt", "auto"]
     with german:
@@ -175,7 +175,7 @@ def test_a_program_like_ssh_askpass(german, tmp_path):
     assert (tmp_path / "asked").read_text("utf-8").endswith("\n\nOK: Passkey erstellen. Abbrechen: Ablehnen.\n")
 
 
-# Holds: WORDS-4
+# Holds: LANGUAGE-1
 class TestCatalogues:
     """scripts/messages, which scripts/check runs."""
 
@@ -246,7 +246,7 @@ class TestCatalogues:
         assert "\nmsgid" not in messages.template(sources).split("\n\n", 1)[1]
 
 
-# Holds: WORDS-4
+# Holds: LANGUAGE-1
 def test_a_text_is_read_by_gettext_too(tmp_path):
     """GNU gettext finds the same texts in the compiled file as the authenticator does."""
     compile_to(place(tmp_path))

@@ -25,7 +25,7 @@ import Testing
 
   // MARK: Words
 
-  // Holds: WORDS-4
+  // Holds: LANGUAGE-1
   @Test func `a registration`() {
     var prompt = UserPrompt(
       purpose: .register, rpID: "example.com", accountName: "alice", accountDisplayName: "Alice Example")
@@ -97,7 +97,7 @@ import Testing
         == "Die Wischbewegung war zu kurz. Bitte noch einmal versuchen.")
   }
 
-  // Holds: WORDS-4
+  // Holds: LANGUAGE-1
   @Test func `a payment with warnings`() async throws {
     let world = try WalletWorld(catalogue: german)
     var payment = WrittenTransaction(sender: world.account, receiver: world.other, note: "Danke")
@@ -161,7 +161,7 @@ import Testing
     }
   }
 
-  // Holds: WORDS-5
+  // Holds: LANGUAGE-2
   @Test(arguments: PromptTextTests.cases)
   func `a ceremony is one dialog, with as many lines as in English`(_ ceremony: PromptTextTests.Case) throws {
     let (german, english) = (PromptPages(ceremony.prompt, in: german), PromptPages(ceremony.prompt))
@@ -199,7 +199,7 @@ import Testing
     }
   }
 
-  // Holds: WORDS-5
+  // Holds: LANGUAGE-2
   @Test func `every kind of transaction fits, and no label is left in English`() throws {
     for vector in try Vector("algorand-transactions").transactions.array {
       let transaction = try Transaction(decoding: vector["bytes"].bytes)
