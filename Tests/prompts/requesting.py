@@ -13,13 +13,13 @@ from support.authenticator import running
 from support.ceremonies import OWN, register, sign_in
 
 
-#: The language of the session.
+#: The locale of the session.
 LANGUAGE = os.environ.get("PROMPTS_LANG", "C.UTF-8")
 GERMAN = catalogue.translations() if LANGUAGE.startswith("de") else None
 
 
 def words(message, *values, plural=None):
-    """Return a text of the dialogs in the session's language, with its values; `plural` is for any first value but 1."""
+    """Return a text of the dialogs in the session's language, with its values. The first value selects `plural`."""
     language = GERMAN or gettext.NullTranslations()
     text = language.ngettext(message, plural, int(values[0])) if plural else language.gettext(message)
     for number, value in enumerate(values, 1):

@@ -24,7 +24,7 @@ def compile_to(target, source=SOURCE):
 
 
 def install(key, folder):
-    """Install the programs of an authenticator that is not started in a directory of their own, with the catalogue."""
+    """Install the programs of an authenticator, which is not started yet, and the catalogue in a directory of their own."""
     programs = folder / "installed/bin"
     programs.mkdir(parents=True)
     for name in ("liquid-authenticator", "liquid-auth-prompt"):

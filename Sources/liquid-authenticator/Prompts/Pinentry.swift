@@ -76,8 +76,9 @@ actor Pinentry: PromptBackEnd {
     hasDisplayOrTerminal = terminal != nil || places.contains { environment($0)?.isEmpty == false }
   }
 
-  /// The locale for a terminal's characters: `C.UTF-8` for every locale in UTF-8, because in one that the machine has not
-  /// compiled, pinentry-curses refuses texts with letters that are not ASCII.
+  /// The locale for the characters of a terminal: `C.UTF-8` for every locale in UTF-8.
+  ///
+  /// In a locale that is not installed on the machine, pinentry-curses refuses texts with letters that are not ASCII.
   private static func characters(of locale: String) -> String {
     let encoding = locale.drop { $0 != "." }.dropFirst().prefix { $0 != "@" }
     return ["utf-8", "utf8"].contains(encoding.lowercased()) ? "C.UTF-8" : locale
