@@ -250,7 +250,7 @@ build_manual() {
     done
 }
 
-# build_catalogues DIRECTORY: compile Sources/Locale into LANGUAGE/LC_MESSAGES/liquid-auth.mo. English needs no catalogue.
+# build_catalogues DIRECTORY: compile Sources/Locale into DIRECTORY/LANGUAGE/LC_MESSAGES/liquid-auth.mo. English needs none.
 build_catalogues() {
     local source language
     for source in "$repo"/Sources/Locale/*.po; do
