@@ -7,8 +7,9 @@ enum Schema {
   /// The version of the store, at offset 60 of the file.
   ///
   /// 1 has no `rowSet`, 1 and 2 have no history; both are added when the store is opened. 4 has the tables of 3, and
-  /// content that 3 does not know: policies, and their refusals in the history.
-  static let version: UInt32 = 4
+  /// content that 3 does not know: policies, and their refusals in the history; 5 has the tables of 3 too, and content
+  /// that 4 does not know: the order of the means of verification, and PAM in the history.
+  static let version: UInt32 = 5
   /// The first version with the tables of the history.
   static let firstVersionWithHistory: UInt32 = 3
   /// The versions that can be read.

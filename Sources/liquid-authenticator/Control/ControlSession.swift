@@ -74,8 +74,8 @@ protocol ControlService: Sendable {
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws
 
-  /// Checks that a finger could verify the user, while the vault is open.
-  func checkFingerprints() async throws
+  /// Checks that this could verify the user, while the vault is open.
+  func check(_ means: VerificationMeans) async throws
 
   /// Answers a CTAP2 message, in its turn in the queue; cancelling the task withdraws it.
   ///

@@ -2,16 +2,9 @@ import CTAP2
 import CTAPHID
 import Fingerprint
 import ProcessIO
+import Recovery
 
 extension UserPrompter {
-  /// How a dialog that waits for a finger ended, if the user did not refuse.
-  enum FingerOutcome: Sendable, Equatable {
-    /// A finger of the user verified.
-    case matched
-    /// The passphrase verifies instead: the user chose it, the reader failed, or too many fingers did not match.
-    case passphrase(remark: String?)
-  }
-
   private enum Event: Sendable {
     case finger(FingerprintResult)
     /// The reader waits no longer; after a match or too many wrong fingers, without a failure.
@@ -23,8 +16,8 @@ extension UserPrompter {
   /// Shows a dialog, and waits for a finger at the same time; after each finger that does not match, the dialog says so.
   ///
   /// The reader starts after the dialog, and where the page must be read, half a second later: a finger agrees to what
-  /// is shown. Three fingers that do not match, or a failing reader, leave only the passphrase.
-  func readFinger(for page: PromptText) async throws(UserInteractionError) -> FingerOutcome {
+  /// is shown. Three fingers that do not match, or a failing reader, leave the means after it.
+  func readFinger(for page: PromptText) async throws(UserInteractionError) -> MeansOutcome {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     var dialog = 0
     var asking = ask(page.forFinger(nil), number: dialog, to: sender)
@@ -34,16 +27,16 @@ extension UserPrompter {
       for await event in events {
         var advice: String
         switch event {
-        case .finger(.match): return Result<FingerOutcome, UserInteractionError>.success(.matched)
+        case .finger(.match): return Result<MeansOutcome, UserInteractionError>.success(.verified)
         case .finger(.noMatch):
           triesLeft -= 1
-          guard triesLeft > 0 else { return .success(.passphrase(remark: PromptText.noFinger)) }
+          guard triesLeft > 0 else { return .success(.next(remark: PromptText.noFinger)) }
           advice = PromptText.wrongFinger(triesLeft: triesLeft)
         case .finger(.unread(let words)): advice = words
         case .readerEnded(let failure):
-          if case .failed(let words)? = failure { log("a fingerprint cannot verify: \(words)") }
-          return .success(.passphrase(remark: nil))
-        case .answered(let answer, dialog): return answer.map { _ in .passphrase(remark: nil) }
+          if case .failed(let words)? = failure { failed(.fingerprint, words) }
+          return .success(.next(remark: nil))
+        case .answered(let answer, dialog): return answer.map { _ in .next(remark: nil) }
         case .answered: continue
         }
         dialog += 1

@@ -1,5 +1,6 @@
 import CTAP2
 import DisplayText
+import Recovery
 
 /// The text of one dialog, the same in every back end.
 ///
@@ -43,8 +44,8 @@ struct PromptText: Sendable, Equatable {
   var needsReading = false
   /// Whether the user agrees by typing ``entry``, and not with a button.
   var takesPassphrase = false
-  /// Whether a finger may take the place of the passphrase.
-  var takesFinger = false
+  /// What may verify in the place of the passphrase, in this order.
+  var means: [VerificationMeans] = []
   /// What the user types.
   var entry = Entry.passphrase
   /// What was wrong with the previous entry; shown beside the field.
@@ -86,14 +87,14 @@ struct PromptText: Sendable, Equatable {
     return text
   }
 
-  /// The same question, answered by a finger; its button goes on to the passphrase.
+  /// The same question, answered by a finger; its button goes on to the next means.
   ///
   /// - Parameter advice: what the reader said of the last finger.
   func forFinger(_ advice: String?) -> PromptText {
     var text = self
     text.takesPassphrase = false
     text.details += ["", advice ?? "Touch the fingerprint reader to agree."]
-    text.agree = "Use passphrase"
+    text.agree = "Use \(means.first?.noun ?? "passphrase")"
     return text
   }
 
@@ -103,6 +104,24 @@ struct PromptText: Sendable, Equatable {
   }
   /// The line beside the field for the passphrase after too many of them.
   static let noFinger = "The finger was not recognised"
+}
+
+extension VerificationMeans {
+  /// The word for it in a button.
+  var noun: String {
+    switch self {
+    case .fingerprint: "fingerprint"
+    case .pam: "account"
+    }
+  }
+
+  /// The first word of a sentence about it.
+  var subject: String {
+    switch self {
+    case .fingerprint: "a fingerprint"
+    case .pam: "PAM"
+    }
+  }
 }
 
 extension TokenPermissions {

@@ -49,6 +49,8 @@ actor UserPrompter: UserInteraction {
   private let turns = RequestQueue(())
   /// Why the last dialog could not be shown or completed; `nil` if it could.
   private var fault: String?
+  /// Why a means could not verify the last time that it was tried.
+  private var faultOfMeans: [VerificationMeans: String] = [:]
   /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
   private var isAnswered = false
   /// What verified the user the last time.
@@ -84,6 +86,21 @@ actor UserPrompter: UserInteraction {
     return fault.map { "the last dialog failed: \($0)" }
   }
 
+  /// Why a means could not verify the last time that it was tried, for each of these.
+  func problems(of means: [VerificationMeans]) -> [String] { means.compactMap { faultOfMeans[$0] } }
+
+  /// Notes and logs that a means could not verify.
+  ///
+  /// - Parameter words: what is wrong, then what to do: lower case, no full stop.
+  func failed(_ means: VerificationMeans, _ words: String) {
+    let line = "\(means.subject) cannot verify: \(words)"
+    faultOfMeans[means] = line
+    log(line)
+  }
+
+  /// Notes that a means works.
+  func works(_ means: VerificationMeans) { faultOfMeans[means] = nil }
+
   // MARK: Asking
 
   nonisolated var canVerify: Bool { verifier != nil }
@@ -95,9 +112,9 @@ actor UserPrompter: UserInteraction {
     guard verifier != nil || !verification else { throw .declined }
     var pages = PromptPages(prompt)
     pages.last.takesPassphrase = verification
-    pages.last.takesFinger = verification && prompt.acceptsFingerprint && readFingers != nil
+    if verification { pages.last.means = prompt.means.filter { $0 != .fingerprint || readFingers != nil } }
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
-    let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, byFinger: .fingerprint) {
+    let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, by: \.verification) {
       [verifier] passphrase, _ in
       switch await verifier?.verify(passphrase) {
       case .right: .accepted(.passphrase)
@@ -130,21 +147,22 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted {
     var dialog = dialog
     dialog.takesPassphrase = true
-    guard let accepted = try await ask([dialog], within: nil, byFinger: nil, judge) else { throw .declined }
+    guard let accepted = try await ask([dialog], within: nil, by: nil, judge) else { throw .declined }
     verified.withLock { $0 = .passphrase }
     return accepted
   }
 
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
   ///
-  /// - Parameter byFinger: what a finger yields.
-  /// - Returns: what the judge returned for the passphrase, or what a finger yields; `nil` if the person pressed a button.
+  /// - Parameter means: what a means yields that has verified.
+  /// - Returns: what the judge returned for the passphrase, or what a means yields; `nil` if the person pressed a button.
   private func ask<Accepted: Sendable>(
-    _ pages: [PromptText], within limit: Duration?, byFinger: Accepted?, _ judge: @escaping Judge<Accepted>
+    _ pages: [PromptText], within limit: Duration?, by means: (@Sendable (VerificationMeans) -> Accepted)?,
+    _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     let deadline = limit.map { clock.now.advanced(by: $0) }
     await RequestStatus.current?.report(.upNeeded)
-    let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, byFinger, judge) }
+    let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, means, judge) }
     await RequestStatus.current?.report(.processing)
     return try outcome.get()
   }
@@ -159,10 +177,11 @@ actor UserPrompter: UserInteraction {
 
   /// Shows a request's dialogs after those before it are closed; a request that is cancelled while it waits shows none.
   private func inTurn<Accepted: Sendable>(
-    _ pages: [PromptText], until deadline: Instant?, _ byFinger: Accepted?, _ judge: @escaping Judge<Accepted>
+    _ pages: [PromptText], until deadline: Instant?, _ means: (@Sendable (VerificationMeans) -> Accepted)?,
+    _ judge: @escaping Judge<Accepted>
   ) async -> Result<Accepted?, UserInteractionError> {
     do throws(CancellationError) {
-      switch try await turns.submit({ _ in await self.showAll(pages, until: deadline, byFinger, judge) }) {
+      switch try await turns.submit({ _ in await self.showAll(pages, until: deadline, means, judge) }) {
       case .over(let outcome): return outcome
       case .leftToOthers:
         // The next request has the turn already: its dialogs do not wait for this time-out.
@@ -175,7 +194,8 @@ actor UserPrompter: UserInteraction {
   }
 
   private func showAll<Accepted: Sendable>(
-    _ pages: [PromptText], until deadline: Instant?, _ byFinger: Accepted?, _ judge: Judge<Accepted>
+    _ pages: [PromptText], until deadline: Instant?, _ means: (@Sendable (VerificationMeans) -> Accepted)?,
+    _ judge: Judge<Accepted>
   ) async -> Turn<Accepted> {
     fault = nil
     var others: [OtherKey] = []
@@ -183,16 +203,8 @@ actor UserPrompter: UserInteraction {
       var accepted: Accepted?
       for page in pages {
         others = page.mayConcernAnotherKey ? otherKeys() : []
-        var page = others.isEmpty ? page : page.naming(others)
-        if page.takesFinger, let byFinger {
-          switch try await readFinger(for: page) {
-          case .matched:
-            accepted = byFinger
-            continue
-          case .passphrase(let remark): page.remark = remark
-          }
-        }
-        accepted = try await show(page, until: deadline, judge)
+        let page = others.isEmpty ? page : page.naming(others)
+        accepted = try await show(page, until: deadline, means, judge)
       }
       isAnswered = true
       return .over(.success(accepted))
@@ -203,7 +215,42 @@ actor UserPrompter: UserInteraction {
     }
   }
 
-  // MARK: One dialog
+  // MARK: One page
+
+  /// How a means of verification ended, if the user did not refuse.
+  enum MeansOutcome: Sendable, Equatable {
+    /// It verified the user, who saw the page.
+    case verified
+    /// The next means verifies instead: the user chose it, this one failed, or it has used its tries.
+    case next(remark: String?)
+  }
+
+  /// Shows a page to each of its means in turn, and at last to the passphrase or a button.
+  private func show<Accepted: Sendable>(
+    _ page: PromptText, until deadline: Instant?, _ yield: (@Sendable (VerificationMeans) -> Accepted)?,
+    _ judge: Judge<Accepted>
+  ) async throws(UserInteractionError) -> Accepted? {
+    var page = page
+    while let yield, !page.means.isEmpty {
+      let means = page.means.removeFirst()
+      switch try await verify(by: means, page) {
+      case .verified:
+        works(means)
+        return yield(means)
+      case .next(let remark): page.remark = remark
+      }
+    }
+    return try await show(page, until: deadline, judge)
+  }
+
+  private func verify(
+    by means: VerificationMeans, _ page: PromptText
+  ) async throws(UserInteractionError) -> MeansOutcome {
+    switch means {
+    case .fingerprint: try await readFinger(for: page)
+    case .pam: .next(remark: nil)
+    }
+  }
 
   private func show<Accepted: Sendable>(
     _ page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
