@@ -53,6 +53,7 @@ var targets: [Target] = [
   cModule("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
   cModule("CSystemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
   cModule("CSeccomp", pkgConfig: "libseccomp", apt: "libseccomp-dev"),
+  cModule("CPAM", pkgConfig: "pam", apt: "libpam0g-dev"),
   cModule("CTSS", pkgConfig: "tss2-esys", apt: "libtss2-dev"),
   cModule("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
   cModule("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
@@ -141,6 +142,10 @@ targets += [
   .executableTarget(
     name: "liquid-auth-protector",
     dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CTSS"],
+    swiftSettings: settings),
+  .executableTarget(
+    name: "liquid-auth-pam",
+    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CPAM", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-prompt",

@@ -1,8 +1,9 @@
 package import CryptoPrimitives
 
-/// A message between `liquid-auth-protector` and the program that starts it: `02 ‖ kind ‖ BE16 length ‖ body`.
+/// A message between `liquid-auth-protector` or `liquid-auth-pam` and the program that it serves: `02 ‖ kind ‖ BE16 length ‖ body`.
 ///
-/// The program reads one request from standard input, and writes one answer to standard output.
+/// The protector reads one request from standard input, and writes one answer to standard output. For `liquid-auth-pam`
+/// see ``AccountMessage``.
 package enum ProtectorMessage {
   package static let version: UInt8 = 2
   /// The size of what comes before the body, bytes.
@@ -138,7 +139,8 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
     return ProtectorMessage.header(kind: kind.rawValue, count: words.count) + words
   }
 
-  /// The program's answer is malformed, or cut off.
-  package static let malformed = ProtectorFailure(
-    .failed, "liquid-auth-protector gave no valid answer; install all programs from the same version")
+  /// The answer of a program is malformed, or cut off.
+  static func malformed(_ program: String) -> ProtectorFailure {
+    ProtectorFailure(.failed, "\(program) gave no valid answer; install all programs from the same version")
+  }
 }

@@ -29,7 +29,8 @@ import Testing
   @Test func `every setting is read back`() throws {
     let state = Self.state(Self.all)
     #expect(try StoreState(plaintext: state.plaintext) == state)
-    #expect(try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16])
+    #expect(
+      try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16])
   }
 
   static let malformed: [[(CBORValue, CBORValue?)]] = [

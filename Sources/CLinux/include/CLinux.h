@@ -33,14 +33,17 @@ int clinux_spawn_session(
 /// The programs that a helper can start.
 enum clinux_helper_program { CLINUX_PINENTRY, CLINUX_ASKPASS, CLINUX_NOTIFICATIONS, CLINUX_PROTECTOR };
 
-/// What a helper works with: programs, which are looked up in PATH, and the path of the broker's SOCK_SEQPACKET socket.
-/// `askpass` is an argument of `prompt`.
+/// The sockets that a helper can connect to.
+enum clinux_helper_socket { CLINUX_BROKER, CLINUX_ACCOUNT };
+
+/// What a helper works with: programs, which are looked up in PATH, and the paths of the broker's SOCK_SEQPACKET socket
+/// and of the SOCK_STREAM socket of liquid-auth-pam. `askpass` is an argument of `prompt`.
 struct clinux_helper_paths {
-  const char *pinentry, *askpass, *prompt, *protector, *broker;
+  const char *pinentry, *askpass, *prompt, *protector, *broker, *account;
 };
 
 /// Forks a process that keeps the rights that this one gives up later: on request it starts one of the programs, and
-/// connects to the broker. It ends when `requests`, a close-on-exec socket, is closed. Returns the process, or -1 with
+/// connects to one of the sockets. It ends when `requests`, a close-on-exec socket, is closed. Returns the process, or -1 with
 /// errno.
 pid_t clinux_fork_helper(const struct clinux_helper_paths *paths, int *requests);
 
@@ -51,8 +54,8 @@ int clinux_helper_start(int helper, enum clinux_helper_program program, int inpu
 /// waitid(2) for a process of the helper. Returns 0, with si_code (0 if it runs) and si_status, or an error number.
 int clinux_helper_wait(int helper, pid_t process, int options, int *code, int *status);
 
-/// Asks the helper for a connection to its path. Returns 0 and the connection, close-on-exec, or an error number.
-int clinux_helper_connect(int helper, int *connection);
+/// Asks the helper for a connection to a socket. Returns 0 and the connection, close-on-exec, or an error number.
+int clinux_helper_connect(int helper, enum clinux_helper_socket socket, int *connection);
 
 /// Opens a close-on-exec descriptor that is readable once the process has ended (pidfd_open(2)); -1 with errno.
 int clinux_open_process(pid_t process);

@@ -70,6 +70,7 @@ final class Daemon: Sendable {
       helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
       backEnd, verifier: options.verification == .passphrase ? verifier : nil, readFingers: fingerprints?.read,
+      converse: helper.converse,
       otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(

@@ -4,6 +4,8 @@ import ControlProtocol
 import CryptoPrimitives
 import Fingerprint
 import Glibc
+import ProcessIO
+import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Vault
@@ -93,7 +95,21 @@ struct DaemonService: ControlService {
       }
       let result = await OwnThread.run { Result { () throws(FingerprintFailure) in try fingerprints.check() } }
       if case .failure(.failed(let words)) = result { throw ControlFailure(.notAllowed, words) }
-    case .pam: throw ControlFailure(.notAllowed, "liquid-auth-pam is not installed")
+    case .pam:
+      guard let converse = router.prompter.converse else {
+        throw ControlFailure(.notAllowed, "this authenticator cannot use PAM")
+      }
+      let result = await OwnThread.run {
+        Result { () throws(ProtectorFailure) in
+          try converse(.check).get().next(until: .now + Self.checkLimit, Cancellation())
+        }
+      }
+      switch result {
+      case .success(.accepted): break
+      case .success(.failed(let failure)), .failure(let failure):
+        throw ControlFailure(.notAllowed, failure.description)
+      case .success: throw ControlFailure(.notAllowed, "liquid-auth-pam gave no valid answer")
+      }
     }
     await router.prompter.works(means)
   }
@@ -132,6 +148,9 @@ struct DaemonService: ControlService {
     return try outcome.get()
   }
 
+  /// How long `liquid-auth-pam` may take to say whether PAM can be used.
+  private static let checkLimit = Duration.seconds(10)
+
   private func verification(_ settings: ReportedSettings?) -> String {
     let choice = router.options.verification
     guard choice == .passphrase else { return choice.rawValue }
@@ -146,11 +165,12 @@ struct DaemonService: ControlService {
   ) -> [String] {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
-    return ([vault.fault?.description, sessionProblem(), device] + prompts + [
-      nothingVerifies ? OwnerSettings.nothingVerifies : nil,
-      isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
-      SecretBytes.areLocked ? nil : Self.notLocked,
-    ]).compactMap { $0 }
+    return
+      ([vault.fault?.description, sessionProblem(), device] + prompts + [
+        nothingVerifies ? OwnerSettings.nothingVerifies : nil,
+        isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
+        SecretBytes.areLocked ? nil : Self.notLocked,
+      ]).compactMap { $0 }
   }
 
   private static let notLocked = """

@@ -56,18 +56,26 @@ extension UserPrompter {
   private func ask(
     _ dialog: PromptText, number: Int, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
+    present(dialog) { sender.yield(.answered($0, dialog: number)) }
+  }
+
+  /// Shows a dialog in a task of its own.
+  func present(
+    _ dialog: PromptText, then answered: @escaping @Sendable (Result<PromptAnswer, UserInteractionError>) -> Void
+  ) -> Task<Void, Never> {
     Task(executorPreference: executor) {
       do throws(UserInteractionError) {
         try await self.open(dialog)
       } catch {
-        sender.yield(.answered(.failure(error), dialog: number))
+        answered(.failure(error))
         return
       }
-      sender.yield(.answered(await self.ask(dialog), dialog: number))
+      answered(await self.ask(dialog))
     }
   }
 
-  private func withdraw(_ asking: Task<Void, Never>) async {
+  /// Closes a dialog that ``present(_:then:)`` shows.
+  func withdraw(_ asking: Task<Void, Never>) async {
     asking.cancel()
     await asking.value
     await backEnd.close()

@@ -16,10 +16,24 @@ struct PromptText: Sendable, Equatable {
     case passphrase
     /// The PIN of one slot of the vault.
     case pin
+    /// The answer to a question of PAM, which ``PromptText/details`` have.
+    case account
 
     /// The label of the field.
-    var label: String { self == .passphrase ? "Vault passphrase:" : "PIN of the slot:" }
-    fileprivate var word: String { self == .passphrase ? "passphrase" : "PIN" }
+    var label: String {
+      switch self {
+      case .passphrase: "Vault passphrase:"
+      case .pin: "PIN of the slot:"
+      case .account: "Your answer:"
+      }
+    }
+    fileprivate var word: String {
+      switch self {
+      case .passphrase: "passphrase"
+      case .pin: "PIN"
+      case .account: "answer"
+      }
+    }
     /// The field's error line after an empty entry.
     var nothingTyped: String { "No \(word) entered" }
     /// The field's error line after a wrong entry.
@@ -104,6 +118,29 @@ struct PromptText: Sendable, Equatable {
   }
   /// The line beside the field for the passphrase after too many of them.
   static let noFinger = "The finger was not recognised"
+
+  /// The same question, answered to PAM; without a question of PAM, its button goes on to the next means.
+  ///
+  /// - Parameters:
+  ///   - question: what PAM asks.
+  ///   - remarks: what PAM said before; the last two are shown.
+  func forAccount(_ question: String?, _ remarks: [String]) -> PromptText {
+    func quoted(_ text: String) -> String { DisplayText.quoted(text, limit: 60) }
+    var text = self
+    text.details += [""] + remarks.suffix(2).map { "The system says: \(quoted($0))" }
+    text.entry = .account
+    if let question {
+      text.details.append("The system asks: \(quoted(question))")
+    } else {
+      text.takesPassphrase = false
+      text.agree = "Use \(means.first?.noun ?? "passphrase")"
+    }
+    return text
+  }
+  /// The line beside the field for the next means after too many wrong answers.
+  static let noAccount = "Your account was not verified"
+  /// The error line after an answer that PAM cannot take.
+  static let answerTooLong = "The answer is too long"
 }
 
 extension VerificationMeans {

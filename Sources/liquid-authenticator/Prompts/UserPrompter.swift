@@ -3,6 +3,7 @@ import CTAPHID
 import CryptoPrimitives
 import Fingerprint
 import ProcessIO
+import ProtectorProtocol
 import Recovery
 import Synchronization
 
@@ -27,7 +28,7 @@ actor UserPrompter: UserInteraction {
   static let answer = Duration.seconds(120)
   /// How long a page that needs reading must have been open for an OK to count.
   static let shortestReading = Duration.milliseconds(500)
-  /// How often a passphrase can be tried in one dialog, and a finger before the passphrase is asked for.
+  /// How often one means can be tried for one request.
   static let triesPerDialog = 3
 
   /// Judges a typed passphrase; `isLastTry` if the dialog accepts no further one.
@@ -38,10 +39,14 @@ actor UserPrompter: UserInteraction {
   typealias ReadFingers =
     @Sendable (Cancellation, @escaping @Sendable (FingerprintResult) -> Bool) -> Result<Void, FingerprintFailure>
 
+  /// Begins a conversation with `liquid-auth-pam`; blocks.
+  typealias Converse = @Sendable (AccountRequest) -> Result<AccountConversation, ProtectorFailure>
+
   /// Shows the dialogs.
   nonisolated let backEnd: any PromptBackEnd
   private let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
+  nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [OtherKey]
   let clock: any MonotonicClock
   let executor: any TaskExecutor
@@ -59,16 +64,19 @@ actor UserPrompter: UserInteraction {
   /// - Parameters:
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
+  ///   - converse: reaches PAM for the prompts that accept it; `nil` if nothing can.
   ///   - otherKeys: returns the other keys that are plugged in now.
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
-    otherKeys: @escaping @Sendable () -> [OtherKey], clock: any MonotonicClock, executor: any TaskExecutor,
+    converse: Converse? = nil, otherKeys: @escaping @Sendable () -> [OtherKey], clock: any MonotonicClock,
+    executor: any TaskExecutor,
     log: @escaping @Sendable (String) -> Void
   ) {
     self.backEnd = backEnd
     self.verifier = verifier
     self.readFingers = readFingers
+    self.converse = converse
     self.otherKeys = otherKeys
     self.clock = clock
     self.executor = executor
@@ -112,7 +120,7 @@ actor UserPrompter: UserInteraction {
     guard verifier != nil || !verification else { throw .declined }
     var pages = PromptPages(prompt)
     pages.last.takesPassphrase = verification
-    if verification { pages.last.means = prompt.means.filter { $0 != .fingerprint || readFingers != nil } }
+    if verification { pages.last.means = prompt.means.filter(hasMeans) }
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
     let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, by: \.verification) {
       [verifier] passphrase, _ in
@@ -125,6 +133,14 @@ actor UserPrompter: UserInteraction {
     }
     if let verified { self.verified.withLock { $0 = verified } }
     return Confirmation(userVerified: verified != nil)
+  }
+
+  /// Whether the process was started with what a means needs.
+  private func hasMeans(_ means: VerificationMeans) -> Bool {
+    switch means {
+    case .fingerprint: readFingers != nil
+    case .pam: converse != nil
+    }
   }
 
   /// Refuses without a dialog; beside another key after 30 seconds, as when nobody touches a key with a button.
@@ -248,7 +264,7 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> MeansOutcome {
     switch means {
     case .fingerprint: try await readFinger(for: page)
-    case .pam: .next(remark: nil)
+    case .pam: try await askAccount(for: page)
     }
   }
 
@@ -333,7 +349,7 @@ actor UserPrompter: UserInteraction {
 
   /// Waits until half a second has passed since a page was opened, so that a program that answers at once causes no
   /// busy loop.
-  private func pause(since opened: Instant) async throws(UserInteractionError) {
+  func pause(since opened: Instant) async throws(UserInteractionError) {
     do throws(CancellationError) {
       try await clock.sleep(until: opened.advanced(by: Self.shortestReading))
     } catch {

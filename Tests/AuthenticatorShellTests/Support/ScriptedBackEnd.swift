@@ -37,11 +37,11 @@ extension UserPrompter {
   init(
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
     clock: any MonotonicClock = ManualClock(), log: @escaping @Sendable (String) -> Void = { _ in },
-    readFingers: UserPrompter.ReadFingers? = nil
+    readFingers: UserPrompter.ReadFingers? = nil, converse: UserPrompter.Converse? = nil
   ) {
     self.init(
-      backEnd, verifier: verifier, readFingers: readFingers, otherKeys: { others }, clock: clock,
-      executor: globalConcurrentExecutor, log: log)
+      backEnd, verifier: verifier, readFingers: readFingers, converse: converse, otherKeys: { others },
+      clock: clock, executor: globalConcurrentExecutor, log: log)
   }
 
   /// Prompts for presence only.

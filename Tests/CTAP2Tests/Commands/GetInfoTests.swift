@@ -17,7 +17,8 @@ import Testing
   }
 
   // Holds: INFO-4
-  @Test(arguments: [([.fingerprint], 6), ([.pam], 4), ([.pam, .fingerprint], 6)] as [([VerificationMeans], CBORValue)])
+  @Test(
+    arguments: [([.fingerprint], 6), ([.pam], 4), ([.pam, .fingerprint], 6)] as [([VerificationMeans], CBORValue)])
   func `uvModality names the fingerprint if one verifies, also while the vault is locked`(
     _ means: [VerificationMeans], _ modality: CBORValue
   ) async throws {
