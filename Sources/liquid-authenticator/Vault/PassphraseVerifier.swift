@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 import Synchronization
 
 /// Recognises the passphrase that opened the vault, without Argon2 in a ceremony.
@@ -7,11 +8,11 @@ import Synchronization
 /// each unlocking. No file has it, and locking the vault removes it. If another slot opened the vault, the first
 /// passphrase is checked with the vault's file.
 final class PassphraseVerifier: Sendable {
-  /// Wrong tries in a row, of fingers too, over all ceremonies, after which verification is refused until the vault is
-  /// unlocked again.
+  /// Wrong tries in a row, of fingers and PAM too, over all ceremonies, after which verification is refused until the
+  /// vault is unlocked again.
   static let triesPerUnlocking = 8
-  /// The last tries, which are the passphrase's alone: wrong fingers do not use them up.
-  static let triesWithoutFinger = UserPrompter.triesPerDialog
+  /// The last tries, which are the passphrase's alone: wrong fingers and wrong answers to PAM do not use them up.
+  static let triesOfPassphrase = UserPrompter.triesPerDialog
 
   /// The result of a try.
   enum Outcome: Equatable, Sendable {
@@ -38,10 +39,12 @@ final class PassphraseVerifier: Sendable {
     var known = Known.locked
     /// Kept while the vault is locked: only its passphrase allows all tries again.
     var wrongPassphrases = 0
-    /// Since a finger matched or a passphrase was right.
-    var wrongFingers = 0
+    /// The wrong tries of each other means, since it verified or a passphrase was right.
+    var wrongByMeans: [VerificationMeans: Int] = [:]
 
-    var triesLeft: Int { max(0, PassphraseVerifier.triesPerUnlocking - wrongPassphrases - wrongFingers) }
+    var triesLeft: Int {
+      max(0, PassphraseVerifier.triesPerUnlocking - wrongPassphrases - wrongByMeans.values.reduce(0, +))
+    }
   }
 
   private let state = Mutex(State())
@@ -92,16 +95,17 @@ final class PassphraseVerifier: Sendable {
     return outcome
   }
 
-  /// How many fingers may still be tried before only the passphrase verifies.
-  var fingersLeft: Int { state.withLock { max(0, $0.triesLeft - Self.triesWithoutFinger) } }
+  /// How many tries fingers and PAM have left, together, before only the passphrase verifies.
+  var triesOfMeans: Int { state.withLock { max(0, $0.triesLeft - Self.triesOfPassphrase) } }
 
-  /// Counts a finger; one that matches gives back the tries that fingers took, and no other.
-  func count(fingerMatches: Bool) {
+  /// Counts a try of a means other than the passphrase; a right one gives back the tries that this means took, and no
+  /// other.
+  func count(_ means: VerificationMeans, isRight: Bool) {
     state.withLock { state in
-      if fingerMatches {
-        state.wrongFingers = 0
-      } else if state.triesLeft > Self.triesWithoutFinger {
-        state.wrongFingers += 1
+      if isRight {
+        state.wrongByMeans[means] = nil
+      } else if state.triesLeft > Self.triesOfPassphrase {
+        state.wrongByMeans[means, default: 0] += 1
       }
     }
   }
@@ -109,7 +113,7 @@ final class PassphraseVerifier: Sendable {
   private func count(_ isRight: Bool) -> Outcome {
     state.withLock { state in
       if isRight {
-        (state.wrongPassphrases, state.wrongFingers) = (0, 0)
+        (state.wrongPassphrases, state.wrongByMeans) = (0, [:])
         return .right
       }
       state.wrongPassphrases += 1
