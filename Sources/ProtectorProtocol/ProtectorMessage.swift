@@ -101,7 +101,7 @@ package struct ProtectorAnswer: Sendable {
 }
 
 /// A program that answers, by its name.
-package enum ProtectorProgram: String, Sendable {
+package enum AnsweringProgram: String, Sendable {
   case protector = "liquid-auth-protector"
   case account = "liquid-auth-pam"
 
@@ -154,11 +154,11 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
   }
 
   /// The program ended before its answer was complete.
-  package static func ended(_ program: ProtectorProgram) -> ProtectorFailure {
+  package static func ended(_ program: AnsweringProgram) -> ProtectorFailure {
     ProtectorFailure(.failed, "\(program.rawValue) ended without an answer; \(program.adviceAfterEnd)")
   }
   /// The program's answer is malformed.
-  package static func malformed(_ program: ProtectorProgram) -> ProtectorFailure {
+  package static func malformed(_ program: AnsweringProgram) -> ProtectorFailure {
     ProtectorFailure(.failed, "\(program.rawValue) gave no valid answer; install all programs from the same version")
   }
 }

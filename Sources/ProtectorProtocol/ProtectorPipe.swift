@@ -45,7 +45,7 @@ package enum ProtectorPipe {
   ///
   /// - Parameter program: the program at one of the ends, for the words of a failure.
   static func read(
-    _ descriptor: Int32, from program: ProtectorProgram, until deadline: ContinuousClock.Instant,
+    _ descriptor: Int32, from program: AnsweringProgram, until deadline: ContinuousClock.Instant,
     _ cancellation: Cancellation
   ) throws(ProtectorFailure) -> (kind: UInt8, body: SecretBytes) {
     let header = try withWipedBytes(count: ProtectorMessage.headerSize) { bytes throws(ProtectorFailure) in
@@ -60,7 +60,7 @@ package enum ProtectorPipe {
   }
 
   private static func fill(
-    _ bytes: UnsafeMutableRawBufferPointer, from descriptor: Int32, of program: ProtectorProgram,
+    _ bytes: UnsafeMutableRawBufferPointer, from descriptor: Int32, of program: AnsweringProgram,
     until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
   ) throws(ProtectorFailure) {
     var filled = 0
