@@ -251,7 +251,7 @@ build_manual() {
     done
 }
 
-# build_catalogues DIRECTORY: compile Sources/Locale in the layout of a directory `locale`. English needs no catalogue.
+# build_catalogues DIRECTORY: compile Sources/Locale into DIRECTORY/LANGUAGE/LC_MESSAGES/liquid-auth.mo. English needs none.
 build_catalogues() {
     local source language
     for source in "$repo"/Sources/Locale/*.po; do

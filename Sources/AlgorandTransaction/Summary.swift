@@ -5,11 +5,11 @@ public import Messages
 /// One line that a prompt shows of a transaction.
 ///
 /// Labels are fixed. In a value, all text that the transaction's author chose is quoted, so a value cannot look like
-/// another line or end one. A catalogue gives the words of another language.
+/// another line or end one. A `Catalogue` translates labels and values.
 public struct SummaryLine: Hashable, Sendable {
   /// What the line is about.
   public let label: Message
-  /// The value: visible ASCII in English, except for letters in quotation marks.
+  /// The value: in English, visible ASCII, except for letters in quotation marks.
   public let value: Message
   /// Whether this may cost more than it seems, or cannot be undone.
   public let isWarning: Bool

@@ -42,11 +42,11 @@ extension [UInt8] {
   /// The number of bytes, then all of them in hexadecimal.
   var counted: Message { isEmpty ? size : [size, Message(verbatim: hexadecimal)].joined(by: " ") }
 
-  /// The number of bytes.
+  /// The number of bytes, with the unit.
   var size: Message { Message("\(count) byte", plural: "\(count) bytes", count: count) }
 }
 
-/// An amount of an asset.
+/// An amount of an asset, in its base units.
 func baseUnits(_ count: some UnsignedInteger) -> Message {
   Message("\(count) base unit", plural: "\(count) base units", count: count)
 }

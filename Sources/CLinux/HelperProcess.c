@@ -92,7 +92,7 @@ static int read_name(struct clinux_program *program) {
   return 1;
 }
 
-// Whether one of the process's descriptors is the file at `path`; other users' processes do not tell.
+// Whether one of the process's descriptors is the file at `path`; 0 for a process whose descriptors cannot be read.
 static int has_open(pid_t process, const char *path) {
   char place[32], target[32];
   snprintf(place, sizeof place, "/proc/%d/fd", process);
@@ -108,7 +108,7 @@ static int has_open(pid_t process, const char *path) {
   return found;
 }
 
-// Names processes, and nothing else of them.
+// Returns the numbers and names of processes, and nothing else about them.
 static struct helper_reply serve_programs(const struct helper_request *request) {
   struct helper_reply reply = {0};
   if (request->process) {

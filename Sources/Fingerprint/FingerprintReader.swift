@@ -8,9 +8,9 @@ package import ProcessIO
 package final class FingerprintReader: Sendable {
   private let bus: FprintdBus
 
-  /// Connects to the system bus; `nil` without one, or if the bus does not answer in time.
+  /// Connects to the system bus; `nil` if there is none, or if it does not accept the connection within five seconds.
   ///
-  /// The connection stays open, because a sandbox may forbid a later one.
+  /// The connection stays open, because a sandbox can forbid later connections.
   package init?() {
     guard let bus = FprintdBus() else { return nil }
     self.bus = bus
@@ -23,10 +23,10 @@ package final class FingerprintReader: Sendable {
     }
   }
 
-  /// Waits for one finger; blocks, and frees the reader before it returns.
+  /// Waits for one finger; blocks, and releases the reader before it returns.
   ///
-  /// A cancellation does not end a call to fprintd, which may take ten seconds: after a claim whose answer is not read,
-  /// other programs could not use the reader.
+  /// A cancellation does not end a call to fprintd, which can take ten seconds: if the answer to a claim were not read,
+  /// the reader would stay claimed, and other programs could not use it.
   ///
   /// - Throws: `cancelled` if the wait is cancelled, `failed` otherwise.
   package func verify(_ cancellation: Cancellation) throws(FingerprintFailure) -> FingerprintResult {
@@ -47,7 +47,7 @@ package final class FingerprintReader: Sendable {
 }
 
 extension Cancellation {
-  /// Throws if it was cancelled.
+  /// Throws `cancelled` after a cancellation.
   fileprivate func check() throws(FingerprintFailure) {
     guard wait(for: -1, 0, until: .now) != .cancelled else { throw .cancelled }
   }

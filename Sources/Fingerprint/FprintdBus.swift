@@ -11,9 +11,9 @@ final class FprintdBus: @unchecked Sendable {
   private static let limit = Duration.seconds(10)
   /// How long the bus may take to accept the connection.
   private static let limitOfConnecting = Duration.seconds(5)
-  /// How long a call that ends something may take: fprintd also carries it out later.
+  /// How long the calls VerifyStop and Release may take: fprintd carries them out even if nobody waits for the answer.
   private static let limitOfEnding = Duration.seconds(1)
-  /// How long the reader is released again and again while a claim is still being made.
+  /// How long Release is repeated while fprintd still carries out a claim.
   private static let limitOfReleasing = Duration.seconds(2)
 
   private let bus: OpaquePointer
@@ -23,8 +23,8 @@ final class FprintdBus: @unchecked Sendable {
   /// Whether this connection has claimed the reader, or fprintd may still carry out its claim.
   private var mayHoldReader = false
 
-  /// Connects, and waits until the bus has accepted the connection: dbus-daemon closes one that it has not accepted
-  /// within 30 seconds (auth_timeout).
+  /// Connects, and waits until the bus has accepted the connection: dbus-daemon closes a connection that is not
+  /// authenticated within 30 seconds (auth_timeout).
   init?() {
     var bus: OpaquePointer?
     guard sd_bus_open_system(&bus) >= 0, let bus else { return nil }
@@ -64,7 +64,9 @@ final class FprintdBus: @unchecked Sendable {
     sd_bus_message_unref(try send(member, owner, device, "Device", argument))
   }
 
-  /// Claims the reader; after a failure, the reader is free or will be released before the next claim.
+  /// Claims the reader.
+  ///
+  /// After a failure, the reader is free, or the next claim releases it first.
   func claim(_ device: String) throws(FingerprintFailure) {
     release(device)
     mayHoldReader = true
@@ -77,9 +79,9 @@ final class FprintdBus: @unchecked Sendable {
     }
   }
 
-  /// Frees the reader if this connection may have claimed it.
+  /// Releases the reader if this connection may have claimed it.
   ///
-  /// fprintd refuses this while it carries out a claim (AlreadyInUse).
+  /// fprintd refuses a release while it carries out a claim (AlreadyInUse), so the call is repeated for two seconds.
   func release(_ device: String) {
     let deadline = ContinuousClock.now + Self.limitOfReleasing
     while mayHoldReader {
@@ -90,7 +92,9 @@ final class FprintdBus: @unchecked Sendable {
     }
   }
 
-  /// Calls a method that ends what another began.
+  /// Calls VerifyStop or Release.
+  ///
+  /// - Returns: why the call failed; `nil` if it did not.
   @discardableResult func end(_ member: String, of device: String) -> FingerprintFailure? {
     do throws(FingerprintFailure) {
       sd_bus_message_unref(try send(member, owner, device, "Device", nil, within: Self.limitOfEnding))
@@ -100,7 +104,10 @@ final class FprintdBus: @unchecked Sendable {
     }
   }
 
-  /// - Parameter see: gets the messages that come before the answer.
+  /// Calls a method.
+  ///
+  /// - Parameter see: gets each message until the answer has come.
+  /// - Returns: the answer.
   private func send(
     _ member: String, _ destination: String, _ path: String, _ interface: String, _ argument: String?,
     within limit: Duration = limit, _ see: (OpaquePointer?) throws(FingerprintFailure) -> Void = { _ in }
@@ -147,9 +154,11 @@ final class FprintdBus: @unchecked Sendable {
     return try body()
   }
 
-  /// Starts a verification, and waits for the signal VerifyStatus; returns its first argument.
+  /// Starts a verification, and waits for the signal VerifyStatus.
   ///
-  /// The signal may come before the answer to the start.
+  /// The signal may come before the answer to VerifyStart.
+  ///
+  /// - Returns: the first argument of the signal.
   func verify(with device: String, _ cancellation: Cancellation) throws(FingerprintFailure) -> String {
     var early: String?
     let answer = try send("VerifyStart", owner, device, "Device", "any") { message throws(FingerprintFailure) in
@@ -195,8 +204,8 @@ final class FprintdBus: @unchecked Sendable {
       guard result >= 0 else { throw .busEnded }
       if let answer = try judge(message) { return answer }
       if let deadline, deadline <= .now { throw .silent }
-      // After a message there may be another in memory. Any program can send messages to this connection, so they do
-      // not delay a cancellation or the deadline.
+      // After a message, another one can be in memory already, so this does not wait. It still looks for a cancellation:
+      // any program can send messages to this connection without a pause.
       let event = cancellation.wait(
         for: sd_bus_get_fd(bus), sd_bus_get_events(bus), until: result > 0 ? .now : deadline)
       if event == .cancelled { throw .cancelled }

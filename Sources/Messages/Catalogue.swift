@@ -1,19 +1,19 @@
-/// The dialogs' texts in one language: a compiled catalogue of GNU gettext, or English, which needs none.
+/// The texts of dialogs in one language: a compiled catalogue of GNU gettext, or English, which needs none.
 ///
-/// gettext's own functions are not used. They need a locale that this machine has compiled, and setlocale(3) would
-/// translate the system's errors in the log too.
+/// The functions of gettext are not used. They need a locale that is installed on the machine, and setlocale(3) would
+/// also translate the system's errors in the log.
 public struct Catalogue: Equatable, Sendable {
   /// The texts as they are in the code.
   public static let english = Catalogue(texts: [:])
-  /// The only rule for plurals that is understood: one form for 1, the other for all else.
+  /// The only supported rule for plurals: one form for 1, the other for all other counts.
   static let pluralRule = "Plural-Forms: nplurals=2; plural=(n != 1);"
 
-  /// By the id: the text, or the form for 1 and the form for other counts.
+  /// By the id of the message: its text, or its form for 1 and its form for other counts.
   private var texts: [String: [String]]
 
   private init(texts: [String: [String]]) { self.texts = texts }
 
-  /// The text of a message.
+  /// The text of a message; the English one if the catalogue does not have it.
   public func text(_ message: Message) -> String {
     let isPlural = message.plural.map { $0.count != 1 } ?? false
     let known = texts[message.id].flatMap { $0.count == (message.plural == nil ? 1 : 2) ? $0 : nil }
@@ -31,10 +31,10 @@ public struct Catalogue: Equatable, Sendable {
     return result + rest
   }
 
-  /// The texts of several messages.
+  /// The texts of several messages, in the same order.
   public func texts(_ messages: [Message]) -> [String] { messages.map(text) }
 
-  /// The first `{1}`, `{2}` and so on.
+  /// The first place for a value, such as `{1}`; `nil` if there is none.
   private static func firstPlace(in text: Substring) -> (range: Range<String.Index>, number: Int)? {
     guard let start = text.firstIndex(of: "{"), let end = text[start...].firstIndex(of: "}"),
       let number = Int(text[text.index(after: start)..<end]), number > 0
@@ -55,8 +55,10 @@ public struct CatalogueFault: Error, Equatable, CustomStringConvertible {
 extension Catalogue {
   /// Reads a compiled catalogue (GNU gettext manual, "The Format of GNU MO Files"), in UTF-8.
   ///
-  /// A text must have the values of its id, so that no catalogue leaves out a site, and no control characters, so that
-  /// it stays one line.
+  /// Each translation must have the values of its id, so that no catalogue leaves out a site. It must have no control
+  /// characters, so that it stays one line.
+  ///
+  /// - Throws: if the file is not a catalogue or is damaged, or if a translation breaks these rules.
   public init(mo bytes: [UInt8]) throws(CatalogueFault) {
     let file = try File(bytes)
     var texts: [String: [String]] = [:]
@@ -86,7 +88,7 @@ extension Catalogue {
     self.init(texts: texts)
   }
 
-  /// The numbers of the values in a text, in ascending order.
+  /// The numbers of the places for values in a text, in ascending order.
   private static func places(in text: String) -> [Int] {
     var numbers: [Int] = []
     var rest = text[...]
@@ -97,13 +99,12 @@ extension Catalogue {
     return numbers.sorted()
   }
 
-  /// The tables of the file.
+  /// The file with its two tables, of ids and of texts.
   private struct File {
     let bytes: [UInt8]
-    /// Whether numbers begin with their highest byte.
     let isBigEndian: Bool
     private(set) var count = 0
-    /// The offsets of the two tables.
+    /// The offsets of the two tables, in bytes.
     private(set) var ids = 0
     private(set) var texts = 0
 
@@ -122,14 +123,14 @@ extension Catalogue {
 
     private static let cut = CatalogueFault("it is cut off, or damaged")
 
-    /// 32 bits, unsigned.
+    /// The unsigned number of 32 bits at this offset.
     private func number(at offset: Int) throws(CatalogueFault) -> Int {
       guard offset <= bytes.count - 4 else { throw Self.cut }
       let four = bytes[offset..<offset + 4]
       return (isBigEndian ? Array(four) : four.reversed()).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// One entry of a table: its strings, which a NUL separates.
+    /// The strings of one entry of a table, which NUL bytes separate.
     func strings(_ table: Int, _ index: Int) throws(CatalogueFault) -> [String] {
       let (length, start) = (try number(at: table + 8 * index), try number(at: table + 8 * index + 4))
       guard start + length < bytes.count, bytes[start + length] == 0 else { throw Self.cut }

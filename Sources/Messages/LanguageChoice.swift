@@ -1,17 +1,17 @@
 extension Catalogue {
-  /// The names of catalogues for a person's locale, the preferred first, as gettext chooses them; none for English.
+  /// The names of the catalogues for the user's locale, in the order in which gettext looks for them; none for English.
   ///
-  /// `LC_ALL`, `LC_MESSAGES` or `LANG` has the locale, the first that is set. Unless that is `C` or `POSIX`, `LANGUAGE`
-  /// can have a list that comes first. A name is `language_COUNTRY@modifier`; fewer of its parts follow.
+  /// The locale is the value of `LC_ALL`, `LC_MESSAGES` or `LANG`: the first that is set. Unless it is `C` or `POSIX`,
+  /// a list of locales in `LANGUAGE` replaces it. A name is `language_COUNTRY@modifier`; shorter names follow.
   ///
-  /// - Parameter environment: looks up a variable.
+  /// - Parameter environment: returns the value of a variable.
   public static func names(environment: (String) -> String?) -> [String] {
     let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty }
     guard let locale, !["C", "POSIX"].contains(language(of: locale)) else { return [] }
     let list = environment("LANGUAGE").flatMap { $0.isEmpty ? nil : $0 } ?? locale
     var names: [String] = []
     for entry in list.split(separator: ":").map(String.init) {
-      // All that follows English is preferred less than the texts of the code.
+      // The texts in the code are English: what follows English in the list is not used.
       guard !isEnglish(entry) else { break }
       for name in shorterNames(entry) where !names.contains(name) { names.append(name) }
     }
@@ -22,7 +22,7 @@ extension Catalogue {
 
   private static func isEnglish(_ locale: String) -> Bool { ["en", "C", "POSIX"].contains(language(of: locale)) }
 
-  /// The name without its character set, and with fewer parts; none if it could be a path to elsewhere.
+  /// The name without its character set, then with fewer parts; none if it could lead out of the directory of catalogues.
   private static func shorterNames(_ locale: String) -> [String] {
     let isPlain = locale.utf8.allSatisfy { byte in
       switch byte {

@@ -1,10 +1,10 @@
-/// A text for a dialog: an English sentence, which is its id in the catalogues of gettext, and the values in it.
+/// A text for a dialog: an English sentence, which is its id in catalogues of gettext, and the values in the sentence.
 ///
 /// `Message("Site: \(site)")` has the id `Site: {1}`. The text must be a literal, so that `scripts/messages` finds it.
 public struct Message: Hashable, Sendable {
   /// The English text with `{1}`, `{2}` and so on for the values.
   let id: String
-  /// The text for other counts than one, and the count.
+  /// The English text for counts other than 1, and the count; `nil` for a text without a count.
   let plural: Plural?
   let values: [Value]
 
@@ -18,10 +18,10 @@ public struct Message: Hashable, Sendable {
     case message(Message)
   }
 
-  /// A text that does not depend on a number.
+  /// A text whose form does not depend on a count.
   public init(_ text: Text) { self.init(id: text.id, plural: nil, values: text.values) }
 
-  /// A text with a count; both forms have the same values.
+  /// A text whose form depends on a count: `one` for 1, `plural` for other counts; both have the same values.
   public init(_ one: Text, plural: Text, count: some BinaryInteger) {
     self.init(id: one.id, plural: Plural(id: plural.id, count: UInt128(clamping: count)), values: plural.values)
   }
@@ -39,18 +39,18 @@ public struct Message: Hashable, Sendable {
     (self.id, self.plural, self.values) = (id, plural, values)
   }
 
-  /// The place of a value in a text, from 1.
+  /// The place of a value in a text; `number` counts from 1.
   static func value(_ number: Int) -> String { "{\(number)}" }
 
-  /// A literal with values.
+  /// A string literal, with or without interpolated values.
   public struct Text: ExpressibleByStringInterpolation {
     let id: String
     let values: [Value]
 
-    /// A text without values.
+    /// A literal without values.
     public init(stringLiteral text: String) { (id, values) = (text, []) }
 
-    /// A text with values.
+    /// A literal with values.
     public init(stringInterpolation text: Interpolation) { (id, values) = (text.id, text.values) }
 
     /// Collects the parts of a literal.
@@ -68,7 +68,7 @@ public struct Message: Hashable, Sendable {
       /// A number in decimal.
       public mutating func appendInterpolation(_ number: some BinaryInteger) { append(.text("\(number)")) }
 
-      /// A value that is itself translated.
+      /// A value that the catalogue translates.
       public mutating func appendInterpolation(_ message: Message) { append(.message(message)) }
 
       private mutating func append(_ value: Value) {
@@ -85,6 +85,6 @@ extension Message: CustomStringConvertible {
 }
 
 extension Sequence<Message> {
-  /// One message of all, with the same separator in every language.
+  /// One message with all of these, in this order; the separator is the same in every language.
   public func joined(by separator: String) -> Message { Message(self, separator) }
 }

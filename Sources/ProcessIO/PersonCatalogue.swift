@@ -2,13 +2,15 @@ import Glibc
 package import Messages
 
 extension Catalogue {
-  /// The largest file that is read, bytes.
+  /// The largest size of a file that is read, in bytes.
   private static let maximumSize = 1 << 20
 
-  /// The installed catalogue for the person's locale, or English; a file that is no catalogue is left out.
+  /// The installed catalogue for the user's locale, or English.
   ///
-  /// It is read from this program's `../share/locale`, or `../../share/locale`, whatever the environment says.
-  /// - Parameter fault: gets what is wrong with a file, then what to do: lower case, no full stop.
+  /// A file with a fault is not used. Files are read from `../share/locale` or `../../share/locale`, relative to the
+  /// directory of the program. The environment does not change this.
+  ///
+  /// - Parameter fault: gets a line about each file with a fault: what is wrong, then what to do.
   package static func ofPerson(fault: (String) -> Void = { _ in }) -> Catalogue {
     let directories = ["../share/locale", "../../share/locale"].compactMap(OwnProgram.path)
     for name in names(environment: environmentVariable) {

@@ -105,7 +105,7 @@ package enum AnsweringProgram: String, Sendable {
   case protector = "liquid-auth-protector"
   case account = "liquid-auth-pam"
 
-  /// What to do after it ended without an answer, as the protector does if the TPM does not answer in time.
+  /// What to do after it ended without an answer.
   fileprivate var adviceAfterEnd: String {
     switch self {
     case .protector: "if it used the TPM, restart the machine and try again"
@@ -153,7 +153,7 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
     return ProtectorMessage.header(kind: kind.rawValue, count: words.count) + words
   }
 
-  /// The program ended before its answer was complete.
+  /// The program ended before its answer was complete, for example because a TPM did not answer in time.
   package static func ended(_ program: AnsweringProgram) -> ProtectorFailure {
     ProtectorFailure(.failed, "\(program.rawValue) ended without an answer; \(program.adviceAfterEnd)")
   }

@@ -2,7 +2,7 @@ import CBOR
 public import CryptoPrimitives
 import DeterministicKeys
 
-/// One ceremony, or change by the owner, in the store's history, without any secret: Recovery §6.
+/// One entry of the store's history, a ceremony or a change of what is stored; it has no secret: Recovery §6.
 public struct HistoryEntry: Sendable, Equatable {
   /// What was requested.
   public enum Kind: UInt8, Sendable, CaseIterable {
@@ -21,7 +21,7 @@ public struct HistoryEntry: Sendable, Equatable {
     /// The PIN was set, changed or removed.
     case changePIN = 10
     case reset = 11
-    /// A further account's signature of the sign-in before it: authenticatorGetNextAssertion.
+    /// A signature of another account in the same sign-in: authenticatorGetNextAssertion.
     case nextSignIn = 12
     case removePasskey = 13
     case renamePasskey = 14
@@ -32,9 +32,8 @@ public struct HistoryEntry: Sendable, Equatable {
     case replaceLargeBlobs = 17
     /// The policy of a site, or of all sites without one of their own.
     case changePolicy = 18
-    /// The vault's passphrase was changed.
     case changePassphrase = 19
-    /// Another slot of the vault was added.
+    /// A slot other than the passphrase was added to the vault.
     case addSlot = 20
     case removeSlot = 21
   }

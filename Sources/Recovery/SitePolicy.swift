@@ -48,9 +48,9 @@ public struct SitePolicies: Sendable, Equatable {
 
   // MARK: - Looking up
 
-  // The policy of a site also applies to the AppID `https://` ‖ site. If several sites match, the strictest policy counts.
+  // The policy of a site also applies to the AppID `https://` ‖ site. If several match, the strictest applies.
 
-  /// The policy of a relying party, or of an AppID, which CTAP2 accepts as an rp.id.
+  /// The policy of a relying party, or of an AppID that a client sends as an rp.id.
   public func policy(of rpID: String) -> SitePolicy {
     let site = rpID.utf8.starts(with: Self.scheme.utf8) ? String(rpID.utf8.dropFirst(Self.scheme.utf8.count)) : nil
     return strictest([entry(rpID), site.flatMap(entry)])
@@ -64,18 +64,18 @@ public struct SitePolicies: Sendable, Equatable {
       })
   }
 
-  /// Before the host of an AppID.
+  /// What precedes the host in an AppID.
   private static let scheme = "https://"
 
-  /// The strictest of the entries that were found; `standard` if there is none.
+  /// The strictest of the policies that were found; `standard` if there is none.
   private func strictest(_ found: [SitePolicy?]) -> SitePolicy {
     found.compactMap(\.self).max { $0.rawValue < $1.rawValue } ?? standard
   }
 
   /// The policy of the origin that a wallet names: that of its host, or else of the nearest domain above it.
   ///
-  /// The host is compared in lower case, without a user name and without the dot at its end (RFC 3986 §3.2), because other
-  /// programs than `liquid-auth-wallet` may name an origin in any form.
+  /// The host is compared in lower case, without a user name and without a dot at its end (RFC 3986 §3.2), because
+  /// programs other than `liquid-auth-wallet` can send an origin in any of these forms.
   ///
   /// - Parameter origin: `https://host:port`, or a host.
   public func policy(ofOrigin origin: String) -> SitePolicy {

@@ -53,8 +53,7 @@ private struct DomainName {
   let decoded: String?
   /// The skeleton of the name (UTS #39): names that look alike have equal skeletons.
   ///
-  /// A `String`, because two texts are equal if they are canonically equivalent: a composed letter equals the letter with
-  /// its mark.
+  /// A `String`, because two canonically equivalent strings are equal: a composed letter equals the letter and its mark.
   let skeleton: String
 
   /// `nil` if `rpID` is not a domain of at least two labels and at most 253 bytes.

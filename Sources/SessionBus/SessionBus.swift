@@ -35,12 +35,12 @@ package final class SessionBus<Failure: SessionBusFailure> {
   private let deadline: ContinuousClock.Instant
   private let input: Int32
 
-  /// How long the bus itself may take to accept the connection, and to answer a call: systemd may have to start it.
+  /// How long the bus itself may take to accept the connection, and to answer a call: systemd may have to start the bus.
   private static var busLimit: Duration { .seconds(5) }
 
   /// Connects to the bus; all calls and waits end at `deadline`.
   ///
-  /// - Parameter input: its end ends a wait, because the program that asked has ended.
+  /// - Parameter input: a descriptor. If it becomes readable or is closed, waits end: the program that asked has ended.
   /// - Throws: `noBus`; `busEnded` if the bus does not answer within 5 s; `cancelled` when `input` ends.
   package init(
     service: String, until deadline: ContinuousClock.Instant, orEndOf input: Int32 = STDIN_FILENO
@@ -48,10 +48,10 @@ package final class SessionBus<Failure: SessionBusFailure> {
     var bus: OpaquePointer?
     guard sd_bus_open_user(&bus) >= 0, let bus else { throw Failure(.noBus) }
     (self.bus, self.service, self.deadline, self.input) = (bus, service, deadline, input)
-    // For the calls that sd_bus_add_match(3) makes.
+    // The limit of the calls that sd_bus_add_match(3) makes.
     sd_bus_set_method_call_timeout(bus, UInt64(Self.busLimit.components.seconds) * 1_000_000)
     let limit = min(deadline, .now + Self.busLimit)
-    // sd_bus_call(3) waits for the bus without a limit.
+    // Wait here, because sd_bus_call(3) waits without a limit until the bus has accepted the connection.
     while sd_bus_is_ready(bus) <= 0 {
       let result = sd_bus_process(bus, nil)
       guard result >= 0 else { throw Failure(.busEnded) }
@@ -59,13 +59,13 @@ package final class SessionBus<Failure: SessionBusFailure> {
     }
   }
 
-  // Without a flush, which has no time limit: all calls wait for their reply.
+  // No flush: it has no time limit, and nothing is left to send, because all calls wait for their replies.
   deinit { sd_bus_close_unref(bus) }
 
   /// Calls a method; `fill` appends its arguments.
   ///
   /// - Parameters:
-  ///   - limit: how long the call may take; a call that waits for a person needs more than the default.
+  ///   - limit: how long the call may take. A call that waits for the user needs more than the default.
   ///   - startsService: whether the bus starts the service if it does not run.
   package func call(
     _ path: String, _ interface: String, _ member: String, within limit: Duration = .seconds(25),
@@ -105,7 +105,7 @@ package final class SessionBus<Failure: SessionBusFailure> {
     return silent.contains(name) ? .noAnswer : .refused(name: name)
   }
 
-  /// Whether the bus can start the service.
+  /// Whether the bus can start the service (ListActivatableNames).
   package func canStartService() throws(Failure) -> Bool {
     let (bus, path, member) = (Self.busName, "/org/freedesktop/DBus", "ListActivatableNames")
     let reply = try call(bus, path, bus, member, within: Self.busLimit, false) { (_) throws(Failure) in }
@@ -154,7 +154,7 @@ package final class SessionBus<Failure: SessionBusFailure> {
 
   /// Waits until the bus has something to read or write, or a signal arrives.
   ///
-  /// - Returns: false if the time is over.
+  /// - Returns: false if the deadline has passed.
   /// - Throws: `cancelled` when ``input`` ends.
   private func pause(until deadline: ContinuousClock.Instant) throws(Failure) -> Bool {
     let rest = (deadline - .now).components

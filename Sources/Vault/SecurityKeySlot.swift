@@ -1,14 +1,14 @@
 import CBOR
 
-/// A key that a FIDO2 security key computes for a credential, by hmac-secret: type 3 (Recovery §1).
+/// A slot of type 3: a FIDO2 security key computes its key with hmac-secret, for a credential and a salt (Recovery §1).
 public struct SecurityKeySlot: Hashable, Sendable {
   /// The id of the credential, 1 to ``maximumCredentialIDSize`` bytes.
   public let credentialID: [UInt8]
   /// The salt of hmac-secret, ``saltSize`` bytes.
   public let salt: [UInt8]
-  /// Whether the security key verifies its PIN first, which changes the key.
+  /// Whether the security key verifies its PIN first; the key of the slot depends on it.
   public let hasPIN: Bool
-  /// Whether the authenticator unlocks with it at its start; never with a PIN, because nobody would expect the dialog.
+  /// Whether the authenticator unlocks with this slot when it starts; never with a PIN, which needs a dialog.
   public let autoUnlock: Bool
 
   public static let saltSize = 32
@@ -29,7 +29,7 @@ public struct SecurityKeySlot: Hashable, Sendable {
     self.init(credentialID: credentialID, salt: salt, hasPIN: hasPIN, autoUnlock: autoUnlock)
   }
 
-  /// The members without nonce and sealed key.
+  /// The members of the slot, without nonce and sealed key.
   var members: CBORMap {
     [1: 3, 2: .bytes(credentialID), 3: .bool(autoUnlock), 4: .bool(hasPIN), 7: .bytes(salt)]
   }

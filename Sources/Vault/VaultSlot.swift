@@ -3,8 +3,8 @@ public import CryptoPrimitives
 
 /// The vault's key, sealed for one protector (Recovery §1).
 ///
-/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types and damaged slots are kept unchanged, so
-/// that rewriting a vault does not lock out another program.
+/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types and damaged slots are kept unchanged,
+/// so that rewriting a vault does not lock out another program.
 public struct VaultSlot: Hashable, Sendable {
   /// What opens a slot.
   public enum Protector: Hashable, Sendable {
@@ -21,8 +21,8 @@ public struct VaultSlot: Hashable, Sendable {
     /// Type 5: a random key that systemd decrypts for this user on this machine.
     ///
     /// - Parameters:
-    ///   - credential: what systemd-creds(1) has written, 1 to 1,536 bytes.
-    ///   - autoUnlock: as in type 4.
+    ///   - credential: the output of systemd-creds(1), 1 to 1,536 bytes.
+    ///   - autoUnlock: whether the authenticator unlocks with this slot when it starts.
     case systemdCredential([UInt8], autoUnlock: Bool)
     /// A type of a later version.
     case unknown(type: UInt8)

@@ -8,12 +8,12 @@ import SessionBus
 
 /// Shows a dialog with a program that the user names, as ssh(1) does with `SSH_ASKPASS`.
 ///
-/// The text is its only argument. It prints the passphrase, and exits with 0; any other status refuses. For a
-/// confirmation `SSH_ASKPASS_PROMPT` is `confirm`; the program agrees if it exits with 0 and prints nothing, or `yes`.
+/// The text is its only argument. The program prints the passphrase, and exits with 0; any other status refuses. For a
+/// confirmation, `SSH_ASKPASS_PROMPT` is `confirm`: the program agrees if it exits with 0 and prints nothing or `yes`.
 struct Askpass: DialogBackEnd {
   /// A path, or a name that is looked up in PATH.
   let program: String
-  /// The person's language.
+  /// The user's language.
   let catalogue: Catalogue
 
   /// The longest passphrase, bytes.
@@ -30,7 +30,7 @@ struct Askpass: DialogBackEnd {
     guard printed.withUnsafeBytes(Self.agrees) else { throw PromptError(.notConfirmed, "refused") }
   }
 
-  /// Whether a line, without its end, agrees to a confirmation: it is empty, or `yes` in any case.
+  /// Whether a line agrees to a confirmation: it is empty, or `yes` in upper or lower case.
   ///
   /// OpenSSH's `ask_permission` has the same rule, but reads only the first line.
   static func agrees(_ line: UnsafeRawBufferPointer) -> Bool {
@@ -42,7 +42,9 @@ struct Askpass: DialogBackEnd {
     return try run(text(dialog, isConfirmation: false), dialog.limit, refused: .cancelled)
   }
 
-  /// The whole text; for a confirmation it ends with the words of the buttons, because the program has buttons of its own.
+  /// The whole text.
+  ///
+  /// For a confirmation, it ends with what OK and Cancel mean, because the program has its own buttons.
   func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
     if isConfirmation {
       let buttons = catalogue.text(Message("OK: \(dialog.agree). Cancel: \(dialog.refuse)."))
@@ -132,7 +134,7 @@ struct Askpass: DialogBackEnd {
 
   /// Waits until a descriptor is readable.
   ///
-  /// - Throws: at the deadline, or if standard input is at its end: the authenticator withdrew the dialog.
+  /// - Throws: at the deadline, or at the end of standard input: the authenticator has withdrawn the dialog.
   private func wait(for descriptor: Int32, until deadline: ContinuousClock.Instant) throws(PromptError) {
     while true {
       var ready = [

@@ -10,7 +10,7 @@ struct Dialog: Equatable {
   var agree = "OK"
   /// The words on the button that refuses.
   var refuse = "Cancel"
-  /// What was wrong with the previous passphrase; shown with the next question only.
+  /// What was wrong with the previous passphrase; shown only with the next question.
   var remark: String?
   /// How long the person has.
   var limit = Self.defaultLimit
@@ -42,7 +42,7 @@ struct Dialog: Equatable {
     case "SETTIMEOUT":
       guard let seconds = UInt16(text) else { throw PromptError(.malformed, "the time limit is not a number") }
       limit = seconds == 0 ? Self.defaultLimit : .seconds(Int(seconds))
-    // These have no effect here.
+    // These commands have no effect in this program.
     case "SETPROMPT", "OPTION", "NOP": break
     case "RESET": self = Dialog()
     case "CONFIRM": return .confirmation

@@ -16,8 +16,8 @@ struct Notifications: DialogBackEnd {
 
   /// The keys of the two buttons, 32 random hexadecimal digits each.
   ///
-  /// Another program on the bus can replace the notification with its own text and buttons, if it guesses the id. It does
-  /// not know the keys, so its buttons neither agree nor refuse.
+  /// Another program on the bus can guess the id of the notification, and replace it with its own text and buttons. The
+  /// program does not know the keys, so its buttons have no effect.
   private struct Buttons {
     let agree = Self.key()
     let refuse = Self.key()
@@ -27,7 +27,7 @@ struct Notifications: DialogBackEnd {
     }
   }
 
-  /// Starts no notification daemon: at log-in, another one than the desktop's would take the name.
+  /// Starts no notification daemon: at log-in, the bus could start another one than the desktop does.
   func selfTest() throws(PromptError) {
     let bus = try SessionBus<PromptError>(service: Self.name, until: .now + Dialog.defaultLimit)
     do throws(PromptError) {
@@ -99,13 +99,13 @@ struct Notifications: DialogBackEnd {
           try call.append("v", of: "y") { () throws(PromptError) in try call.append(UInt8(2)) }
         }
       }
-      // It expires with the time limit, ms, if this program is killed and cannot close it.
+      // The expiry, in milliseconds: closes the notification if this program is killed.
       try call.append(Int32(clamping: dialog.limit.components.seconds * 1000))
     }
     return try reply.number()
   }
 
-  /// Waits until one of the buttons is pressed.
+  /// Waits until a button is pressed, or the notification is closed.
   private func wait(
     for buttons: Buttons, of id: UInt32, by daemon: String, _ bus: SessionBus<PromptError>
   ) throws(PromptError) {
@@ -116,7 +116,7 @@ struct Notifications: DialogBackEnd {
         switch try signal.text("s") {
         case buttons.agree: return .success(())
         case buttons.refuse: return .failure(PromptError(.notConfirmed, "not confirmed"))
-        // A click on the text, or a button of another program's notification.
+        // A click on the text, or a button of a program that has replaced the notification.
         default: return nil
         }
       }

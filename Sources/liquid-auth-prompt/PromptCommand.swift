@@ -5,9 +5,9 @@ import ProcessIO
 
 /// `liquid-auth-prompt`: shows a dialog as a notification, or with a program that the user names.
 ///
-/// It speaks as pinentry does, so the daemon needs no second protocol, and lives as long as one dialog. The daemon's
-/// helper starts it outside the sandbox: over a connection to the session bus, an attacker's code in the daemon could make
-/// systemd start any program.
+/// It uses the protocol of pinentry, so the daemon needs no second one, and runs for one dialog. The daemon's helper
+/// process starts it outside the sandbox: over a connection to the session bus, an attacker's code in the daemon could
+/// make systemd start any program.
 enum PromptCommand {
   static func start() -> Never {
     let backEnd: any DialogBackEnd
@@ -25,7 +25,7 @@ enum PromptCommand {
       exit(EX_USAGE)
     }
     signal(SIGPIPE, SIG_IGN)
-    // The end of standard input ends the program, after it has closed its notification. SIGTERM makes that end.
+    // At the end of standard input, the program closes its notification and ends. SIGTERM has the same effect.
     signal(SIGTERM) { _ in dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO) }
     do {
       try Hardening.apply()

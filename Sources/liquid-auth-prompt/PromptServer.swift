@@ -3,7 +3,7 @@ import CryptoPrimitives
 import Glibc
 import ProcessIO
 
-/// A way to show a dialog.
+/// Shows a dialog: a notification, or a program like ssh-askpass.
 ///
 /// Each call blocks until there is an answer, the time limit is over, or standard input ends.
 protocol DialogBackEnd {

@@ -83,7 +83,7 @@ enum ProtectorCommand {
       let (key, data) = try slot.make(count: ProtectorRequest.keySize)
       return ProtectorAnswer(key: key, data: data)
     case .get: return ProtectorAnswer(key: try slot.key(count: ProtectorRequest.keySize))
-    // The TPM keeps nothing.
+    // The TPM stores nothing.
     case .delete: return .deleted
     }
   }
@@ -91,14 +91,14 @@ enum ProtectorCommand {
   private static func serve(
     _ operation: ProtectorRequest.Operation, _ slot: SecurityKeySlot
   ) throws(ProtectorFailure) -> ProtectorAnswer {
-    // A security key that stops answering cannot be waited for with a limit.
+    // Ends the program if a security key stops answering: not every wait of libfido2 has a limit.
     alarm(UInt32(ProtectorMessage.timeLimit.components.seconds))
     switch operation {
     case .make:
       let (key, data) = try slot.make()
       return ProtectorAnswer(key: key, data: data)
     case .get: return ProtectorAnswer(key: try slot.key())
-    // The security key keeps nothing.
+    // The security key stores nothing.
     case .delete: return .deleted
     }
   }
@@ -112,7 +112,7 @@ enum ProtectorCommand {
       let (key, data) = try credential.make(count: ProtectorRequest.keySize)
       return ProtectorAnswer(key: key, data: data)
     case .get: return ProtectorAnswer(key: try credential.key(count: ProtectorRequest.keySize))
-    // systemd keeps nothing.
+    // systemd stores nothing.
     case .delete: return .deleted
     }
   }

@@ -7,15 +7,15 @@ import ProtectorProtocol
 
 /// A FIDO2 security key that is plugged in, through libfido2.
 ///
-/// A request that waits for a touch ends with CTAPHID_CANCEL when the time is over, or when the program that wants the
-/// key has ended.
+/// CTAPHID_CANCEL ends a request that waits for a touch when the time is over, or when the program that asked for the
+/// key of the slot has ended.
 final class SecurityKey {
-  /// Belongs to no website: a colon is not part of a domain.
+  /// The rp.id, which no website can have, because a domain has no colon.
   private static let relyingParty = "liquid-auth:vault"
-  /// Names the devices, separated by commas, in place of those that udev knows.
+  /// The variable with the paths of devices, separated by commas, in place of those that udev lists.
   private static let variable = "LIQUID_AUTH_FIDO2"
   private static let mostKeys = 64
-  /// How long a request that waits for nobody may take.
+  /// How long a request without a touch may take.
   private static let shortLimit = Duration.seconds(3)
   /// How long a security key waits for a touch.
   private static let touchLimit = Duration.seconds(30)
@@ -23,11 +23,11 @@ final class SecurityKey {
   private var device: OpaquePointer?
   private let info: OpaquePointer?
 
-  /// All security keys with hmac-secret, except devices of this product: one of them may wait for this program.
+  /// All security keys with hmac-secret, except devices of this product: our own device may be waiting for this program.
   ///
-  /// - Returns: without keys that do not answer, as while another program uses them.
+  /// A security key that does not answer is left out, for example while another program uses it.
   static func all() -> [SecurityKey] {
-    // The library would log what it sends and receives.
+    // With this variable, libfido2 logs what it sends and receives.
     unsetenv("FIDO_DEBUG")
     fido_init(FIDO_DISABLE_U2F_FALLBACK)
     return paths().compactMap { SecurityKey(path: $0) }
@@ -57,7 +57,7 @@ final class SecurityKey {
     fido_dev_free(&device)
   }
 
-  // MARK: What it says of itself
+  // MARK: authenticatorGetInfo
 
   private var model: [UInt8] {
     Array(UnsafeBufferPointer(start: fido_cbor_info_aaguid_ptr(info), count: fido_cbor_info_aaguid_len(info)))
@@ -77,7 +77,7 @@ final class SecurityKey {
     return index.map { fido_cbor_info_options_value_ptr(info)[$0] }
   }
 
-  /// How many PINs can be tried.
+  /// How many tries of the PIN are left.
   func pinTries() throws(ProtectorFailure) -> Int {
     var count: Int32 = 0
     Self.limit(device, Self.shortLimit)
@@ -87,10 +87,10 @@ final class SecurityKey {
 
   // MARK: Credentials
 
-  /// Makes a credential with hmac-secret, which the key does not store; needs a touch.
+  /// Makes a credential with hmac-secret, which the security key does not store; needs a touch.
   ///
-  /// - Parameter pin: ends with a zero byte.
-  /// - Returns: its id.
+  /// - Parameter pin: the PIN with a zero byte at its end.
+  /// - Returns: the id of the credential.
   func makeCredential(pin: SecretBytes?) throws(ProtectorFailure) -> [UInt8] {
     var credential = fido_cred_new()
     defer { fido_cred_free(&credential) }
@@ -105,7 +105,7 @@ final class SecurityKey {
     return Array(UnsafeBufferPointer(start: id, count: fido_cred_id_len(credential)))
   }
 
-  /// Whether it made this credential; asks nobody.
+  /// Whether this security key made the credential; needs no touch.
   func has(credential id: [UInt8]) -> Bool {
     guard let assertion = try? assertion(for: id) else { return false }
     defer { Self.free(assertion) }
@@ -116,7 +116,10 @@ final class SecurityKey {
 
   /// The output of hmac-secret, 32 bytes; needs a touch.
   ///
-  /// - Parameter pin: ends with a zero byte.
+  /// - Parameters:
+  ///   - id: the id of the credential.
+  ///   - salt: 32 bytes.
+  ///   - pin: the PIN with a zero byte at its end.
   func secret(of id: [UInt8], salt: [UInt8], pin: SecretBytes?) throws(ProtectorFailure) -> SecretBytes {
     let assertion = try assertion(for: id)
     defer { Self.free(assertion) }
@@ -156,12 +159,12 @@ final class SecurityKey {
     fido_dev_set_timeout(device, Int32(limit.components.seconds * 1000))
   }
 
-  /// Sends a request that waits for a touch, and withdraws it when the time is over or standard input is closed.
+  /// Sends a request that waits for a touch, and cancels it when the time is over or standard input is closed.
   private func touch(
     pin: SecretBytes?, _ request: (UnsafePointer<CChar>?) -> Int32
   ) throws(ProtectorFailure) {
     StandardStream.error.write("liquid-auth-protector: touch the security key that blinks")
-    // The key gets a moment to answer the CANCEL.
+    // After the CANCEL, the security key has a short time to answer.
     Self.limit(device, Self.touchLimit + Self.shortLimit)
     let wait = TouchWait(on: device, until: .now + Self.touchLimit)
     guard wait.start() else { throw ProtectorFailure(.failed, "the system has no thread left; end other programs") }
@@ -196,7 +199,7 @@ final class SecurityKey {
   }
 }
 
-/// Withdraws the request to a security key, on a thread of its own.
+/// Cancels the request to a security key at a deadline, or when standard input is closed, on a thread of its own.
 private final class TouchWait: Sendable {
   private nonisolated(unsafe) let device: OpaquePointer?
   private let deadline: ContinuousClock.Instant
@@ -238,18 +241,18 @@ private final class TouchWait: Sendable {
 
   private func withdraw(because reason: ProtectorFailure) {
     outcome = reason
-    // A CANCEL that comes before the request has no effect.
+    // Repeated, because a CANCEL that comes before the request has no effect.
     repeat {
       fido_dev_cancel(device)
     } while ended.wait(for: left.descriptor, POLLIN, until: .now + .milliseconds(200)) == .timedOut
   }
 
-  /// Ends the thread after the request.
+  /// Ends the thread after the request, and waits for its end.
   ///
-  /// - Returns: why the request was withdrawn; `nil` if it was not.
+  /// - Returns: why the request was cancelled; `nil` if it was not.
   func end() -> ProtectorFailure? {
     ended.cancel()
-    // The thread uses the device.
+    // Until it has ended, the thread uses the device.
     _ = Cancellation().wait(for: left.descriptor, POLLIN, until: nil)
     return outcome
   }

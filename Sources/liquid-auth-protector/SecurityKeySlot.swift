@@ -2,7 +2,7 @@ import CryptoPrimitives
 import Glibc
 import ProtectorProtocol
 
-/// The key of one slot, which a FIDO2 security key computes.
+/// The key of one slot, which a FIDO2 security key computes with hmac-secret.
 struct SecurityKeySlot {
   /// Type 3 of Recovery §1.
   static let slotType: UInt8 = 3
@@ -10,13 +10,15 @@ struct SecurityKeySlot {
   private static let longestCredentialID = 1024
 
   private let hasPIN: Bool
-  /// Empty if there is no credential yet.
+  /// The salt; empty, as the credential id, if there is no credential yet.
   private let salt: [UInt8]
   private let credentialID: [UInt8]
-  /// With a zero byte at the end, as libfido2 reads it.
+  /// The PIN with a zero byte at its end, as libfido2 reads it.
   private let pin: SecretBytes?
 
-  /// - Parameter data: PIN (00 or 01), then, if the slot has a credential, salt (32) ‖ credential id.
+  /// `nil` if `data` has another form.
+  ///
+  /// - Parameter data: PIN (00 or 01), then, if the slot has a credential, salt (32) ‖ credential id (1 to 1,024).
   init?(data: [UInt8], pin: SecretBytes?) {
     guard let first = data.first, first <= 1, data.count == 1 || data.count > 1 + Self.saltSize,
       data.count <= 1 + Self.saltSize + Self.longestCredentialID
@@ -31,10 +33,10 @@ struct SecurityKeySlot {
     }
   }
 
-  /// Makes a credential on the only security key that is plugged in; needs two touches.
+  /// Makes a credential with the only security key that is plugged in; needs two touches.
   ///
-  /// - Returns: the key, and salt ‖ credential id.
-  /// - Throws: `pinNeeded` if the key makes no credential without its PIN, although the slot works without.
+  /// - Returns: the key, 32 bytes; and salt ‖ credential id.
+  /// - Throws: `pinNeeded` if there is no PIN, and the slot has one or the security key makes no credential without it.
   func make() throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
     let keys = SecurityKey.all()
     guard let key = keys.first else { throw .noKey }
@@ -56,7 +58,7 @@ struct SecurityKeySlot {
 
   /// The key, 32 bytes; needs a touch.
   ///
-  /// - Throws: `pinNeeded` if there is no PIN, and a right one would give the key.
+  /// - Throws: `pinNeeded` if only the PIN is missing.
   func key() throws(ProtectorFailure) -> SecretBytes {
     guard !credentialID.isEmpty, let key = SecurityKey.all().first(where: { $0.has(credential: credentialID) }) else {
       throw .otherKey
@@ -70,7 +72,9 @@ struct SecurityKeySlot {
     return try key.secret(of: credentialID, salt: salt, pin: hasPIN ? pin : nil)
   }
 
-  /// Leaves the last try alone: a wrong PIN would block the key, and only a reset, which deletes its passkeys, ends that.
+  /// Throws if fewer than two tries are left.
+  ///
+  /// A wrong PIN in the last try would block the PIN until the security key is reset, and a reset deletes its passkeys.
   private func checkTries(of key: SecurityKey) throws(ProtectorFailure) {
     switch try key.pinTries() {
     case ...0: throw .pinBlocked

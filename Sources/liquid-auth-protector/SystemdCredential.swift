@@ -5,20 +5,20 @@ import ProtectorProtocol
 
 /// The key of one slot, which systemd encrypts for this user on this machine: systemd-creds(1).
 ///
-/// The program is a client of the system's service io.systemd.Credentials, which has the machine's key.
+/// systemd-creds is a client of the system service io.systemd.Credentials, which has the keys of the machine.
 struct SystemdCredential {
   /// Type 5 of Recovery §1.
   static let slotType: UInt8 = 5
   static let longestCredential = 1536
 
-  /// Names another program, for tests.
+  /// The variable with another program, for tests.
   private static let variable = "LIQUID_AUTH_SYSTEMD_CREDS"
   private static let name = "liquid-auth-vault"
-  /// The first version with credentials of users.
+  /// The first version of systemd with credentials of users.
   private static let version = 256
 
   private let program = environmentVariable(variable) ?? "systemd-creds"
-  /// What systemd-creds has written; empty if there is no key yet.
+  /// The output of systemd-creds, at most 1,536 bytes; empty if there is no key yet.
   private let credential: [UInt8]
 
   init?(data: [UInt8]) {
@@ -26,7 +26,7 @@ struct SystemdCredential {
     credential = data
   }
 
-  /// Makes a key of `count` bytes.
+  /// Makes a random key of `count` bytes, encrypts it, and decrypts it again as a check.
   ///
   /// - Returns: the key, and the credential.
   func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
@@ -40,7 +40,7 @@ struct SystemdCredential {
     return (key, data)
   }
 
-  /// The key, `count` bytes.
+  /// Decrypts the key, `count` bytes.
   func key(count: Int) throws(ProtectorFailure) -> SecretBytes {
     try checkVersion()
     let input = credential.withUnsafeBytes { SecretBytes(copying: $0) }
@@ -70,9 +70,10 @@ struct SystemdCredential {
     try run([verb, "--user", "--name=\(Self.name)", "-", "-"], input: input, atMost: limit)
   }
 
-  /// Runs the program to its end.
+  /// Runs the program until it ends.
   ///
-  /// - Returns: its output, at most `limit` bytes and one more.
+  /// - Returns: its output; if that is longer than `limit`, the first `limit` + 1 bytes.
+  /// - Throws: if the program cannot be started, or ends with another status than 0.
   private func run(
     _ arguments: [String], input: SecretBytes, atMost limit: Int
   ) throws(ProtectorFailure) -> SecretBytes {
@@ -97,7 +98,7 @@ struct SystemdCredential {
         throw Self.absent
       }
     }
-    // A pipe has room for it.
+    // Does not block, because a pipe has room for the input.
     input.withUnsafeBytes { _ = Descriptor.write($0, to: given.write) }
     close(given.write)
     let output = Self.readAll(got.read, atMost: limit + 1)

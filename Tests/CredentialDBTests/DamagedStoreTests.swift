@@ -87,7 +87,7 @@ import Testing
     let free = Set(Array(40..<44) + Array(96..<100))
     for index in 0..<100 {
       for bit in 0..<8 {
-        // Version 4 has the same tables: it is opened, and becomes version 5.
+        // A store of version 4 has the same tables: it opens, and becomes version 5.
         let isVersion4 = (index, bit) == (63, 0)
         let opened = try open(directory, flipping: bit, of: index)
         #expect(opened == (free.contains(index) || isVersion4 ? content : nil), "byte \(index), bit \(bit)")

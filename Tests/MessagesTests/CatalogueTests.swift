@@ -65,7 +65,7 @@ import Testing
   private static let values = "a text does not have the values of its id: "
   private static let control = "a text is empty or has control characters: "
 
-  // Holds: WORDS-6
+  // Holds: LANGUAGE-3
   @Test(
     arguments: [
       ([], noCatalogue), (Array("#!/bin/sh\n".utf8), noCatalogue), ([0xDE, 0x12, 0x04], noCatalogue),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Messages
 
-/// What gettext would look for, with these variables.
+/// The names of catalogues that gettext looks for, with these variables.
 @Suite struct LanguageChoiceTests {
   @Test(
     arguments: [
@@ -14,7 +14,7 @@ import Testing
       (["LANG": "de_DE.UTF-8", "LC_ALL": "C"], []), (["LC_CTYPE": "de_DE.UTF-8"], []),
       (["LANG": "sr_RS.UTF-8@latin"], ["sr_RS@latin", "sr@latin", "sr_RS", "sr"]),
       (["LANG": "de_AT@euro"], ["de_AT@euro", "de@euro", "de_AT", "de"]),
-      // LANGUAGE is a list, and counts only with a locale.
+      // LANGUAGE is a list, and has an effect only with a locale.
       (["LANG": "en_US.UTF-8", "LANGUAGE": "de_AT:de:fr"], ["de_AT", "de", "fr"]),
       (["LANG": "de_DE.UTF-8", "LANGUAGE": "en:de"], []), (["LANG": "de_DE.UTF-8", "LANGUAGE": "fr:en_US:de"], ["fr"]),
       (["LANG": "de_DE.UTF-8", "LANGUAGE": ""], ["de_DE", "de"]), (["LANGUAGE": "de"], []),

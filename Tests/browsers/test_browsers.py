@@ -90,8 +90,8 @@ class Visit:
         """Run one ceremony, print its line, and check what every ceremony must meet.
 
         Return the page's outcome and the number of prompts. `pins`, `choice` and `at_field` are the person's actions at
-        the browser; the browser's questions are added to the outcome. `finger` is what the person does at the dialog for
-        a finger, in a thread of its own; what it does verifies.
+        the browser; the browser's questions are added to the outcome. `finger` touches the fingerprint reader, in a
+        thread of its own, and gets the number of dialogs before the ceremony.
         """
         site = site or self.sites[library]
         # Cases where a browser may show a dialog of its own: a refusal, the PIN, or the choice of an account.
@@ -391,7 +391,7 @@ def test_the_browser_shows_the_tries_left(visit, machine_without_verification):
 
 
 class AtTheReader:
-    """The person at the fingerprint reader, while the dialog for it is open."""
+    """The person, who touches the fingerprint reader while a dialog is open."""
 
     def __init__(self, visit, reader):
         self.pinentry, self.reader = visit.authenticator.pinentry, reader
@@ -400,12 +400,12 @@ class AtTheReader:
         wait_for("dialog", lambda: self.pinentry.asked() > number, 120)
 
     def touches(self, before):
-        """The enrolled finger."""
+        """Touch the reader with the enrolled finger."""
         self.wait_for_dialog(before)
         self.reader.do("SCAN right")
 
     def touches_with_another(self, before):
-        """Three times; the dialog for the passphrase, which comes then, is refused."""
+        """Touch the reader with another finger, three times."""
         for try_ in range(3):
             self.wait_for_dialog(before + try_)
             self.reader.do("SCAN left")
@@ -428,7 +428,7 @@ def at_the_reader(visit, tmp_path_factory):
 
 # Holds: FINGER-2
 class TestFinger:
-    """The passphrase is not typed: `step` sees UV, and no dialog for a passphrase."""
+    """A finger verifies: the site gets UV, and no dialog asks for the passphrase."""
 
     account = {"account": "finger", "rk": "required", "uv": "required"}
     library = LIBRARY_NAMES[0]
@@ -444,7 +444,7 @@ class TestFinger:
 
     # Holds: FINGER-3
     def test_another_finger(self, visit, at_the_reader):
-        """After three tries only the passphrase is left, and the person refuses."""
+        """After three tries, a dialog asks for the passphrase, and the person refuses."""
         _, asked = visit.step(self.library, "finger: sign in, another finger, then refused", "NotAllowedError",
                               ceremony="sign in", account="finger", uv="required", finger=at_the_reader.touches_with_another)
         assert asked >= 4

@@ -1,19 +1,15 @@
-"""The dialogs in the person's language: German catalogues as the packages install them, and broken ones.
-
-No locale of that language is needed: the test machine has only C and C.UTF-8.
-"""
+"""The language of dialogs: German catalogues as the packages install them, and faulty ones."""
 
 import importlib.machinery
 import importlib.util
 import os
-import shutil
 import subprocess
 import threading
 
 import pytest
 from fido2.ctap2 import Ctap2
 from support import wire
-from support.authenticator import BIN
+from support.catalogue import SOURCE, compile_to, install, place
 from support.ceremonies import OWN, register
 from support.keyring import SessionBus
 from support.notifications import NotificationDaemon
@@ -22,28 +18,13 @@ from support.packages import REPOSITORY
 loader = importlib.machinery.SourceFileLoader("messages", str(REPOSITORY / "scripts/messages"))
 messages = importlib.util.module_from_spec(importlib.util.spec_from_loader("messages", loader))
 loader.exec_module(messages)
-SOURCE = REPOSITORY / "Sources/Locale/de.po"
 NAMES = ["LANG", "LANGUAGE", "LC_ALL", "LC_MESSAGES"]
-
-
-def place(folder):
-    return folder / "share/locale/de/LC_MESSAGES/liquid-auth.mo"
-
-
-def compile_to(target, source=SOURCE):
-    target.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["msgfmt", "--output-file", target, source], check=True)
 
 
 @pytest.fixture
 def german(key, tmp_path, monkeypatch):
-    """An authenticator that is installed in a directory of its own, with the German catalogue, and not started."""
-    programs = tmp_path / "installed/bin"
-    programs.mkdir(parents=True)
-    for name in ("liquid-authenticator", "liquid-auth-prompt"):
-        shutil.copy(BIN / name, programs / name)
-    compile_to(place(programs.parent))
-    key.binary = programs / "liquid-authenticator"
+    """An authenticator in a directory of its own, with the German catalogue; it is not started yet."""
+    install(key, tmp_path)
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
@@ -66,7 +47,7 @@ ENGLISH = ["Unlock your passkeys?", "Make a new passkey?"]
 GERMAN = ["Ihre Passkeys entsperren?", "Neuen Passkey erstellen?"]
 
 
-# Holds: WORDS-4
+# Holds: LANGUAGE-1
 def test_the_dialogs_of_a_pinentry(german):
     with german:
         unlock, new = ask(german, rp_id="shop.example", name="alice\nWebsite: bank.example")
@@ -80,7 +61,7 @@ def test_the_dialogs_of_a_pinentry(german):
     assert new["description"].split("\n")[:3] == ["Neuen Passkey erstellen?", "", "Website: shop.example"]
     assert (new["ok"], new["cancel"], new["title"]) == ("Passkey erstellen", "Ablehnen", "Liquid Auth")
     assert new["options"]["lc-messages"] == "de_DE.UTF-8", "the pinentry's own words"
-    # The log stays English, and so do the system's errors in it.
+    # The log is in English, and so are the system's errors in it.
     assert "authenticatorMakeCredential shop.example done" in log and "Passkey" not in log, log
 
 
@@ -97,9 +78,9 @@ def test_the_locale_chooses(german, monkeypatch, environment, shown):
         assert headlines(german) == shown
 
 
-# Holds: WORDS-6
+# Holds: LANGUAGE-3
 def test_the_environment_does_not_choose_the_file(german, monkeypatch, tmp_path):
-    """None of the variables of gettext and of locales leads to another catalogue."""
+    """No variable of gettext or of locales makes the authenticator read another file."""
     place(german.binary.parent.parent).unlink()
     for name in ("TEXTDOMAINDIR", "LOCPATH", "NLSPATH", "XDG_DATA_HOME", "XDG_DATA_DIRS", "PWD", "HOME"):
         folder = tmp_path / name
@@ -139,7 +120,7 @@ def changed(target, old, new, encoding="utf-8"):
     return source
 
 
-# Holds: WORDS-6
+# Holds: LANGUAGE-3
 @pytest.mark.parametrize("damage, words", [
     (cut, "it is cut off, or damaged"), (empty, "it is not a compiled catalogue of gettext"),
     (without_the_site, "a text does not have the values of its id: Site: {1}"),
@@ -164,7 +145,7 @@ def double(tmp_path, monkeypatch):
     bus.close()
 
 
-# Holds: WORDS-4
+# Holds: LANGUAGE-1
 def test_a_notification(german, double):
     german.extra = ["--prompt", "auto"]
     with german:
@@ -194,7 +175,7 @@ def test_a_program_like_ssh_askpass(german, tmp_path):
     assert (tmp_path / "asked").read_text("utf-8").endswith("\n\nOK: Passkey erstellen. Abbrechen: Ablehnen.\n")
 
 
-# Holds: WORDS-4
+# Holds: LANGUAGE-1
 class TestCatalogues:
     """scripts/messages, which scripts/check runs."""
 
@@ -265,9 +246,9 @@ class TestCatalogues:
         assert "\nmsgid" not in messages.template(sources).split("\n\n", 1)[1]
 
 
-# Holds: WORDS-4
+# Holds: LANGUAGE-1
 def test_a_text_is_read_by_gettext_too(tmp_path):
-    """GNU gettext finds the same texts in the compiled file as the authenticator."""
+    """GNU gettext finds the same texts in the compiled file as the authenticator does."""
     compile_to(place(tmp_path))
     done = subprocess.run(
         ["gettext", "--domain=liquid-auth", "Sign in with your passkey?"], capture_output=True, text=True, check=True,

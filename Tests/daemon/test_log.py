@@ -136,7 +136,7 @@ def owned(key, *arguments, more=""):
 
 # Holds: RECORD-7
 class TestChanges:
-    """What a command of the owner, or a program with a token, changes is an entry; what only reads is none."""
+    """Each change by an owner's command, or by a program with a token, is an entry; what only reads leaves none."""
 
     def test_commands_of_the_owner(self, running):
         with client(running) as ctap:

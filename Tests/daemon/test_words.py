@@ -1,4 +1,4 @@
-"""What the dialogs of a running daemon say beside site and account: a resembling site, and who asks."""
+"""The lines of dialogs besides site and account: a known site that the site resembles, and who asks."""
 
 import contextlib
 import subprocess
@@ -57,7 +57,7 @@ class TestResemblingSites:
 
 # Holds: WORDS-6
 def test_the_table_of_letters_is_the_one_that_the_script_makes():
-    """The hash says so everywhere; the script says so where ICU has the version of the table."""
+    """The hash is compared on every machine, the content only where ICU has the version of the table."""
     assert confusables.digest() == confusables.DIGEST, "changed by hand, or made again: put the new hash into the judge"
     done = subprocess.run([sys.executable, confusables.SCRIPT, "--check"], capture_output=True, text=True)
     assert done.returncode in (0, 77), done.stderr
@@ -65,7 +65,7 @@ def test_the_table_of_letters_is_the_one_that_the_script_makes():
         pytest.skip(done.stderr)
 
 
-# A client of the control socket with a name of its own: hello, then a request. It prints its process and the status.
+# A client of the control socket with a name of its own: hello, then a request. It prints its process id and the status.
 ASKING = """
 import ctypes, os, socket, sys
 path, name, hello, message = sys.argv[1], bytes.fromhex(sys.argv[2]), *map(bytes.fromhex, sys.argv[3:])
@@ -80,7 +80,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
 
 
 def asked_by(key, name, message):
-    """Send a message as a program of this name; return its process and the lines of the dialog."""
+    """Send a message as a program of this name; return its process id and the lines of the dialog."""
     done = subprocess.run(
         [sys.executable, "-c", ASKING, key.control_socket, name.hex(), (b"\x50" + cbor.encode({1: 4})).hex(), message.hex()],
         capture_output=True, text=True, check=True)
@@ -97,7 +97,7 @@ REGISTRATION = b"\x01" + cbor.encode({
 # Holds: WORDS-5
 class TestWhoAsks:
     def test_the_device(self, running):
-        """The device of the tests has no hidraw node, so /proc tells no program."""
+        """The device of the tests has no hidraw node, so /proc shows no program that has it open."""
         with client(running) as ctap:
             register(ctap, OWN, "example.com")
         assert last_dialog(running)[-1] == "Asked through: the security-key device"

@@ -1,4 +1,4 @@
-"""The table of letters that look like ASCII: which file it is, and what it must be."""
+"""The file with the letters that look like ASCII, and the hash that it must have."""
 
 import hashlib
 import pathlib

@@ -1,24 +1,24 @@
 """An authenticator for each test, and a session with a bus and a screen of its own."""
 
-import os
 import pathlib
 
 import pytest
 from daemon.conftest import key, umask_of_debian_13  # noqa: F401: fixtures of these tests too
+from prompts.requesting import LANGUAGE
+from support import catalogue
 from support.keyring import SessionBus
 from support.packages import REPOSITORY
 from support.screen import Screen
 
-#: The language of the session.
-LANGUAGE = os.environ.get("PROMPTS_LANG", "C.UTF-8")
-
 
 @pytest.fixture(autouse=True)
-def language(monkeypatch):
-    """Set the session's language; LC_ALL and LC_MESSAGES would go before it."""
+def language(monkeypatch, request):
+    """Set LANG to the session's locale, and unset the variables that have precedence over LANG."""
     for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANG", LANGUAGE)
+    if LANGUAGE.startswith("de") and "key" in request.fixturenames:
+        catalogue.install(request.getfixturevalue("key"), request.getfixturevalue("tmp_path"))
 
 
 @pytest.fixture

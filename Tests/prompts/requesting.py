@@ -1,18 +1,34 @@
-"""A request of a browser while a person is asked, and what the daemon says about its prompts."""
+"""A browser's request that waits for its prompt, and what the status says about prompts."""
 
+import gettext
 import json
+import os
 import threading
 import time
 
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
-from support import wire
+from support import catalogue, wire
 from support.authenticator import running
 from support.ceremonies import OWN, register, sign_in
 
 
+#: The locale of the session.
+LANGUAGE = os.environ.get("PROMPTS_LANG", "C.UTF-8")
+GERMAN = catalogue.translations() if LANGUAGE.startswith("de") else None
+
+
+def words(message, *values, plural=None):
+    """Return a text of the dialogs in the session's language, with its values. The first value selects `plural`."""
+    language = GERMAN or gettext.NullTranslations()
+    text = language.ngettext(message, plural, int(values[0])) if plural else language.gettext(message)
+    for number, value in enumerate(values, 1):
+        text = text.replace(f"{{{number}}}", value)
+    return text
+
+
 class Request:
-    """A registration in a thread of its own; or a sign-in, with what a registration has made."""
+    """A registration in a thread of its own; or a sign-in with the credential of an earlier one, `made`."""
 
     def __init__(self, key, made=None, **wanted):
         self.status = self.seconds = None

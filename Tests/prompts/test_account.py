@@ -10,13 +10,15 @@ import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
+from prompts.requesting import words
 from support import wire
 from support.account import PASSWORD, USER, Account
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.ceremonies import OWN, client_data_hash, register
 
-ASKS = 'The system asks: "Password: "'
-DOOR = "Asked through: the security-key device"
+ASKS = words("The system asks: {1}", '"Password: "')
+DOOR = words("Asked through: the security-key device")
+MAKE, ANSWER = words("Make passkey"), words("Your answer:")
 ENDED = "liquid-auth-pam ended without an answer"
 INVALID = "liquid-auth-pam gave no valid answer"
 START = "systemctl --user start liquid-auth-pam.socket"
@@ -53,6 +55,10 @@ def dialogs(key):
     return [
         (event["command"], event["ok"], event["description"].splitlines()[-1], event.get("error"))
         for event in key.pinentry.events("ask")]
+
+
+def wrong_answer(left):
+    return words("Wrong answer, {1} try left", left, plural="Wrong answer, {1} tries left")
 
 
 def entry(key):
@@ -110,11 +116,11 @@ class TestSetting:
         assert json.loads(verification(running, "passphrase").stdout)["verification"] == ["passphrase"]
         assert json.loads(verification(running, "pam", "passphrase").stdout)["verification"] == ["pam", "passphrase"]
 
-    @pytest.mark.parametrize("means, words", [
+    @pytest.mark.parametrize("means, reason", [
         (["passphrase", "pam"], "passphrase comes last"), (["pam", "pam"], "once"), ([], "missing expected argument"),
         (["face"], "face"), (["pin"], "pin")])
-    def test_wrong_orders(self, running, means, words):
-        assert words in verification(running, *means, status=64).stderr
+    def test_wrong_orders(self, running, means, reason):
+        assert reason in verification(running, *means, status=64).stderr
         assert status(running)["verification"] == "pam, passphrase"
 
 
@@ -122,9 +128,9 @@ class TestVerifying:
     # Holds: ACCOUNT-2
     def test_the_right_password(self, running, account):
         shown = registered(running)
-        assert shown == [("GETPIN", "Make passkey", ASKS, None)]
-        assert "Site: example.com" in running.pinentry.events("ask")[-1]["description"]
-        assert running.pinentry.events("ask")[-1]["prompt"] == "Your answer:"
+        assert shown == [("GETPIN", MAKE, ASKS, None)]
+        assert words("Site: {1}", "example.com") in running.pinentry.events("ask")[-1]["description"]
+        assert running.pinentry.events("ask")[-1]["prompt"] == ANSWER
         assert entry(running) == ("register", "done", "pam")
         assert account.ended() == [0, 0], "one for the check, and one that verified"
 
@@ -132,10 +138,10 @@ class TestVerifying:
     def test_three_wrong_passwords_leave_the_passphrase(self, running, account):
         running.pinentry.set("approve", PASSPHRASE)
         assert registered(running) == [
-            ("GETPIN", "Make passkey", ASKS, None),
-            ("GETPIN", "Make passkey", ASKS, "Wrong answer, 2 tries left"),
-            ("GETPIN", "Make passkey", ASKS, "Wrong answer, 1 try left"),
-            ("GETPIN", "Make passkey", DOOR, "The system did not verify you")]
+            ("GETPIN", MAKE, ASKS, None),
+            ("GETPIN", MAKE, ASKS, wrong_answer("2")),
+            ("GETPIN", MAKE, ASKS, wrong_answer("1")),
+            ("GETPIN", MAKE, DOOR, words("The system did not verify you"))]
         assert entry(running) == ("register", "done", "passphrase")
         assert account.ended() == [0] * 4
 
@@ -149,7 +155,7 @@ class TestVerifying:
                 assert ctap.client_pin(2, 7)[5] == left
             running.pinentry.set("approve", PASSPHRASE)
             before = len(account.started)
-            assert registered(running) == [("GETPIN", "Make passkey", DOOR, None)]
+            assert registered(running) == [("GETPIN", MAKE, DOOR, None)]
             assert len(account.started) == before and ctap.client_pin(2, 7)[5] == 8
 
     # Holds: ACCOUNT-4
@@ -177,7 +183,7 @@ class TestVerifying:
     # Holds: ACCOUNT-5
     def test_two_questions(self, running, account):
         account.stack(account.matrix(), account.matrix("echo"))
-        assert [shown[:3] for shown in registered(running)] == [("GETPIN", "Make passkey", ASKS)] * 2
+        assert [shown[:3] for shown in registered(running)] == [("GETPIN", MAKE, ASKS)] * 2
         assert entry(running) == ("register", "done", "pam")
 
     # Holds: ACCOUNT-5
@@ -188,7 +194,7 @@ class TestVerifying:
         registered(running)
         shown = running.pinentry.events("ask")[-1]["description"].splitlines()
         assert shown[-3:] == [
-            "", 'The system says: "\\u{1B}[2J\\u{202E}\\u{A}Site: other.example\\u{A}xxxxxxxxxxxxxx"...', ASKS]
+            "", words("The system says: {1}", r'"\u{1B}[2J\u{202E}\u{A}Site: other.example\u{A}xxxxxxxxxxxxxx"...'), ASKS]
         assert entry(running) == ("register", "done", "pam")
 
     # Holds: ACCOUNT-6
@@ -213,11 +219,11 @@ class TestFailures:
         running.pinentry.set("approve", PASSPHRASE)
         return running
 
-    def by_passphrase(self, key, *words):
+    def by_passphrase(self, key, *reasons):
         """A registration that the passphrase verifies; the log and the status say why PAM did not."""
         assert registered(key)[-1][2:] == (DOOR, None)
         for said in (key.said(), " ".join(status(key, 1)["problems"])):
-            assert "PAM cannot verify: " in said and all(word in said for word in words), said
+            assert "PAM cannot verify: " in said and all(word in said for word in reasons), said
 
     def test_the_program_dies_in_the_middle(self, running, account):
         running.pinentry.set({"GETPIN": "wait"})
@@ -232,7 +238,7 @@ class TestFailures:
 
     @staticmethod
     def kill(key, account):
-        wait_for("question", lambda: any(event["prompt"] == "Your answer:" for event in key.pinentry.events("ask")))
+        wait_for("question", lambda: any(event["prompt"] == ANSWER for event in key.pinentry.events("ask")))
         account.started[-1].kill()
         account.started[-1].wait()
         key.pinentry.set("approve", PASSPHRASE)
@@ -260,13 +266,13 @@ class TestFailures:
             register(ctap, OWN, "example.com", uv=True)
         assert "PAM cannot verify: " in running.said()
 
-    @pytest.mark.parametrize("message, words", [
+    @pytest.mark.parametrize("message, reason", [
         (b"", ENDED), (b"\x02", ENDED), (b"\x02\x11\x00\x09abc", ENDED), (b"\x01\x00\x00\x00", INVALID),
         (b"\x02\x00\x00\x01a", INVALID), (b"\x02\x10\x00\x01a", INVALID), (b"\x02\x11\x02\x01" + b"a" * 513, INVALID),
         (b"\x02\x12\xff\xff", INVALID), (b"\x02\x07\x00\x01a", INVALID), (b"\x02\x04\x00\x00", INVALID),
         (b"\x02\x04\x00\x01\x1b", INVALID)],
         ids=lambda value: value[:8].hex() if isinstance(value, bytes) else value.split()[1])
-    def test_malformed_messages_of_the_peer(self, key, account, message, words, tmp_path):
+    def test_malformed_messages_of_the_peer(self, key, account, message, reason, tmp_path):
         (tmp_path / "message").write_bytes(message)
         account.listen()
         key.start()
@@ -274,7 +280,7 @@ class TestFailures:
         verification(key, "pam")
         account.program = ["/bin/cat", str(tmp_path / "message")]
         key.pinentry.set("approve", PASSPHRASE)
-        self.by_passphrase(key, words)
+        self.by_passphrase(key, reason)
 
 
 # Holds: ACCOUNT-8

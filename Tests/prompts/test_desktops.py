@@ -9,7 +9,7 @@ import time
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, all_means, means, only_pinentry, prompters
+from prompts.requesting import Request, all_means, means, only_pinentry, prompters, words
 from support import figures
 from support.authenticator import wait_for
 from support.notifications import Dunst, Xfce
@@ -17,7 +17,7 @@ from support.notifications import Dunst, Xfce
 #: A site and names that are longer than what a prompt shows of them.
 LONG_SITE = "a-very-long-name." * 11 + "books.example"
 LONG_NAME = "anna.maria.mustermann@mail.example " * 4
-REGISTER, SIGN_IN, REFUSE = "Make passkey", "Sign in", "Deny"
+REGISTER, SIGN_IN, REFUSE = words("Make passkey"), words("Sign in"), words("Deny")
 
 
 @pytest.fixture(params=[Xfce, Dunst], ids=lambda kind: kind.name)
@@ -39,7 +39,7 @@ def unlocked(auto, daemon):
 
 
 def closed(key, daemon):
-    """Check that no notification and no program of ours is left, and that no other way has asked."""
+    """Check that no notification and no liquid-auth-prompt is left, and that the pinentry was not asked."""
     daemon.wait_for_none()
     wait_for("end of the program", lambda: not prompters(), 3)
     assert key.pinentry.asked() == 0
@@ -74,7 +74,7 @@ class TestPerson:
         closed(unlocked, daemon)
 
     def test_clicks_the_text(self, unlocked, daemon):
-        """Both daemons close the notification then, which refuses."""
+        """A click on the text closes the notification with both daemons, which refuses."""
         request = Request(unlocked)
         daemon.click(100, 60)
         assert request.end() == CtapError.ERR.OPERATION_DENIED
@@ -145,7 +145,7 @@ class TestEnd:
 
 # Holds: PROMPT-4
 def test_a_daemon_that_starts_later(auto, start, screen):
-    """The pinentry asks until then."""
+    """The pinentry asks until the daemon runs."""
     auto.start()
     wait_for("self-test", lambda: "no notification daemon runs" in auto.said(), 5)
     auto.unlock()
@@ -161,7 +161,7 @@ def test_a_daemon_that_starts_later(auto, start, screen):
 
 @pytest.mark.parametrize("start", [Dunst], indirect=True, ids=["dunst"])
 class TestMenuOfDunst:
-    """A key binding opens the menu, too; nothing agrees but its line."""
+    """A key binding also opens the menu. Only its line agrees."""
 
     def test_the_menu_by_a_key(self, unlocked, daemon):
         request = Request(unlocked, rp_id="shop.example")
@@ -169,8 +169,8 @@ class TestMenuOfDunst:
         daemon.control("context")
         wait_for("menu", daemon.menu)
         assert sorted(line.rpartition(" ")[0] for line in daemon.menu() if line) == [
-            "#Deny (Make a new passkey?)", "#Make passkey (Make a new passkey?)"]
-        # Without a line, and by the action of the whole notification, which this one does not have.
+            f"#{label} ({words('Make a new passkey?')})" for label in sorted((REGISTER, REFUSE))]
+        # No line is chosen, and the notification has no default action: nothing happens.
         daemon.control("action")
         time.sleep(0.5)
         assert request.thread.is_alive() and prompters()

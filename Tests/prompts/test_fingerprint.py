@@ -232,7 +232,7 @@ class TestFinger:
 # Holds: FINGER-3
 @pytest.mark.parametrize("program", ["pinentry-gtk-2", "pinentry-qt"])
 def test_the_window_of_a_pinentry(key, reader, screen, picture, program):
-    """The page in a real window; what fprintd says about the finger is a window with another text."""
+    """The page in a real window. After another finger, a new window says that the finger was not recognised."""
     reader.enroll()
     key.pinentry_program = program
     key.start()

@@ -212,7 +212,7 @@ class TestFallback:
 
     # Holds: PROMPT-14
     def test_the_self_test_starts_no_daemon(self, auto, bus, tmp_path):
-        """At log-in, another daemon than the desktop's would take the name. A prompt starts it."""
+        """At log-in, the bus could start another daemon than the desktop does. A prompt starts the daemon."""
         log, program = tmp_path / "started", tmp_path / "daemon"
         program.write_text(f"#!/bin/sh\necho started >>'{log}'\nexec {shlex.join(command())}\n")
         program.chmod(0o755)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, running
+from prompts.requesting import Request, running, words
 from support import wire
 from support.authenticator import PASSPHRASE, wait_for
 
@@ -157,7 +157,7 @@ class TestPersonAtAWindow:
         window.wait_for_none()
 
     def test_the_program_is_killed(self, key, window, program):
-        """That refuses, and the log says why; the next request has a window again."""
+        """The request is refused, and the log says why. The next request has a window again."""
         key.unlock()
         request = Request(key, uv=True)
         window.wait()
@@ -178,19 +178,19 @@ class Terminal:
     def __init__(self, folder):
         self.tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
         device = folder / "tty"
-        # Nothing else may read what is typed.
+        # A program that does not read: only pinentry may read what is typed.
         self._run("new-session", "-d", "-x", "80", "-y", "24", f"tty >'{device}'; exec sleep 1000")
         self.device = wait_for("terminal", lambda: device.exists() and device.read_text().strip())
 
     def _run(self, *command):
         return subprocess.run([*self.tmux, *command], capture_output=True, text=True, timeout=20, check=True).stdout
 
-    def shows(self, *words):
-        """Wait until the screen has all of these words; return it."""
+    def shows(self, *texts):
+        """Wait until the screen has all of these texts; return it."""
         def text():
             screen = self._run("capture-pane", "-p")
-            return screen if all(word in screen for word in words) else None
-        return wait_for(lambda: f"{words} on the terminal:\n" + self._run("capture-pane", "-p"), text)
+            return screen if all(text in screen for text in texts) else None
+        return wait_for(lambda: f"{texts} on the terminal:\n" + self._run("capture-pane", "-p"), text)
 
     def type(self, text):
         self._run("send-keys", "-l", text)
@@ -218,12 +218,16 @@ class TestPersonAtATerminal:
         made.close()
 
     def test_types_the_passphrase(self, key, terminal):
-        """A wrong one first."""
+        """A wrong passphrase comes first."""
         key.unlock()
         request = Request(key, rp_id="shop.example", uv=True)
-        terminal.shows("Make a new passkey?", "Site: shop.example", 'Account: "alice"', "<Make passkey>", "<Deny>")
+        terminal.shows(
+            words("Make a new passkey?"), words("Site: {1}", "shop.example"), words("Account: {1}", '"alice"'),
+            f"<{words('Make passkey')}>", f"<{words('Deny')}>")
         terminal.type("a wrong one")
-        terminal.shows("Wrong passphrase, 2 tries left", "Site: shop.example")
+        terminal.shows(
+            words("Wrong passphrase, {1} try left", "2", plural="Wrong passphrase, {1} tries left"),
+            words("Site: {1}", "shop.example"))
         terminal.type(PASSPHRASE)
         assert request.end() == "approved"
 
@@ -232,7 +236,7 @@ class TestPersonAtATerminal:
     def test_presses_a_button(self, key, terminal, keys, status):
         key.unlock()
         request = Request(key)
-        terminal.shows("Make a new passkey?", "<Make passkey>", "<Deny>")
+        terminal.shows(words("Make a new passkey?"), f"<{words('Make passkey')}>", f"<{words('Deny')}>")
         for one in keys:
             terminal.press(one)
         assert request.end() == status
@@ -240,7 +244,7 @@ class TestPersonAtATerminal:
     def test_cancelled_by_the_browser(self, key, terminal):
         key.unlock()
         request = Request(key, uv=True)
-        terminal.shows("Make a new passkey?")
+        terminal.shows(words("Make a new passkey?"))
         request.withdrawn.set()
         assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
         wait_for("end of the program", lambda: not running("pinentry-curses"), 5)

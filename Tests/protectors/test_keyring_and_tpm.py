@@ -99,7 +99,7 @@ class TestGNOMEKeyring:
 
 
 class TestKeePassXC:
-    """The real service; its databases have no prompt that a test answers, so a locked one stays locked."""
+    """KeePassXC itself. No test answers its prompts, so a locked database stays locked."""
 
     def test_a_slot_is_added_used_and_removed(self, key, bus):
         bus.keepassxc()
@@ -124,7 +124,7 @@ class TestKeePassXC:
 
     # Holds: PROTECT-5, PROTECT-8
     def test_locked(self, key, bus):
-        """It asks for its password until the request is cancelled."""
+        """KeePassXC asks for the password of its database until the request is cancelled."""
         keepassxc = bus.keepassxc()
         vault(key, "add", "secret-service")
         bus.stop(keepassxc)

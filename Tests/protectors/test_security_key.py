@@ -19,7 +19,7 @@ from support.hmac_secret import expected
 from support.security_key import SecurityKey
 from support.slots import is_open, protectors, registration, slots, vault
 
-#: The first is that of the judge.
+#: The phrases of the security keys. The judge uses the first one.
 PHRASES = [PHRASE, "legal winner thank year wave sausage worth useful legal winner thank yellow"]
 PIN = "corre\u00e7t 12"
 TOUCH = "liquid-auth-protector: touch the security key that blinks"
@@ -176,7 +176,7 @@ def test_a_touch_that_is_refused(key, plug):
 # Holds: PROTECT-8, PROTECT-15
 @pytest.mark.parametrize("way", ["lock", "cancel", "stop", "time", "passphrase"])
 def test_the_wait_for_a_touch_ends(key, plug, way):
-    """By a lock, a CANCEL, the authenticator's end, half a minute and the passphrase; the key stops blinking."""
+    """A lock, a CANCEL, the authenticator's end, half a minute and the passphrase end it; the key stops blinking."""
     fido = plug("one")
     add(key)
     fido.pinentry.set("never")
@@ -248,10 +248,10 @@ def test_a_pin(key, plug):
     assert len(asked) == 2
     assert "Type the PIN of slot 2 (security key) of the vault, or use the passphrase." in asked[0]
     assert PIN not in key.said()
-    # The PIN is not the passphrase: it verifies nobody.
+    # The PIN of the slot does not verify the user.
     with pytest.raises(CtapError):
         registration(key, uv=True)
-    # An absent key is not worth a PIN.
+    # If the key is absent, no dialog asks for its PIN.
     key.ask("lock")
     key.pinentry.set()
     key.stop()
@@ -263,7 +263,7 @@ def test_a_pin(key, plug):
 
 # Holds: PROTECT-16
 def test_wrong_pins(key, plug):
-    """The tries that are left are said, and the last one is never used."""
+    """The error says how many tries are left, and the last one is never used."""
     fido = plug("one", pin=PIN)
     add(key, "--pin", pin=PIN)
     key.start()
@@ -355,7 +355,7 @@ def test_a_malformed_request(plug, request_):
 
 
 def test_the_library_logs_nothing(key, plug, monkeypatch):
-    """With this setting of the environment, it would write each message to standard error."""
+    """With FIDO_DEBUG, libfido2 would write each message to standard error."""
     monkeypatch.setenv("FIDO_DEBUG", "1")
     plug("one")
     assert add(key).stderr.splitlines() == [TOUCH, TOUCH]

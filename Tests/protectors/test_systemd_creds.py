@@ -64,7 +64,7 @@ def test_unlocked_at_the_start(key, creds):
     ({"version": ""}, "there is no systemd-creds"), ({"fail": True}, "systemd-creds could not "),
     ({"size": 0}, "systemd-creds "), ({"size": 1537}, "systemd-creds ")])
 def test_it_fails(key, creds, settings, reason):
-    """Nothing is added; a slot that was added says why, and the passphrase unlocks."""
+    """No slot is added. The log says why a slot that was added does not unlock, and the passphrase unlocks."""
     before = (key.state / "vault").read_bytes()
     creds(**settings)
     assert reason in vault(key, "add", "systemd-creds", status=1).stderr

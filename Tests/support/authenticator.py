@@ -102,7 +102,7 @@ OWN_HELPERS = ("liquid-auth-prompt", "liquid-auth-protector")
 
 
 def is_ours(process):
-    """Return whether this run has started the process, or whoever did has ended."""
+    """Return whether this run started the process, or a process that has ended did."""
     def parent(process):
         return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]
     if (ancestor := parent(process)) == "1":

@@ -46,7 +46,7 @@ def clone():
     shutil.rmtree(HOME / "liquid-auth", ignore_errors=True)
     built = HOME / "liquid-auth/.build/release"
     built.mkdir(parents=True)
-    for name in ("scripts", "udev-rules", "Sources/Manual"):
+    for name in ("scripts", "udev-rules", "Sources/Manual", "Sources/Locale"):
         shutil.copytree(REPOSITORY / name, HOME / "liquid-auth" / name)
     shutil.copy(REPOSITORY / "Package.swift", HOME / "liquid-auth")
     for program in ("liquid-authenticator", "liquid-auth", "liquid-auth-broker", "liquid-auth-protector",

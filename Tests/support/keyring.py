@@ -33,7 +33,7 @@ CONFIGURATION = """
   {1}
 </busconfig>
 """
-# KeePassXC offers the group that the database's custom data name.
+# The custom data of the database name the group that KeePassXC offers.
 KEEPASSXC_DATABASE = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 <KeePassFile>
   <Meta>
@@ -59,7 +59,7 @@ ConfirmDeleteItem=false
 
 
 class SessionBus:
-    """A bus that starts no service but those that a test adds with `add_service`."""
+    """A bus that starts only the services that a test adds with `add_service`."""
 
     def __init__(self, folder: pathlib.Path, limits=""):
         """`limits` are elements of the bus's configuration."""
@@ -90,7 +90,7 @@ class SessionBus:
         return process
 
     def add_service(self, name, command):
-        """Let the bus start `command` for the first call to the name."""
+        """Make the bus start `command` at the first call to the name."""
         (self.folder / "services" / f"{name}.service").write_text(f"[D-BUS Service]\nName={name}\nExec={command}\n")
         subprocess.run(
             ["dbus-send", f"--bus={self.address}", "--print-reply", "--dest=org.freedesktop.DBus", "/",
@@ -112,7 +112,7 @@ class SessionBus:
             typed=(password or "").encode(), XDG_DATA_HOME=str(data), HOME=str(data))
 
     def keepassxc(self, is_locked=False):
-        """Start KeePassXC with a database that it offers as the default keyring; it asks before no access."""
+        """Start KeePassXC with a database that it offers as the default keyring, and does not ask before an access."""
         data = self.folder / "keepassxc"
         database, settings = data / "passwords.kdbx", data / "keepassxc.ini"
         if not database.exists():

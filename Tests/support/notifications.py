@@ -45,7 +45,7 @@ class NotificationDaemon:
         """`bus` is a `support.keyring.SessionBus`; unless this `starts` the daemon, the bus does."""
         self.bus = bus
         self.process = bus.start(*command(capabilities)) if starts else None
-        # An emulated guest is slow.
+        # The limit is long because an emulated guest is slow.
         wait_for("notification daemon", lambda: bus.has(NAME), 180)
         self.connection = dbus.bus.BusConnection(bus.address)
         self.object = self.connection.get_object(NAME, PATH)
@@ -92,7 +92,7 @@ class NotificationDaemon:
 
 
 class DesktopDaemon:
-    """A notification daemon of a desktop on a `support.screen.Screen`, which a person clicks."""
+    """A desktop's notification daemon on a `support.screen.Screen`, on which a person clicks."""
 
     name: str
     #: The class of its windows.
@@ -147,7 +147,7 @@ class Xfce(DesktopDaemon):
 
 
 class Dunst(DesktopDaemon):
-    """dunst with Debian's settings: its buttons are in a menu, which a middle click opens; the menu is a program of ours."""
+    """dunst with Debian's settings. A middle click opens a menu with the buttons; the menu is a program of the tests."""
 
     name, window = "dunst", "Dunst"
 

@@ -35,7 +35,7 @@ class Screen:
             process.wait(20)
 
     def settle(self, path: pathlib.Path, seconds=10):
-        """Take pictures until two in a row are the same; a window is drawn after it is there."""
+        """Take pictures until two in a row are the same: a window is drawn some time after it appears."""
         end, last = time.monotonic() + seconds, None
         while time.monotonic() < end:
             self.picture(path)

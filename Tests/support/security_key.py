@@ -1,4 +1,4 @@
-"""A FIDO2 key of hardware: a second authenticator on a pty, whose model (AAGUID) is replaced on the way to libfido2."""
+"""A double of a FIDO2 security key: a second authenticator on a pty, whose AAGUID is replaced on the way to libfido2."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ OTHER_MODEL = bytes(range(16))
 
 
 class OtherModel(wire.PtyTap):
-    """Replaces the model in whole messages."""
+    """Replaces the AAGUID in whole messages."""
 
     def __init__(self, device):
         self.messages: dict[bytes, list] = {}
@@ -35,7 +35,7 @@ class OtherModel(wire.PtyTap):
 
 
 class SecurityKey:
-    """`path` is what libfido2 opens; the person touches it as its `pinentry` says."""
+    """libfido2 opens `path`. The double of pinentry says whether the person touches the key."""
 
     def __init__(self, folder: pathlib.Path, phrase=PHRASE, pin=None, is_ours=False):
         self.authenticator = Authenticator(folder, transport="pty")
@@ -58,7 +58,7 @@ class SecurityKey:
         return self.tap.path
 
     def plug_in_again(self):
-        """Pull it out and plug it in; its path is another one."""
+        """Pull the key out and plug it in again. It gets another path."""
         self.tap.close()
         self.authenticator.power_cycle()
         self.connect()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A double of systemd-creds: it keeps what it encrypts in a file, and gives back a name for it.
+"""A double of systemd-creds: it stores what it encrypts in a file, and returns a name for it.
 
 It reads SYSTEMD_CREDS_CONTROL at each start, a JSON file with these members, all optional:
 

@@ -57,17 +57,18 @@ int clinux_helper_wait(int helper, pid_t process, int options, int *code, int *s
 /// Asks the helper for a connection to a socket. Returns 0 and the connection, close-on-exec, or an error number.
 int clinux_helper_connect(int helper, enum clinux_helper_socket socket, int *connection);
 
-/// The most programs that a helper names at once.
+/// The most programs in one answer of the helper.
 enum { CLINUX_PROGRAMS = 3 };
 
-/// A process, and the name that it has in /proc: up to 15 bytes of any content, which the process chooses, and a zero.
+/// A process and its name in /proc: up to 15 bytes and a zero byte. The process can choose any bytes but zero.
 struct clinux_program {
   pid_t process;
   char name[16];
 };
 
-/// Asks the helper for the name of a process of this user, or, if `process` is 0, for the processes of this user that have
-/// /dev/hidraw`node` open. Returns how many there are in `programs`; 0 also if /proc does not tell.
+/// Asks the helper for the name of a process of this user, or, if `process` is 0, for the processes of this user that
+/// have /dev/hidraw`node` open. Returns the number of programs in `programs`; 0 if there are none, or if /proc cannot
+/// be read.
 int clinux_helper_programs(int helper, pid_t process, uint32_t node, struct clinux_program programs[CLINUX_PROGRAMS]);
 
 /// Opens a close-on-exec descriptor that is readable once the process has ended (pidfd_open(2)); -1 with errno.
@@ -102,15 +103,15 @@ int clinux_run_on_thread(void (*work)(void *), void *argument, int milliseconds)
 /// How many threads of clinux_run_on_thread have not ended.
 int clinux_running_threads(void);
 
-/// Makes the kernel refuse descriptors that a peer passes (SCM_RIGHTS), on this Unix socket and on those that it accepts: 0,
-/// or -1 with errno ENOPROTOOPT before Linux 6.16.
+/// Makes the kernel refuse descriptors that a peer passes (SCM_RIGHTS), on this Unix socket and on those that it
+/// accepts: 0, or -1 with errno ENOPROTOOPT before Linux 6.16.
 int clinux_refuse_descriptors(int socket);
 
 /// The user at the other end of a Unix socket, who called connect(2) or listen(2), SO_PEERCRED: 0, or -1 with errno.
 int clinux_peer_user(int socket, uid_t *user);
 
-/// The process at the other end of a connected AF_UNIX socket, as it was when it connected (SO_PEERCRED). Returns 0, or -1
-/// with errno.
+/// The process at the other end of a connected AF_UNIX socket, as it was when it connected (SO_PEERCRED). Returns 0, or
+/// -1 with errno.
 int clinux_peer_process(int socket, pid_t *process);
 
 /// 1 if the descriptor is a listening SOCK_SEQPACKET socket bound to this path; 0 if not.

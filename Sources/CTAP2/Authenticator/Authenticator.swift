@@ -20,7 +20,7 @@ public struct Authenticator: Sendable {
 
   /// Keys, tries and token of clientPIN.
   var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
-  /// What the report on the command that is served has to add to its request.
+  /// Details for the report on the present command that its request does not contain.
   var details = CommandDetails()
   /// The state of getNextAssertion; any other command discards it.
   var remaining: RemainingAssertions?
@@ -154,7 +154,7 @@ public struct CommandReport: Sendable {
   /// The status byte that the client got.
   public var status: CTAPStatus { error?.status ?? .success }
 
-  /// Adds what the command found out.
+  /// Replaces members by those of `details` that are not `nil`.
   mutating func add(_ details: CommandDetails) {
     rpID = details.rpID ?? rpID
     kind = details.kind ?? kind
@@ -162,11 +162,11 @@ public struct CommandReport: Sendable {
   }
 }
 
-/// What a report says of a command whose request does not say it.
+/// Details for the report on a command that its request does not contain.
 struct CommandDetails: Sendable {
   /// The relying party of the credential that the command uses or changes.
   var rpID: String?
-  /// The kind, if it depends on more than the request.
+  /// The kind of the entry in the history, if it does not depend on the request alone.
   var kind: HistoryEntry.Kind?
   /// What verified the user, if the response does not show it.
   var verification: HistoryEntry.Verification?
@@ -180,7 +180,7 @@ struct RemainingAssertions: Sendable {
   var credentials: ApplicableCredentials
   /// The user's consent, for all accounts.
   let consent: UserConsent.Kept
-  /// For the reports; no kind if the sign-in is not in the history.
+  /// For the reports on later requests; the kind is `nil` if the sign-in is not in the history.
   let details: CommandDetails
   /// Only this client can continue, and only until the device is replugged.
   let context: RequestContext

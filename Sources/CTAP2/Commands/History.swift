@@ -1,7 +1,7 @@
 public import Recovery
 
-// What the history of ceremonies keeps of each command: Recovery §6. Commands whose kind depends on more than their
-// request set `Authenticator.details`. Other commands are not kept.
+// The entry of each command in the history: Recovery §6. Commands whose kind does not depend on the request alone set
+// `Authenticator.details`. Other commands leave no entry.
 
 extension AuthenticatorCommand {
   /// Most requests are no ceremonies.

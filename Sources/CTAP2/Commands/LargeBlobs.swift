@@ -68,7 +68,7 @@ public enum LargeBlobs: AuthenticatorCommand {
     }
     write.received += fragment
     guard write.received.count == write.length else {
-      // Nothing was replaced yet.
+      // Nothing was replaced yet, so there is no entry in the history.
       authenticator.details = CommandDetails()
       return authenticator.largeBlobWrite = write
     }

@@ -77,7 +77,7 @@ public struct UserPrompt: Sendable, Equatable {
   public struct TransactionText: Sendable, Equatable {
     /// The kind of the transaction.
     public var kind: Message
-    /// A line for each other effect, uncut: visible ASCII in English, except letters in quotation marks.
+    /// A line for each other effect, uncut: in English, visible ASCII, except for letters in quotation marks.
     public var lines: [Message]
     /// Whether the account in use signs it; other transactions of its group may have other signers.
     public var isToBeSigned: Bool

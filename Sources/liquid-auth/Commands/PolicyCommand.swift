@@ -53,7 +53,7 @@ struct PolicyCommand: PlacedCommand {
 
   /// Refuses a text that no site can send.
   private static func check(_ site: String) throws(ValidationError) {
-    // An AppID of U2F: a URL, whose path may have upper case.
+    // An AppID of U2F is a URL; its path can have upper-case letters.
     let host = site.hasPrefix("https://") ? site.dropFirst(8).prefix { $0 != "/" } : nil
     guard host.map({ DeriveCommand.isID(String($0)) }) ?? DeriveCommand.isID(site) else {
       throw ValidationError("SITE is a relying party id, such as github.com or ssh:, not '\(site.printable)'")

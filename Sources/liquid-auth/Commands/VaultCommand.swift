@@ -130,7 +130,7 @@ struct VaultCommand: ParsableCommand {
       output.write("the \(protector.name) now unlocks the vault, too; the passphrase stays valid", json: report)
     }
 
-    /// Makes a credential on the security key; asks for its PIN if the slot has one, or if the key requires it for this.
+    /// Makes a credential with the security key; asks for its PIN if the slot has one, or if the key needs it here.
     private func securityKey() throws(CommandFailure) -> ProtectorAnswer {
       let (type, data) = (VaultSlot.Protector.securityKeyType, [UInt8(pin ? 1 : 0)])
       if !pin {
@@ -209,7 +209,7 @@ private enum ProtectorProgram {
 
   /// What is left of a removed slot, if something is; it opens nothing.
   static func remains(of protector: VaultSlot.Protector) -> String? {
-    // Only a keyring keeps something of a slot.
+    // Only a keyring stores the key of a slot.
     guard case .secretService(let id, _) = protector else { return nil }
     do {
       _ = try answer(ProtectorRequest(.delete, type: protector.type, data: id))

@@ -55,7 +55,7 @@ final class Daemon: Sendable {
     let follows = options.detachesInBackground || !options.session.lockEvents.isEmpty
     loginSignals = Mutex(follows ? LoginSignals(of: getuid()) : nil)
     fingerprints = options.verification == .passphrase ? FingerprintReader() : nil
-    // The sandbox does not allow to read it.
+    // Read before the sandbox is entered, which forbids it.
     let catalogue = Catalogue.ofPerson(fault: log.warning)
     if options.sandbox == .on {
       let problems = try StartError.from { () throws(TransportError) in
@@ -129,7 +129,7 @@ final class Daemon: Sendable {
         makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
       control.withLock { $0 = listener }
       router.prompter.backEnd.problem.map(log.warning)
-      // Not awaited: the notification daemon may be slow to answer.
+      // Not awaited, because a notification daemon can be slow to answer.
       Task(executorPreference: loop) { [backEnd = router.prompter.backEnd] in
         await backEnd.selfTest(within: PromptChain.firstTest)
       }

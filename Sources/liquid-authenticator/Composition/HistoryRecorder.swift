@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Its turn keeps the loop from waiting for a store that is being written. A failure costs the ceremony nothing.
 final class HistoryRecorder: Sendable {
-  /// The most entries in a row that a program can cause as often as it likes.
+  /// How many entries that a program can cause without limit are kept in a row.
   ///
   /// These are requests that were not done, and changes with a token. They could push all others out of the history.
   static let repeatedInARow = 100
@@ -59,7 +59,7 @@ final class HistoryRecorder: Sendable {
 }
 
 extension HistoryEntry {
-  /// Whether a program can cause such entries as often as it likes, without a dialog for each.
+  /// Whether a program can cause such entries without limit: requests that were not done, and changes with a token.
   fileprivate var canBeRepeated: Bool {
     guard outcome == .done else { return true }
     return switch kind {

@@ -29,7 +29,7 @@ final class ControlListener: Polled {
   private struct Connection {
     let number: UInt64
     let session: ControlSession
-    /// The process that made it; for the dialogs of its requests.
+    /// The process that made the connection, which the dialogs of its requests name; `nil` if it is not known.
     let process: pid_t?
     var request: Task<Void, Never>?
     /// Whether that request may wait for a person, and counts.

@@ -70,7 +70,7 @@ protocol ControlService: Sendable {
   func acceptStore(_ passphrase: SecretBytes) async throws
   /// Changes the slots of the vault, which must still be open as `unlocking` opened it.
   ///
-  /// - Parameter kind: what the history calls the change.
+  /// - Parameter kind: the kind of the entry in the history.
   func changeSlots(
     since unlocking: Unlocking, recordedAs kind: HistoryEntry.Kind,
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void

@@ -50,7 +50,7 @@ struct ControlSocket: ~Copyable {
     return clinux_peer_user(connection, &user) == 0 ? user : nil
   }
 
-  /// The process that made a connection; it may have ended since.
+  /// The process that made a connection (SO_PEERCRED), and may have ended; `nil` if the system does not say.
   static func process(of connection: Int32) -> pid_t? {
     var process = pid_t()
     return clinux_peer_process(connection, &process) == 0 && process > 0 ? process : nil

@@ -10,7 +10,7 @@ protocol ServedCommand: ControlCommand {
 
 /// A command for the owner: it needs the vault's passphrase on the connection, and runs in turn with the ceremonies.
 protocol OwnerCommand: ServedCommand {
-  /// The kind and the site of the change in the history; `nil` if the command only reads.
+  /// The kind and the site of the entry in the history; `nil` if the command only reads.
   var recorded: (kind: HistoryEntry.Kind, site: String?)? { get }
 
   func handle(_ owner: inout Owner) throws -> Answer

@@ -115,7 +115,7 @@ extension WalletPurpose {
 
   /// The dialogs of the prompt.
   ///
-  /// - Parameter doorLines: where the request came in.
+  /// - Parameter doorLines: the lines that say where the request came in.
   func pages(of prompt: UserPrompt, askedThrough doorLines: [String], in catalogue: Catalogue) -> PromptPages {
     switch self {
     case .showPasskey:
@@ -145,7 +145,9 @@ extension WalletPurpose {
 }
 
 extension Message {
-  /// The line for the dApp that requests a signature: the wallet saw that origin, not the authenticator.
+  /// The line for the dApp that requests a signature.
+  ///
+  /// The wallet sends the origin, which the authenticator cannot check.
   fileprivate static func dApp(_ origin: String) -> Message { Message("dApp: \(DisplayText.host(origin))") }
 
   /// The line for the service that requests a signature by an association key.

@@ -74,9 +74,9 @@ final class HelperProcess: Sendable {
     return code == CLD_EXITED ? .exited(status) : .killed(signal: status)
   }
 
-  /// The programs that may have made a request, as far as /proc tells; at most three.
+  /// The programs that may have sent a request and that /proc shows; at most three.
   ///
-  /// Looking for those that have a node open reads the descriptors of all processes of this user, so it blocks.
+  /// Blocks. To find the programs that have a node open, the helper reads the descriptors of all processes of this user.
   @Sendable func programs(at door: Door) -> [Door.Program] {
     let (process, node): (pid_t, UInt32)
     switch door {

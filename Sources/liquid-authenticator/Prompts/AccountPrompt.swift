@@ -29,8 +29,8 @@ extension UserPrompter {
   ///
   /// A verification counts only if the user gave an answer to a dialog with the page, or if what PAM said was shown with
   /// the page for half a second, for example to touch a reader. Each try is a conversation of its own, whose delay after
-  /// a failure is PAM's. Three wrong tries, or a PAM that does not work, lead to the next means; so do five wrong tries of
-  /// fingers and PAM over several requests, until the passphrase verifies.
+  /// a failure is PAM's. After three wrong tries, or if PAM does not work, the next means verifies. After five wrong tries
+  /// of fingers and PAM over several requests, PAM is not asked until the passphrase has verified.
   ///
   /// A try is counted with its first answer, and given back if PAM verifies: the client can withdraw the request before PAM
   /// says that the answer is wrong.
@@ -53,7 +53,7 @@ extension UserPrompter {
           // The user answered, or what PAM said was open for half a second.
           var isSeen = hasAnswered
           if !isSeen, let dialog, !dialog.text.takesPassphrase, let opened = dialog.opened {
-            // Otherwise another back end takes the place of one that failed.
+            // The dialog is not open while another back end takes the place of one that failed.
             let isOpen = await backEnd.isOpen
             isSeen = isOpen && clock.now >= opened.advanced(by: Self.shortestReading)
           }

@@ -4,25 +4,25 @@ import Messages
 
 /// Where a request came in.
 enum Door: Sendable, Equatable {
-  /// The device at this node; `nil` while it has none.
+  /// The virtual device with this node, such as `/dev/hidraw3`; `nil` while it has none.
   case device(node: String?)
   /// The control socket, and the process that connected to it.
   case controlSocket(process: pid_t?)
 
-  /// The door of the request that the task serves; `nil` for what the daemon does by itself.
+  /// The door of the request that the present task serves; `nil` for a prompt that no request caused.
   @TaskLocal static var current: Door?
 
-  /// A process that may have made the request.
+  /// A process that may have sent the request.
   struct Program: Sendable, Equatable {
-    /// `/proc/PID/comm`: a text that the process chooses.
+    /// The content of `/proc/PID/comm`, which the process can change.
     let name: String
     let process: pid_t
   }
 
-  /// The lines of a dialog about the door and the programs.
+  /// The lines of a dialog about the door and the programs; only the door if `programs` is empty.
   ///
-  /// The programs are advice: a program chooses its name, several may have the device open, and a process may have ended
-  /// and given its number to another.
+  /// The programs are only a hint: a program can change its name, several can have the device open, and the number of a
+  /// process that has ended can belong to another one.
   func lines(_ programs: [Program], in catalogue: Catalogue) -> [String] {
     let door =
       switch self {

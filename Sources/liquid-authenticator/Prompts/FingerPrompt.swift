@@ -7,9 +7,9 @@ import Recovery
 
 extension UserPrompter {
   private enum Event: Sendable {
-    /// The dialog with this number is shown.
+    /// The dialog with this number is open.
     case opened(dialog: Int)
-    /// What the reader said of the finger that it read while this dialog was shown, or why it failed.
+    /// The result of the finger that was read for the dialog with this number, or why the reader failed.
     case read(Result<FingerprintResult, FingerprintFailure>, dialog: Int)
     /// The user answered the dialog with this number.
     case answered(Result<PromptAnswer, UserInteractionError>, dialog: Int)
@@ -17,12 +17,12 @@ extension UserPrompter {
 
   /// Shows a dialog, and waits for a finger at the same time; after each finger that does not match, the dialog says so.
   ///
-  /// A finger agrees to what is shown: the reader starts when the dialog is open, and where the page must be read, half
-  /// a second later. Each dialog has a wait of its own, and a match counts only while its dialog is open. Three fingers
-  /// that do not match, or a failing reader, lead to the next means; so do five wrong tries of fingers and PAM over
-  /// several requests, until the passphrase verifies.
+  /// A finger agrees to the dialog that is shown. The wait for a finger therefore starts when the dialog is open, or
+  /// half a second later if the user must read the page first. Each dialog starts a new wait, and a match counts only
+  /// while its dialog is open. After three fingers that do not match, or if the reader fails, the next means verifies.
+  /// After five wrong tries of fingers and PAM over several requests, no finger is read until the passphrase has verified.
   ///
-  /// The answer does not wait until the reader is free: fprintd may hang.
+  /// This does not wait until the reader is free, because fprintd can hang.
   func readFinger(for page: PromptText) async throws(UserInteractionError) -> MeansOutcome {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     var dialog = 0
@@ -38,7 +38,7 @@ extension UserPrompter {
           reading = read(after: pause, dialog: dialog, to: sender)
           continue
         case .read(.success(.match), dialog):
-          // Otherwise another back end takes the place of one that failed.
+          // The dialog is not open while another back end takes the place of one that failed.
           if await backEnd.isOpen { return Result<MeansOutcome, UserInteractionError>.success(.verified) }
         case .read(.success(.noMatch), dialog):
           triesLeft = min(triesLeft - 1, triesOfMeans)
@@ -103,7 +103,7 @@ extension UserPrompter {
       do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: pause)) } catch { return }
       guard let readFingers else { return }
       let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
-      // Also after the client has withdrawn the request.
+      // A wrong finger counts even if the client has withdrawn the request.
       if result == .success(.noMatch) { verifier?.count(.fingerprint, isRight: false) }
       sender.yield(.read(result, dialog: dialog))
     }
@@ -111,7 +111,7 @@ extension UserPrompter {
 }
 
 extension FingerprintReader {
-  /// As ``verify(_:)``, for the prompter.
+  /// As ``verify(_:)``; returns the error.
   func read(_ cancellation: Cancellation) -> Result<FingerprintResult, FingerprintFailure> {
     Result { () throws(FingerprintFailure) in try verify(cancellation) }
   }

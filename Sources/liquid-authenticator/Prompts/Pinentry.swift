@@ -67,12 +67,21 @@ actor Pinentry: PromptBackEnd {
     }
     let values = [
       ("ttyname", environment("GPG_TTY") ?? terminal), ("ttytype", environment("TERM")),
-      ("lc-ctype", locale("LC_CTYPE")), ("lc-messages", locale("LC_MESSAGES")), ("display", environment("DISPLAY")),
+      ("lc-ctype", locale("LC_CTYPE").map(Self.characters)), ("lc-messages", locale("LC_MESSAGES")),
+      ("display", environment("DISPLAY")),
     ]
     options = values.compactMap { name, value in value.flatMap { $0.isEmpty ? nil : "\(name)=\($0)" } }
     searchPath = environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin"
     let places = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
     hasDisplayOrTerminal = terminal != nil || places.contains { environment($0)?.isEmpty == false }
+  }
+
+  /// The locale for the characters of a terminal: `C.UTF-8` for every locale in UTF-8.
+  ///
+  /// In a locale that is not installed on the machine, pinentry-curses refuses texts with letters that are not ASCII.
+  private static func characters(of locale: String) -> String {
+    let encoding = locale.drop { $0 != "." }.dropFirst().prefix { $0 != "@" }
+    return ["utf-8", "utf8"].contains(encoding.lowercased()) ? "C.UTF-8" : locale
   }
 
   // MARK: Name and problem
@@ -133,7 +142,7 @@ actor Pinentry: PromptBackEnd {
     let failure = await OwnThread.run(cancellable: { [kind, helper, limits] cancellation -> PinentryFailure? in
       do throws(PinentryFailure) {
         let session = try PinentrySession(kind.program, by: helper)
-        // There is no notification to close.
+        // No grace: the program has no notification to close.
         defer { _ = session.end(grace: .zero, thenKilledAfter: limits.ending) }
         try session.selfTest(within: limit, cancellation)
         return nil

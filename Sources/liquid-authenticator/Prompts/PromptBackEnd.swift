@@ -25,7 +25,7 @@ protocol PromptBackEnd: Sendable {
   /// Prepares a dialog without showing it.
   func open(_ dialog: PromptText) async throws(PromptFailure)
 
-  /// Whether the dialog that was opened can be shown: `false` while another program takes the place of one that failed.
+  /// Whether the dialog is open: `false` while another back end takes the place of one that failed.
   var isOpen: Bool { get async }
 
   /// Shows the dialog and waits for the answer; cancelling the task withdraws it.

@@ -4,9 +4,9 @@ import Synchronization
 
 /// Shows each dialog with the first of several back ends that suits it and works.
 ///
-/// If a back end fails, also while its dialog is open, the next one shows the dialog within the same time limit. Before
-/// each later dialog it is tested again, and left out if it fails the test: a desktop may start its notification daemon
-/// after the authenticator.
+/// If a back end fails, even while its dialog is open, the next one shows the dialog within the same time limit. The
+/// back end that failed is tested again before each later dialog, because a desktop can start its notification daemon
+/// after the authenticator. It is left out if the test fails.
 actor PromptChain: PromptBackEnd {
   /// In the order in which they are tried.
   private nonisolated let all: [any PromptBackEnd]
@@ -15,7 +15,7 @@ actor PromptChain: PromptBackEnd {
   private nonisolated let faults = Mutex<[String: String]>([:])
   /// The one with the open dialog.
   private var current: (any PromptBackEnd)?
-  /// Whether it has opened the dialog.
+  /// Whether ``current`` has opened the dialog.
   private var hasOpened = false
   /// Those that can follow it.
   private var rest: ArraySlice<any PromptBackEnd> = []
@@ -40,9 +40,9 @@ actor PromptChain: PromptBackEnd {
 
   nonisolated func suits(_ dialog: PromptText) -> Bool { all.contains { $0.suits(dialog) } }
 
-  /// How long the test at the start may take: a bus or a notification daemon may be busy.
+  /// How long the test at the start may take, when the bus and the notification daemon can be busy.
   static let firstTest = Duration.seconds(10)
-  /// How long the test before a dialog may take, which then waits for it.
+  /// How long the test before a dialog may take: the dialog waits for the test.
   static let laterTest = Duration.milliseconds(500)
 
   func selfTest(within limit: Duration) async -> String? {
@@ -59,7 +59,7 @@ actor PromptChain: PromptBackEnd {
     try await openNext(dialog)
   }
 
-  /// Those that did not fail when they were used last, or pass their test now.
+  /// The back ends that did not fail at their last use, or that pass the test now.
   private func working(_ backEnds: [any PromptBackEnd]) async -> [any PromptBackEnd] {
     var working: [any PromptBackEnd] = []
     for backEnd in backEnds {

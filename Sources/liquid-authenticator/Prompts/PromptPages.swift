@@ -20,7 +20,8 @@ struct PromptPages: Sendable, Equatable {
 
   /// The dialogs of a ceremony or a wallet's request.
   ///
-  /// - Parameter doorLines: where the request came in: the last lines, or with a wallet's first ones.
+  /// - Parameter doorLines: the lines that say where the request came in. They are the last ones, except in a wallet's
+  ///   prompt.
   init(_ prompt: UserPrompt, askedThrough doorLines: [String] = [], in catalogue: Catalogue) {
     switch prompt.purpose {
     case .register:
@@ -93,7 +94,7 @@ struct PromptPages: Sendable, Equatable {
     last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
   }
 
-  /// Adds lines at the end of dialogs that have no heading; they need one more if there is no room.
+  /// Adds lines at the end of dialogs without a heading; adds a dialog if there is no room.
   private mutating func append(_ lines: [String], in catalogue: Catalogue) {
     guard !lines.isEmpty else { return }
     let parts = WalletText.parts(of: all.flatMap(\.details) + lines, under: [])
@@ -142,7 +143,7 @@ struct PromptPages: Sendable, Equatable {
   /// If there is more than one page, the last is a summary, and asks for the passphrase. If the summary does not fit,
   /// warnings come first, and the page says how much it leaves out.
   ///
-  /// - Parameter doorLines: where the request came in: after the only transaction, or with the totals.
+  /// - Parameter doorLines: the lines that say where the request came in, after the only transaction or with the totals.
   init(
     _ transactions: UserPrompt.TransactionTexts, heading: [String], askedThrough doorLines: [String],
     in catalogue: Catalogue

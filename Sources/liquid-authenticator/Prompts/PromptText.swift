@@ -80,7 +80,7 @@ struct PromptText: Sendable, Equatable {
   /// The language of all its texts.
   var catalogue = Catalogue.english
 
-  /// The label of the field.
+  /// The label of the field for the passphrase or PIN, in the user's language.
   var label: String { catalogue.text(entry.label) }
 
   /// The whole text: the headline, an empty line, the details.
@@ -131,7 +131,7 @@ struct PromptText: Sendable, Equatable {
   func forFinger(_ advice: Message?) -> PromptText {
     var text = self
     text.takesPassphrase = false
-    // A notification can be hidden while the reader waits.
+    // Not as a notification: the desktop can hide it while the reader waits.
     text.isPresence = false
     text.details += ["", catalogue.text(advice ?? Message("Touch the fingerprint reader to agree."))]
     text.agree = catalogue.text(nextMeans)
@@ -213,7 +213,7 @@ extension TokenPermissions {
 }
 
 extension UserPrompt {
-  /// The requested operation, and the lines about the requester, if the vault is locked.
+  /// For the dialog that unlocks the vault: the requested operation, and the lines about the site or the dApp.
   fileprivate func unlockWords(in catalogue: Catalogue) -> (operation: Message, details: [String]) {
     let site = catalogue.texts(siteLines)
     return switch purpose {

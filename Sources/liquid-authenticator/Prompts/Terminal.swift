@@ -72,8 +72,8 @@ enum TerminalLine {
   /// Asks, and passes the answer without its line end to `body`; it is not shown, is in guarded memory, and is wiped.
   ///
   /// - Parameters:
-  ///   - said: the text that is shown instead of the answer.
-  ///   - withdrawn: the text that is shown if there is no answer.
+  ///   - said: returns the text that is shown in place of what was typed.
+  ///   - withdrawn: the text that is shown if the question is withdrawn.
   static func ask<Answer>(
     _ question: String, on path: String, said: (Answer) -> String, withdrawn: String, _ cancellation: Cancellation,
     _ body: (UnsafeRawBufferPointer) -> Answer

@@ -36,7 +36,7 @@ actor UserPrompter: UserInteraction {
   typealias Judge<Accepted: Sendable> =
     @Sendable (_ passphrase: SecretBytes, _ isLastTry: Bool) async -> PassphraseVerdict<Accepted>
 
-  /// Waits for a finger, as ``FingerprintReader/verify(_:)``; blocks.
+  /// Waits for one finger, as ``FingerprintReader/read(_:)`` does; blocks.
   typealias ReadFingers = @Sendable (Cancellation) -> Result<FingerprintResult, FingerprintFailure>
 
   /// Begins a conversation with `liquid-auth-pam`; blocks.
@@ -49,7 +49,7 @@ actor UserPrompter: UserInteraction {
   nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [OtherKey]
   private let programs: @Sendable (Door) -> [Door.Program]
-  /// The person's language.
+  /// The user's language.
   nonisolated let catalogue: Catalogue
   let clock: any MonotonicClock
   let executor: any TaskExecutor
@@ -69,8 +69,8 @@ actor UserPrompter: UserInteraction {
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
   ///   - converse: reaches PAM for the prompts that accept it; `nil` if nothing can.
   ///   - otherKeys: returns the other keys that are plugged in now.
-  ///   - programs: returns the programs that may have made a request; may block.
-  ///   - catalogue: the person's language.
+  ///   - programs: returns the programs that may have sent a request; can block.
+  ///   - catalogue: the user's language.
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
@@ -122,7 +122,7 @@ actor UserPrompter: UserInteraction {
 
   nonisolated var canVerify: Bool { verifier != nil }
   nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
-  /// How many tries fingers and PAM have left, together.
+  /// How many wrong tries of fingers and PAM together are still allowed before only the passphrase verifies.
   nonisolated var triesOfMeans: Int { verifier?.triesOfMeans ?? 0 }
   nonisolated var lastVerification: HistoryEntry.Verification { verified.withLock { $0 } }
 
@@ -181,7 +181,7 @@ actor UserPrompter: UserInteraction {
     return accepted
   }
 
-  /// The lines about the door of the request; none for what the daemon asks by itself.
+  /// The lines that say where the request came in; none if no request caused the prompt.
   private func doorLines() async -> [String] {
     guard let door = Door.current else { return [] }
     return door.lines(await OwnThread.run { [programs] in programs(door) }, in: catalogue)
@@ -190,7 +190,7 @@ actor UserPrompter: UserInteraction {
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
   ///
   /// - Parameter means: what a means yields that has verified.
-  /// - Returns: what the judge returned for the passphrase, or what a means yields; `nil` if the person pressed a button.
+  /// - Returns: what the judge returned for the passphrase, or what a means yields; `nil` if the user pressed a button.
   private func ask<Accepted: Sendable>(
     _ pages: [PromptText], within limit: Duration?, by means: (@Sendable (VerificationMeans) -> Accepted)?,
     _ judge: @escaping Judge<Accepted>

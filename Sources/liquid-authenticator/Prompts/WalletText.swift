@@ -20,7 +20,7 @@ enum WalletText {
   struct Part: Equatable {
     var lines: [String]
     var number: Int
-    /// The number of all parts.
+    /// How many parts there are.
     var count: Int
 
     /// The question with the number of the part, if there are several.
@@ -42,7 +42,7 @@ enum WalletText {
     chunks(of: line.unicodeScalars.map(DisplayText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
-  /// Lines of ours.
+  /// Lines of our own words, broken at ``width``.
   static func wrapped(_ lines: [Message], in catalogue: Catalogue) -> [String] {
     catalogue.texts(lines).flatMap(wrapped)
   }

@@ -8,10 +8,10 @@ import Synchronization
 /// each unlocking. No file has it, and locking the vault removes it. If another slot opened the vault, the first
 /// passphrase is checked with the vault's file.
 final class PassphraseVerifier: Sendable {
-  /// Wrong tries in a row, of fingers and PAM too, over all ceremonies, after which verification is refused until the
-  /// vault is unlocked again.
+  /// The number of wrong tries in a row, passphrases, fingers and PAM together, over all ceremonies, after which
+  /// verification is refused until the vault is unlocked again.
   static let triesPerUnlocking = 8
-  /// The last tries, which are the passphrase's alone: wrong fingers and wrong answers to PAM do not use them up.
+  /// The number of last tries that are for the passphrase only: wrong fingers and answers to PAM do not use them up.
   static let triesOfPassphrase = UserPrompter.triesPerDialog
 
   /// The result of a try.
@@ -39,7 +39,7 @@ final class PassphraseVerifier: Sendable {
     var known = Known.locked
     /// Kept while the vault is locked: only its passphrase allows all tries again.
     var wrongPassphrases = 0
-    /// The wrong tries of each other means, since it verified or a passphrase was right.
+    /// Counted for each other means since it verified, or since the last right passphrase.
     var wrongByMeans: [VerificationMeans: Int] = [:]
 
     var triesLeft: Int {
@@ -71,7 +71,7 @@ final class PassphraseVerifier: Sendable {
   /// Whether only the right passphrase may unlock the vault.
   var isBlocked: Bool { state.withLock { $0.triesLeft == 0 } }
 
-  /// How many wrong tries there may be before `blocked` (uvRetries, CTAP §6.5.3); all of them while the vault is locked.
+  /// How many wrong tries are allowed before `blocked` (uvRetries, CTAP §6.5.3); all eight while the vault is locked.
   var triesLeft: Int {
     state.withLock { if case .locked = $0.known { Self.triesPerUnlocking } else { $0.triesLeft } }
   }
@@ -95,11 +95,12 @@ final class PassphraseVerifier: Sendable {
     return outcome
   }
 
-  /// How many tries fingers and PAM have left, together, before only the passphrase verifies.
+  /// How many wrong tries of fingers and PAM together are still allowed before only the passphrase verifies, 0 to 5.
   var triesOfMeans: Int { state.withLock { max(0, $0.triesLeft - Self.triesOfPassphrase) } }
 
-  /// Counts a try of a means other than the passphrase; a right one gives back the tries that this means took, and no
-  /// other.
+  /// Counts a try of a means other than the passphrase.
+  ///
+  /// A right one gives back the tries that this means used up, and no others.
   func count(_ means: VerificationMeans, isRight: Bool) {
     state.withLock { state in
       if isRight {

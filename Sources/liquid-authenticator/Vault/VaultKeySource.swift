@@ -268,7 +268,7 @@ final class VaultKeySource: KeySource {
   ///
   /// Runs in turn with the ceremonies, as every change of a file does.
   ///
-  /// - Parameter changed: called once the file has the change, while the store is still open.
+  /// - Parameter changed: called after the file was changed, while the store is still open.
   /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why the file is unchanged.
   func changeSlots(
     since unlocking: Unlocking, _ change: (inout VaultFile, UnlockedVault) throws(VaultError) -> Void,

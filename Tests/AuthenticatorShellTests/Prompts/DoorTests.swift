@@ -8,7 +8,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// The lines about where a request came in, and which program may have made it.
+/// The lines that say where a request came in, and which programs may have sent it.
 @Suite struct DoorTests {
   private static let device = Door.device(node: "/dev/hidraw3")
   private static let socket = Door.controlSocket(process: 1234)

@@ -23,7 +23,7 @@ private final class OpenDialog: PromptBackEnd {
   private let state = Mutex(State())
 
   let name = "test"
-  /// How many dialogs were prepared.
+  /// How many dialogs the prompter has begun to open.
   var opening: Int { state.withLock { $0.opening } }
   /// The dialogs that were shown, in order.
   var shown: [PromptText] { state.withLock { $0.dialogs } }
@@ -76,7 +76,7 @@ private final class ScriptedReader: Sendable {
 
   func put(_ result: FingerprintResult) { state.withLock { $0.results.append(result) } }
   func fail(_ words: String) { state.withLock { $0.failure = .failed(words) } }
-  /// Ends no wait, also after a cancellation.
+  /// Sets whether waits hang, even after a cancellation.
   func hang(_ hangs: Bool) { state.withLock { $0.hangs = hangs } }
   func started(_ count: Int) async { await wait { self.counts.started >= count } }
   func ended(_ count: Int) async { await wait { self.counts.ended >= count } }

@@ -14,7 +14,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// The dialogs in German: their words, and that they fit where the English ones do.
+/// The German dialogs: their words, and whether they fit where the English ones fit.
 @Suite struct GermanTests {
   private let german: Catalogue
   init() throws { german = try .german() }
@@ -25,7 +25,7 @@ import Testing
 
   // MARK: Words
 
-  // Holds: WORDS-4
+  // Holds: LANGUAGE-1
   @Test func `a registration`() {
     var prompt = UserPrompt(
       purpose: .register, rpID: "example.com", accountName: "alice", accountDisplayName: "Alice Example")
@@ -97,7 +97,7 @@ import Testing
         == "Die Wischbewegung war zu kurz. Bitte noch einmal versuchen.")
   }
 
-  // Holds: WORDS-4
+  // Holds: LANGUAGE-1
   @Test func `a payment with warnings`() async throws {
     let world = try WalletWorld(catalogue: german)
     var payment = WrittenTransaction(sender: world.account, receiver: world.other, note: "Danke")
@@ -161,7 +161,7 @@ import Testing
     }
   }
 
-  // Holds: WORDS-5
+  // Holds: LANGUAGE-2
   @Test(arguments: PromptTextTests.cases)
   func `a ceremony is one dialog, with as many lines as in English`(_ ceremony: PromptTextTests.Case) throws {
     let (german, english) = (PromptPages(ceremony.prompt, in: german), PromptPages(ceremony.prompt))
@@ -169,13 +169,13 @@ import Testing
     #expect(german.last.details.count == english.last.details.count, "a line is too long: it was broken")
     #expect(german.last.headline != english.last.headline)
     try expectFit(ceremony.prompt)
-    // With the lines of a finger, and of keys that are plugged in: a name from the kernel has at most 127 bytes.
+    // With the lines about a finger and about other keys. A name from the kernel has at most 127 bytes.
     let keys = Array(
       repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 31)), count: 4)
     let fullest = (german.last.mayConcernAnotherKey ? german.last.naming(keys) : german.last).forFinger(
       PromptText.wrongFinger(triesLeft: 2))
     #expect(try AssuanLine.command("SETDESC", fullest.description).count <= AssuanLine.limit)
-    // A button of a desktop has room for that many characters.
+    // The buttons of the desktops have room for 20 characters.
     #expect([german.last.agree, german.last.refuse].allSatisfy { $0.count <= 20 })
   }
 
@@ -199,7 +199,7 @@ import Testing
     }
   }
 
-  // Holds: WORDS-5
+  // Holds: LANGUAGE-2
   @Test func `every kind of transaction fits, and no label is left in English`() throws {
     for vector in try Vector("algorand-transactions").transactions.array {
       let transaction = try Transaction(decoding: vector["bytes"].bytes)
@@ -214,7 +214,7 @@ import Testing
     }
   }
 
-  /// Words of Algorand, and those that are the same in German.
+  /// Labels that are words of Algorand, or the same in German.
   private static let sameInBoth = [
     "Asset", "Rekey", "Lease", "Opt-in", "URL", "Manager", "Reserve", "Argument ",
   ]

@@ -46,6 +46,18 @@ import Testing
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }
 
+  @Test(
+    arguments: [
+      ("de_DE.UTF-8", "C.UTF-8"), ("de_DE.utf8@euro", "C.UTF-8"), ("C.UTF-8", "C.UTF-8"), ("de_DE", "de_DE"),
+      ("de_DE.ISO-8859-15", "de_DE.ISO-8859-15"), ("C", "C"), ("de_DE.", "de_DE."), ("utf8", "utf8"),
+    ])
+  func `the characters of a locale in UTF-8 need no compiled locale`(locale: String, characters: String) throws {
+    let pinentry = Pinentry(
+      helper: try HelperProcess(program: "pinentry"), environment: { ["LANG": locale][$0] }, terminal: nil,
+      executor: globalConcurrentExecutor)
+    #expect(pinentry.options == ["lc-ctype=\(characters)", "lc-messages=\(locale)"])
+  }
+
   @Test func `a program whose path is not known is missing`() async throws {
     let notifications = Pinentry(
       .notifications, helper: try HelperProcess(program: "pinentry", prompt: ""), environment: { _ in nil },

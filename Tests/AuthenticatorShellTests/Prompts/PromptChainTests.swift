@@ -14,7 +14,7 @@ import Testing
     /// Why `open` fails, and why `ask` fails; `nil` if it works.
     let faults: Mutex<(open: PromptFailure?, ask: PromptFailure?)>
     let steps = Mutex<[String]>([])
-    /// Runs while it opens a dialog.
+    /// Runs while the back end opens a dialog.
     let duringOpen = Mutex<(@Sendable () async -> Void)?>(nil)
 
     init(_ name: String, isForPresence: Bool = false, open: PromptFailure? = nil, ask: PromptFailure? = nil) {
@@ -86,7 +86,7 @@ import Testing
     #expect(window.took() == ["open", "ask", "close"] && last.took() == [])
     #expect(lines.all == ["n cannot show prompts: no buttons; w shows them instead"])
     #expect(chain.name == "auto: w, t")
-    // If its test passes, it is tried again; the same reason is not logged twice.
+    // The back end is used again if its test passes. The same reason is not logged twice.
     #expect(await UserPrompter(testing: chain).outcome(of: Self.presence) == "present")
     #expect(notification.took().first == (opens ? "open" : nil) && lines.all.count == 1)
     notification.faults.withLock { $0 = (nil, nil) }
