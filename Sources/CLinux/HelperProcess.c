@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum helper_operation { HELPER_START, HELPER_WAIT, HELPER_CONNECT, HELPER_PROGRAMS };
@@ -92,6 +94,16 @@ static int read_name(struct clinux_program *program) {
   return 1;
 }
 
+// How many descriptors of one process are looked at, and for how long programs are looked for, ms: a program with many
+// descriptors could otherwise delay each prompt.
+enum { DESCRIPTORS_LOOKED_AT = 1024, LOOKING = 100 };
+
+static int64_t now_in_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 // Whether one of the process's descriptors is the file at `path`; 0 for a process whose descriptors cannot be read.
 static int has_open(pid_t process, const char *path) {
   char place[32], target[32];
@@ -100,7 +112,7 @@ static int has_open(pid_t process, const char *path) {
   if (!descriptors) return 0;
   int found = 0;
   const struct dirent *entry;
-  while (!found && (entry = readdir(descriptors))) {
+  for (int count = 0; !found && count < DESCRIPTORS_LOOKED_AT && (entry = readdir(descriptors)); count += 1) {
     const ssize_t size = readlinkat(dirfd(descriptors), entry->d_name, target, sizeof target);
     found = size == (ssize_t)strlen(path) && !memcmp(target, path, strlen(path));
   }
@@ -120,8 +132,9 @@ static struct helper_reply serve_programs(const struct helper_request *request) 
   snprintf(path, sizeof path, "/dev/hidraw%u", request->node);
   DIR *processes = opendir("/proc");
   if (!processes) return reply;
+  const int64_t end = now_in_ms() + LOOKING;
   const struct dirent *entry;
-  while (reply.code < CLINUX_PROGRAMS && (entry = readdir(processes))) {
+  while (reply.code < CLINUX_PROGRAMS && now_in_ms() < end && (entry = readdir(processes))) {
     struct clinux_program *program = &reply.programs[reply.code];
     program->process = (pid_t)strtol(entry->d_name, NULL, 10);
     if (program->process > 0 && has_open(program->process, path) && read_name(program)) reply.code += 1;

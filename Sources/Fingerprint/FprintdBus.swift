@@ -36,7 +36,8 @@ final class FprintdBus: @unchecked Sendable {
     }
   }
 
-  deinit { sd_bus_flush_close_unref(bus) }
+  // Without a flush, which would wait for a bus that does not answer; every call has waited for its own answer.
+  deinit { sd_bus_close_unref(bus) }
 
   /// Runs `body` while no other thread uses the connection.
   func alone<Answer>(
@@ -69,6 +70,8 @@ final class FprintdBus: @unchecked Sendable {
   /// After a failure, the reader is free, or the next claim releases it first.
   func claim(_ device: String) throws(FingerprintFailure) {
     release(device)
+    // fprintd still carries out an earlier claim.
+    guard !mayHoldReader else { throw .inUse }
     mayHoldReader = true
     do throws(FingerprintFailure) {
       try call("Claim", of: device, with: "")

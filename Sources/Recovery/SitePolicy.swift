@@ -81,7 +81,7 @@ public struct SitePolicies: Sendable, Equatable {
   public func policy(ofOrigin origin: String) -> SitePolicy {
     if let policy = entry(origin) { return policy }
     let afterScheme = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
-    let authority = (afterScheme.isEmpty ? origin.utf8[...] : afterScheme).prefix { $0 != UInt8(ascii: "/") }
+    let authority = (afterScheme.isEmpty ? origin.utf8[...] : afterScheme).prefix { !"/?#\\".utf8.contains($0) }
     let host = authority.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false).last ?? authority
     let name = host.prefix { $0 != UInt8(ascii: ":") }.map { 0x41...0x5A ~= $0 ? $0 | 0x20 : $0 }
     var domain = name.last == UInt8(ascii: ".") ? name.dropLast() : name[...]

@@ -71,6 +71,8 @@ import Testing
     ("https://notdapp.example", .alwaysVerify), ("https://dapp.example.com", .alwaysVerify), ("", .alwaysVerify),
     ("https://", .alwaysVerify), ("https:///", .alwaysVerify), ("...", .alwaysVerify), ("/", .alwaysVerify),
     ("https://dapp.example@evil.example", .alwaysVerify), ("https://evil.example@dapp.example", .deny),
+    ("https://evil.example?@dapp.example", .alwaysVerify), ("https://evil.example#@dapp.example", .alwaysVerify),
+    ("https://evil.example\\@dapp.example", .alwaysVerify), ("https://dapp.example?a=@evil.example", .deny),
     ("https://a@b@dapp.example:1", .deny), ("https://DApp.Example", .deny), ("DAPP.EXAMPLE", .deny),
     ("https://dapp.example.", .deny), ("https://dapp.example.:8443/", .deny), ("https://dapp.example..", .alwaysVerify),
     ("https://@", .alwaysVerify), ("https://.", .alwaysVerify), ("https://\u{0}", .alwaysVerify),

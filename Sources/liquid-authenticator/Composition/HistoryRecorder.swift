@@ -59,10 +59,12 @@ final class HistoryRecorder: Sendable {
 }
 
 extension HistoryEntry {
-  /// Whether a program can cause such entries without limit: requests that were not done, and changes with a token.
+  /// Whether a program can cause such entries without limit: requests that were not done, changes with a token, and what
+  /// only the PIN allows.
   fileprivate var canBeRepeated: Bool {
     guard outcome == .done else { return true }
     return switch kind {
+    case .verify, .changePIN: verification == .pin
     case .renamePasskey, .changeSettings, .replaceLargeBlobs: verification == .token
     default: false
     }
