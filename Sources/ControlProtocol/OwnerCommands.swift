@@ -23,7 +23,7 @@ package struct GetSettings: PlainCommand {
   package init() {}
 }
 
-/// Changes settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?, 5: [means …]?}; absent ones do
+/// Changes settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?, 5: fingerprint?}; absent ones do
 /// not change.
 package struct ChangeSettings: ControlCommand, Hashable {
   /// The settings after the change.
@@ -38,16 +38,16 @@ package struct ChangeSettings: ControlCommand, Hashable {
   package var minimumPINLengthRPIDs: [String]?
   /// Whether the PIN must be changed now.
   package var forcePINChange: Bool
-  /// What verifies before the passphrase, in this order, by name.
-  package var means: [String]?
+  /// Whether a fingerprint verifies too.
+  package var usesFingerprint: Bool?
 
   package init(
     alwaysUV: Bool? = nil, minimumPINLength: UInt64? = nil, minimumPINLengthRPIDs: [String]? = nil,
-    forcePINChange: Bool = false, means: [String]? = nil
+    forcePINChange: Bool = false, usesFingerprint: Bool? = nil
   ) {
     (self.alwaysUV, self.minimumPINLength) = (alwaysUV, minimumPINLength)
     (self.minimumPINLengthRPIDs, self.forcePINChange) = (minimumPINLengthRPIDs, forcePINChange)
-    self.means = means
+    self.usesFingerprint = usesFingerprint
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -55,7 +55,7 @@ package struct ChangeSettings: ControlCommand, Hashable {
     minimumPINLength = try decoded(members.optionalUnsigned(2))
     minimumPINLengthRPIDs = try members[3] == nil ? nil : members.texts(3, OwnerSettings.relyingParty)
     forcePINChange = try decoded(members.optionalBool(4)) ?? false
-    means = try members[5] == nil ? nil : members.texts(5, OwnerSettings.means)
+    usesFingerprint = try decoded(members.optionalBool(5))
     guard self != ChangeSettings() else { throw ControlFailure(.missingParameter, "there is nothing to change") }
   }
 
@@ -63,13 +63,13 @@ package struct ChangeSettings: ControlCommand, Hashable {
     CBORMap(present: [
       1: alwaysUV.map(CBORValue.bool), 2: minimumPINLength.map(CBORValue.unsigned),
       3: minimumPINLengthRPIDs.map(CBORValue.texts), 4: forcePINChange ? true : nil,
-      5: means.map(CBORValue.texts),
+      5: usesFingerprint.map(CBORValue.bool),
     ])
   }
 }
 
 /// The settings other than the PIN: {1: alwaysUv, 2: minPINLength, 3: [rp.id …], 4: forcePINChange, 5: clientPin,
-/// 6: [means …]}.
+/// 6: fingerprint}.
 package struct OwnerSettings: ControlAnswer, Equatable {
   /// Whether every ceremony asks for verification.
   package var alwaysUV: Bool
@@ -81,16 +81,16 @@ package struct OwnerSettings: ControlAnswer, Equatable {
   package var forcePINChange: Bool
   /// Whether a PIN is set.
   package var isPINSet: Bool
-  /// What verifies before the passphrase, in this order, by name.
-  package var means: [String]
+  /// Whether a fingerprint verifies too.
+  package var usesFingerprint: Bool
 
   package init(
     alwaysUV: Bool, minimumPINLength: UInt8, minimumPINLengthRPIDs: [String], forcePINChange: Bool, isPINSet: Bool,
-    means: [String]
+    usesFingerprint: Bool
   ) {
     (self.alwaysUV, self.minimumPINLength) = (alwaysUV, minimumPINLength)
     (self.minimumPINLengthRPIDs, self.forcePINChange) = (minimumPINLengthRPIDs, forcePINChange)
-    (self.isPINSet, self.means) = (isPINSet, means)
+    (self.isPINSet, self.usesFingerprint) = (isPINSet, usesFingerprint)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -99,16 +99,15 @@ package struct OwnerSettings: ControlAnswer, Equatable {
     minimumPINLengthRPIDs = try members.texts(3, Self.relyingParty)
     forcePINChange = try decoded(members.requiredBool(4))
     isPINSet = try decoded(members.requiredBool(5))
-    means = try members.texts(6, Self.means)
+    usesFingerprint = try decoded(members.requiredBool(6))
   }
 
   fileprivate static let relyingParty = "a relying party's id"
-  fileprivate static let means = "a means of verification"
 
   package var members: CBORMap {
     [
       1: .bool(alwaysUV), 2: .number(minimumPINLength), 3: .texts(minimumPINLengthRPIDs), 4: .bool(forcePINChange),
-      5: .bool(isPINSet), 6: .texts(means),
+      5: .bool(isPINSet), 6: .bool(usesFingerprint),
     ]
   }
 

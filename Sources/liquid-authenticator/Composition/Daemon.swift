@@ -73,8 +73,9 @@ final class Daemon: Sendable {
       helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
       backEnd, verifier: options.verification == .passphrase ? verifier : nil, readFingers: fingerprints?.read,
-      converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, programs: helper.programs,
-      catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
+      otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, programs: helper.programs, catalogue: catalogue, clock: loop,
+      executor: loop,
+      log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
       directory: directory, prompter: prompter, verifier: verifier, askProtector: helper.askProtector,

@@ -113,7 +113,7 @@ struct FingerPromptTests {
 
   private func prompt(_ purpose: UserPrompt.Purpose = .signIn) -> UserPrompt {
     var prompt = UserPrompt(purpose: purpose, rpID: "example.com")
-    prompt.means = [.fingerprint]
+    prompt.acceptsFingerprint = true
     return prompt
   }
 

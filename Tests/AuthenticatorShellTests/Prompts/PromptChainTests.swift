@@ -1,6 +1,5 @@
 import CTAP2
 import Fingerprint
-import Recovery
 import Synchronization
 import Testing
 
@@ -135,7 +134,7 @@ import Testing
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
     var prompt = Self.presence
-    prompt.means = [.fingerprint]
+    prompt.acceptsFingerprint = true
     let prompter = UserPrompter(
       testing: PromptChain([notification, window]) { _ in }, verifier: verifier, readFingers: { _ in .success(.match) })
     _ = await prompter.outcome(of: prompt, verification: true)
