@@ -53,6 +53,7 @@ var targets: [Target] = [
   cModule("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
   cModule("CSystemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
   cModule("CSeccomp", pkgConfig: "libseccomp", apt: "libseccomp-dev"),
+  cModule("CPAM", pkgConfig: "pam", apt: "libpam0g-dev"),
   cModule("CTSS", pkgConfig: "tss2-esys", apt: "libtss2-dev"),
   cModule("CFido2", pkgConfig: "libfido2", apt: "libfido2-dev"),
   cModule("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
@@ -146,6 +147,10 @@ targets += [
     dependencies: [
       "ProtectorProtocol", "CTAP2", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CTSS", "CFido2",
     ],
+    swiftSettings: settings),
+  .executableTarget(
+    name: "liquid-auth-pam",
+    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CPAM", "CLinux"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-prompt",

@@ -6,7 +6,7 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The system libraries of Package.swift need those of the first line.
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libseccomp-dev libsqlite3-dev zlib1g-dev
-    libqrencode-dev libtss2-dev libfido2-dev pkg-config binutils scdoc gettext)
+    libqrencode-dev libtss2-dev libfido2-dev libpam0g-dev pkg-config binutils scdoc gettext)
 # Further packages for liquid-auth-wallet: to build it, and to run it.
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
@@ -20,7 +20,7 @@ packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc 
 # A virtual fingerprint reader, and a double of polkit.
 packages_for_fingerprints=(dbus fprintd libglib2.0-bin python3-dbusmock)
 packages_for_prompts=("${packages_for_fingerprints[@]}" python3-dbus xvfb xdotool imagemagick openbox fonts-dejavu-core
-    xfce4-notifyd dunst pinentry-gtk2 pinentry-qt pinentry-curses tmux)
+    xfce4-notifyd dunst pinentry-gtk2 pinentry-qt pinentry-curses tmux libpam-wrapper)
 packages_for_protectors=(strace dbus gnome-keyring keepassxc python3-dbus python3-gi swtpm tpm2-tools)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
@@ -201,7 +201,8 @@ release_flags=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker -
 release=$repo/.build/release
 
 # The programs of the project; the daemon is `liquid-authenticator`.
-programs=(liquid-authenticator liquid-auth liquid-auth-broker liquid-auth-protector liquid-auth-prompt)
+programs=(liquid-authenticator liquid-auth liquid-auth-broker liquid-auth-protector liquid-auth-prompt
+    liquid-auth-pam)
 # The program that uses the Internet; a security key alone does not need it.
 wallet_programs=(liquid-auth-wallet)
 
@@ -315,6 +316,21 @@ install_broker() {
     if ! systemctl is-enabled --quiet liquid-auth-broker.socket ||
         ! systemctl is-active --quiet liquid-auth-broker.socket; then
         as_root systemctl enable --quiet --now liquid-auth-broker.socket
+    fi
+}
+
+# install_account DIRECTORY: install PAM's service and the units of liquid-auth-pam, which is in the directory, and start
+# its socket in this login. Changes only what differs.
+install_account() {
+    local file unit folder=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user
+    install_file scripts/packaging/pam.d/common /etc/pam.d/liquid-auth
+    mkdir -p "$folder"
+    for unit in liquid-auth-pam.socket liquid-auth-pam@.service; do
+        file=$(<"$repo/scripts/packaging/systemd/user/$unit")
+        printf '%s\n' "${file//@libexec@/$1}" >"$folder/$unit"
+    done
+    if ! { systemctl --user daemon-reload && systemctl --user start liquid-auth-pam.socket; } 2>/dev/null; then
+        say "PAM cannot verify you in this login: systemctl --user start liquid-auth-pam.socket"
     fi
 }
 

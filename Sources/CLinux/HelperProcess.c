@@ -21,7 +21,7 @@ enum helper_operation { HELPER_START, HELPER_WAIT, HELPER_CONNECT, HELPER_PROGRA
 // Code that an attacker runs in the other process can send any numbers.
 struct helper_request {
   uint32_t operation;
-  uint32_t program;
+  uint32_t program;  // or a socket
   uint32_t node;
   pid_t process;
   int options;
@@ -143,7 +143,7 @@ static struct helper_reply serve_programs(const struct helper_request *request) 
   return reply;
 }
 
-static int connect_to(const char *path) {
+static int connect_to(const char *path, int type) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) {
     errno = ENAMETOOLONG;
@@ -151,7 +151,7 @@ static int connect_to(const char *path) {
   }
   strcpy(address.sun_path, path);
   // Non-blocking: without room for another connection, connect fails with EAGAIN and does not wait.
-  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int connection = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (connection < 0 || !connect(connection, (struct sockaddr *)&address, sizeof address)) return connection;
   const int error = errno;
   close(connection);
@@ -185,7 +185,11 @@ static void serve_requests(int requests, const struct clinux_helper_paths *paths
     case HELPER_WAIT: reply = serve_wait(&request); break;
     case HELPER_PROGRAMS: reply = serve_programs(&request); break;
     case HELPER_CONNECT:
-      connection = connect_to(paths->broker);
+      switch (request.program) {
+      case CLINUX_BROKER: connection = connect_to(paths->broker, SOCK_SEQPACKET); break;
+      case CLINUX_ACCOUNT: connection = connect_to(paths->account, SOCK_STREAM); break;
+      default: return;
+      }
       if (connection < 0) reply.error = errno;
       else put_descriptors(&answer, &sent, &connection, 1);
       break;
@@ -258,8 +262,8 @@ int clinux_helper_wait(int helper, pid_t process, int options, int *code, int *s
   return reply.error;
 }
 
-int clinux_helper_connect(int helper, int *connection) {
-  const struct helper_request request = {.operation = HELPER_CONNECT};
+int clinux_helper_connect(int helper, enum clinux_helper_socket socket, int *connection) {
+  const struct helper_request request = {.operation = HELPER_CONNECT, .program = socket};
   return ask(helper, request, NULL, connection).error;
 }
 

@@ -23,7 +23,7 @@ package struct GetSettings: PlainCommand {
   package init() {}
 }
 
-/// Changes settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?, 5: fingerprint?}; absent ones do
+/// Changes settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?, 5: [means …]?}; absent ones do
 /// not change.
 package struct ChangeSettings: ControlCommand, Hashable {
   /// The settings after the change.
@@ -38,16 +38,16 @@ package struct ChangeSettings: ControlCommand, Hashable {
   package var minimumPINLengthRPIDs: [String]?
   /// Whether the PIN must be changed now.
   package var forcePINChange: Bool
-  /// Whether a fingerprint verifies too.
-  package var usesFingerprint: Bool?
+  /// What verifies before the passphrase, in this order, by name.
+  package var means: [String]?
 
   package init(
     alwaysUV: Bool? = nil, minimumPINLength: UInt64? = nil, minimumPINLengthRPIDs: [String]? = nil,
-    forcePINChange: Bool = false, usesFingerprint: Bool? = nil
+    forcePINChange: Bool = false, means: [String]? = nil
   ) {
     (self.alwaysUV, self.minimumPINLength) = (alwaysUV, minimumPINLength)
     (self.minimumPINLengthRPIDs, self.forcePINChange) = (minimumPINLengthRPIDs, forcePINChange)
-    self.usesFingerprint = usesFingerprint
+    self.means = means
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -55,7 +55,7 @@ package struct ChangeSettings: ControlCommand, Hashable {
     minimumPINLength = try decoded(members.optionalUnsigned(2))
     minimumPINLengthRPIDs = try members[3] == nil ? nil : members.texts(3, OwnerSettings.relyingParty)
     forcePINChange = try decoded(members.optionalBool(4)) ?? false
-    usesFingerprint = try decoded(members.optionalBool(5))
+    means = try members[5] == nil ? nil : members.texts(5, OwnerSettings.means)
     guard self != ChangeSettings() else { throw ControlFailure(.missingParameter, "there is nothing to change") }
   }
 
@@ -63,13 +63,13 @@ package struct ChangeSettings: ControlCommand, Hashable {
     CBORMap(present: [
       1: alwaysUV.map(CBORValue.bool), 2: minimumPINLength.map(CBORValue.unsigned),
       3: minimumPINLengthRPIDs.map(CBORValue.texts), 4: forcePINChange ? true : nil,
-      5: usesFingerprint.map(CBORValue.bool),
+      5: means.map(CBORValue.texts),
     ])
   }
 }
 
 /// The settings other than the PIN: {1: alwaysUv, 2: minPINLength, 3: [rp.id …], 4: forcePINChange, 5: clientPin,
-/// 6: fingerprint}.
+/// 6: [means …]}.
 package struct OwnerSettings: ControlAnswer, Equatable {
   /// Whether every ceremony asks for verification.
   package var alwaysUV: Bool
@@ -81,16 +81,16 @@ package struct OwnerSettings: ControlAnswer, Equatable {
   package var forcePINChange: Bool
   /// Whether a PIN is set.
   package var isPINSet: Bool
-  /// Whether a fingerprint verifies too.
-  package var usesFingerprint: Bool
+  /// What verifies before the passphrase, in this order, by name.
+  package var means: [String]
 
   package init(
     alwaysUV: Bool, minimumPINLength: UInt8, minimumPINLengthRPIDs: [String], forcePINChange: Bool, isPINSet: Bool,
-    usesFingerprint: Bool
+    means: [String]
   ) {
     (self.alwaysUV, self.minimumPINLength) = (alwaysUV, minimumPINLength)
     (self.minimumPINLengthRPIDs, self.forcePINChange) = (minimumPINLengthRPIDs, forcePINChange)
-    (self.isPINSet, self.usesFingerprint) = (isPINSet, usesFingerprint)
+    (self.isPINSet, self.means) = (isPINSet, means)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -99,15 +99,16 @@ package struct OwnerSettings: ControlAnswer, Equatable {
     minimumPINLengthRPIDs = try members.texts(3, Self.relyingParty)
     forcePINChange = try decoded(members.requiredBool(4))
     isPINSet = try decoded(members.requiredBool(5))
-    usesFingerprint = try decoded(members.requiredBool(6))
+    means = try members.texts(6, Self.means)
   }
 
   fileprivate static let relyingParty = "a relying party's id"
+  fileprivate static let means = "a means of verification"
 
   package var members: CBORMap {
     [
       1: .bool(alwaysUV), 2: .number(minimumPINLength), 3: .texts(minimumPINLengthRPIDs), 4: .bool(forcePINChange),
-      5: .bool(isPINSet), 6: .bool(usesFingerprint),
+      5: .bool(isPINSet), 6: .texts(means),
     ]
   }
 

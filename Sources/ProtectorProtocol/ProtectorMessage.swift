@@ -1,8 +1,9 @@
 package import CryptoPrimitives
 
-/// A message between `liquid-auth-protector` and the program that starts it: `02 ‖ kind ‖ BE16 length ‖ body`.
+/// A message between `liquid-auth-protector` or `liquid-auth-pam` and the program that it serves: `02 ‖ kind ‖ BE16 length ‖ body`.
 ///
-/// The program reads one request from standard input, and writes one answer to standard output.
+/// The protector reads one request from standard input, and writes one answer to standard output. For `liquid-auth-pam`
+/// see ``AccountMessage``.
 package enum ProtectorMessage {
   package static let version: UInt8 = 2
   /// The size of what comes before the body, bytes.
@@ -99,6 +100,20 @@ package struct ProtectorAnswer: Sendable {
   package static var deleted: ProtectorAnswer { ProtectorAnswer(key: SecretBytes(count: 0) { _ in }) }
 }
 
+/// A program that answers, by its name.
+package enum AnsweringProgram: String, Sendable {
+  case protector = "liquid-auth-protector"
+  case account = "liquid-auth-pam"
+
+  /// What to do after it ended without an answer.
+  fileprivate var adviceAfterEnd: String {
+    switch self {
+    case .protector: "if it used the TPM, restart the machine and try again"
+    case .account: "see the system's log"
+    }
+  }
+}
+
 /// Why the program has no key; an answer whose kind is not 00.
 ///
 /// kind: the reason; body: the words, ASCII.
@@ -139,9 +154,11 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
   }
 
   /// The program ended before its answer was complete, for example because a TPM did not answer in time.
-  package static let ended = ProtectorFailure(
-    .failed, "liquid-auth-protector ended without an answer; if it used the TPM, restart the machine and try again")
+  package static func ended(_ program: AnsweringProgram) -> ProtectorFailure {
+    ProtectorFailure(.failed, "\(program.rawValue) ended without an answer; \(program.adviceAfterEnd)")
+  }
   /// The program's answer is malformed.
-  package static let malformed = ProtectorFailure(
-    .failed, "liquid-auth-protector gave no valid answer; install all programs from the same version")
+  package static func malformed(_ program: AnsweringProgram) -> ProtectorFailure {
+    ProtectorFailure(.failed, "\(program.rawValue) gave no valid answer; install all programs from the same version")
+  }
 }

@@ -16,17 +16,17 @@ package enum ProtectorPipe {
     // A new pipe has room for it. If the program has ended, the read fails.
     Descriptor.write(request.encodedWithoutPIN, to: input)
     request.pin?.withUnsafeBytes { _ = Descriptor.write($0, to: input) }
-    let (kind, body) = try read(output, until: deadline, cancellation)
+    let (kind, body) = try read(output, from: .protector, until: deadline, cancellation)
     guard kind != 0 else {
-      guard let answer = ProtectorAnswer(body, to: request.operation) else { throw .malformed }
+      guard let answer = ProtectorAnswer(body, to: request.operation) else { throw .malformed(.protector) }
       return answer
     }
-    throw body.withUnsafeBytes { ProtectorFailure(kind: kind, body: $0) } ?? .malformed
+    throw body.withUnsafeBytes { ProtectorFailure(kind: kind, body: $0) } ?? .malformed(.protector)
   }
 
   /// Reads the request; `nil` if there is none.
   package static func request(from input: Int32, until deadline: ContinuousClock.Instant) -> ProtectorRequest? {
-    guard let (kind, body) = try? read(input, until: deadline, Cancellation()) else { return nil }
+    guard let (kind, body) = try? read(input, from: .protector, until: deadline, Cancellation()) else { return nil }
     return body.withUnsafeBytes { ProtectorRequest(kind: kind, body: $0) }
   }
 
@@ -42,35 +42,38 @@ package enum ProtectorPipe {
   }
 
   /// Reads one message; its body goes straight into locked memory.
-  private static func read(
-    _ descriptor: Int32, until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
+  ///
+  /// - Parameter program: the program at one of the ends, for the words of a failure.
+  static func read(
+    _ descriptor: Int32, from program: AnsweringProgram, until deadline: ContinuousClock.Instant,
+    _ cancellation: Cancellation
   ) throws(ProtectorFailure) -> (kind: UInt8, body: SecretBytes) {
     let header = try withWipedBytes(count: ProtectorMessage.headerSize) { bytes throws(ProtectorFailure) in
-      try fill(bytes, from: descriptor, until: deadline, cancellation)
+      try fill(bytes, from: descriptor, of: program, until: deadline, cancellation)
       return Array(bytes)
     }
-    guard let (kind, count) = ProtectorMessage.parse(header: header) else { throw .malformed }
+    guard let (kind, count) = ProtectorMessage.parse(header: header) else { throw .malformed(program) }
     let body = try SecretBytes(count: count) { bytes throws(ProtectorFailure) in
-      try fill(bytes, from: descriptor, until: deadline, cancellation)
+      try fill(bytes, from: descriptor, of: program, until: deadline, cancellation)
     }
     return (kind, body)
   }
 
   private static func fill(
-    _ bytes: UnsafeMutableRawBufferPointer, from descriptor: Int32, until deadline: ContinuousClock.Instant,
-    _ cancellation: Cancellation
+    _ bytes: UnsafeMutableRawBufferPointer, from descriptor: Int32, of program: AnsweringProgram,
+    until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
   ) throws(ProtectorFailure) {
     var filled = 0
     while filled < bytes.count {
       switch cancellation.wait(for: descriptor, POLLIN, until: deadline) {
       case .ready: break
       case .cancelled: throw ProtectorFailure(.failed, "it was cancelled")
-      case .timedOut: throw ProtectorFailure(.failed, "liquid-auth-protector did not answer in time")
+      case .timedOut: throw ProtectorFailure(.failed, "\(program.rawValue) did not answer in time")
       }
       let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
       let count = Glibc.read(descriptor, rest.baseAddress, rest.count)
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw .ended }
+      guard count > 0 else { throw .ended(program) }
       filled += count
     }
   }

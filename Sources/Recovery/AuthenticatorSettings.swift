@@ -24,6 +24,35 @@ public struct StoredPIN: Sendable, Equatable {
   }
 }
 
+/// What can verify the user before the passphrase is asked for; the numbers are those of ``HistoryEntry/Verification``.
+public enum VerificationMeans: UInt8, Sendable, CaseIterable {
+  case fingerprint = 4
+  /// The user's account on this machine: whatever its PAM stack asks for.
+  case pam = 5
+
+  /// The word for it in commands and reports.
+  public var name: String {
+    switch self {
+    case .fingerprint: "fingerprint"
+    case .pam: "pam"
+    }
+  }
+
+  /// What an entry of the history says after it has verified.
+  public var verification: HistoryEntry.Verification {
+    switch self {
+    case .fingerprint: .fingerprint
+    case .pam: .pam
+    }
+  }
+
+  /// - Parameter name: the word in commands and reports.
+  public init?(name: String) {
+    guard let means = Self.allCases.first(where: { $0.name == name }) else { return nil }
+    self = means
+  }
+}
+
 /// The owner's settings: the rest of the store's state row (Recovery §6).
 public struct AuthenticatorSettings: Sendable, Equatable {
   /// The shortest PIN that any authenticator may have, in code points.
@@ -43,8 +72,8 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   public package(set) var minimumPINLengthRPIDs: [String] = []
   /// The token of permission pcmr, 32 bytes; lasts until another PIN is set or the owner ends it.
   package var persistentToken: [UInt8]?
-  /// Whether a fingerprint verifies too: the dialog waits for a finger before it asks for the passphrase.
-  public var usesFingerprint = false
+  /// What verifies before the passphrase is asked for, in this order; none twice.
+  public var means: [VerificationMeans] = []
   /// Whether there is a persistent token, with which a program can list the passkeys without a prompt.
   public var hasPersistentToken: Bool { persistentToken != nil }
 
@@ -55,7 +84,7 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   public var reported: ReportedSettings {
     ReportedSettings(
       isPINSet: pin != nil, pinRetries: pin?.retries ?? StoredPIN.retries, alwaysUV: alwaysUV,
-      minimumPINLength: minimumPINLength, forcePINChange: forcePINChange, usesFingerprint: usesFingerprint)
+      minimumPINLength: minimumPINLength, forcePINChange: forcePINChange, means: means)
   }
 }
 
@@ -72,29 +101,29 @@ public struct ReportedSettings: Sendable, Equatable {
   public var minimumPINLength = AuthenticatorSettings.shortestPIN
   /// Whether the PIN must be changed.
   public var forcePINChange = false
-  /// Whether a fingerprint verifies too.
-  public var usesFingerprint = false
+  /// What verifies before the passphrase is asked for, in this order; none twice.
+  public var means: [VerificationMeans] = []
 
   /// The settings of a new device.
   public init() {}
 
   init(
     isPINSet: Bool, pinRetries: UInt8, alwaysUV: Bool, minimumPINLength: UInt8, forcePINChange: Bool,
-    usesFingerprint: Bool
+    means: [VerificationMeans]
   ) {
     self.isPINSet = isPINSet
     self.pinRetries = pinRetries
     self.alwaysUV = alwaysUV
     self.minimumPINLength = minimumPINLength
     self.forcePINChange = forcePINChange
-    self.usesFingerprint = usesFingerprint
+    self.means = means
   }
 }
 
 // MARK: - Stored
 
 extension AuthenticatorSettings {
-  /// The members 5 to 12 and 15 of the state row (Recovery §6); each is omitted at its default.
+  /// The members 5 to 12, 15 and 16 of the state row (Recovery §6); each is omitted at its default.
   private enum Key {
     static let pinHash: CBORValue = 5
     static let pinLength: CBORValue = 6
@@ -105,10 +134,11 @@ extension AuthenticatorSettings {
     static let minimumPINLengthRPIDs: CBORValue = 11
     static let persistentToken: CBORValue = 12
     static let usesFingerprint: CBORValue = 15
+    static let means: CBORValue = 16
   }
 
   /// The numbers of these members in the state row.
-  static let keys = Set<UInt64>(5...12).union([15])
+  static let keys = Set<UInt64>(5...12).union([15, 16])
 
   /// Adds the members to the state row.
   func add(to map: inout CBORMap) {
@@ -124,7 +154,7 @@ extension AuthenticatorSettings {
       map[Key.minimumPINLengthRPIDs] = .array(minimumPINLengthRPIDs.map { .text($0) })
     }
     map[Key.persistentToken] = persistentToken.map { .bytes($0) }
-    if usesFingerprint { map[Key.usesFingerprint] = true }
+    means.add(to: &map, Key.usesFingerprint, Key.means)
   }
 
   /// Reads the members of the state row.
@@ -142,18 +172,39 @@ extension AuthenticatorSettings {
       minimumPINLengthRPIDs.append(rpID)
     }
     persistentToken = try map.optionalBytes(Key.persistentToken)
-    usesFingerprint = try map.optionalBool(Key.usesFingerprint) ?? false
+    means = try [VerificationMeans](map, Key.usesFingerprint, Key.means)
+  }
+}
+
+extension [VerificationMeans] {
+  /// Adds `fingerprint: true` if a fingerprint is among them, and `order: [number …]` unless the first member says it all.
+  fileprivate func add(to map: inout CBORMap, _ fingerprint: CBORValue, _ order: CBORValue) {
+    if contains(.fingerprint) { map[fingerprint] = true }
+    if !isEmpty, self != [.fingerprint] { map[order] = .array(self.map { .unsigned(UInt64($0.rawValue)) }) }
+  }
+
+  /// Reads what ``add(to:_:_:)`` has written, and nothing else.
+  fileprivate init(_ map: CBORMap, _ fingerprint: CBORValue, _ order: CBORValue) throws(CBORError) {
+    let usesFingerprint = try map.optionalBool(fingerprint) ?? false
+    self = usesFingerprint ? [.fingerprint] : []
+    guard let numbers = try map.optionalArray(order) else { return }
+    let means = numbers.compactMap { $0.unsigned.flatMap(UInt8.init(exactly:)).flatMap(VerificationMeans.init) }
+    guard means.count == numbers.count, Set(means).count == means.count, means != [], means != [.fingerprint],
+      means.contains(.fingerprint) == usesFingerprint
+    else { throw .invalid("an order of means of verification that is not valid") }
+    self = means
   }
 }
 
 extension ReportedSettings {
-  /// The clear copy: `{1: clientPin, 2: retries, 3: alwaysUv, 4: minPINLength, 5: forcePINChange, 6: fingerprint?}`.
+  /// The clear copy: `{1: clientPin, 2: retries, 3: alwaysUv, 4: minPINLength, 5: forcePINChange, 6: fingerprint?,
+  /// 7: [means …]?}`.
   public var encoded: [UInt8] {
     var map: CBORMap = [
       1: .bool(isPINSet), 2: .unsigned(UInt64(pinRetries)), 3: .bool(alwaysUV),
       4: .unsigned(UInt64(minimumPINLength)), 5: .bool(forcePINChange),
     ]
-    if usesFingerprint { map[6] = true }
+    means.add(to: &map, 6, 7)
     return CBOREncoder.encode(.map(map))
   }
 
@@ -162,10 +213,10 @@ extension ReportedSettings {
     guard let map = try? CBORDecoder.decode(bytes).map,
       let isPINSet = map[1]?.bool, let retries = map[2]?.unsigned.flatMap(UInt8.init(exactly:)),
       let alwaysUV = map[3]?.bool, let minimum = map[4]?.unsigned.flatMap(UInt8.init(exactly:)),
-      let forcePINChange = map[5]?.bool
+      let forcePINChange = map[5]?.bool, let means = try? [VerificationMeans](map, 6, 7)
     else { return nil }
     self.init(
       isPINSet: isPINSet, pinRetries: retries, alwaysUV: alwaysUV, minimumPINLength: minimum,
-      forcePINChange: forcePINChange, usesFingerprint: map[6]?.bool ?? false)
+      forcePINChange: forcePINChange, means: means)
   }
 }

@@ -60,6 +60,8 @@ public struct HistoryEntry: Sendable, Equatable {
     /// A pinUvAuthToken; the entry of kind `verify` before it has its means.
     case token = 3
     case fingerprint = 4
+    /// The user's account on this machine.
+    case pam = 5
   }
 
   /// Unix milliseconds.

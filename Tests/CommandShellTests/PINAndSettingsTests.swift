@@ -70,24 +70,32 @@ private func information(
 @Suite struct SettingsReportTests {
   @Test func `the public settings leave out the sites`() {
     #expect(
-      SettingsReport(information(alwaysUV: true)).text == """
+      SettingsReport(information(alwaysUV: true), "passphrase").text == """
         verification            passphrase
         always verify           on
         minimum PIN length      4 characters
         change of PIN           not required
         enterprise attestation  not supported
         """)
-    #expect(SettingsReport(information()).json.description.contains("\"minimumPinLengthSites\": null"))
+    #expect(SettingsReport(information(), "passphrase").json.description.contains("\"minimumPinLengthSites\": null"))
+  }
+
+  @Test func `any program reads the order of the means, and none if only a PIN verifies`() {
+    #expect(
+      SettingsReport(information(uv: true), "fingerprint, pam, passphrase").means == [
+        "fingerprint", "pam", "passphrase",
+      ])
+    #expect(SettingsReport(information(uv: nil), "none").text.hasPrefix("verification            only a PIN\n"))
   }
 
   @Test func `the owner's settings name the sites, with control characters escaped`() {
     let report = SettingsReport(
       OwnerSettings(
         alwaysUV: false, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example", "\u{1B}[2J"], forcePINChange: true,
-        isPINSet: true, usesFingerprint: true), information(uv: true))
+        isPINSet: true, means: ["pam", "fingerprint"]), information(uv: true))
     #expect(
       report.text == """
-        verification            fingerprint, passphrase
+        verification            pam, fingerprint, passphrase
         always verify           off
         minimum PIN length      6 characters
         sites that can read it  a.example, \\u{1B}[2J
@@ -96,7 +104,7 @@ private func information(
         """)
     #expect(
       report.json == [
-        "verification": .array([.string("fingerprint"), .string("passphrase")]),
+        "verification": .array([.string("pam"), .string("fingerprint"), .string("passphrase")]),
         "alwaysUv": .bool(false), "minimumPinLength": .number(6),
         "minimumPinLengthSites": .array([.string("a.example"), .string("\u{1B}[2J")]), "forcePinChange": .bool(true),
         "enterpriseAttestation": .bool(false), "problems": .array([]),
@@ -108,9 +116,9 @@ private func information(
     let told = information(pin: pin, uv: uv ? true : nil, alwaysUV: always)
     let settings = OwnerSettings(
       alwaysUV: always, minimumPINLength: 4, minimumPINLengthRPIDs: [], forcePINChange: false, isPINSet: pin,
-      usesFingerprint: false)
+      means: [])
     let isUseless = always && !pin && !uv
-    for report in [SettingsReport(told), SettingsReport(settings, told)] {
+    for report in [SettingsReport(told, uv ? "passphrase" : "none"), SettingsReport(settings, told)] {
       #expect(report.problems == (isUseless ? ["nothing can verify you; set a PIN with: liquid-auth pin set"] : []))
       #expect(
         report.text.hasSuffix("\n\nto do\n- nothing can verify you; set a PIN with: liquid-auth pin set") == isUseless)

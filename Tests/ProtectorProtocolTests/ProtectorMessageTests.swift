@@ -93,7 +93,7 @@ import Testing
   ])
   func `a malformed answer is refused`(bytes: [UInt8]) throws {
     let answer = try ask(Self.get, [bytes])
-    #expect(throws: ProtectorFailure.malformed) { try answer.get() }
+    #expect(throws: ProtectorFailure.malformed(.protector)) { try answer.get() }
   }
 
   // Holds: PROTECT-1
@@ -104,7 +104,7 @@ import Testing
       defer { for end in [input.read, input.write, output.read] { close(end) } }
       Descriptor.write(answer.prefix(count), to: output.write)
       close(output.write)
-      #expect(throws: ProtectorFailure.ended) {
+      #expect(throws: ProtectorFailure.ended(.protector)) {
         try ProtectorPipe.ask(
           Self.get, input: input.write, output: output.read, until: .now + .seconds(10), Cancellation())
       }

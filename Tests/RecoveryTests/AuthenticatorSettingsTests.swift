@@ -1,4 +1,5 @@
 import CBOR
+import TestVectors
 import Testing
 
 @testable import Recovery
@@ -12,7 +13,7 @@ import Testing
     settings.forcePINChange = true
     settings.minimumPINLengthRPIDs = ["example.com", "é.example"]
     settings.persistentToken = [UInt8](repeating: 0xCD, count: 32)
-    settings.usesFingerprint = true
+    settings.means = [.pam, .fingerprint]
     return settings
   }
 
@@ -28,18 +29,49 @@ import Testing
   @Test func `every setting is read back`() throws {
     let state = Self.state(Self.all)
     #expect(try StoreState(plaintext: state.plaintext) == state)
-    #expect(try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15])
+    #expect(
+      try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16])
   }
 
   static let malformed: [[(CBORValue, CBORValue?)]] = [
     [(5, .bytes([1]))], [(5, "x")], [(6, nil)], [(7, nil)], [(7, 256)], [(8, 1)], [(9, 256)], [(10, 0)],
-    [(11, [1])], [(11, "x")], [(12, "x")], [(15, 1)], [(16, true)],
+    [(11, [1])], [(11, "x")], [(12, "x")], [(15, 1)], [(16, true)], [(15, nil)], [(17, true)],
   ]
 
   @Test(arguments: malformed) func `malformed settings are refused`(changes: [(CBORValue, CBORValue?)]) throws {
     var map = try #require(CBORDecoder.decode(Self.state(Self.all).plaintext).map)
     for (key, value) in changes { map[key] = value }
     #expect(throws: RecoveryError.self) { try StoreState(plaintext: CBOREncoder.encode(.map(map))) }
+  }
+
+  @Test(arguments: try Vector("verification-means").orders.array)
+  func `an order of means has the bytes of the vectors`(_ vector: Vector) throws {
+    var settings = AuthenticatorSettings()
+    settings.means = try vector.means.array.map { try #require(VerificationMeans(rawValue: $0.integer())) }
+    var members: CBORMap = [:]
+    settings.add(to: &members)
+    #expect(Hex(CBOREncoder.encode(.map(members))) == vector.row.hex)
+    #expect(try AuthenticatorSettings(members) == settings)
+    #expect(Hex(settings.reported.encoded) == vector.told.hex)
+    #expect(ReportedSettings(decoding: vector.told.bytes) == settings.reported)
+  }
+
+  @Test(arguments: try Vector("verification-means").malformed.array)
+  func `a malformed order of means is refused`(_ vector: Vector) throws {
+    let members = try #require(CBORDecoder.decode(vector.row.bytes).map)
+    #expect(throws: CBORError.self, "\(vector)") { try AuthenticatorSettings(members) }
+    var told: CBORMap = [1: false, 2: 8, 3: false, 4: 4, 5: false]
+    (told[6], told[7]) = (members[15], members[16])
+    #expect(ReportedSettings(decoding: CBOREncoder.encode(.map(told))) == nil, "\(vector)")
+  }
+
+  @Test func `each means has a name of its own, and the number of the history`() {
+    #expect(VerificationMeans.allCases.map(\.name) == ["fingerprint", "pam"])
+    for means in VerificationMeans.allCases {
+      #expect(VerificationMeans(name: means.name) == means)
+      #expect(means.verification.rawValue == means.rawValue)
+    }
+    #expect(VerificationMeans(name: "passphrase") == nil && VerificationMeans(name: "") == nil)
   }
 
   // Holds: MGMT-35
@@ -53,8 +85,8 @@ import Testing
   @Test func `the unsealed copy has no secret and is read back`() throws {
     let told = Self.all.reported
     #expect(ReportedSettings(decoding: told.encoded) == told)
-    #expect(try CBORDecoder.decode(told.encoded) == [1: true, 2: 3, 3: true, 4: 6, 5: true, 6: true])
-    #expect(ReportedSettings().encoded == [0xA5, 1, 0xF4, 2, 8, 3, 0xF4, 4, 4, 5, 0xF4], "as without fingerprints")
+    #expect(try CBORDecoder.decode(told.encoded) == [1: true, 2: 3, 3: true, 4: 6, 5: true, 6: true, 7: [5, 4]])
+    #expect(ReportedSettings().encoded == [0xA5, 1, 0xF4, 2, 8, 3, 0xF4, 4, 4, 5, 0xF4], "as without other means")
     for count in 0..<told.encoded.count { #expect(ReportedSettings(decoding: Array(told.encoded[..<count])) == nil) }
     #expect(ReportedSettings(decoding: CBOREncoder.encode([1: true])) == nil)
   }

@@ -25,7 +25,7 @@ MACROS = {
     "__os_install_post": "bash /usr/lib/rpm/brp-compress /usr",
     "_docdir": "/usr/share/doc", "_licensedir": "/usr/share/licenses", "_unitdir": "/usr/lib/systemd/system",
     "_userunitdir": "/usr/lib/systemd/user", "_udevrulesdir": "/usr/lib/udev/rules.d",
-    "_sysusersdir": "/usr/lib/sysusers.d", "_modulesloaddir": "/usr/lib/modules-load.d",
+    "_sysconfdir": "/etc", "_sysusersdir": "/usr/lib/sysusers.d", "_modulesloaddir": "/usr/lib/modules-load.d",
     **{f"systemd_{name}()": ":" for name in (
         "post", "preun", "postun", "user_post", "user_preun", "user_postun")},
 }
@@ -167,7 +167,7 @@ def common(paths) -> set[str]:
         path = re.sub(r"^(\./|/)?", "", path)
         path = re.sub(r"^lib/", "usr/lib/", path)
         path = path.replace("/vendor-completions/", "/site-functions/")
-        path = re.sub(r"^usr/lib/liquid-auth/(liquid-auth-(broker|protector|prompt))$", r"usr/libexec/\1", path)
+        path = re.sub(r"^usr/lib/liquid-auth/(liquid-auth-(broker|protector|prompt|pam))$", r"usr/libexec/\1", path)
         path = re.sub(r"^(usr/share/(man|doc)/.*)\.gz$", r"\1", path)
         # What only one distribution asks for.
         if not re.match(r"\.[A-Z]+$|usr/lib/\.build-id|usr/share/(licenses|lintian)/"

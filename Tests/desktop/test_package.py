@@ -134,7 +134,7 @@ class TestPackage:
                 assert (file.st_uid, file.st_gid) == (0, 0), path
                 assert not file.st_mode & (stat.S_ISUID | stat.S_ISGID | 0o022), path
         for program in ("liquid-auth", "liquid-authenticator", "liquid-auth-wallet", "../libexec/liquid-auth-broker",
-                        "../libexec/liquid-auth-protector", "../libexec/liquid-auth-prompt"):
+                        "../libexec/liquid-auth-protector", "../libexec/liquid-auth-prompt", "../libexec/liquid-auth-pam"):
             linked = subprocess.run(["ldd", f"/usr/bin/{program}"], capture_output=True, text=True, check=True).stdout
             assert "not found" not in linked and "swift" not in linked.lower()
         assert subprocess.run(["systemctl", "is-active", "liquid-auth-broker.socket"]).returncode == 0

@@ -15,7 +15,7 @@ KINDS = dict(enumerate([
 OUTCOMES = dict(enumerate([
     "done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered",
     "denied-by-policy"], 1))
-VERIFICATIONS = dict(enumerate(["none", "passphrase", "pin", "token", "fingerprint"]))
+VERIFICATIONS = dict(enumerate(["none", "passphrase", "pin", "token", "fingerprint", "pam"]))
 START = bytes(32)
 
 

@@ -45,7 +45,7 @@ def running(key, reader):
 def verification(key, means, status=0):
     """Run `liquid-auth config verification …`."""
     return key.run(
-        "config", "verification", means, "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n",
+        "config", "verification", *means.split(), "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n",
         status=status)
 
 

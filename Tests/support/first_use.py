@@ -50,7 +50,7 @@ def clone():
         shutil.copytree(REPOSITORY / name, HOME / "liquid-auth" / name)
     shutil.copy(REPOSITORY / "Package.swift", HOME / "liquid-auth")
     for program in ("liquid-authenticator", "liquid-auth", "liquid-auth-broker", "liquid-auth-protector",
-                    "liquid-auth-prompt"):
+                    "liquid-auth-prompt", "liquid-auth-pam"):
         shutil.copy(BIN / program, built)
     swift = HOME / "bin/swift"
     swift.parent.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ PACKAGING = REPOSITORY / "scripts/packaging"
 NAMES = ["liquid-auth", "liquid-auth-wallet"]
 PROGRAMS = {
     "liquid-auth": ["usr/bin/liquid-auth", "usr/bin/liquid-authenticator", "usr/libexec/liquid-auth-broker",
-                    "usr/libexec/liquid-auth-protector", "usr/libexec/liquid-auth-prompt"],
+                    "usr/libexec/liquid-auth-protector", "usr/libexec/liquid-auth-prompt", "usr/libexec/liquid-auth-pam"],
     "liquid-auth-wallet": ["usr/bin/liquid-auth-wallet"],
 }
 

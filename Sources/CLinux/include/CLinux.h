@@ -33,15 +33,18 @@ int clinux_spawn_session(
 /// The programs that a helper can start.
 enum clinux_helper_program { CLINUX_PINENTRY, CLINUX_ASKPASS, CLINUX_NOTIFICATIONS, CLINUX_PROTECTOR };
 
-/// The programs that a helper can start, each looked up in PATH, and the path of the broker's SOCK_SEQPACKET socket.
-/// `askpass` is the value of the option --askpass of `prompt`.
+/// The sockets that a helper can connect to.
+enum clinux_helper_socket { CLINUX_BROKER, CLINUX_ACCOUNT };
+
+/// The programs that a helper can start, each looked up in PATH, and the paths of the broker's SOCK_SEQPACKET socket and
+/// of the SOCK_STREAM socket of liquid-auth-pam. `askpass` is the value of the option --askpass of `prompt`.
 struct clinux_helper_paths {
-  const char *pinentry, *askpass, *prompt, *protector, *broker;
+  const char *pinentry, *askpass, *prompt, *protector, *broker, *account;
 };
 
 /// Forks a process that keeps the rights that this one gives up later. On request, the helper starts one of the programs,
-/// or connects to the broker. The helper ends when `requests`, a close-on-exec socket, is closed. Returns the process id,
-/// or -1 with errno.
+/// or connects to one of the sockets. The helper ends when `requests`, a close-on-exec socket, is closed. Returns the
+/// process id, or -1 with errno.
 pid_t clinux_fork_helper(const struct clinux_helper_paths *paths, int *requests);
 
 /// Makes the helper start a program, as clinux_spawn_session does; the protector gets the argument --get. Returns 0 and
@@ -51,8 +54,8 @@ int clinux_helper_start(int helper, enum clinux_helper_program program, int inpu
 /// waitid(2) for a process of the helper. Returns 0, with si_code (0 if it runs) and si_status, or an error number.
 int clinux_helper_wait(int helper, pid_t process, int options, int *code, int *status);
 
-/// Asks the helper for a connection to its path. Returns 0 and the connection, close-on-exec, or an error number.
-int clinux_helper_connect(int helper, int *connection);
+/// Asks the helper for a connection to a socket. Returns 0 and the connection, close-on-exec, or an error number.
+int clinux_helper_connect(int helper, enum clinux_helper_socket socket, int *connection);
 
 /// The most programs in one answer of the helper.
 enum { CLINUX_PROGRAMS = 3 };

@@ -113,7 +113,7 @@ extension Authenticator {
       verification && interaction.canVerify && vault.isOpenedByPerson && !prompt.isOfWallet
       && prompt.algorandAddress == nil
     var prompt = prompt
-    prompt.acceptsFingerprint = (try? vault.settings().usesFingerprint) ?? false
+    prompt.means = (try? vault.settings().means) ?? []
     let confirmation = try await confirmation(of: prompt, verification: verification && !isVerified)
     guard keySource.current?.unlocking === vault.unlocking else { throw .declined }
     return UserConsent(confirmation, verified: isVerified)

@@ -122,7 +122,10 @@ public enum GetInfo: AuthenticatorCommand {
 
     /// uvModality: USER_VERIFY_PASSCODE_INTERNAL for the passphrase, and USER_VERIFY_FINGERPRINT_INTERNAL if a
     /// fingerprint verifies too (FIDO Registry of Predefined Values, §3.1).
-    private var modality: UInt64 { settings.usesFingerprint ? 0x04 | 0x02 : 0x04 }
+    ///
+    /// PAM adds none: its answers are typed in the authenticator's own prompt, as the passphrase is, and what its stack asks
+    /// for is not known. USER_VERIFY_PASSCODE_EXTERNAL means the clientPIN, and must not be included (CTAP §6.4).
+    private var modality: UInt64 { settings.means.contains(.fingerprint) ? 0x04 | 0x02 : 0x04 }
 
     /// Without verification, `uv` and `uvAcfg` are absent, not false: the platform could not set anything up.
     ///

@@ -136,8 +136,8 @@ public struct UserPrompt: Sendable, Equatable {
   public var resembles: SiteResemblance?
   /// With `register` and `signIn`: what the site also gets.
   public var extras: Extras = []
-  /// With verification: whether a fingerprint verifies too (Recovery §6).
-  public var acceptsFingerprint = false
+  /// With verification: what verifies before the passphrase, in this order (Recovery §6).
+  public var means: [VerificationMeans] = []
 
   /// Makes a prompt; everything but the purpose may be absent.
   public init(

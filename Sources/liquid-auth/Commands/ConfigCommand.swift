@@ -27,24 +27,38 @@ struct ConfigCommand: ParsableCommand {
         try connection.unlock()
         return place.write(SettingsReport(try connection.ask(GetSettings()), try connection.keyInformation()), output)
       }
-      place.write(SettingsReport(try connection.keyInformation()), output)
+      let status = try connection.ask(GetStatus())
+      place.write(SettingsReport(try connection.keyInformation(), status.verification), output)
     }
   }
 
   struct Verification: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Choose how the key verifies you.",
+      abstract: "Choose how the key verifies you, in the order in which it asks.",
       discussion: """
-        With passphrase, you type the vault's passphrase. With fingerprint, you touch the fingerprint reader, or choose to \
-        type the passphrase. After three fingers that do not match, the prompt asks for the passphrase. fprintd stores \
-        the fingerprints: enroll a finger with fprintd-enroll. A fingerprint does not unlock a locked vault.
+        With fingerprint, you touch the fingerprint reader. fprintd stores the fingerprints: enroll a finger with \
+        fprintd-enroll. With pam, you answer what the system asks for your account, for example its password. With \
+        passphrase, you type the vault's passphrase.
+
+        After three wrong tries, or if a means does not work, the prompt asks for the next one. The passphrase always comes \
+        last, even if you leave it out: a reader can be missing and PAM can change, but every open vault has a passphrase. \
+        Neither a fingerprint nor PAM unlocks a locked vault.
         """)
-    enum Means: String, ExpressibleByArgument, CaseIterable { case passphrase, fingerprint }
-    @Argument(help: "passphrase or fingerprint.") var means: Means
+    enum Means: String, ExpressibleByArgument, CaseIterable { case fingerprint, pam, passphrase }
+    @Argument(help: "fingerprint, pam and passphrase, each at most once.") var means: [Means]
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
-    func run() throws { try place.change(ChangeSettings(usesFingerprint: means == .fingerprint), output) }
+    func validate() throws {
+      guard Set(means).count == means.count else { throw ValidationError("name each means of verification once") }
+      guard !means.dropLast().contains(.passphrase) else {
+        throw ValidationError("passphrase comes last: it always works, so nothing after it would be asked for")
+      }
+    }
+
+    func run() throws {
+      try place.change(ChangeSettings(means: means.filter { $0 != .passphrase }.map(\.rawValue)), output)
+    }
   }
 
   struct AlwaysUV: PlacedCommand {
@@ -135,8 +149,8 @@ extension PlaceOptions {
 
 /// The result of `liquid-auth config`, before it is text or JSON.
 struct SettingsReport: Equatable {
-  /// Whether a fingerprint verifies too; `nil` if nothing but a PIN verifies.
-  let usesFingerprint: Bool?
+  /// What verifies without a PIN, in order.
+  let means: [String]
   let alwaysUV: Bool
   let minimumPINLength: Int
   let forcePINChange: Bool
@@ -146,10 +160,12 @@ struct SettingsReport: Equatable {
   var problems: [String]
 
   /// The settings that any program can read.
-  init(_ information: KeyInformation) {
+  ///
+  /// - Parameter verification: as `liquid-auth status` has it.
+  init(_ information: KeyInformation, _ verification: String) {
     (alwaysUV, minimumPINLength) = (information.alwaysUV, information.minimumPINLength)
     (forcePINChange, sites) = (information.forcePINChange, nil)
-    usesFingerprint = information.canVerify ? information.usesFingerprint : nil
+    means = information.canVerify ? verification.split(separator: ", ").map(String.init) : []
     problems = Self.problems(alwaysUV, canVerify: information.canVerify || information.isPINSet)
   }
 
@@ -157,17 +173,12 @@ struct SettingsReport: Equatable {
   init(_ settings: OwnerSettings, _ information: KeyInformation) {
     (alwaysUV, minimumPINLength) = (settings.alwaysUV, Int(settings.minimumPINLength))
     (forcePINChange, sites) = (settings.forcePINChange, settings.minimumPINLengthRPIDs)
-    usesFingerprint = information.canVerify ? settings.usesFingerprint : nil
+    means = information.canVerify ? settings.means + ["passphrase"] : []
     problems = Self.problems(alwaysUV, canVerify: information.canVerify || settings.isPINSet)
   }
 
   private static func problems(_ alwaysUV: Bool, canVerify: Bool) -> [String] {
     alwaysUV && !canVerify ? [OwnerSettings.nothingVerifies] : []
-  }
-
-  /// The means of verification other than a PIN, in the order in which they are used.
-  private var means: [String] {
-    (usesFingerprint == true ? ["fingerprint"] : []) + (usesFingerprint == nil ? [] : ["passphrase"])
   }
 
   /// For people.

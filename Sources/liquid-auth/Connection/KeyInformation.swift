@@ -13,8 +13,6 @@ struct KeyInformation: Equatable {
   let forcePINChange: Bool
   /// Whether the key has built-in verification, by the vault's passphrase.
   let canVerify: Bool
-  /// Whether a fingerprint verifies too: USER_VERIFY_FINGERPRINT_INTERNAL of uvModality.
-  let usesFingerprint: Bool
   /// The identifiers of the extensions.
   let extensions: [String]
   /// The longest serialized large-blob array, bytes.
@@ -25,7 +23,6 @@ struct KeyInformation: Equatable {
     isPINSet = options["clientPin"]?.bool ?? false
     alwaysUV = options["alwaysUv"]?.bool ?? false
     canVerify = options["uv"]?.bool ?? false
-    usesFingerprint = (members.number(0x12) ?? 0) & 0x02 != 0
     minimumPINLength = members.number(0x0D) ?? Int(AuthenticatorSettings.shortestPIN)
     forcePINChange = members[0x0C]?.bool ?? false
     extensions = members[0x02]?.array?.compactMap(\.text) ?? []

@@ -84,6 +84,7 @@ enum HistoryText {
     case .pin: "pin"
     case .token: "token"
     case .fingerprint: "fingerprint"
+    case .pam: "pam"
     case nil: String(number)
     }
   }

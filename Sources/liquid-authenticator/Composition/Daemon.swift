@@ -73,9 +73,8 @@ final class Daemon: Sendable {
       helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
       backEnd, verifier: options.verification == .passphrase ? verifier : nil, readFingers: fingerprints?.read,
-      otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, programs: helper.programs, catalogue: catalogue, clock: loop,
-      executor: loop,
-      log: log.warning)
+      converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, programs: helper.programs,
+      catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
       directory: directory, prompter: prompter, verifier: verifier, askProtector: helper.askProtector,

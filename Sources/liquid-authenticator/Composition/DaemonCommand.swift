@@ -62,7 +62,8 @@ enum DaemonCommand {
       return try HelperProcess(
         program: options.pinentry, askpass: options.askpass ?? "",
         prompt: OwnProgram.path(ofInternal: "liquid-auth-prompt"),
-        protector: OwnProgram.path(ofInternal: "liquid-auth-protector"))
+        protector: OwnProgram.path(ofInternal: "liquid-auth-protector"),
+        account: environmentVariable("XDG_RUNTIME_DIR").map { $0 + "/liquid-auth/pam.sock" } ?? "")
     } catch {
       throw StartError(TransportError("start the helper process", errno: error.number))
     }

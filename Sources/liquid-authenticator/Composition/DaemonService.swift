@@ -4,6 +4,8 @@ import ControlProtocol
 import CryptoPrimitives
 import Fingerprint
 import Glibc
+import ProcessIO
+import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Vault
@@ -33,7 +35,8 @@ struct DaemonService: ControlService {
       verification: verification(reported), prompt: router.prompter.backEnd.name,
       fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
       problems: problems(
-        vault, reported, device: await key.problem, dialogs: await router.prompter.problem),
+        vault, reported, device: await key.problem,
+        prompts: [await router.prompter.problem] + (await router.prompter.problems(of: reported?.means ?? []))),
       stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
       algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
@@ -83,18 +86,37 @@ struct DaemonService: ControlService {
     }
   }
 
-  func checkFingerprints() async throws {
+  func check(_ means: VerificationMeans) async throws {
     guard router.options.verification == .passphrase else {
       throw ControlFailure(
         .notAllowed,
-        "with --verification none, no fingerprint verifies you; start the authenticator with --verification passphrase"
+        "with --verification none, only a PIN verifies you; start the authenticator with --verification passphrase"
       )
     }
-    guard let fingerprints else {
-      throw ControlFailure(.notAllowed, "there is no system bus, so fprintd cannot be reached")
+    switch means {
+    case .fingerprint:
+      guard let fingerprints else {
+        throw ControlFailure(.notAllowed, "there is no system bus, so fprintd cannot be reached")
+      }
+      let result = await OwnThread.run { Result { () throws(FingerprintFailure) in try fingerprints.check() } }
+      if case .failure(.failed(let words)) = result { throw ControlFailure(.notAllowed, words) }
+    case .pam:
+      guard let converse = router.prompter.converse else {
+        throw ControlFailure(.notAllowed, "this authenticator cannot use PAM")
+      }
+      let result = await OwnThread.run {
+        Result { () throws(ProtectorFailure) in
+          try converse(.check).get().next(until: .now + Self.checkLimit, Cancellation())
+        }
+      }
+      switch result {
+      case .success(.accepted): break
+      case .success(.failed(let failure)), .failure(let failure):
+        throw ControlFailure(.notAllowed, failure.description)
+      case .success: throw ControlFailure(.notAllowed, ProtectorFailure.malformed(.account).description)
+      }
     }
-    let result = await OwnThread.run { Result { () throws(FingerprintFailure) in try fingerprints.check() } }
-    if case .failure(.failed(let words)) = result { throw ControlFailure(.notAllowed, words) }
+    await router.prompter.works(means)
   }
 
   /// Changes the store's file in turn with the ceremonies, and forgets what is cached of the store.
@@ -131,23 +153,29 @@ struct DaemonService: ControlService {
     return try outcome.get()
   }
 
+  /// How long `liquid-auth-pam` may take to say whether PAM can be used.
+  private static let checkLimit = Duration.seconds(10)
+
   private func verification(_ settings: ReportedSettings?) -> String {
     let choice = router.options.verification
-    return choice == .passphrase && settings?.usesFingerprint ?? false ? "fingerprint, passphrase" : choice.rawValue
+    guard choice == .passphrase else { return choice.rawValue }
+    // While a request is served, the settings are as they were when the vault was locked.
+    let means = (settings ?? router.vault.reported).means
+    return (means.map(\.name) + [choice.rawValue]).joined(separator: ", ")
   }
 
   /// - Parameter settings: `nil` if they cannot be read now.
-  private func problems(_ vault: VaultStatus, _ settings: ReportedSettings?, device: String?, dialogs: String?)
-    -> [String]
-  {
+  private func problems(
+    _ vault: VaultStatus, _ settings: ReportedSettings?, device: String?, prompts: [String?]
+  ) -> [String] {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
-    return [
-      vault.fault?.description, sessionProblem(), device, dialogs,
-      nothingVerifies ? OwnerSettings.nothingVerifies : nil,
-      isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
-      SecretBytes.areLocked ? nil : Self.notLocked,
-    ].compactMap { $0 }
+    return
+      ([vault.fault?.description, sessionProblem(), device] + prompts + [
+        nothingVerifies ? OwnerSettings.nothingVerifies : nil,
+        isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
+        SecretBytes.areLocked ? nil : Self.notLocked,
+      ]).compactMap { $0 }
   }
 
   private static let notLocked = """

@@ -76,8 +76,8 @@ protocol ControlService: Sendable {
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws
 
-  /// Checks that a fingerprint can verify the user: there is a reader, and a finger is enrolled.
-  func checkFingerprints() async throws
+  /// Checks that a means can verify the user: for a fingerprint, there is a reader, and a finger is enrolled.
+  func check(_ means: VerificationMeans) async throws
 
   /// Answers a CTAP2 message, in its turn in the queue; cancelling the task withdraws it.
   ///

@@ -125,17 +125,29 @@ extension GetSettings: OwnerCommand {
 extension ChangeSettings: OwnerCommand {
   var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
 
-  /// Refuses to use fingerprints without a reader or an enrolled finger, before any setting changes.
+  /// Refuses means that can verify nobody, such as fingerprints without a reader, before any setting changes.
   func handle(in session: isolated ControlSession) async throws -> OwnerSettings {
-    if usesFingerprint == true, session.verified != nil { try await session.service.checkFingerprints() }
+    if session.verified != nil {
+      for means in try parsedMeans() ?? [] { try await session.service.check(means) }
+    }
     return try await inTurn(of: session)
+  }
+
+  private func parsedMeans() throws(ControlFailure) -> [VerificationMeans]? {
+    guard let means else { return nil }
+    let parsed = means.compactMap(VerificationMeans.init(name:))
+    guard parsed.count == means.count, Set(parsed).count == parsed.count else {
+      throw ControlFailure(.invalidParameter, "a means of verification is unknown, or named twice")
+    }
+    return parsed
   }
 
   /// Makes all changes or none.
   func handle(_ owner: inout Owner) throws -> OwnerSettings {
+    let means = try parsedMeans()
     let changed = try owner.authenticator.changeSettings(in: owner.vault) { (settings) throws(CTAPError) in
       settings.alwaysUV = alwaysUV ?? settings.alwaysUV
-      settings.usesFingerprint = usesFingerprint ?? settings.usesFingerprint
+      settings.means = means ?? settings.means
       try settings.setMinimumPINLength(
         minimumPINLength, rpIDs: minimumPINLengthRPIDs, forceChange: forcePINChange)
     }
@@ -148,7 +160,7 @@ extension OwnerSettings {
     self.init(
       alwaysUV: settings.alwaysUV, minimumPINLength: settings.minimumPINLength,
       minimumPINLengthRPIDs: settings.minimumPINLengthRPIDs, forcePINChange: settings.forcePINChange,
-      isPINSet: settings.pin != nil, usesFingerprint: settings.usesFingerprint)
+      isPINSet: settings.pin != nil, means: settings.means.map(\.name))
   }
 }
 

@@ -7,7 +7,7 @@ import UHID
 /// A process of this program outside the sandbox, forked before this process entered it.
 ///
 /// It starts pinentries, which need windows, and `liquid-auth-prompt` and `liquid-auth-protector`, which need the
-/// session bus or the TPM. It also connects to the broker.
+/// session bus or the TPM. It also connects to the broker and to `liquid-auth-pam`.
 final class HelperProcess: Sendable {
   /// The pinentry: a path, or a name that is looked up in PATH.
   let program: String
@@ -28,17 +28,19 @@ final class HelperProcess: Sendable {
   ///   - prompt: the path of `liquid-auth-prompt`; if it is empty, the program cannot be started.
   ///   - protector: the path of `liquid-auth-protector`, likewise.
   ///   - broker: the path of the broker's socket.
+  ///   - account: the path of the socket of `liquid-auth-pam`; empty if there can be none.
   /// - Throws: the system's error number.
   init(
     program: String, askpass: String = "", prompt: String = "", protector: String = "",
-    broker: String = BrokerMessage.path
+    broker: String = BrokerMessage.path, account: String = ""
   ) throws(SystemNumber) {
     var requests: Int32 = -1
-    let texts = [program, askpass, prompt, protector, broker].map { (text: String) in strdup(text) }
+    let texts = [program, askpass, prompt, protector, broker, account].map { (text: String) in strdup(text) }
     defer { texts.forEach { free($0) } }
     let words = texts.map { UnsafePointer<CChar>($0) }
     var paths = clinux_helper_paths(
-      pinentry: words[0], askpass: words[1], prompt: words[2], protector: words[3], broker: words[4])
+      pinentry: words[0], askpass: words[1], prompt: words[2], protector: words[3], broker: words[4],
+      account: words[5])
     process = clinux_fork_helper(&paths, &requests)
     guard process >= 0 else { throw SystemNumber() }
     (self.program, self.askpass, self.prompt, self.protector) = (program, askpass, prompt, protector)
@@ -94,13 +96,16 @@ final class HelperProcess: Sendable {
     }
   }
 
-  /// Connects to the broker, and never waits.
+  /// Connects to the broker, as ``connect(to:)``.
+  @Sendable func connectToBroker() throws(SystemNumber) -> Int32 { try connect(to: CLINUX_BROKER) }
+
+  /// Connects to a socket, and never waits.
   ///
   /// - Returns: the connection, close-on-exec and non-blocking.
   /// - Throws: the system's error number; `EAGAIN` if too many connections wait to be accepted.
-  @Sendable func connectToBroker() throws(SystemNumber) -> Int32 {
+  func connect(to socket: clinux_helper_socket) throws(SystemNumber) -> Int32 {
     var connection: Int32 = -1
-    let number = requests.withLock { clinux_helper_connect($0, &connection) }
+    let number = requests.withLock { clinux_helper_connect($0, socket, &connection) }
     guard number == 0 else { throw SystemNumber(number) }
     return connection
   }

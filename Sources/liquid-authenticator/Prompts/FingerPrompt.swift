@@ -3,16 +3,9 @@ import CTAPHID
 import Fingerprint
 import Messages
 import ProcessIO
+import Recovery
 
 extension UserPrompter {
-  /// How a dialog that waits for a finger ended, if the user did not refuse.
-  enum FingerOutcome: Sendable, Equatable {
-    /// A finger of the user verified.
-    case matched
-    /// The passphrase verifies instead: the user chose it, the reader failed, or too many fingers did not match.
-    case passphrase(remark: Message?)
-  }
-
   private enum Event: Sendable {
     /// The dialog with this number is open.
     case opened(dialog: Int)
@@ -26,11 +19,11 @@ extension UserPrompter {
   ///
   /// A finger agrees to the dialog that is shown. The wait for a finger therefore starts when the dialog is open, or
   /// half a second later if the user must read the page first. Each dialog starts a new wait, and a match counts only
-  /// while its dialog is open. After three fingers that do not match, or if the reader fails, only the passphrase
-  /// verifies. After five over several requests, no finger is read until the passphrase has verified.
+  /// while its dialog is open. After three fingers that do not match, or if the reader fails, the next means verifies.
+  /// After five wrong tries of fingers and PAM over several requests, no finger is read until the passphrase has verified.
   ///
   /// This does not wait until the reader is free, because fprintd can hang.
-  func readFinger(for page: PromptText) async throws(UserInteractionError) -> FingerOutcome {
+  func readFinger(for page: PromptText) async throws(UserInteractionError) -> MeansOutcome {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     var dialog = 0
     var asking = ask(page.forFinger(nil), number: dialog, to: sender)
@@ -46,19 +39,16 @@ extension UserPrompter {
           continue
         case .read(.success(.match), dialog):
           // The dialog is not open while another back end takes the place of one that failed.
-          if await backEnd.isOpen {
-            verifier?.count(fingerMatches: true)
-            return Result<FingerOutcome, UserInteractionError>.success(.matched)
-          }
+          if await backEnd.isOpen { return Result<MeansOutcome, UserInteractionError>.success(.verified) }
         case .read(.success(.noMatch), dialog):
-          triesLeft = min(triesLeft - 1, fingersLeft)
-          guard triesLeft > 0 else { return .success(.passphrase(remark: PromptText.noFinger)) }
+          triesLeft = min(triesLeft - 1, triesOfMeans)
+          guard triesLeft > 0 else { return .success(.next(remark: PromptText.noFinger)) }
           advice = PromptText.wrongFinger(triesLeft: triesLeft)
         case .read(.success(.unread(let words)), dialog): advice = words
         case .read(.failure(let failure), dialog):
-          if case .failed(let words) = failure { log("a fingerprint cannot verify: \(words)") }
-          return .success(.passphrase(remark: nil))
-        case .answered(let answer, dialog): return answer.map { _ in .passphrase(remark: nil) }
+          if case .failed(let words) = failure { failed(.fingerprint, words) }
+          return .success(.next(remark: nil))
+        case .answered(let answer, dialog): return answer.map { _ in .next(remark: nil) }
         case .opened, .read, .answered: continue
         }
         dialog += 1
@@ -77,19 +67,30 @@ extension UserPrompter {
   private func ask(
     _ dialog: PromptText, number: Int, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
+    present(
+      dialog, opened: { sender.yield(.opened(dialog: number)) },
+      answered: { sender.yield(.answered($0, dialog: number)) })
+  }
+
+  /// Shows a dialog in a task of its own.
+  func present(
+    _ dialog: PromptText, opened: @escaping @Sendable () -> Void,
+    answered: @escaping @Sendable (Result<PromptAnswer, UserInteractionError>) -> Void
+  ) -> Task<Void, Never> {
     Task(executorPreference: executor) {
       do throws(UserInteractionError) {
         try await self.open(dialog)
       } catch {
-        sender.yield(.answered(.failure(error), dialog: number))
+        answered(.failure(error))
         return
       }
-      sender.yield(.opened(dialog: number))
-      sender.yield(.answered(await self.ask(dialog), dialog: number))
+      opened()
+      answered(await self.ask(dialog))
     }
   }
 
-  private func withdraw(_ asking: Task<Void, Never>) async {
+  /// Closes a dialog that ``present(_:opened:answered:)`` shows.
+  func withdraw(_ asking: Task<Void, Never>) async {
     asking.cancel()
     await asking.value
     await backEnd.close()
@@ -103,7 +104,7 @@ extension UserPrompter {
       guard let readFingers else { return }
       let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
       // A wrong finger counts even if the client has withdrawn the request.
-      if result == .success(.noMatch) { verifier?.count(fingerMatches: false) }
+      if result == .success(.noMatch) { verifier?.count(.fingerprint, isRight: false) }
       sender.yield(.read(result, dialog: dialog))
     }
   }

@@ -1,6 +1,8 @@
+import Assuan
 import CTAP2
 import DisplayText
 import Messages
+import Recovery
 
 /// The text of one dialog, the same in every back end, in the user's language.
 ///
@@ -16,11 +18,25 @@ struct PromptText: Sendable, Equatable {
     case passphrase
     /// The PIN of one slot of the vault.
     case pin
+    /// The answer to a question of PAM, which ``PromptText/details`` have.
+    case account
 
     /// The label of the field.
-    var label: Message { self == .passphrase ? Message("Vault passphrase:") : Message("PIN of the slot:") }
+    var label: Message {
+      switch self {
+      case .passphrase: Message("Vault passphrase:")
+      case .pin: Message("PIN of the slot:")
+      case .account: Message("Your answer:")
+      }
+    }
     /// The field's error line after an empty entry.
-    var nothingTyped: Message { self == .passphrase ? Message("No passphrase entered") : Message("No PIN entered") }
+    var nothingTyped: Message {
+      switch self {
+      case .passphrase: Message("No passphrase entered")
+      case .pin: Message("No PIN entered")
+      case .account: Message("No answer entered")
+      }
+    }
     /// The field's error line after a wrong entry.
     func wrong(triesLeft: Int) -> Message {
       switch self {
@@ -30,6 +46,9 @@ struct PromptText: Sendable, Equatable {
           count: triesLeft)
       case .pin:
         Message("Wrong PIN, \(triesLeft) try left", plural: "Wrong PIN, \(triesLeft) tries left", count: triesLeft)
+      case .account:
+        Message(
+          "Wrong answer, \(triesLeft) try left", plural: "Wrong answer, \(triesLeft) tries left", count: triesLeft)
       }
     }
   }
@@ -52,8 +71,8 @@ struct PromptText: Sendable, Equatable {
   var needsReading = false
   /// Whether the user agrees by typing ``entry``, and not with a button.
   var takesPassphrase = false
-  /// Whether a finger may take the place of the passphrase.
-  var takesFinger = false
+  /// What may verify in the place of the passphrase, in this order.
+  var means: [VerificationMeans] = []
   /// What the user types.
   var entry = Entry.passphrase
   /// What was wrong with the previous entry; shown beside the field.
@@ -106,7 +125,7 @@ struct PromptText: Sendable, Equatable {
     return text
   }
 
-  /// The same question, answered by a finger; its button goes on to the passphrase.
+  /// The same question, answered by a finger; its button goes on to the next means.
   ///
   /// - Parameter advice: what the reader said of the last finger.
   func forFinger(_ advice: Message?) -> PromptText {
@@ -115,7 +134,7 @@ struct PromptText: Sendable, Equatable {
     // Not as a notification: the desktop can hide it while the reader waits.
     text.isPresence = false
     text.details += ["", catalogue.text(advice ?? Message("Touch the fingerprint reader to agree."))]
-    text.agree = catalogue.text(Message("Use passphrase"))
+    text.agree = catalogue.text(nextMeans)
     return text
   }
 
@@ -127,6 +146,63 @@ struct PromptText: Sendable, Equatable {
   }
   /// The line beside the field for the passphrase after too many of them.
   static let noFinger = Message("The finger was not recognised")
+
+  /// The same question, answered to PAM; without a question of PAM, its button goes on to the next means.
+  ///
+  /// - Parameters:
+  ///   - question: what PAM asks.
+  ///   - remarks: what PAM said before; the last two are shown.
+  ///
+  /// All texts of PAM are cut. Beside a page that leaves little room, remarks are left out, and the rest is cut shorter.
+  func forAccount(_ question: String?, _ remarks: [String]) -> PromptText {
+    var text = self
+    // A notification can be hidden while PAM waits.
+    text.isPresence = false
+    text.entry = .account
+    if question == nil {
+      text.takesPassphrase = false
+      text.agree = catalogue.text(nextMeans)
+    }
+    let fewest = question == nil ? 1 : 0
+    for (count, limit) in [(2, 60), (1, 60), (fewest, 60), (fewest, 30), (fewest, 4)] {
+      let lines =
+        remarks.suffix(count).map { Message("The system says: \(DisplayText.quoted($0, limit: limit))") }
+        + (question.map { [Message("The system asks: \(DisplayText.quoted($0, limit: limit))")] } ?? [])
+      text.details = details + [""] + catalogue.texts(lines)
+      if text.hasRoom { break }
+    }
+    return text
+  }
+
+  /// Whether it fits into one Assuan command, and has at most two lines more than the largest page.
+  private var hasRoom: Bool {
+    let size = AssuanLine.size(of: "SETDESC \(description)") + 1
+    return size <= AssuanLine.limit && details.count <= WalletText.height + 2
+  }
+
+  /// The line beside the field for the next means after too many wrong answers.
+  static let noAccount = Message("The system did not verify you")
+  /// The error line after an answer that PAM cannot take.
+  static let answerTooLong = Message("The answer is too long")
+
+  /// The words on the button that goes on to the next means.
+  private var nextMeans: Message {
+    switch means.first {
+    case .fingerprint: Message("Use fingerprint")
+    case .pam: Message("Use system login")
+    case nil: Message("Use passphrase")
+    }
+  }
+}
+
+extension VerificationMeans {
+  /// The first word of a sentence of the log and the status about it.
+  var subject: String {
+    switch self {
+    case .fingerprint: "a fingerprint"
+    case .pam: "PAM"
+    }
+  }
 }
 
 extension TokenPermissions {

@@ -4,6 +4,7 @@ import CryptoPrimitives
 import Fingerprint
 import Messages
 import ProcessIO
+import ProtectorProtocol
 import Recovery
 import Synchronization
 
@@ -28,7 +29,7 @@ actor UserPrompter: UserInteraction {
   static let answer = Duration.seconds(120)
   /// How long a page that needs reading must have been open for an OK to count.
   static let shortestReading = Duration.milliseconds(500)
-  /// How often a passphrase can be tried in one dialog, and a finger before the passphrase is asked for.
+  /// How often one means can be tried for one request.
   static let triesPerDialog = 3
 
   /// Judges a typed passphrase; `isLastTry` if the dialog accepts no further one.
@@ -38,10 +39,14 @@ actor UserPrompter: UserInteraction {
   /// Waits for one finger, as ``FingerprintReader/read(_:)`` does; blocks.
   typealias ReadFingers = @Sendable (Cancellation) -> Result<FingerprintResult, FingerprintFailure>
 
+  /// Begins a conversation with `liquid-auth-pam`; blocks.
+  typealias Converse = @Sendable (AccountRequest) -> Result<AccountConversation, ProtectorFailure>
+
   /// Shows the dialogs.
   nonisolated let backEnd: any PromptBackEnd
   let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
+  nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [OtherKey]
   private let programs: @Sendable (Door) -> [Door.Program]
   /// The user's language.
@@ -52,6 +57,8 @@ actor UserPrompter: UserInteraction {
   private let turns = RequestQueue(())
   /// Why the last dialog could not be shown or completed; `nil` if it could.
   private var fault: String?
+  /// Why a means could not verify the last time that it was tried.
+  private var faultOfMeans: [VerificationMeans: String] = [:]
   /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
   private var isAnswered = false
   /// What verified the user the last time.
@@ -60,13 +67,14 @@ actor UserPrompter: UserInteraction {
   /// - Parameters:
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
+  ///   - converse: reaches PAM for the prompts that accept it; `nil` if nothing can.
   ///   - otherKeys: returns the other keys that are plugged in now.
   ///   - programs: returns the programs that may have sent a request; can block.
   ///   - catalogue: the user's language.
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
-    otherKeys: @escaping @Sendable () -> [OtherKey],
+    converse: Converse? = nil, otherKeys: @escaping @Sendable () -> [OtherKey],
     programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }, catalogue: Catalogue,
     clock: any MonotonicClock,
     executor: any TaskExecutor,
@@ -75,6 +83,7 @@ actor UserPrompter: UserInteraction {
     self.backEnd = backEnd
     self.verifier = verifier
     self.readFingers = readFingers
+    self.converse = converse
     self.otherKeys = otherKeys
     self.programs = programs
     self.catalogue = catalogue
@@ -94,12 +103,27 @@ actor UserPrompter: UserInteraction {
     return fault.map { "the last dialog failed: \($0)" }
   }
 
+  /// Why a means could not verify the last time that it was tried, for each of these.
+  func problems(of means: [VerificationMeans]) -> [String] { means.compactMap { faultOfMeans[$0] } }
+
+  /// Notes and logs that a means could not verify.
+  ///
+  /// - Parameter words: what is wrong, then what to do: lower case, no full stop.
+  func failed(_ means: VerificationMeans, _ words: String) {
+    let line = "\(means.subject) cannot verify: \(words)"
+    faultOfMeans[means] = line
+    log(line)
+  }
+
+  /// Notes that a means works.
+  func works(_ means: VerificationMeans) { faultOfMeans[means] = nil }
+
   // MARK: Asking
 
   nonisolated var canVerify: Bool { verifier != nil }
   nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
-  /// How many wrong fingers are still allowed before only the passphrase verifies.
-  nonisolated var fingersLeft: Int { verifier?.fingersLeft ?? 0 }
+  /// How many wrong tries of fingers and PAM together are still allowed before only the passphrase verifies.
+  nonisolated var triesOfMeans: Int { verifier?.triesOfMeans ?? 0 }
   nonisolated var lastVerification: HistoryEntry.Verification { verified.withLock { $0 } }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
@@ -107,9 +131,9 @@ actor UserPrompter: UserInteraction {
     guard verifier != nil || !verification else { throw .declined }
     var pages = PromptPages(prompt, askedThrough: await doorLines(), in: catalogue)
     pages.last.takesPassphrase = verification
-    pages.last.takesFinger = verification && prompt.acceptsFingerprint && readFingers != nil && fingersLeft > 0
+    if verification { pages.last.means = prompt.means.filter(canVerify) }
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
-    let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, byFinger: .fingerprint) {
+    let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, by: \.verification) {
       [verifier] passphrase, _ in
       switch await verifier?.verify(passphrase) {
       case .right: .accepted(.passphrase)
@@ -120,6 +144,15 @@ actor UserPrompter: UserInteraction {
     }
     if let verified { self.verified.withLock { $0 = verified } }
     return Confirmation(userVerified: verified != nil)
+  }
+
+  /// Whether the process was started with what a means needs, and the means have tries left.
+  private func canVerify(by means: VerificationMeans) -> Bool {
+    guard triesOfMeans > 0 else { return false }
+    return switch means {
+    case .fingerprint: readFingers != nil
+    case .pam: converse != nil
+    }
   }
 
   /// Refuses without a dialog; beside another key after 30 seconds, as when nobody touches a key with a button.
@@ -143,7 +176,7 @@ actor UserPrompter: UserInteraction {
     var dialog = dialog
     dialog.takesPassphrase = true
     dialog.details += await doorLines()
-    guard let accepted = try await ask([dialog], within: nil, byFinger: nil, judge) else { throw .declined }
+    guard let accepted = try await ask([dialog], within: nil, by: nil, judge) else { throw .declined }
     verified.withLock { $0 = .passphrase }
     return accepted
   }
@@ -156,14 +189,15 @@ actor UserPrompter: UserInteraction {
 
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
   ///
-  /// - Parameter byFinger: what a finger yields.
-  /// - Returns: what the judge returned for the passphrase, or what a finger yields; `nil` if the user pressed a button.
+  /// - Parameter means: what a means yields that has verified.
+  /// - Returns: what the judge returned for the passphrase, or what a means yields; `nil` if the user pressed a button.
   private func ask<Accepted: Sendable>(
-    _ pages: [PromptText], within limit: Duration?, byFinger: Accepted?, _ judge: @escaping Judge<Accepted>
+    _ pages: [PromptText], within limit: Duration?, by means: (@Sendable (VerificationMeans) -> Accepted)?,
+    _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     let deadline = limit.map { clock.now.advanced(by: $0) }
     await RequestStatus.current?.report(.upNeeded)
-    let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, byFinger, judge) }
+    let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, means, judge) }
     await RequestStatus.current?.report(.processing)
     return try outcome.get()
   }
@@ -178,10 +212,11 @@ actor UserPrompter: UserInteraction {
 
   /// Shows a request's dialogs after those before it are closed; a request that is cancelled while it waits shows none.
   private func inTurn<Accepted: Sendable>(
-    _ pages: [PromptText], until deadline: Instant?, _ byFinger: Accepted?, _ judge: @escaping Judge<Accepted>
+    _ pages: [PromptText], until deadline: Instant?, _ means: (@Sendable (VerificationMeans) -> Accepted)?,
+    _ judge: @escaping Judge<Accepted>
   ) async -> Result<Accepted?, UserInteractionError> {
     do throws(CancellationError) {
-      switch try await turns.submit({ _ in await self.showAll(pages, until: deadline, byFinger, judge) }) {
+      switch try await turns.submit({ _ in await self.showAll(pages, until: deadline, means, judge) }) {
       case .over(let outcome): return outcome
       case .leftToOthers:
         // The next request has the turn already: its dialogs do not wait for this time-out.
@@ -194,7 +229,8 @@ actor UserPrompter: UserInteraction {
   }
 
   private func showAll<Accepted: Sendable>(
-    _ pages: [PromptText], until deadline: Instant?, _ byFinger: Accepted?, _ judge: Judge<Accepted>
+    _ pages: [PromptText], until deadline: Instant?, _ means: (@Sendable (VerificationMeans) -> Accepted)?,
+    _ judge: Judge<Accepted>
   ) async -> Turn<Accepted> {
     fault = nil
     var others: [OtherKey] = []
@@ -202,16 +238,8 @@ actor UserPrompter: UserInteraction {
       var accepted: Accepted?
       for page in pages {
         others = page.mayConcernAnotherKey ? otherKeys() : []
-        var page = others.isEmpty ? page : page.naming(others)
-        if page.takesFinger, let byFinger {
-          switch try await readFinger(for: page) {
-          case .matched:
-            accepted = byFinger
-            continue
-          case .passphrase(let remark): page.remark = remark.map(catalogue.text)
-          }
-        }
-        accepted = try await show(page, until: deadline, judge)
+        let page = others.isEmpty ? page : page.naming(others)
+        accepted = try await show(page, until: deadline, means, judge)
       }
       isAnswered = true
       return .over(.success(accepted))
@@ -222,7 +250,45 @@ actor UserPrompter: UserInteraction {
     }
   }
 
-  // MARK: One dialog
+  // MARK: One page
+
+  /// How a means of verification ended, if the user did not refuse.
+  enum MeansOutcome: Sendable, Equatable {
+    /// It verified the user, who saw the page.
+    case verified
+    /// The next means verifies instead: the user chose it, this one failed, or it has used its tries.
+    case next(remark: Message?)
+  }
+
+  /// Shows a page to each of its means in turn, and at last to the passphrase or a button.
+  private func show<Accepted: Sendable>(
+    _ page: PromptText, until deadline: Instant?, _ yield: (@Sendable (VerificationMeans) -> Accepted)?,
+    _ judge: Judge<Accepted>
+  ) async throws(UserInteractionError) -> Accepted? {
+    var page = page
+    while let yield, !page.means.isEmpty {
+      let means = page.means.removeFirst()
+      switch try await verify(by: means, page) {
+      case .verified:
+        verifier?.count(means, isRight: true)
+        works(means)
+        return yield(means)
+      case .next(let remark):
+        page.remark = remark.map(catalogue.text)
+        page.means = page.means.filter(canVerify)
+      }
+    }
+    return try await show(page, until: deadline, judge)
+  }
+
+  private func verify(
+    by means: VerificationMeans, _ page: PromptText
+  ) async throws(UserInteractionError) -> MeansOutcome {
+    switch means {
+    case .fingerprint: try await readFinger(for: page)
+    case .pam: try await askAccount(for: page)
+    }
+  }
 
   private func show<Accepted: Sendable>(
     _ page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
@@ -305,7 +371,7 @@ actor UserPrompter: UserInteraction {
 
   /// Waits until half a second has passed since a page was opened, so that a program that answers at once causes no
   /// busy loop.
-  private func pause(since opened: Instant) async throws(UserInteractionError) {
+  func pause(since opened: Instant) async throws(UserInteractionError) {
     do throws(CancellationError) {
       try await clock.sleep(until: opened.advanced(by: Self.shortestReading))
     } catch {

@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 import Synchronization
 
 /// Recognises the passphrase that opened the vault, without Argon2 in a ceremony.
@@ -7,11 +8,11 @@ import Synchronization
 /// each unlocking. No file has it, and locking the vault removes it. If another slot opened the vault, the first
 /// passphrase is checked with the vault's file.
 final class PassphraseVerifier: Sendable {
-  /// The number of wrong tries in a row, passphrases and fingers together, over all ceremonies, after which
+  /// The number of wrong tries in a row, passphrases, fingers and PAM together, over all ceremonies, after which
   /// verification is refused until the vault is unlocked again.
   static let triesPerUnlocking = 8
-  /// The number of last tries that are for the passphrase only: wrong fingers do not use them up.
-  static let triesWithoutFinger = UserPrompter.triesPerDialog
+  /// The number of last tries that are for the passphrase only: wrong fingers and answers to PAM do not use them up.
+  static let triesOfPassphrase = UserPrompter.triesPerDialog
 
   /// The result of a try.
   enum Outcome: Equatable, Sendable {
@@ -38,10 +39,12 @@ final class PassphraseVerifier: Sendable {
     var known = Known.locked
     /// Kept while the vault is locked: only its passphrase allows all tries again.
     var wrongPassphrases = 0
-    /// Counted since the last match of a finger or the last right passphrase.
-    var wrongFingers = 0
+    /// Counted for each other means since it verified, or since the last right passphrase.
+    var wrongByMeans: [VerificationMeans: Int] = [:]
 
-    var triesLeft: Int { max(0, PassphraseVerifier.triesPerUnlocking - wrongPassphrases - wrongFingers) }
+    var triesLeft: Int {
+      max(0, PassphraseVerifier.triesPerUnlocking - wrongPassphrases - wrongByMeans.values.reduce(0, +))
+    }
   }
 
   private let state = Mutex(State())
@@ -92,18 +95,18 @@ final class PassphraseVerifier: Sendable {
     return outcome
   }
 
-  /// How many wrong fingers are still allowed before only the passphrase verifies, 0 to 5.
-  var fingersLeft: Int { state.withLock { max(0, $0.triesLeft - Self.triesWithoutFinger) } }
+  /// How many wrong tries of fingers and PAM together are still allowed before only the passphrase verifies, 0 to 5.
+  var triesOfMeans: Int { state.withLock { max(0, $0.triesLeft - Self.triesOfPassphrase) } }
 
-  /// Counts a finger.
+  /// Counts a try of a means other than the passphrase.
   ///
-  /// A match gives back the tries that wrong fingers used up, and not those of wrong passphrases.
-  func count(fingerMatches: Bool) {
+  /// A right one gives back the tries that this means used up, and no others.
+  func count(_ means: VerificationMeans, isRight: Bool) {
     state.withLock { state in
-      if fingerMatches {
-        state.wrongFingers = 0
-      } else if state.triesLeft > Self.triesWithoutFinger {
-        state.wrongFingers += 1
+      if isRight {
+        state.wrongByMeans[means] = nil
+      } else if state.triesLeft > Self.triesOfPassphrase {
+        state.wrongByMeans[means, default: 0] += 1
       }
     }
   }
@@ -111,7 +114,7 @@ final class PassphraseVerifier: Sendable {
   private func count(_ isRight: Bool) -> Outcome {
     state.withLock { state in
       if isRight {
-        (state.wrongPassphrases, state.wrongFingers) = (0, 0)
+        (state.wrongPassphrases, state.wrongByMeans) = (0, [:])
         return .right
       }
       state.wrongPassphrases += 1

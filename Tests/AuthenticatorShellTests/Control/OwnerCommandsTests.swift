@@ -211,11 +211,20 @@ extension OpenVault {
     #expect(try vault.settings() == before)
   }
 
-  @Test func `a fingerprint verifies until the owner changes it again`() throws {
-    #expect(try vault.ask(ChangeSettings(usesFingerprint: true)).usesFingerprint)
-    #expect(try vault.ask(ChangeSettings(alwaysUV: true)).usesFingerprint)
-    #expect(try vault.settings().reported.usesFingerprint)
-    #expect(try vault.ask(ChangeSettings(usesFingerprint: false)).usesFingerprint == false)
+  @Test func `the order of the means holds until the owner changes it again`() throws {
+    #expect(try vault.ask(ChangeSettings(means: ["pam", "fingerprint"])).means == ["pam", "fingerprint"])
+    #expect(try vault.ask(ChangeSettings(alwaysUV: true)).means == ["pam", "fingerprint"])
+    #expect(try vault.settings().reported.means == [.pam, .fingerprint])
+    #expect(try vault.ask(ChangeSettings(means: [])).means == [])
+  }
+
+  @Test(arguments: [["face"], ["pam", "pam"], ["passphrase"], [""], ["fingerprint", "PAM"]])
+  func `means that are unknown or named twice are refused, and change nothing`(_ means: [String]) throws {
+    try vault.ask(ChangeSettings(means: ["pam"]))
+    #expect(throws: ControlFailure(.invalidParameter, "")) {
+      try vault.ask(ChangeSettings(alwaysUV: true, means: means))
+    }
+    #expect(try vault.settings().means == [.pam] && !vault.settings().alwaysUV)
   }
 
   // Holds: CONTROL-11
@@ -226,7 +235,7 @@ extension OpenVault {
       told
         == OwnerSettings(
           alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example"], forcePINChange: false,
-          isPINSet: false, usesFingerprint: false))
+          isPINSet: false, means: []))
     #expect(throws: Self.policyViolation) {
       try vault.ask(ChangeSettings(alwaysUV: false, minimumPINLength: 5))
     }

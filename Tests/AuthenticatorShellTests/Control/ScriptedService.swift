@@ -50,8 +50,8 @@ final class ScriptedService: ControlService {
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws { note("changeSlots as \(kind)") }
 
-  func checkFingerprints() async throws {
-    note("checkFingerprints")
+  func check(_ means: VerificationMeans) async throws {
+    note("check \(means)")
     throw ControlFailure(.notAllowed, "there is no fingerprint reader")
   }
 

@@ -113,7 +113,7 @@ struct FingerPromptTests {
 
   private func prompt(_ purpose: UserPrompt.Purpose = .signIn) -> UserPrompt {
     var prompt = UserPrompt(purpose: purpose, rpID: "example.com")
-    prompt.acceptsFingerprint = true
+    prompt.means = [.fingerprint]
     return prompt
   }
 

@@ -1,5 +1,6 @@
 import CTAP2
 import Fingerprint
+import Recovery
 import Synchronization
 import Testing
 
@@ -134,7 +135,7 @@ import Testing
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
     var prompt = Self.presence
-    prompt.acceptsFingerprint = true
+    prompt.means = [.fingerprint]
     let prompter = UserPrompter(
       testing: PromptChain([notification, window]) { _ in }, verifier: verifier, readFingers: { _ in .success(.match) })
     _ = await prompter.outcome(of: prompt, verification: true)

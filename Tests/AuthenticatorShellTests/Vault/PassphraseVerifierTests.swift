@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 import Testing
 
 @testable import liquid_authenticator
@@ -39,17 +40,20 @@ import Testing
     #expect(await verifier.verify(secret("right")) == .right)
   }
 
-  // Holds: FINGER-14
-  @Test func `wrong fingers take five tries, and leave three to the passphrase`() async {
+  // Holds: ACCOUNT-9, FINGER-14
+  @Test(arguments: [[.fingerprint], [.pam], [.pam, .fingerprint, .pam]] as [[VerificationMeans]])
+  func `wrong fingers and answers take five tries together, and leave three to the passphrase`(
+    _ means: [VerificationMeans]
+  ) async {
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
     for left in (0...4).reversed() {
-      verifier.count(fingerMatches: false)
-      #expect(verifier.triesLeft == left + 3 && verifier.fingersLeft == left)
+      verifier.count(means[left % means.count], isRight: false)
+      #expect(verifier.triesLeft == left + 3 && verifier.triesOfMeans == left)
     }
     #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: 2))
     #expect(await verifier.verify(secret("right")) == .right)
-    #expect(verifier.triesLeft == 8 && verifier.fingersLeft == 5)
+    #expect(verifier.triesLeft == 8 && verifier.triesOfMeans == 5)
   }
 
   // Holds: FINGER-14
@@ -57,13 +61,25 @@ import Testing
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
     for _ in 0..<4 { _ = await verifier.verify(secret("wrong")) }
-    verifier.count(fingerMatches: false)
-    #expect(verifier.triesLeft == 3 && verifier.fingersLeft == 0)
-    verifier.count(fingerMatches: true)
-    #expect(verifier.triesLeft == 4 && verifier.fingersLeft == 1)
+    verifier.count(.fingerprint, isRight: false)
+    #expect(verifier.triesLeft == 3 && verifier.triesOfMeans == 0)
+    verifier.count(.fingerprint, isRight: true)
+    #expect(verifier.triesLeft == 4 && verifier.triesOfMeans == 1)
     verifier.forget()
     verifier.expect()
     #expect(verifier.triesLeft == 4, "a lock does not give tries back")
+  }
+
+  // Holds: ACCOUNT-9
+  @Test func `an answer that PAM accepts gives back the tries of answers only`() {
+    let verifier = PassphraseVerifier()
+    verifier.remember(secret("right"))
+    for means in [VerificationMeans.pam, .fingerprint, .pam] { verifier.count(means, isRight: false) }
+    #expect(verifier.triesLeft == 5)
+    verifier.count(.pam, isRight: true)
+    #expect(verifier.triesLeft == 7)
+    verifier.count(.fingerprint, isRight: true)
+    #expect(verifier.triesLeft == 8)
   }
 
   // Holds: PROTECT-7

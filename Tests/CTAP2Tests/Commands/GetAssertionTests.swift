@@ -247,13 +247,13 @@ extension TestWorld {
     #expect(other.store.writes == 1)
   }
 
-  @Test func `a fingerprint is accepted also if no credential is found`() async throws {
+  @Test func `the means of verification are used also if no credential is found`() async throws {
     var state = StoreState(storeID: [UInt8](repeating: 7, count: 16))
-    state.settings.usesFingerprint = true
+    state.settings.means = [.pam, .fingerprint]
     var world = TestWorld(state: state)
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).status == .noCredentials)
     #expect(world.person.shown.map(\.verification) == [true])
-    #expect(world.person.shown.map(\.prompt.acceptsFingerprint) == [true])
+    #expect(world.person.shown.map(\.prompt.means) == [[.pam, .fingerprint]])
   }
 
   @Test func `a non-discoverable credential has no record, before or after`() async throws {

@@ -17,12 +17,16 @@ import Testing
   }
 
   // Holds: INFO-4
-  @Test func `uvModality names the fingerprint if one verifies`() async throws {
+  @Test(
+    arguments: [([.fingerprint], 6), ([.pam], 4), ([.pam, .fingerprint], 6)] as [([VerificationMeans], CBORValue)])
+  func `uvModality names the fingerprint if one verifies`(
+    _ means: [VerificationMeans], _ modality: CBORValue
+  ) async throws {
     var world = TestWorld()
     var state = try world.store.state()
-    state.settings.usesFingerprint = true
+    state.settings.means = means
     try world.store.setState(state)
-    #expect(await world.send([0x04]).map?[0x12] == 6)
+    #expect(await world.send([0x04]).map?[0x12] == modality)
   }
 
   // Holds: INFO-1, INFO-2, INFO-3, INFO-4, INFO-5, EXT-16

@@ -1,0 +1,1 @@
+AccountCommand.start()

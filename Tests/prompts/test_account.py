@@ -1,0 +1,377 @@
+"""Verification by the account of the user: the real liquid-auth-pam, and PAM with stacks of the test's own."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+
+import pytest
+from fido2 import cbor
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from prompts.requesting import words
+from support import wire
+from support.account import PASSWORD, USER, Account
+from support.authenticator import BIN, PASSPHRASE, wait_for
+from support.ceremonies import OWN, client_data_hash, register
+
+ASKS = words("The system asks: {1}", '"Password: "')
+DOOR = words("Asked through: the security-key device")
+MAKE, ANSWER = words("Make passkey"), words("Your answer:")
+ENDED = "liquid-auth-pam ended without an answer"
+INVALID = "liquid-auth-pam gave no valid answer"
+START = "systemctl --user start liquid-auth-pam.socket"
+
+
+@pytest.fixture
+def account(tmp_path, monkeypatch):
+    made = Account(tmp_path / "account")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(made.runtime))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def running(key, account):
+    """An open authenticator that PAM verifies; the person types the account's password."""
+    account.listen()
+    key.start()
+    key.unlock()
+    verification(key, "pam")
+    key.pinentry.set("approve", PASSWORD)
+    return key
+
+
+def verification(key, *means, status=0):
+    """Run `liquid-auth config verification …`."""
+    return key.run(
+        "config", "verification", *means, "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n",
+        status=status)
+
+
+def dialogs(key):
+    """Return the command, the button, the last line and the error of each dialog."""
+    return [
+        (event["command"], event["ok"], event["description"].splitlines()[-1], event.get("error"))
+        for event in key.pinentry.events("ask")]
+
+
+def wrong_answer(left):
+    return words("Wrong answer, {1} try left", left, plural="Wrong answer, {1} tries left")
+
+
+def entry(key):
+    """Return the newest entry of the history."""
+    kept = json.loads(key.run("log", "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
+    return kept[-1]["kind"], kept[-1]["outcome"], kept[-1]["verification"]
+
+
+def status(key, code=0):
+    return json.loads(key.run("status", "--json", "--control", key.control_socket, status=code).stdout)
+
+
+@contextlib.contextmanager
+def client(key):
+    with contextlib.closing(wire.fido2_device(key.socket)) as device:
+        yield Ctap2(device)
+
+
+def registered(key):
+    """Register with verification, which `register` checks, and return the dialogs."""
+    before = len(dialogs(key))
+    with client(key) as ctap:
+        register(ctap, OWN, "example.com", uv=True)
+    return dialogs(key)[before:]
+
+
+# Holds: ACCOUNT-1
+class TestSetting:
+    def test_it_needs_the_socket(self, key, account):
+        key.start()
+        key.unlock()
+        assert START in verification(key, "pam", status=1).stderr
+        assert status(key)["verification"] == "passphrase"
+
+    def test_it_needs_a_service(self, key, account):
+        (account.services / "liquid-auth").unlink()
+        account.listen()
+        key.start()
+        key.unlock()
+        assert "PAM has no valid service liquid-auth" in verification(key, "pam", status=1).stderr
+        assert status(key)["verification"] == "passphrase"
+
+    def test_the_order_is_shown_and_kept(self, running):
+        for shown in ("open", "locked", "started again"):
+            if shown != "open":
+                running.ask("lock")
+            if shown == "started again":
+                running.stop()
+                running.start()
+            told = json.loads(running.run("config", "show", "--json", "--control", running.control_socket).stdout)
+            assert told["verification"] == ["pam", "passphrase"], shown
+            assert status(running)["verification"] == "pam, passphrase"
+            with client(running) as ctap:
+                assert ctap.get_info().uv_modality == 0x04 and ctap.get_info().options["uv"] is True
+        assert json.loads(verification(running, "passphrase").stdout)["verification"] == ["passphrase"]
+        assert json.loads(verification(running, "pam", "passphrase").stdout)["verification"] == ["pam", "passphrase"]
+
+    @pytest.mark.parametrize("means, reason", [
+        (["passphrase", "pam"], "passphrase comes last"), (["pam", "pam"], "once"), ([], "missing expected argument"),
+        (["face"], "face"), (["pin"], "pin")])
+    def test_wrong_orders(self, running, means, reason):
+        assert reason in verification(running, *means, status=64).stderr
+        assert status(running)["verification"] == "pam, passphrase"
+
+
+class TestVerifying:
+    # Holds: ACCOUNT-2
+    def test_the_right_password(self, running, account):
+        shown = registered(running)
+        assert shown == [("GETPIN", MAKE, ASKS, None)]
+        assert words("Site: {1}", "example.com") in running.pinentry.events("ask")[-1]["description"]
+        assert running.pinentry.events("ask")[-1]["prompt"] == ANSWER
+        assert entry(running) == ("register", "done", "pam")
+        assert account.ended() == [0, 0], "one for the check, and one that verified"
+
+    # Holds: ACCOUNT-3
+    def test_three_wrong_passwords_leave_the_passphrase(self, running, account):
+        running.pinentry.set("approve", PASSPHRASE)
+        assert registered(running) == [
+            ("GETPIN", MAKE, ASKS, None),
+            ("GETPIN", MAKE, ASKS, wrong_answer("2")),
+            ("GETPIN", MAKE, ASKS, wrong_answer("1")),
+            ("GETPIN", MAKE, DOOR, words("The system did not verify you"))]
+        assert entry(running) == ("register", "done", "passphrase")
+        assert account.ended() == [0] * 4
+
+    # Holds: ACCOUNT-9
+    def test_wrong_passwords_count_over_requests(self, running, account):
+        with client(running) as ctap:
+            for wrong, left in ((3, 5), (2, 3)):
+                running.pinentry.set(["approve"] * wrong + ["deny"], PASSPHRASE)
+                with pytest.raises(CtapError, match="OPERATION_DENIED"):
+                    register(ctap, OWN, "example.com", uv=True)
+                assert ctap.client_pin(2, 7)[5] == left
+            running.pinentry.set("approve", PASSPHRASE)
+            before = len(account.started)
+            assert registered(running) == [("GETPIN", MAKE, DOOR, None)]
+            assert len(account.started) == before and ctap.client_pin(2, 7)[5] == 8
+
+    # Holds: ACCOUNT-4
+    def test_a_refusal(self, running, account):
+        running.pinentry.set("deny")
+        with client(running) as ctap, pytest.raises(CtapError, match="OPERATION_DENIED"):
+            register(ctap, OWN, "example.com", uv=True)
+        assert account.ended() == [0, 0]
+
+    # Holds: ACCOUNT-4
+    def test_a_cancellation_ends_the_program(self, running, account):
+        running.pinentry.set("never")
+        with wire.Channel(running.socket) as channel:
+            before = running.pinentry.asked()
+            message = {
+                1: client_data_hash(), 2: {"id": "example.com", "name": "x"}, 3: {"id": b"1", "name": "a"},
+                4: [{"alg": -7, "type": "public-key"}], 7: {"uv": True}}
+            channel.send(wire.CBOR, b"\x01" + cbor.encode(message))
+            wait_for("dialog", lambda: running.pinentry.asked() > before)
+            channel.send(wire.CANCEL)
+            (kind, content), _, _ = channel.final()
+        assert (kind, content) == (wire.CBOR, b"\x2d")
+        assert account.ended() == [0, 0]
+
+    # Holds: ACCOUNT-5
+    def test_two_questions(self, running, account):
+        account.stack(account.matrix(), account.matrix("echo"))
+        assert [shown[:3] for shown in registered(running)] == [("GETPIN", MAKE, ASKS)] * 2
+        assert entry(running) == ("register", "done", "pam")
+
+    # Holds: ACCOUNT-5
+    def test_text_of_a_module_is_shown_safely(self, running, account):
+        text = account.services.parent / "text"
+        text.write_bytes(b"\x1b[2J\xe2\x80\xae\nSite: other.example\n" + b"x" * 5000)
+        account.stack(f"optional pam_echo.so file={text}", account.matrix())
+        registered(running)
+        shown = running.pinentry.events("ask")[-1]["description"].splitlines()
+        assert shown[-3:] == [
+            "", words("The system says: {1}", r'"\u{1B}[2J\u{202E}\u{A}Site: other.example\u{A}xxxxxxxxxxxxxx"...'), ASKS]
+        assert entry(running) == ("register", "done", "pam")
+
+    # Holds: ACCOUNT-6
+    def test_a_locked_vault_needs_its_passphrase(self, running, account):
+        running.ask("lock")
+        running.pinentry.set("approve", PASSPHRASE)
+        before = len(account.started)
+        assert [shown[0] for shown in registered(running)] == ["GETPIN", "CONFIRM"], "the passphrase has verified"
+        assert len(account.started) == before
+
+    def test_presence_alone_asks_pam_nothing(self, running, account):
+        before = len(account.started)
+        with client(running) as ctap:
+            register(ctap, OWN, "example.com")
+        assert len(account.started) == before
+
+
+# Holds: ACCOUNT-7
+class TestFailures:
+    @pytest.fixture
+    def typing_passphrase(self, running):
+        running.pinentry.set("approve", PASSPHRASE)
+        return running
+
+    def by_passphrase(self, key, *reasons):
+        """A registration that the passphrase verifies; the log and the status say why PAM did not."""
+        assert registered(key)[-1][2:] == (DOOR, None)
+        for said in (key.said(), " ".join(status(key, 1)["problems"])):
+            assert "PAM cannot verify: " in said and all(word in said for word in reasons), said
+
+    def test_the_program_dies_in_the_middle(self, running, account):
+        running.pinentry.set({"GETPIN": "wait"})
+        with client(running) as ctap:
+            import threading
+            killer = threading.Thread(target=self.kill, args=[running, account])
+            killer.start()
+            register(ctap, OWN, "example.com", uv=True)
+            killer.join()
+        assert ENDED in running.said()
+        assert entry(running) == ("register", "done", "passphrase")
+
+    @staticmethod
+    def kill(key, account):
+        wait_for("question", lambda: any(event["prompt"] == ANSWER for event in key.pinentry.events("ask")))
+        account.started[-1].kill()
+        account.started[-1].wait()
+        key.pinentry.set("approve", PASSPHRASE)
+
+    def test_the_socket_is_not_there(self, typing_passphrase, account):
+        account.close()
+        self.by_passphrase(typing_passphrase, START)
+        account.listen()
+        typing_passphrase.pinentry.set("approve", PASSWORD)
+        registered(typing_passphrase)
+        assert status(typing_passphrase)["problems"] == [], "PAM has verified since"
+
+    def test_the_service_is_missing(self, typing_passphrase, account):
+        (account.services / "liquid-auth").unlink()
+        self.by_passphrase(typing_passphrase, "PAM has no valid service liquid-auth")
+
+    @pytest.mark.parametrize("module", ["pam_permit.so", "pam_deny.so"])
+    def test_a_stack_that_asks_nothing_verifies_nobody(self, typing_passphrase, account, module):
+        account.stack(f"required {module}")
+        self.by_passphrase(typing_passphrase, "its stack decided without a question or a remark")
+
+    def test_an_account_that_may_not_be_used(self, running, account):
+        account.stack(account=["required pam_deny.so"])
+        with client(running) as ctap, pytest.raises(CtapError):
+            register(ctap, OWN, "example.com", uv=True)
+        assert "PAM cannot verify: " in running.said()
+
+    @pytest.mark.parametrize("message, reason", [
+        (b"", ENDED), (b"\x02", ENDED), (b"\x02\x11\x00\x09abc", ENDED), (b"\x01\x00\x00\x00", INVALID),
+        (b"\x02\x00\x00\x01a", INVALID), (b"\x02\x10\x00\x01a", INVALID), (b"\x02\x11\x02\x01" + b"a" * 513, INVALID),
+        (b"\x02\x12\xff\xff", INVALID), (b"\x02\x07\x00\x01a", INVALID), (b"\x02\x04\x00\x00", INVALID),
+        (b"\x02\x04\x00\x01\x1b", INVALID)],
+        ids=lambda value: value[:8].hex() if isinstance(value, bytes) else value.split()[1])
+    def test_malformed_messages_of_the_peer(self, key, account, message, reason, tmp_path):
+        (tmp_path / "message").write_bytes(message)
+        account.listen()
+        key.start()
+        key.unlock()
+        verification(key, "pam")
+        account.program = ["/bin/cat", str(tmp_path / "message")]
+        key.pinentry.set("approve", PASSPHRASE)
+        self.by_passphrase(key, reason)
+
+
+# Holds: ACCOUNT-8
+class TestProgram:
+    def ask(self, account, *messages):
+        """Return what the program answers to these messages."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            process = account.start(theirs)
+            theirs.close()
+            ours.settimeout(20)
+            for message in messages:
+                ours.sendall(message)
+            ours.shutdown(socket.SHUT_WR)
+            assert process.wait(20) == 0
+            return self.rest(ours)
+
+    @staticmethod
+    def rest(connection):
+        """Read to the end; what the other side did not read is an error for one call."""
+        answer = b""
+        while True:
+            try:
+                part = connection.recv(4096)
+            except ConnectionResetError:
+                continue
+            if not part:
+                return answer
+            answer += part
+
+    @pytest.mark.parametrize("request_", [
+        b"", b"\x02\x02", b"\x01\x02\x00\x00", b"\x02\x00\x00\x00", b"\x02\x03\x00\x00", b"\x02\x02\x00\x04root",
+        b"\x02\x02\xff\xff", b"\x02\xff\x00\x00"], ids=lambda request_: request_.hex())
+    def test_malformed_requests(self, account, request_):
+        assert b"the request to liquid-auth-pam is malformed" in self.ask(account, request_)
+
+    def test_a_check_asks_nobody(self, account):
+        assert self.ask(account, b"\x02\x01\x00\x00") == b"\x02\x00\x00\x00"
+
+    @pytest.mark.parametrize("answer", [
+        b"\x02\x01\x00\x01a", b"\x02\x03\x02\x00" + b"a" * 512, b"\x02\x03\x00\x03a\x00b", b"\x03\x03\x00\x01a"],
+        ids=lambda answer: answer[:8].hex())
+    def test_malformed_answers_verify_nobody(self, account, answer):
+        said = self.ask(account, b"\x02\x02\x00\x00", answer)
+        assert said.startswith(b"\x02\x11\x00\x0aPassword: ") and said[14:16] != b"\x02\x00"
+
+    def test_a_stack_that_asks_without_end(self, account):
+        account.stack(*[account.matrix()] * 40)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            process = account.start(theirs)
+            theirs.close()
+            ours.settimeout(20)
+            ours.sendall(b"\x02\x02\x00\x00")
+            questions = 0
+            while (said := ours.recv(4096)) == b"\x02\x11\x00\x0aPassword: ":
+                questions += 1
+                ours.sendall(b"\x02\x03\x00" + bytes([len(PASSWORD)]) + PASSWORD.encode())
+            assert questions == 31 and said[:2] not in (b"", b"\x02\x00")
+            assert process.wait(20) == 0
+
+    def test_another_user_is_refused(self, account):
+        if os.getuid():
+            pytest.skip("only root can connect as another user")
+        ours, theirs = socket.socketpair()
+        listener, path = socket.socket(socket.AF_UNIX), account.runtime.parent / "other.sock"
+        for folder in (path.parent, *path.parent.parents):
+            if folder != folder.parent and folder.stat().st_mode & 0o001 == 0:
+                folder.chmod(folder.stat().st_mode | 0o011)
+        listener.bind(str(path))
+        path.chmod(0o666)
+        listener.listen()
+        other = subprocess.Popen(
+            ["/usr/bin/python3", "-c", "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
+             "s.sendall(b'\\2\\1\\0\\0'); sys.stdout.buffer.write(s.recv(9))", str(path)],
+            user=65534, stdout=subprocess.PIPE)
+        connection, _ = listener.accept()
+        with connection:
+            process = subprocess.Popen(
+                [BIN / "liquid-auth-pam"], stdin=connection, stdout=connection, stderr=subprocess.PIPE, text=True)
+        said = process.communicate(timeout=20)[1]
+        assert process.returncode == 77
+        assert said == "liquid-auth-pam: standard input is no connection of user 0\n"
+        assert other.communicate(timeout=20)[0] == b""
+        ours.close()
+        theirs.close()
+
+    def test_by_hand(self):
+        done = subprocess.run([BIN / "liquid-auth-pam"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert done.returncode == 77 and "standard input is no connection" in done.stderr
+        done = subprocess.run([BIN / "liquid-auth-pam", USER], capture_output=True, text=True)
+        assert done.returncode == 64 and done.stderr.startswith("liquid-auth-pam: systemd starts this program")
+        done = subprocess.run([BIN / "liquid-auth-pam", "--version"], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.startswith("liquid-auth-pam ")
