@@ -19,7 +19,7 @@ from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import OWN, register
 from support.keyring import NAME
-from support.slots import is_open, protectors, registration, slots, vault
+from support.slots import is_open, protector_arguments, protectors, registration, slots, vault
 from support.tpm import TPM
 
 LOCKED = "the keyring is locked, and was not unlocked; unlock it, and try again"
@@ -344,8 +344,7 @@ class TestUnlocking:
         thread = threading.Thread(target=request)
         thread.start()
         wait_for("prompt", lambda: "Prompt" in double.calls())
-        process = wait_for("protector", protectors)[0]
-        assert (process / "cmdline").read_bytes().split(b"\0")[1:] == [b"--get", b""]
+        assert wait_for("protector", protector_arguments) == [b"--get"]
         if way == "lock":
             key.ask("lock")
         elif way == "cancel":

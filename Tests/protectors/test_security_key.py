@@ -17,7 +17,7 @@ from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
 from support.ceremonies import OWN, register
 from support.hmac_secret import expected
 from support.security_key import SecurityKey
-from support.slots import is_open, protectors, registration, slots, vault
+from support.slots import is_open, protector_arguments, protectors, registration, slots, vault
 
 #: The phrases of the security keys. The judge uses the first one.
 PHRASES = [PHRASE, "legal winner thank year wave sausage worth useful legal winner thank yellow"]
@@ -194,8 +194,7 @@ def test_the_wait_for_a_touch_ends(key, plug, way):
     thread = threading.Thread(target=request)
     thread.start()
     wait_for("touch", lambda: fido.touches() == 3)
-    process = wait_for("protector", protectors)[0]
-    assert (process / "cmdline").read_bytes().split(b"\0")[1:] == [b"--get", b""]
+    assert wait_for("protector", protector_arguments) == [b"--get"]
     if way == "lock":
         key.ask("lock")
     elif way == "cancel":

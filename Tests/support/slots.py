@@ -1,6 +1,7 @@
 """Slots of the vault beside the passphrase: the command, and requests that they unlock."""
 
 import json
+import pathlib
 
 from fido2.ctap2 import Ctap2
 
@@ -37,3 +38,9 @@ def registration(key, uv=False):
 def protectors():
     """Return the running processes of the protector that this run has started."""
     return running("liquid-auth-protector")
+
+
+def protector_arguments():
+    """Return the arguments of the first running protector, or None."""
+    for process in protectors():
+        return pathlib.Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[1:-1]
