@@ -15,6 +15,8 @@ import subprocess
 import threading
 import time
 
+import pytest
+from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
 from fido2.hid import CtapHidDevice, get_descriptor, open_connection
 from support import figures
@@ -231,6 +233,28 @@ class TestPackage:
     def test_browsers(self):
         """Chromium and Firefox find the installed key, on the page of `liquid-auth demo --browser`."""
         run_as_user("Tests/desktop/test_demo_page.py")
+
+    # Holds: ACCOUNT-10
+    def test_pam_verifies_by_the_accounts_password(self):
+        """Between the sandboxed service and PAM are systemd's socket and the set-user-ID program of pam_unix."""
+        password = "the account's own password"
+        subprocess.run(["chpasswd"], input=f"{PERSON}:{password}\n", text=True, check=True)
+        assert systemctl("is-active", "liquid-auth-pam.socket").strip() == "active"
+        liquid_auth("config", "verification", "pam", "passphrase", stdin=f"{PASSPHRASE}\n")
+        answer(["approve", "cancel"], passphrase="another password")
+        (PROMPTS / "control.json.count").unlink(missing_ok=True)
+        before = asked()
+        with device() as hid:
+            with pytest.raises(CtapError) as refused:
+                register(Ctap2(hid), OWN, "account.example", uv=True)
+            assert refused.value.code == CtapError.ERR.OPERATION_DENIED and asked() == before + 2
+            answer(passphrase=password)
+            register(Ctap2(hid), OWN, "account.example", uv=True)
+            assert asked() == before + 3
+        kept = json.loads(liquid_auth("log", "--json", stdin=f"{PASSPHRASE}\n"))
+        assert kept[-1]["verification"] == "pam"
+        answer()
+        liquid_auth("config", "verification", "passphrase", stdin=f"{PASSPHRASE}\n")
 
     # Holds: PACKAGE-9
     def test_a_pinentry_of_the_desktop(self):

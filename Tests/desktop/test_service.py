@@ -57,7 +57,7 @@ def process():
 def units():
     """Install the units as the package does, and a vault."""
     for unit in UNITS.iterdir():
-        text = unit.read_text().replace("@bin@", str(BIN))
+        text = unit.read_text().replace("@bin@", str(BIN)).replace("@libexec@", str(BIN))
         path = pathlib.Path("/etc/systemd/user") / unit.name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
