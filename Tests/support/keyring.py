@@ -1,4 +1,4 @@
-"""A session bus of the test's own, and on it GNOME Keyring, KeePassXC or a double of a Secret Service.
+"""A session bus of the test's own, and on it GNOME Keyring, KeePassXC, KWallet or a double of a Secret Service.
 
 Run as a program, this file is the double: https://specifications.freedesktop.org/secret-service-spec/. It needs
 Debian's python3-dbus and python3-gi. Its control file, an object that it reads at each call, has these members:
@@ -10,6 +10,7 @@ Debian's python3-dbus and python3-gi. Its control file, an object that it reads 
   "noAlias"  true: there is no default keyring
 """
 
+import hashlib
 import json
 import os
 import pathlib
@@ -127,6 +128,28 @@ class SessionBus:
             "keepassxc", "--config", str(settings), "--localconfig", str(data / "local.ini"),
             *([] if is_locked else ["--pw-stdin"]), str(database), typed=b"" if is_locked else b"a password\n",
             HOME=str(data), XDG_CONFIG_HOME=str(data), TMPDIR=str(data), QT_QPA_PLATFORM="offscreen")
+
+    def kwallet(self, is_open=True):
+        """Start KWallet with the wallet "kdewallet", opened as pam_kwallet5 opens it at a log-in; or closed."""
+        data = self.folder / "kwallet"
+        is_new = not data.exists()
+        if is_new:
+            (data / "kwalletd").mkdir(parents=True)
+            (data / "kwalletrc").write_text("[Wallet]\nFirst Use=false\n")
+            (data / "kwalletd/kdewallet.salt").write_bytes(bytes(56))
+        process = self._serve(
+            "kwalletd5", HOME=str(data), XDG_CONFIG_HOME=str(data), XDG_DATA_HOME=str(data), QT_QPA_PLATFORM="offscreen")
+        if is_open:
+            key = hashlib.pbkdf2_hmac("sha512", b"a password", bytes(56), 50_000, 56)
+            subprocess.run(
+                ["dbus-send", f"--bus={self.address}", "--print-reply", "--dest=org.kde.kwalletd5", "/modules/kwalletd5",
+                 "org.kde.KWallet.pamOpen", "string:kdewallet", f"array:byte:{','.join(map(str, key))}", "int32:0"],
+                capture_output=True, check=True)
+            if is_new:
+                # It offers a wallet that it has just made so only from its next start.
+                self.stop(process)
+                return self.kwallet()
+        return process
 
     def double(self):
         keyring = Double(self.folder)

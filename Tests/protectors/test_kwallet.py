@@ -1,0 +1,70 @@
+"""A slot in KWallet itself. No test answers its prompts, so a closed wallet stays closed."""
+
+import json
+import threading
+
+import pytest
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from support import wire
+from support.authenticator import wait_for
+from support.ceremonies import OWN, register
+from support.slots import is_open, protectors, registration, slots, vault
+
+
+def test_a_slot_is_added_used_and_removed(key, bus):
+    bus.kwallet()
+    vault(key, "add", "secret-service", "--auto-unlock")
+    assert [slot["type"] for slot in slots(key)] == ["passphrase", "secret-service"]
+    key.start()
+    wait_for("unlocking", lambda: is_open(key))
+    assert "unlocked by the keyring, fingerprint " in key.ask("status")
+    key.ask("lock")
+    assert len(registration(key)) == 1, "presence, and no passphrase"
+    assert json.loads(vault(key, "remove", "2", "--json").stdout) == {"removed": 2, "remains": None}
+    assert "slot 2" not in key.said()
+
+
+# Holds: PROTECT-5
+def test_absent(key, bus):
+    wallet = bus.kwallet()
+    vault(key, "add", "secret-service")
+    bus.stop(wallet)
+    key.start()
+    assert len(registration(key)) == 2, "the passphrase, and presence"
+    assert "slot 2 (keyring) did not unlock the vault: no keyring runs (Secret Service)" in key.said()
+
+
+# Holds: PROTECT-5
+def test_no_wallet(key, bus):
+    bus.kwallet(is_open=False)
+    done = vault(key, "add", "secret-service", status=4)
+    assert done.stderr == "liquid-auth: there is no default keyring; make one in your password manager\n"
+    assert len(slots(key)) == 1
+
+
+# Holds: PROTECT-5, PROTECT-8
+def test_a_closed_wallet(key, bus):
+    """KWallet asks for its password until the request is cancelled."""
+    wallet = bus.kwallet()
+    vault(key, "add", "secret-service")
+    bus.stop(wallet)
+    bus.kwallet(is_open=False)
+    key.start()
+    ended, failures = threading.Event(), []
+    client = Ctap2(wire.fido2_device(key.socket))
+
+    def request():
+        with pytest.raises(CtapError) as failure:
+            register(client, OWN, "example.com", event=ended)
+        failures.append(failure.value.code)
+
+    thread = threading.Thread(target=request)
+    thread.start()
+    wait_for("protector", protectors)
+    ended.set()
+    thread.join(20)
+    client.device.close()
+    assert failures == [CtapError.ERR.KEEPALIVE_CANCEL]
+    wait_for("end of the protector", lambda: not protectors(), 3)
+    assert not is_open(key)
