@@ -167,6 +167,7 @@ final class SecurityKey {
     pin: SecretBytes?, _ request: (UnsafePointer<CChar>?) -> Int32
   ) throws(ProtectorFailure) {
     StandardStream.error.write("liquid-auth-protector: touch the security key that blinks")
+    ProtectorPipe.touchNeeded(to: STDOUT_FILENO)
     // After the CANCEL, the security key has a short time to answer.
     Self.limit(device, Self.touchLimit + Self.shortLimit)
     let wait = TouchWait(on: device, until: .now + Self.touchLimit)
