@@ -14,7 +14,7 @@ from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
 from judges import vault_slots
 from support import systemd_creds, wire
-from support.authenticator import BIN, PASSPHRASE, wait_for
+from support.authenticator import BIN, PASSPHRASE, is_ours, wait_for
 from support.ceremonies import OWN, register
 from support.slots import is_open, killed_at_each_call, protectors, registration, slots, vault
 
@@ -35,11 +35,11 @@ def creds(tmp_path, monkeypatch):
 
 
 def running_doubles():
-    """Return the running processes of the double, and of what it has started."""
+    """Return the running processes of the double that this run has started."""
     name, found = systemd_creds.__file__.encode(), []
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            found += [path.parent.name] if name in path.read_bytes() else []
+            found += [path.parent.name] if name in path.read_bytes() and is_ours(path.parent.name) else []
         except OSError:
             pass
     return found

@@ -80,7 +80,7 @@ extension PromptText {
   /// The dialog while a security key waits for a touch; it takes the passphrase instead.
   ///
   /// It names no other keys, because their line about a touch would contradict its own.
-  fileprivate static func touch(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
+  static func touch(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
     var text = unlock(for: reason, in: catalogue)
     text.details.append(catalogue.text(Message("Touch the security key that blinks, or type the passphrase.")))
     text.mayConcernAnotherKey = false
