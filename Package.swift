@@ -145,7 +145,8 @@ targets += [
   .executableTarget(
     name: "liquid-auth-protector",
     dependencies: [
-      "ProtectorProtocol", "CTAP2", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CTSS", "CFido2",
+      "ProtectorProtocol", "CTAP2", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CLinux", "CTSS",
+      "CFido2",
     ],
     swiftSettings: settings),
   .executableTarget(

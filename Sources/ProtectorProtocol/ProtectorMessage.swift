@@ -12,6 +12,10 @@ package enum ProtectorMessage {
   package static let maximumBodySize = 2048
   /// How long the program may take, with the time that a person needs to unlock a keyring.
   package static let timeLimit = Duration.seconds(120)
+  /// The kind of a message without a body that can come before the answer: a security key now waits for a touch.
+  ///
+  /// If the request has a PIN, the message comes before the PIN is checked.
+  package static let touchKind: UInt8 = 7
 
   /// The first bytes of a message.
   package static func header(kind: UInt8, count: Int) -> [UInt8] {

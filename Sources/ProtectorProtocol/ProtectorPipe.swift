@@ -9,25 +9,35 @@ package enum ProtectorPipe {
   /// - Parameters:
   ///   - input: the program's standard input. It stays open: when it is closed, the program ends.
   ///   - output: the program's standard output.
+  ///   - touchNeeded: called each time that a security key waits for a touch.
   package static func ask(
     _ request: ProtectorRequest, input: Int32, output: Int32, until deadline: ContinuousClock.Instant,
-    _ cancellation: Cancellation
+    _ cancellation: Cancellation, touchNeeded: () -> Void = {}
   ) throws(ProtectorFailure) -> ProtectorAnswer {
     // A new pipe has room for it. If the program has ended, the read fails.
     Descriptor.write(request.encodedWithoutPIN, to: input)
     request.pin?.withUnsafeBytes { _ = Descriptor.write($0, to: input) }
-    let (kind, body) = try read(output, from: .protector, until: deadline, cancellation)
-    guard kind != 0 else {
-      guard let answer = ProtectorAnswer(body, to: request.operation) else { throw .malformed(.protector) }
-      return answer
+    while true {
+      let (kind, body) = try read(output, from: .protector, until: deadline, cancellation)
+      switch kind {
+      case 0:
+        guard let answer = ProtectorAnswer(body, to: request.operation) else { throw .malformed(.protector) }
+        return answer
+      case ProtectorMessage.touchKind where body.count == 0: touchNeeded()
+      default: throw body.withUnsafeBytes { ProtectorFailure(kind: kind, body: $0) } ?? .malformed(.protector)
+      }
     }
-    throw body.withUnsafeBytes { ProtectorFailure(kind: kind, body: $0) } ?? .malformed(.protector)
   }
 
   /// Reads the request; `nil` if there is none.
   package static func request(from input: Int32, until deadline: ContinuousClock.Instant) -> ProtectorRequest? {
     guard let (kind, body) = try? read(input, from: .protector, until: deadline, Cancellation()) else { return nil }
     return body.withUnsafeBytes { ProtectorRequest(kind: kind, body: $0) }
+  }
+
+  /// Writes that a security key waits for a touch.
+  package static func touchNeeded(to output: Int32) {
+    Descriptor.write(ProtectorMessage.header(kind: ProtectorMessage.touchKind, count: 0), to: output)
   }
 
   /// Writes the answer.

@@ -35,85 +35,54 @@ enum ProtectorCommand {
     guard request.operation == .get || !CommandLine.arguments.contains("--get") else {
       throw ProtectorFailure(.failed, "the authenticator can only get keys; use: liquid-auth vault")
     }
-    switch request.type {
-    case TPMSlot.slotType:
-      guard let slot = TPMSlot(data: request.data, pin: request.pin) else { break }
-      return try serve(request.operation, slot)
-    case SecurityKeySlot.slotType:
-      guard let slot = SecurityKeySlot(data: request.data, pin: request.pin) else { break }
-      return try serve(request.operation, slot)
-    case SecretService.slotType:
-      guard request.data.count == SecretService.idSize else { break }
-      return try serve(request.operation, SecretService(id: request.data, until: deadline))
-    case SystemdCredential.slotType:
-      guard let credential = SystemdCredential(data: request.data) else { break }
-      return try serve(request.operation, credential)
-    default: break
+    guard let keeper = try keeper(for: request, until: deadline) else {
+      throw ProtectorFailure(
+        .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
     }
-    throw ProtectorFailure(
-      .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
-  }
-
-  private static func serve(
-    _ operation: ProtectorRequest.Operation, _ service: SecretService
-  ) throws(ProtectorFailure) -> ProtectorAnswer {
-    switch operation {
+    // Not every wait of tpm2-tss and libfido2 has a limit: SIGALRM ends this program soon after the deadline.
+    alarm(UInt32(ProtectorMessage.timeLimit.components.seconds) + 2)
+    switch request.operation {
     case .make:
-      let key = SecretBytes.random(count: ProtectorRequest.keySize)
-      try service.store(key)
-      // A prompt's answer comes as a signal, and another program may have ended it.
-      guard try service.key(count: key.count).isEqual(to: key) else {
-        throw ProtectorFailure(.failed, "the keyring did not keep the key; try again")
-      }
-      return ProtectorAnswer(key: key)
-    case .get: return ProtectorAnswer(key: try service.key(count: ProtectorRequest.keySize))
+      let (key, data) = try keeper.make(count: ProtectorRequest.keySize)
+      return ProtectorAnswer(key: key, data: data)
+    case .get: return ProtectorAnswer(key: try keeper.key(count: ProtectorRequest.keySize))
     case .delete:
-      try service.delete()
+      try keeper.delete()
       return .deleted
     }
   }
 
-  private static func serve(
-    _ operation: ProtectorRequest.Operation, _ slot: TPMSlot
-  ) throws(ProtectorFailure) -> ProtectorAnswer {
-    // tpm2-tss waits for the TPM without a limit; SIGALRM ends this program.
-    alarm(UInt32(ProtectorMessage.timeLimit.components.seconds))
-    switch operation {
-    case .make:
-      let (key, data) = try slot.make(count: ProtectorRequest.keySize)
-      return ProtectorAnswer(key: key, data: data)
-    case .get: return ProtectorAnswer(key: try slot.key(count: ProtectorRequest.keySize))
-    // The TPM stores nothing.
-    case .delete: return .deleted
-    }
-  }
-
-  private static func serve(
-    _ operation: ProtectorRequest.Operation, _ slot: SecurityKeySlot
-  ) throws(ProtectorFailure) -> ProtectorAnswer {
-    // Ends the program if a security key stops answering: not every wait of libfido2 has a limit.
-    alarm(UInt32(ProtectorMessage.timeLimit.components.seconds))
-    switch operation {
-    case .make:
-      let (key, data) = try slot.make()
-      return ProtectorAnswer(key: key, data: data)
-    case .get: return ProtectorAnswer(key: try slot.key())
-    // The security key stores nothing.
-    case .delete: return .deleted
-    }
-  }
-
-  private static func serve(
-    _ operation: ProtectorRequest.Operation, _ credential: SystemdCredential
-  ) throws(ProtectorFailure) -> ProtectorAnswer {
-    alarm(UInt32(ProtectorMessage.timeLimit.components.seconds))
-    switch operation {
-    case .make:
-      let (key, data) = try credential.make(count: ProtectorRequest.keySize)
-      return ProtectorAnswer(key: key, data: data)
-    case .get: return ProtectorAnswer(key: try credential.key(count: ProtectorRequest.keySize))
-    // systemd stores nothing.
-    case .delete: return .deleted
+  /// - Returns: `nil` for another type of slot, or if its data have another form.
+  private static func keeper(
+    for request: ProtectorRequest, until deadline: ContinuousClock.Instant
+  ) throws(ProtectorFailure) -> (any KeyKeeper)? {
+    switch request.type {
+    case TPMSlot.slotType: TPMSlot(data: request.data, pin: request.pin)
+    case SecurityKeySlot.slotType: SecurityKeySlot(data: request.data, pin: request.pin)
+    case SecretService.slotType where request.data.count == SecretService.idSize:
+      try SecretService(id: request.data, until: deadline)
+    case SystemdCredential.slotType: SystemdCredential(data: request.data, until: deadline)
+    default: nil
     }
   }
 }
+
+/// What makes and keeps the key of one slot.
+protocol KeyKeeper {
+  /// Makes a key of `count` bytes.
+  ///
+  /// - Returns: the key, and the public data that the slot stores; empty if there are none.
+  func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8])
+
+  /// The key, `count` bytes.
+  func key(count: Int) throws(ProtectorFailure) -> SecretBytes
+
+  /// Deletes the key, if it is stored outside the vault.
+  func delete() throws(ProtectorFailure)
+}
+
+extension KeyKeeper {
+  func delete() {}
+}
+
+extension TPMSlot: KeyKeeper {}

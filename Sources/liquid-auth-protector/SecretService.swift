@@ -9,7 +9,7 @@ package import SessionBus
 ///
 /// The session with the keyring uses the algorithm "plain": the session bus belongs to the user, and every program that
 /// can read it can ask the keyring for the key, too.
-struct SecretService {
+struct SecretService: KeyKeeper {
   /// Type 4 of Recovery §1.
   static let slotType: UInt8 = 4
   static let idSize = 16
@@ -45,8 +45,18 @@ struct SecretService {
     self.bus = bus
   }
 
-  /// Makes the item with the key in the default keyring.
-  func store(_ key: SecretBytes) throws(ProtectorFailure) {
+  /// Makes a random key of `count` bytes, and an item with it in the default keyring.
+  func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
+    let key = SecretBytes.random(count: count)
+    try store(key)
+    // A prompt's answer comes as a signal, and another program may have ended it.
+    guard try self.key(count: count).isEqual(to: key) else {
+      throw ProtectorFailure(.failed, "the keyring did not keep the key; try again")
+    }
+    return (key, [])
+  }
+
+  private func store(_ key: SecretBytes) throws(ProtectorFailure) {
     let collection = try defaultCollection()
     try unlock([collection])
     let reply = try bus.call(collection, Self.interface + "Collection", "CreateItem") { call throws(ProtectorFailure) in

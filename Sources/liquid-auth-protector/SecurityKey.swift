@@ -114,22 +114,25 @@ final class SecurityKey {
     return fido_dev_get_assert(device, assertion, nil) == FIDO_OK
   }
 
-  /// The output of hmac-secret, 32 bytes; needs a touch.
+  /// The output of hmac-secret; needs a touch.
   ///
   /// - Parameters:
   ///   - id: the id of the credential.
   ///   - salt: 32 bytes.
+  ///   - count: the size of the output, 32 bytes; an output of another size is an error.
   ///   - pin: the PIN with a zero byte at its end.
-  func secret(of id: [UInt8], salt: [UInt8], pin: SecretBytes?) throws(ProtectorFailure) -> SecretBytes {
+  func secret(
+    of id: [UInt8], salt: [UInt8], count: Int, pin: SecretBytes?
+  ) throws(ProtectorFailure) -> SecretBytes {
     let assertion = try assertion(for: id)
     defer { Self.free(assertion) }
     try check(fido_assert_set_extensions(assertion, FIDO_EXT_HMAC_SECRET))
     try check(fido_assert_set_hmac_salt(assertion, salt, salt.count))
     try touch(pin: pin) { fido_dev_get_assert(device, assertion, $0) }
     guard let output = fido_assert_hmac_secret_ptr(assertion, 0),
-      fido_assert_hmac_secret_len(assertion, 0) == ProtectorRequest.keySize
+      fido_assert_hmac_secret_len(assertion, 0) == count
     else { throw .noAnswer }
-    return SecretBytes(copying: UnsafeRawBufferPointer(start: output, count: ProtectorRequest.keySize))
+    return SecretBytes(copying: UnsafeRawBufferPointer(start: output, count: count))
   }
 
   private func assertion(for id: [UInt8]) throws(ProtectorFailure) -> OpaquePointer {
@@ -164,6 +167,7 @@ final class SecurityKey {
     pin: SecretBytes?, _ request: (UnsafePointer<CChar>?) -> Int32
   ) throws(ProtectorFailure) {
     StandardStream.error.write("liquid-auth-protector: touch the security key that blinks")
+    ProtectorPipe.touchNeeded(to: STDOUT_FILENO)
     // After the CANCEL, the security key has a short time to answer.
     Self.limit(device, Self.touchLimit + Self.shortLimit)
     let wait = TouchWait(on: device, until: .now + Self.touchLimit)
@@ -188,7 +192,7 @@ final class SecurityKey {
       ProtectorFailure(.dismissed, "the security key refused; try again, and touch it")
     case FIDO_ERR_PIN_AUTH_BLOCKED:
       ProtectorFailure(
-        .failed, "the security key refuses its PIN after three wrong ones in a row; pull it out, and plug it in again")
+        .failed, "the security key refuses its PIN after three wrong PINs in a row; unplug it, and plug it in again")
     case FIDO_ERR_PIN_BLOCKED, FIDO_ERR_UV_BLOCKED: .pinBlocked
     case FIDO_ERR_PIN_NOT_SET: .noPIN
     case FIDO_ERR_PIN_REQUIRED: .alwaysVerifies

@@ -3,7 +3,7 @@ import Glibc
 import ProtectorProtocol
 
 /// The key of one slot, which a FIDO2 security key computes with hmac-secret.
-struct SecurityKeySlot {
+struct SecurityKeySlot: KeyKeeper {
   /// Type 3 of Recovery §1.
   static let slotType: UInt8 = 3
   private static let saltSize = 32
@@ -35,9 +35,10 @@ struct SecurityKeySlot {
 
   /// Makes a credential with the only security key that is plugged in; needs two touches.
   ///
-  /// - Returns: the key, 32 bytes; and salt ‖ credential id.
+  /// - Parameter count: 32, the size of an output of hmac-secret.
+  /// - Returns: the key; and salt ‖ credential id.
   /// - Throws: `pinNeeded` if there is no PIN, and the slot has one or the security key makes no credential without it.
-  func make() throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
+  func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
     let keys = SecurityKey.all()
     guard let key = keys.first else { throw .noKey }
     guard keys.count == 1 else {
@@ -53,13 +54,14 @@ struct SecurityKeySlot {
       throw ProtectorFailure(.failed, "the security key's credential does not fit into a slot; use another one")
     }
     let salt = SecretBytes.random(count: Self.saltSize).withUnsafeBytes { Array($0) }
-    return (try key.secret(of: id, salt: salt, pin: hasPIN ? pin : nil), salt + id)
+    return (try key.secret(of: id, salt: salt, count: count, pin: hasPIN ? pin : nil), salt + id)
   }
 
-  /// The key, 32 bytes; needs a touch.
+  /// The key; needs a touch.
   ///
+  /// - Parameter count: 32, the size of an output of hmac-secret.
   /// - Throws: `pinNeeded` if only the PIN is missing.
-  func key() throws(ProtectorFailure) -> SecretBytes {
+  func key(count: Int) throws(ProtectorFailure) -> SecretBytes {
     guard !credentialID.isEmpty, let key = SecurityKey.all().first(where: { $0.has(credential: credentialID) }) else {
       throw .otherKey
     }
@@ -69,7 +71,7 @@ struct SecurityKeySlot {
     } else if key.option("alwaysUv") == true {
       throw .alwaysVerifies
     }
-    return try key.secret(of: credentialID, salt: salt, pin: hasPIN ? pin : nil)
+    return try key.secret(of: credentialID, salt: salt, count: count, pin: hasPIN ? pin : nil)
   }
 
   /// Throws if fewer than two tries are left.
@@ -81,7 +83,7 @@ struct SecurityKeySlot {
     case 1:
       throw ProtectorFailure(
         .failed,
-        "one more wrong PIN would block the security key, so its PIN is not tried; use the passphrase, and check the "
+        "one more wrong PIN would block the PIN of the security key, so it is not tried; use the passphrase, and check the "
           + "PIN with another program, such as fido2-token")
     default: break
     }

@@ -79,6 +79,20 @@ import Testing
     #expect(made.key.withUnsafeBytes { Array($0) } == key && made.data == [7, 8])
   }
 
+  @Test func `before the answer, a security key can wait for touches`() throws {
+    let key = [UInt8](1...32)
+    var touches = 0
+    let (input, output) = (try Descriptor.pipe(), try Descriptor.pipe())
+    defer { for end in [input.read, input.write, output.read, output.write] { close(end) } }
+    ProtectorPipe.touchNeeded(to: output.write)
+    Descriptor.write([2, 7, 0, 0], to: output.write)
+    Descriptor.write([2, 0, 0, 32] + key, to: output.write)
+    let answer = try ProtectorPipe.ask(
+      Self.get, input: input.write, output: output.read, until: .now + .seconds(10), Cancellation(),
+      touchNeeded: { touches += 1 })
+    #expect(answer.key.withUnsafeBytes { Array($0) } == key && touches == 2)
+  }
+
   @Test(arguments: ProtectorFailure.Kind.allCases)
   func `every failure is read back`(kind: ProtectorFailure.Kind) throws {
     let failure = ProtectorFailure(kind, "the reason; what to do")

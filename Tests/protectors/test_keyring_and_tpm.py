@@ -19,7 +19,7 @@ from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import OWN, register
 from support.keyring import NAME
-from support.slots import is_open, protector_arguments, protectors, registration, slots, vault
+from support.slots import is_open, killed_at_each_call, protector_arguments, protectors, registration, slots, vault
 from support.tpm import TPM
 
 LOCKED = "the keyring is locked, and was not unlocked; unlock it, and try again"
@@ -672,38 +672,10 @@ class TestProgram:
 # Holds: PROTECT-9
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call_with_a_tpm(key, tpm, change):
-    """As the next test, with a slot of the TPM, which stores nothing that could be lost."""
+    """The TPM stores nothing that could be lost."""
     if change == "remove":
         add_tpm(key)
-    file, trace = key.state / "vault", key.folder / "trace"
-    whole = file.read_bytes()
-    before = cbor.decode(whole)
-    calls = "openat,write,fsync,rename,renameat2,unlink,close"
-
-    def run(*inject):
-        file.write_bytes(whole)
-        (key.state / "vault.new").unlink(missing_ok=True)
-        tpm.flush()
-        arguments = ["add", "tpm"] if change == "add" else ["remove", "2"]
-        place = ["--state-dir", key.state, "--control", key.control_socket]
-        return subprocess.run(
-            ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
-             f"trace={calls}", *inject, *key.command("vault", *arguments, *place)],
-            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
-
-    assert run().returncode == 0
-    lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines() if "(" in line]
-    start = next(number for number, line in enumerate(lines) if "vault.new" in line)
-    end = max(number for number, line in enumerate(lines) if line.startswith("fsync"))
-    outcomes = set()
-    for number in range(start, end + 1):
-        name = lines[number].split("(")[0]
-        nth = sum(line.startswith(name + "(") for line in lines[: number + 1])
-        assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}").returncode != 0, (name, nth)
-        after = cbor.decode(file.read_bytes())
-        assert after[3][0] == before[3][0] and {**after, 3: None} == {**before, 3: None}
-        outcomes.add(len(after[3]) != len(before[3]))
-    assert outcomes == {False, True} and end - start >= 5
+    killed_at_each_call(key, *(["add", "tpm"] if change == "add" else ["remove", "2"]), before=tpm.flush)
     tpm.flush()
     key.start()
     assert len(registration(key)) in (1, 2)
@@ -713,49 +685,23 @@ def test_a_crash_at_each_system_call_with_a_tpm(key, tpm, change):
 # Holds: PROTECT-9
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call(key, bus, change):
-    """However early or late the command is killed, the passphrase opens the vault, and the slot is there or not."""
+    """The item is made before the slot, and deleted after it."""
     double = bus.double()
     if change == "remove":
         vault(key, "add", "secret-service")
-    arguments = ["add", "secret-service"] if change == "add" else ["remove", "2"]
-    file, trace = key.state / "vault", key.folder / "trace"
-    whole, items = file.read_bytes(), double.items
-    before = cbor.decode(whole)
-    calls = "openat,write,fsync,rename,renameat2,unlink,close"
+    items = double.items
 
-    def run(*inject):
-        file.write_bytes(whole)
-        (key.state / "vault.new").unlink(missing_ok=True)
-        place = ["--state-dir", key.state, "--control", key.control_socket]
-        return subprocess.run(
-            # Only calls on the directory and its vault count: no call of the protector.
-            ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
-             f"trace={calls}", *inject, *key.command("vault", *arguments, *place)],
-            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
-
-    assert run().returncode == 0
-    lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines() if "(" in line]
-    start = next(number for number, line in enumerate(lines) if "vault.new" in line)
-    end = max(number for number, line in enumerate(lines) if line.startswith("fsync"))
-    outcomes = set()
-    for number in range(start, end + 1):
-        name = lines[number].split("(")[0]
-        nth = sum(line.startswith(name + "(") for line in lines[: number + 1])
+    def before():
         if change == "remove":
             double.store.write_text(json.dumps(items))
-        assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}").returncode != 0, (name, nth)
-        after = cbor.decode(file.read_bytes())
-        # What the passphrase opens is as it was, byte for byte.
-        assert after[3][0] == before[3][0] and {**after, 3: None} == {**before, 3: None}
-        is_done = len(after[3]) != len(before[3])
+
+    def after(members, is_done):
         if is_done and change == "add":
-            # The item was made before the slot.
-            assert after[3][1][2].hex() in {item["attributes"]["vault"] for item in double.items.values()}
+            assert members[3][1][2].hex() in {item["attributes"]["vault"] for item in double.items.values()}
         if not is_done and change == "remove":
-            # The item is deleted after the slot.
             assert double.items == items
-        outcomes.add(is_done)
-    print("killed at", end - start + 1, "system calls:", *lines[start : end + 1], sep="\n")
-    assert outcomes == {False, True} and end - start >= 5
+
+    arguments = ["add", "secret-service"] if change == "add" else ["remove", "2"]
+    killed_at_each_call(key, *arguments, before=before, after=after)
     key.start()
     key.unlock()

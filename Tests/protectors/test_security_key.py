@@ -9,7 +9,7 @@ import time
 
 import pytest
 from fido2 import cbor
-from fido2.ctap import CtapError
+from fido2.ctap import STATUS, CtapError
 from fido2.ctap2 import Ctap2
 from judges import vault_slots
 from support import wire
@@ -17,12 +17,15 @@ from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
 from support.ceremonies import OWN, register
 from support.hmac_secret import expected
 from support.security_key import SecurityKey
-from support.slots import is_open, protector_arguments, protectors, registration, slots, vault
+from support.slots import is_open, killed_at_each_call, protector_arguments, protectors, slots, vault
+from support.slots import registration as all_dialogs
 
 #: The phrases of the security keys. The judge uses the first one.
 PHRASES = [PHRASE, "legal winner thank year wave sausage worth useful legal winner thank yellow"]
 PIN = "corre\u00e7t 12"
 TOUCH = "liquid-auth-protector: touch the security key that blinks"
+#: A line of the dialog while the key blinks, which takes the passphrase instead.
+DIALOG = "Touch the security key that blinks, or type the passphrase."
 OTHER = "the security key of this slot is not plugged in, or another program uses it; plug it in"
 NO_KEY = "there is no security key with hmac-secret that is not in use; plug one in"
 
@@ -43,6 +46,17 @@ def plug(tmp_path, monkeypatch):
     yield plug
     for key in made.values():
         key.close()
+
+
+@pytest.fixture(autouse=True)
+def nobody_types(key):
+    """While a security key blinks, nobody types the passphrase."""
+    key.pinentry.set({DIALOG: "never"})
+
+
+def registration(key, uv=False):
+    """Register a passkey; return the texts of its dialogs, without the one while the key blinks."""
+    return [text for text in all_dialogs(key, uv) if DIALOG not in text]
 
 
 def add(key, *arguments, pin=None, status=0):
@@ -100,7 +114,7 @@ def test_unlocked_at_the_start(key, plug):
     assert "with a touch, at the start and for a request" in vault(key, "list").stdout
     key.start()
     wait_for("unlocking", lambda: is_open(key))
-    assert fido.touches() == 3
+    assert fido.touches() == 3 and key.pinentry.asked() == 0, "no dialog at the start"
     assert "a slot with a PIN cannot unlock at the start" in add(key, "--auto-unlock", "--pin", status=64).stderr
     assert "--pcrs is only for tpm" in add(key, "--pcrs", "7", status=64).stderr
 
@@ -173,20 +187,21 @@ def test_a_touch_that_is_refused(key, plug):
     assert "slot 2 (security key) did not unlock the vault: the security key refused" in key.said()
 
 
-# Holds: PROTECT-8, PROTECT-15
-@pytest.mark.parametrize("way", ["lock", "cancel", "stop", "time", "passphrase"])
+# Holds: PROTECT-8, PROTECT-15, PROTECT-18
+@pytest.mark.parametrize("way", ["lock", "cancel", "stop", "time", "passphrase", "typed", "refused", "touched"])
 def test_the_wait_for_a_touch_ends(key, plug, way):
-    """A lock, a CANCEL, the authenticator's end, half a minute and the passphrase end it; the key stops blinking."""
+    """Each way ends it: the key stops blinking, and the dialog closes."""
     fido = plug("one")
     add(key)
-    fido.pinentry.set("never")
+    fido.pinentry.set("wait")
+    key.pinentry.set({DIALOG: "wait"})
     key.start()
-    ended, outcomes = threading.Event(), []
+    ended, outcomes, keepalives = threading.Event(), [], []
     client = Ctap2(wire.fido2_device(key.socket))
 
     def request():
         try:
-            register(client, OWN, "example.com", event=ended)
+            register(client, OWN, "example.com", event=ended, on_keepalive=keepalives.append)
             outcomes.append("done")
         except (CtapError, OSError) as failure:
             outcomes.append(getattr(failure, "code", None))
@@ -195,6 +210,12 @@ def test_the_wait_for_a_touch_ends(key, plug, way):
     thread.start()
     wait_for("touch", lambda: fido.touches() == 3)
     assert wait_for("protector", protector_arguments) == [b"--get"]
+    wait_for("dialog", lambda: key.pinentry.asked() == 1)
+    shown, = key.pinentry.events("ask")
+    assert shown["description"].splitlines()[0] == "Unlock your passkeys?" and shown["command"] == "GETPIN"
+    assert "Site: example.com" in shown["description"] and DIALOG in shown["description"].splitlines()
+    assert (shown["ok"], shown["cancel"]) == ("Unlock", "Deny")
+    wait_for("keepalive", lambda: STATUS.UPNEEDED in keepalives)
     if way == "lock":
         key.ask("lock")
     elif way == "cancel":
@@ -204,17 +225,82 @@ def test_the_wait_for_a_touch_ends(key, plug, way):
         assert key.stop() == 0 and time.monotonic() - began < 4
     elif way == "passphrase":
         key.unlock()
+    elif way == "touched":
+        fido.pinentry.set()
+    elif way in ("typed", "refused"):
+        key.pinentry.set({DIALOG: "approve" if way == "typed" else "deny"})
+    elif way == "time":
+        # Half a minute after the touch was needed.
+        key.pinentry.set({DIALOG: "never"})
     wait_for("end of the protector", lambda: not protectors(), 40 if way == "time" else 3)
     fido.pinentry.wait_for_no_dialog(3)
     if way == "time":
         wait_for("reason", lambda: "slot 2 (security key) did not unlock the vault: the security key was not touched in "
                  "time; try again" in key.said())
+    else:
+        assert "did not unlock the vault" not in key.said()
     if way != "stop":
         thread.join(20)
-        assert outcomes == [{"lock": CtapError.ERR.OPERATION_DENIED, "cancel": CtapError.ERR.KEEPALIVE_CANCEL}.get(
-            way, "done")]
+        assert outcomes == [{
+            "lock": CtapError.ERR.OPERATION_DENIED, "cancel": CtapError.ERR.KEEPALIVE_CANCEL,
+            "refused": CtapError.ERR.OPERATION_DENIED}.get(way, "done")]
+        # Presence; after half a minute, the passphrase too.
+        assert key.pinentry.asked() == 1 + {"lock": 0, "cancel": 0, "refused": 0, "time": 2}.get(way, 1)
+        assert is_open(key) == (outcomes == ["done"])
+        assert ("unlocked by the security key" in key.ask("status")) == (way == "touched")
+    key.pinentry.wait_for_no_dialog(3)
     client.device.close()
     thread.join(20)
+
+
+# Holds: PROTECT-18
+def test_wrong_passphrases_while_the_key_blinks(key, plug):
+    """The same dialog asks again, and the key goes on blinking; the third wrong one ends both."""
+    fido = plug("one")
+    add(key)
+    fido.pinentry.set("never")
+    key.start()
+    key.pinentry.set(wrong=1)
+    assert len(all_dialogs(key)) == 3 and fido.touches() == 3, "wrong, right, and presence"
+    errors = [event.get("error") for event in key.pinentry.events("ask")]
+    assert errors == [None, "Wrong passphrase, 2 tries left", None]
+    key.ask("lock")
+    key.pinentry.set(wrong=3)
+    with pytest.raises(CtapError, match="OPERATION_DENIED"):
+        all_dialogs(key)
+    assert fido.touches() == 4 and key.pinentry.asked() == 6 and not is_open(key)
+    wait_for("end of the protector", lambda: not protectors(), 3)
+    fido.pinentry.wait_for_no_dialog(3)
+
+
+# Holds: PROTECT-18
+def test_a_touch_unlocks_without_a_dialog(key, plug):
+    """If no dialog can be shown, the wait for the touch goes on."""
+    fido = plug("one")
+    add(key)
+    fido.pinentry.set("wait")
+    key.pinentry.set("die-first")
+    key.start()
+    outcomes = []
+
+    def request():
+        with pytest.raises(CtapError) as failure:
+            registration(key)
+        outcomes.append(failure.value.code)
+
+    thread = threading.Thread(target=request)
+    thread.start()
+    wait_for("touch", lambda: fido.touches() == 3)
+    wait_for("a dialog that fails", lambda: len(key.pinentry.events("start")) >= 1)
+    def status():
+        return json.loads(key.ask("status", "--json", status=1))
+
+    wait_for("reason", lambda: "the last dialog failed" in str(status()["problems"]))
+    assert protectors() and status()["vault"] == "locked"
+    fido.pinentry.set()
+    thread.join(20)
+    # The question for presence cannot be shown, either.
+    assert outcomes == [CtapError.ERR.OPERATION_DENIED] and status()["vault"] == "unlocked"
 
 
 # Holds: PROTECT-15
@@ -280,7 +366,7 @@ def test_wrong_pins(key, plug):
         assert (key.state / "vault").read_bytes() == before
     for _ in range(2):
         done = add(key, "--pin", pin="wrong pin", status=1)
-        assert "one more wrong PIN would block the security key, so its PIN is not tried" in done.stderr
+        assert "one more wrong PIN would block the PIN of the security key, so it is not tried" in done.stderr
     key.ask("lock")
     assert len(registration(key)) == 2, "the PIN is not asked for"
     assert "slot 2 (security key) did not unlock the vault: one more wrong PIN would block" in key.said()
@@ -363,38 +449,10 @@ def test_the_library_logs_nothing(key, plug, monkeypatch):
 # Holds: PROTECT-9
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call(key, plug, change):
-    """However early or late the command is killed, the passphrase opens the vault, and the slot is there or not."""
     plug("one")
     if change == "remove":
         add(key)
-    file, trace = key.state / "vault", key.folder / "trace"
-    whole = file.read_bytes()
-    before = cbor.decode(whole)
-    calls = "openat,write,fsync,rename,renameat2,unlink,close"
-
-    def run(*inject):
-        file.write_bytes(whole)
-        (key.state / "vault.new").unlink(missing_ok=True)
-        arguments = ["add", "fido2"] if change == "add" else ["remove", "2"]
-        place = ["--state-dir", key.state, "--control", key.control_socket]
-        return subprocess.run(
-            ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
-             f"trace={calls}", *inject, *key.command("vault", *arguments, *place)],
-            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
-
-    assert run().returncode == 0
-    lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines() if "(" in line]
-    start = next(number for number, line in enumerate(lines) if "vault.new" in line)
-    end = max(number for number, line in enumerate(lines) if line.startswith("fsync"))
-    outcomes = set()
-    for number in range(start, end + 1):
-        name = lines[number].split("(")[0]
-        nth = sum(line.startswith(name + "(") for line in lines[: number + 1])
-        assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}").returncode != 0, (name, nth)
-        after = cbor.decode(file.read_bytes())
-        assert after[3][0] == before[3][0] and {**after, 3: None} == {**before, 3: None}
-        outcomes.add(len(after[3]) != len(before[3]))
-    assert outcomes == {False, True} and end - start >= 5
+    killed_at_each_call(key, *(["add", "fido2"] if change == "add" else ["remove", "2"]))
     key.start()
     assert len(registration(key)) in (1, 2)
     key.unlock()

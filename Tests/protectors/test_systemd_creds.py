@@ -1,15 +1,22 @@
 """Slots of systemd, with a double of systemd-creds: Debian 12 has systemd 252, and credentials of users came with 256."""
 
 import json
+import os
 import pathlib
+import signal
 import subprocess
+import threading
+import time
 
 import pytest
 from fido2 import cbor
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
 from judges import vault_slots
-from support import systemd_creds
-from support.authenticator import BIN, wait_for
-from support.slots import is_open, registration, slots, vault
+from support import systemd_creds, wire
+from support.authenticator import BIN, PASSPHRASE, is_ours, wait_for
+from support.ceremonies import OWN, register
+from support.slots import is_open, killed_at_each_call, protectors, registration, slots, vault
 
 
 @pytest.fixture
@@ -25,6 +32,17 @@ def creds(tmp_path, monkeypatch):
     creds()
     creds.store = control.with_suffix(".store")
     return creds
+
+
+def running_doubles():
+    """Return the running processes of the double that this run has started."""
+    name, found = systemd_creds.__file__.encode(), []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += [path.parent.name] if name in path.read_bytes() and is_ours(path.parent.name) else []
+        except OSError:
+            pass
+    return found
 
 
 # Holds: PROTECT-6
@@ -60,8 +78,8 @@ def test_unlocked_at_the_start(key, creds):
     ({"version": "systemd 252 (252.39-1~deb12u1)"},
      "systemd 252 has no credentials of users; this slot needs systemd 256 or later"),
     ({"version": "systemd 255 (255.4)"}, "systemd 255 has no credentials of users"),
-    ({"version": "busybox 1.36"}, "there is no systemd-creds; this slot needs the programs of systemd 256 or later"),
-    ({"version": ""}, "there is no systemd-creds"), ({"fail": True}, "systemd-creds could not "),
+    ({"version": "busybox 1.36"}, "systemd-creds is not installed; this slot needs systemd 256 or later"),
+    ({"version": ""}, "systemd-creds is not installed"), ({"fail": True}, "systemd-creds could not "),
     ({"size": 0}, "systemd-creds "), ({"size": 1537}, "systemd-creds ")])
 def test_it_fails(key, creds, settings, reason):
     """No slot is added. The log says why a slot that was added does not unlock, and the passphrase unlocks."""
@@ -92,7 +110,7 @@ def test_another_key(key, creds, size, reason):
 # Holds: PROTECT-17
 def test_without_the_program(key, creds, monkeypatch, tmp_path):
     monkeypatch.setenv("LIQUID_AUTH_SYSTEMD_CREDS", str(tmp_path / "none"))
-    assert "there is no systemd-creds; this slot needs the programs of systemd 256 or later" in vault(
+    assert "systemd-creds is not installed; this slot needs systemd 256 or later" in vault(
         key, "add", "systemd-creds", status=1).stderr
 
 
@@ -102,3 +120,110 @@ def test_a_malformed_request(creds):
     done = subprocess.run([BIN / "liquid-auth-protector"], input=request, capture_output=True, timeout=20)
     assert done.returncode == 0 and done.stdout[1] == 4
     assert not pathlib.Path(creds.store).exists()
+
+
+# Holds: PROTECT-8, PROTECT-17
+@pytest.mark.parametrize("way", ["lock", "cancel", "stop", "passphrase"])
+@pytest.mark.parametrize("command", ["--version", "decrypt", "end"])
+def test_the_wait_for_the_program_ends(key, creds, way, command):
+    """The program and what it has started are killed."""
+    vault(key, "add", "systemd-creds")
+    creds(hang=command)
+    key.start()
+    ended, outcomes = threading.Event(), []
+    client = Ctap2(wire.fido2_device(key.socket))
+
+    def request():
+        try:
+            register(client, OWN, "example.com", event=ended)
+            outcomes.append("done")
+        except (CtapError, OSError) as failure:
+            outcomes.append(getattr(failure, "code", None))
+
+    thread = threading.Thread(target=request)
+    thread.start()
+    wait_for("program", lambda: len(running_doubles()) == 2)
+    time.sleep(0.2)
+    assert protectors() and not is_open(key) and key.pinentry.asked() == 0
+    if way == "lock":
+        key.ask("lock")
+    elif way == "cancel":
+        ended.set()
+    elif way == "stop":
+        began = time.monotonic()
+        assert key.stop() == 0 and time.monotonic() - began < 4
+    else:
+        key.unlock()
+    wait_for("end of the protector", lambda: not protectors() and not running_doubles(), 3)
+    if way != "stop":
+        thread.join(20)
+        assert outcomes == [{"lock": CtapError.ERR.OPERATION_DENIED, "cancel": CtapError.ERR.KEEPALIVE_CANCEL}.get(
+            way, "done")]
+    client.device.close()
+    thread.join(20)
+
+
+# Holds: PROTECT-8
+@pytest.mark.parametrize("command", ["--version", "encrypt", "decrypt", "end"])
+def test_the_program_ends_with_the_command(key, creds, command):
+    creds(hang=command)
+    place = ["--state-dir", key.state, "--control", key.control_socket]
+    process = subprocess.Popen(
+        key.command("vault", "add", "systemd-creds", *place), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, env=key.environment)
+    process.stdin.write(f"{PASSPHRASE}\n".encode())
+    process.stdin.close()
+    wait_for("program", lambda: len(running_doubles()) == 2)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_for("end of the protector", lambda: not protectors() and not running_doubles(), 3)
+    assert len(slots(key)) == 1
+
+
+# Holds: PROTECT-9
+@pytest.mark.parametrize("change", ["add", "remove"])
+def test_a_crash_at_each_system_call(key, creds, change):
+    """systemd stores nothing that could be lost."""
+    if change == "remove":
+        vault(key, "add", "systemd-creds")
+    killed_at_each_call(key, *(["add", "systemd-creds"] if change == "add" else ["remove", "2"]))
+    key.start()
+    assert len(registration(key)) in (1, 2)
+    key.unlock()
+
+
+# Holds: PROTECT-20
+def test_a_change_without_the_authenticator_is_in_the_history(key, creds):
+    vault(key, "add", "systemd-creds")
+    key.run("vault", "passphrase", "--state-dir", key.state, "--control", key.control_socket,
+            stdin=f"{PASSPHRASE}\n{PASSPHRASE} 2\n")
+    vault(key, "remove", "2", passphrase=f"{PASSPHRASE} 2")
+    key.start()
+
+    def log(*arguments):
+        return json.loads(key.ask("log", *arguments, "--json", passphrase=f"{PASSPHRASE} 2"))
+
+    assert [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in log()] == [
+        (kind, "done", "passphrase", None) for kind in ("slot-add", "passphrase-change", "slot-remove")]
+    assert log("verify")["entries"] == 3
+
+
+# Holds: PROTECT-20
+def test_a_store_that_does_not_open_prevents_no_change(key, creds):
+    vault(key, "add", "systemd-creds")
+    store = key.state / "credentials.sqlite"
+    store.write_bytes(b"damaged")
+    done = vault(key, "remove", "2")
+    assert "the change is not in the history: " in done.stderr and str(store) in done.stderr
+    assert len(slots(key)) == 1 and store.read_bytes() == b"damaged"
+
+
+# Holds: PROTECT-6, PROTECT-17
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can boot another system")
+def test_as_a_user_with_the_systemd_of_debian_13(tmp_path):
+    """With its service io.systemd.Credentials, in systemd-nspawn."""
+    cache = pathlib.Path(os.environ.get("LIQUID_VM_CACHE", pathlib.Path.home() / ".cache/liquid-vm")) / "debian-13"
+    done = subprocess.run(
+        [pathlib.Path(__file__).with_name("user-credentials"), cache], capture_output=True, text=True, timeout=590,
+        env={**os.environ, "LIQUID_AUTH_BIN": BIN})
+    assert done.returncode == 0 and done.stdout.endswith("all is well\n"), done.stdout + done.stderr

@@ -14,7 +14,7 @@ Without PINENTRY_CONTROL these replace the members of the same name:
 The control file is an object; every member is optional:
 
   "behaviour"   a word of the table, "approve" if absent; or an object with a word for each of "CONFIRM" and "GETPIN",
-                and for dialogs whose button has a given text, which goes before these;
+                and for dialogs with a given line, or whose button has a given text, which go before these;
                 or a list of either: one a dialog, the last is repeated (which dialog it is, is kept beside the
                 control file in CONTROL.count: remove it to begin again)
   "passphrase"  the answer to GETPIN, "" if absent
@@ -158,9 +158,10 @@ def wait_for_ever():
         signal.pause()
 
 
-def word_for(command, behaviour, button):
+def word_for(command, behaviour, texts):
     if isinstance(behaviour, dict):
-        return behaviour.get(button, behaviour.get(command, "approve"))
+        names = [*texts.get("description", "").split("\n"), texts.get("ok"), command]
+        return next((behaviour[name] for name in names if name in behaviour), "approve")
     return behaviour
 
 
@@ -178,14 +179,14 @@ class Dialog:
         say(line)
 
     def ask(self, command):
-        self.behaviour = word_for(command, self.behaviours, self.texts.get("ok"))
+        self.behaviour = word_for(command, self.behaviours, self.texts)
         log("ask", command=command, options=self.options, behaviour=self.behaviour, **self.texts)
         # An error text is for one try only, as in the real programs.
         self.texts.pop("error", None)
         time.sleep(self.seconds(command) if self.delay is None else self.delay)
         while self.behaviour == "wait":
             time.sleep(0.02)
-            self.behaviour = word_for(command, settings()[0], self.texts.get("ok"))
+            self.behaviour = word_for(command, settings()[0], self.texts)
         special = {
             "never": wait_for_ever, "deaf": wait_for_ever,
             "die": lambda: os._exit(3), "crash": os.abort,

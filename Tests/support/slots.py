@@ -2,7 +2,9 @@
 
 import json
 import pathlib
+import subprocess
 
+from fido2 import cbor
 from fido2.ctap2 import Ctap2
 
 from . import wire
@@ -44,3 +46,41 @@ def protector_arguments():
     """Return the arguments of the first running protector, or None."""
     for process in protectors():
         return pathlib.Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[1:-1]
+
+
+def killed_at_each_call(key, *arguments, before=lambda: None, after=lambda members, is_done: None):
+    """Kill `liquid-auth vault …` at each system call that changes the vault's file, and start it on the same file again.
+
+    However early or late it is killed, what the passphrase opens is as it was, byte for byte, and the slot is there or
+    not. `before` is called before each start, `after` with the members of the vault's file and whether it was changed.
+    """
+    file, trace = key.state / "vault", key.folder / "trace"
+    whole = file.read_bytes()
+    old = cbor.decode(whole)
+
+    def run(*inject):
+        file.write_bytes(whole)
+        (key.state / "vault.new").unlink(missing_ok=True)
+        before()
+        place = ["--state-dir", key.state, "--control", key.control_socket]
+        return subprocess.run(
+            # Only calls on the directory and its vault count: no call of the protector.
+            ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
+             "trace=openat,write,fsync,rename,renameat2,unlink,close", *inject, *key.command("vault", *arguments, *place)],
+            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
+
+    assert run().returncode == 0
+    lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines() if "(" in line]
+    start = next(number for number, line in enumerate(lines) if "vault.new" in line)
+    end = max(number for number, line in enumerate(lines) if line.startswith("fsync"))
+    outcomes = set()
+    for number in range(start, end + 1):
+        name = lines[number].split("(")[0]
+        nth = sum(line.startswith(name + "(") for line in lines[: number + 1])
+        assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}").returncode != 0, (name, nth)
+        new = cbor.decode(file.read_bytes())
+        assert new[3][0] == old[3][0] and {**new, 3: None} == {**old, 3: None}
+        outcomes.add(len(new[3]) != len(old[3]))
+        after(new, len(new[3]) != len(old[3]))
+    print("killed at", end - start + 1, "system calls:", *lines[start : end + 1], sep="\n")
+    assert outcomes == {False, True} and end - start >= 5

@@ -6,12 +6,15 @@ It reads SYSTEMD_CREDS_CONTROL at each start, a JSON file with these members, al
   "version"   the first line of --version, "systemd 257 (257.8-1)" if absent
   "fail"      true: it writes a reason to standard error, and ends with 1
   "size"      how many bytes it writes in place of the right ones
+  "hang"      at which command it starts a child, and waits with it for ever: "--version", "encrypt" or "decrypt"; or
+              "end": after it has written its output and closed it
 """
 
 import json
 import os
 import pathlib
 import sys
+import time
 
 OPTIONS = ["--user", "--name=liquid-auth-vault", "-", "-"]
 
@@ -19,6 +22,8 @@ OPTIONS = ["--user", "--name=liquid-auth-vault", "-", "-"]
 def main():
     control = pathlib.Path(os.environ["SYSTEMD_CREDS_CONTROL"])
     settings = json.loads(control.read_text())
+    if settings.get("hang") == sys.argv[1]:
+        hang()
     if sys.argv[1:] == ["--version"]:
         print(settings.get("version", "systemd 257 (257.8-1)"), "+PAM -SELINUX", sep="\n")
         return 0
@@ -37,7 +42,17 @@ def main():
     else:
         output = bytes.fromhex(kept[given.decode()])
     sys.stdout.buffer.write(bytes(settings["size"]) if "size" in settings else output)
+    if settings.get("hang") == "end":
+        sys.stdout.flush()
+        os.close(1)
+        hang()
     return 0
+
+
+def hang():
+    os.fork()
+    while True:
+        time.sleep(600)
 
 
 if __name__ == "__main__":

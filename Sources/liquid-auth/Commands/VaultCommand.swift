@@ -1,9 +1,11 @@
 import ArgumentParser
 import ControlProtocol
+import CredentialDB
 import CryptoPrimitives
 import Glibc
 import ProcessIO
 import ProtectorProtocol
+import Recovery
 import StateDirectory
 import Vault
 
@@ -288,7 +290,7 @@ private enum OwnedVault {
     switch self {
     case .there(let connection): try connection.ask(SealSlot(key: key, protector: protector.members))
     case .here(_, _, let unlocked):
-      try change { (file) throws(VaultError) in
+      try change(recordedAs: protector.isPassphrase ? .changePassphrase : .addSlot) { (file) throws(VaultError) in
         var generator = SystemRandomNumberGenerator()
         try file.seal(unlocked, for: protector, key: key, using: &generator)
       }
@@ -298,14 +300,25 @@ private enum OwnedVault {
   func removeSlot(_ id: [UInt8]) throws(CommandFailure) {
     switch self {
     case .there(let connection): try connection.ask(RemoveSlot(id: id))
-    case .here: try change { (file) throws(VaultError) in try file.removeSlot(id) }
+    case .here: try change(recordedAs: .removeSlot) { (file) throws(VaultError) in try file.removeSlot(id) }
     }
   }
 
-  private func change(_ change: (inout VaultFile) throws(VaultError) -> Void) throws(CommandFailure) {
-    guard case .here(let directory, let lock, _) = self else { return }
+  private func change(
+    recordedAs kind: HistoryEntry.Kind, _ change: (inout VaultFile) throws(VaultError) -> Void
+  ) throws(CommandFailure) {
+    guard case .here(let directory, let lock, let unlocked) = self else { return }
     defer { withExtendedLifetime(lock) {} }
     _ = try orFailure { () throws(StateDirectoryError) in try directory.changeSlots(change) }
+    let entry = HistoryEntry(
+      time: unixMilliseconds(), site: nil, kind: kind, outcome: .done, verification: .passphrase)
+    do {
+      let keys = CredentialKeys(mainKey: unlocked.content.mainKey)
+      try directory.openStore(of: unlocked.content, keys: keys).append(entry)
+    } catch {
+      // The change is done, and a store that does not open must not prevent it.
+      StandardStream.error.write("liquid-auth: the change is not in the history: \("\(error)".printable)")
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import ProtectorProtocol
 extension HelperProcess {
   /// Runs `liquid-auth-protector` for one request; blocks until it has ended.
   @Sendable func askProtector(
-    _ request: ProtectorRequest, _ cancellation: Cancellation
+    _ request: ProtectorRequest, _ cancellation: Cancellation, touchNeeded: () -> Void
   ) -> Result<ProtectorAnswer, ProtectorFailure> {
     let child: ChildProcess
     do throws(SystemNumber) {
@@ -16,7 +16,8 @@ extension HelperProcess {
     // The program ends sooner by itself.
     let deadline = ContinuousClock.now + ProtectorMessage.timeLimit + .seconds(5)
     let answer = Result { () throws(ProtectorFailure) in
-      try ProtectorPipe.ask(request, input: child.input, output: child.output, until: deadline, cancellation)
+      try ProtectorPipe.ask(
+        request, input: child.input, output: child.output, until: deadline, cancellation, touchNeeded: touchNeeded)
     }
     // Time to withdraw the keyring's prompt.
     _ = child.end(grace: .milliseconds(500), thenKilledAfter: .milliseconds(60))

@@ -2,6 +2,7 @@ import CTAP2
 import CryptoPrimitives
 import ProcessIO
 import ProtectorProtocol
+import Recovery
 import Synchronization
 import Vault
 
@@ -9,11 +10,23 @@ import Vault
 ///
 /// If a slot gives no key, the log says why.
 final class SlotKeys: Sendable {
-  /// Asks a protector, and blocks until it has answered.
-  typealias Ask = @Sendable (ProtectorRequest, Cancellation) -> Result<ProtectorAnswer, ProtectorFailure>
+  /// Asks a protector, and blocks until it has answered; `touchNeeded` is called when a security key waits for a touch.
+  typealias Ask =
+    @Sendable (_ request: ProtectorRequest, Cancellation, _ touchNeeded: @Sendable () -> Void) ->
+    Result<ProtectorAnswer, ProtectorFailure>
+
+  /// What came of a slot.
+  enum Outcome: Sendable {
+    /// The key of the slot, 32 bytes.
+    case key(SecretBytes)
+    /// The user typed the passphrase instead.
+    case opened(OpenVault)
+    /// There is no key, or the user did not give its PIN.
+    case nothing
+  }
 
   private let ask: Ask
-  private let prompter: UserPrompter
+  let prompter: UserPrompter
   private let log: @Sendable (String) -> Void
   /// Ends the wait for a protector.
   private let asking = Mutex<Cancellation?>(nil)
@@ -23,28 +36,38 @@ final class SlotKeys: Sendable {
     (self.ask, self.prompter, self.log) = (ask, prompter, log)
   }
 
-  /// The key of a slot, 32 bytes; `nil` if there is none, or the person does not give its PIN.
+  /// Gets the key of a slot.
   ///
   /// A PIN is asked for only if a right one would give the key.
   ///
   /// - Parameters:
-  ///   - reason: what the vault is unlocked for, as the dialog for a PIN shows it.
+  ///   - reason: what the vault is unlocked for, as the dialogs show it.
   ///   - number: the slot's number in `liquid-auth vault list`.
+  ///   - passphrase: opens the vault with a passphrase that is typed while a security key waits for a touch; `nil` to show
+  ///     no dialog for it.
   ///   - isWanted: whether the vault must still be opened; if not, the wait for the protector ends.
   func key(
-    of slot: VaultSlot, number: Int, for reason: UnlockReason?, while isWanted: @escaping @Sendable () -> Bool
-  ) async throws(UserInteractionError) -> SecretBytes? {
+    of slot: VaultSlot, number: Int, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
+    while isWanted: @escaping @Sendable () -> Bool
+  ) async throws(UserInteractionError) -> Outcome {
     if case .damaged = slot.protector {
       report(number, slot.protector, "it is damaged; remove the slot, and add it again")
     }
-    guard let data = slot.protector.publicData else { return nil }
-    switch await answer(to: ProtectorRequest(.get, type: slot.protector.type, data: data), while: isWanted) {
-    case .success(let answer): return answer.key
+    guard let data = slot.protector.publicData else { return .nothing }
+    let request = ProtectorRequest(.get, type: slot.protector.type, data: data)
+    let answer: Result<ProtectorAnswer, ProtectorFailure>
+    switch try await touch(for: request, reason, orBy: passphrase, while: isWanted) {
+    case .opened(let vault): return .opened(vault)
+    case .answered(let result): answer = result
+    }
+    switch answer {
+    case .success(let answer): return .key(answer.key)
     case .failure(let failure) where failure.kind == .pinNeeded && isWanted():
-      return try await key(of: slot.protector, data, number: number, for: reason, while: isWanted)
+      let key = try await key(of: slot.protector, data, number: number, for: reason, while: isWanted)
+      return key.map { .key($0) } ?? .nothing
     case .failure(let failure):
       if !Task.isCancelled, isWanted() { report(number, slot.protector, failure.description) }
-      return nil
+      return .nothing
     }
   }
 
@@ -82,14 +105,18 @@ final class SlotKeys: Sendable {
     log("slot \(number) (\(protector.name)) did not unlock the vault: \(reason)")
   }
 
-  private func answer(
-    to request: ProtectorRequest, while isWanted: @escaping @Sendable () -> Bool
+  /// Asks the protector, on a thread of its own.
+  ///
+  /// - Parameter touchNeeded: called on that thread when a security key waits for a touch.
+  func answer(
+    to request: ProtectorRequest, while isWanted: @escaping @Sendable () -> Bool,
+    touchNeeded: @escaping @Sendable () -> Void = {}
   ) async -> Result<ProtectorAnswer, ProtectorFailure> {
     let answer = await OwnThread.run(cancellable: { [self] cancellation in
       asking.withLock { $0 = cancellation }
       defer { asking.withLock { $0 = nil } }
       if !isWanted() { cancellation.cancel() }
-      return ask(request, cancellation)
+      return ask(request, cancellation, touchNeeded)
     })
     return answer ?? .failure(ProtectorFailure(.failed, PromptFailure.nothingLeft))
   }

@@ -76,6 +76,22 @@ final class VaultKeySource: KeySource {
       }, check: { [weak self] passphrase in await self?.check(passphrase) })
   }
 
+  // MARK: The state
+
+  /// Why the vault was locked the last time.
+  var lockReason: LockReason? { state.withLock { $0.lockReason } }
+
+  /// The slot that opened the vault; `nil` while it is locked.
+  var openSlot: VaultSlot? { state.withLock { $0.unlocked?.slot } }
+
+  /// What is wrong with vault or store, if anything; reads the vault's file.
+  var fault: StateDirectoryError? {
+    do { try directory.check() } catch { return error }
+    // A fault does not apply to a file that has been replaced since.
+    guard let (error, files) = state.withLock({ $0.fault }), files == stamps else { return nil }
+    return error
+  }
+
   // MARK: The port
 
   var current: OpenVault? { state.withLock { $0.open } }
@@ -84,15 +100,17 @@ final class VaultKeySource: KeySource {
 
   func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
     if let current { return current }
-    do {
-      try directory.check()
-    } catch {
-      throw decline(error)
-    }
+    do { try directory.check() } catch { throw decline(error) }
     let lockings = state.withLock { $0.lockings }
-    let vault = try await openByProtectors({ !$0.isPassphrase }, for: reason, unlessLockedSince: lockings)
+    let judge = judge(unlessLockedSince: lockings)
+    let vault = try await openByProtectors(for: reason, orBy: judge, unlessLockedSince: lockings)
     if let vault { return vault }
-    return try await prompter.passphrase(.unlock(for: reason, in: prompter.catalogue)) { [self] passphrase, isLastTry in
+    return try await prompter.passphrase(.unlock(for: reason, in: prompter.catalogue), judge)
+  }
+
+  /// Opens the vault with a typed passphrase.
+  private func judge(unlessLockedSince lockings: Int) -> UserPrompter.Judge<OpenVault> {
+    { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }
         guard let vault = try await install(unlocked, passphrase, unlessLockedSince: lockings) else {
@@ -113,24 +131,26 @@ final class VaultKeySource: KeySource {
 
   /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
   func openAtStart() async {
-    _ = try? await openByProtectors(\.unlocksAtStart, for: nil, unlessLockedSince: state.withLock { $0.lockings })
+    _ = try? await openByProtectors(for: nil, orBy: nil, unlessLockedSince: state.withLock { $0.lockings })
   }
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
   ///
   /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault.
   ///
-  /// - Parameter isTried: whether slots of a protector are tried.
-  /// - Returns: the vault, which no person has opened; `nil` if no slot opens it.
+  /// - Parameter passphrase: opens the vault with a passphrase that is typed while a slot waits for a person; `nil` at the
+  ///   start, when only slots with auto-unlock are tried.
+  /// - Returns: the vault; `nil` if no slot opens it.
   private func openByProtectors(
-    _ isTried: @Sendable (VaultSlot.Protector) -> Bool, for reason: UnlockReason?, unlessLockedSince lockings: Int
+    for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, unlessLockedSince lockings: Int
   ) async throws(UserInteractionError) -> OpenVault? {
     guard let slotKeys else { return nil }
     let outcome: Result<OpenVault?, UserInteractionError>
     do {
       outcome = try await protectorTurns.submit { _ in
         do throws(UserInteractionError) {
-          return .success(try await self.tryProtectors(isTried, for: reason, unlessLockedSince: lockings, slotKeys))
+          return .success(
+            try await self.tryProtectors(for: reason, orBy: passphrase, unlessLockedSince: lockings, slotKeys))
         } catch {
           return .failure(error)
         }
@@ -142,22 +162,24 @@ final class VaultKeySource: KeySource {
   }
 
   private func tryProtectors(
-    _ isTried: (VaultSlot.Protector) -> Bool, for reason: UnlockReason?, unlessLockedSince lockings: Int,
+    for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, unlessLockedSince lockings: Int,
     _ slotKeys: SlotKeys
   ) async throws(UserInteractionError) -> OpenVault? {
     if let current { return current }
     // It waited for its turn.
     guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
     guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
-    for (number, slot) in zip(1..., slots) where isTried(slot.protector) {
-      let key = try await slotKeys.key(
-        of: slot, number: number, for: reason,
+    for (number, slot) in zip(1..., slots) {
+      guard passphrase == nil ? slot.protector.unlocksAtStart : !slot.protector.isPassphrase else { continue }
+      let outcome = try await slotKeys.key(
+        of: slot, number: number, for: reason, orBy: passphrase,
         while: { [self] in state.withLock { $0.lockings == lockings && $0.open == nil } })
+      if case .opened(let vault) = outcome { return vault }
       guard !Task.isCancelled else { throw .cancelled }
       // The passphrase came from the control socket meanwhile.
       if let current { return current }
       guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
-      guard let key else { continue }
+      guard case .key(let key) = outcome else { continue }
       let unlocked: UnlockedVault
       do {
         unlocked = try directory.unlock(slot: slot.id, key: key)
@@ -371,40 +393,5 @@ final class VaultKeySource: KeySource {
   private func decline(_ error: StateDirectoryError) -> UserInteractionError {
     log(error.description)
     return .declined
-  }
-}
-
-// MARK: - Status
-
-/// The state of the vault, for `liquid-auth status`.
-struct VaultStatus: Sendable, Equatable {
-  /// Whether ceremonies need no passphrase.
-  var isUnlocked: Bool
-  /// Identifies the phrase, 4 bytes; only while unlocked.
-  var fingerprint: [UInt8]?
-  /// What unlocked the vault, if not the passphrase.
-  var unlockedBy: String?
-  /// Why the vault is locked, if it was open before.
-  var lockReason: LockReason?
-  /// What is wrong with vault or store, if anything.
-  var fault: StateDirectoryError?
-}
-
-extension VaultKeySource {
-  /// The present state; reads the vault's file, and never waits for a person.
-  var status: VaultStatus {
-    var status = VaultStatus(
-      isUnlocked: current != nil, fingerprint: current?.keys.fingerprint, lockReason: state.withLock { $0.lockReason })
-    status.unlockedBy = state.withLock { $0.unlocked }.flatMap {
-      $0.slot.protector.isPassphrase ? nil : $0.slot.protector.name
-    }
-    // A fault does not apply to a file that has been replaced since.
-    if let (error, files) = state.withLock({ $0.fault }), files == stamps { status.fault = error }
-    do {
-      try directory.check()
-    } catch {
-      status.fault = error
-    }
-    return status
   }
 }

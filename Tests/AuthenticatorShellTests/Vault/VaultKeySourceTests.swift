@@ -165,7 +165,7 @@ import Vault
     init(_ keys: UInt8..., waits: Bool = false) { (self.keys, self.waits) = (keys, waits) }
 
     @Sendable func ask(
-      _ request: ProtectorRequest, _ cancellation: Cancellation
+      _ request: ProtectorRequest, _ cancellation: Cancellation, _: @Sendable () -> Void
     ) -> Result<ProtectorAnswer, ProtectorFailure> {
       let slot = request.data[0]
       asked.withLock { $0.append(slot) }

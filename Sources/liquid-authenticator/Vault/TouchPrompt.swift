@@ -1,0 +1,89 @@
+import CTAP2
+import Messages
+import ProtectorProtocol
+import Recovery
+
+extension SlotKeys {
+  /// What ended the wait for a protector.
+  enum TouchOutcome: Sendable {
+    case answered(Result<ProtectorAnswer, ProtectorFailure>)
+    /// The user typed the passphrase first.
+    case opened(OpenVault)
+  }
+
+  private enum Event: Sendable {
+    case touchNeeded
+    case answered(Result<ProtectorAnswer, ProtectorFailure>)
+    /// The user typed the right passphrase, refused, or did not answer.
+    case typed(Result<OpenVault, UserInteractionError>)
+  }
+
+  /// Asks the protector; while a security key waits for a touch, a dialog says so, and takes the passphrase instead.
+  ///
+  /// The first answer ends both waits. A refusal ends them, too: the request is denied. If the dialog cannot be shown, a
+  /// touch still unlocks. No dialog is shown for a request with a PIN: the dialog for the PIN has offered the passphrase.
+  ///
+  /// - Parameter passphrase: opens the vault with a typed passphrase; `nil` to show no dialog.
+  func touch(
+    for request: ProtectorRequest, _ reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
+    while isWanted: @escaping @Sendable () -> Bool
+  ) async throws(UserInteractionError) -> TouchOutcome {
+    guard let passphrase else { return .answered(await answer(to: request, while: isWanted)) }
+    let (events, sender) = AsyncStream.makeStream(of: Event.self)
+    let asking = Task(executorPreference: prompter.executor) {
+      let answer = await self.answer(to: request, while: isWanted) { sender.yield(.touchNeeded) }
+      sender.yield(.answered(answer))
+    }
+    var dialog: Task<OpenVault?, Never>?
+    let outcome = await withTaskCancellationHandler { () -> Result<TouchOutcome, UserInteractionError> in
+      for await event in events {
+        switch event {
+        case .touchNeeded where dialog == nil:
+          dialog = show(.touch(for: reason, in: prompter.catalogue), passphrase) { sender.yield(.typed($0)) }
+        case .touchNeeded: continue
+        case .answered(let answer): return .success(.answered(answer))
+        case .typed(.success(let vault)): return .success(.opened(vault))
+        case .typed(.failure(.declined)) where await prompter.problem != nil: continue
+        case .typed(.failure(let error)): return .failure(error)
+        }
+      }
+      return .failure(.cancelled)
+    } onCancel: {
+      sender.finish()
+    }
+    asking.cancel()
+    dialog?.cancel()
+    await asking.value
+    // The vault can be open although another event came first, such as the end of the protector after the passphrase.
+    if let vault = await dialog?.value { return .opened(vault) }
+    return try outcome.get()
+  }
+
+  private func show(
+    _ dialog: PromptText, _ judge: @escaping UserPrompter.Judge<OpenVault>,
+    typed: @escaping @Sendable (Result<OpenVault, UserInteractionError>) -> Void
+  ) -> Task<OpenVault?, Never> {
+    Task(executorPreference: prompter.executor) { [prompter] in
+      do throws(UserInteractionError) {
+        let vault = try await prompter.passphrase(dialog, judge)
+        typed(.success(vault))
+        return vault
+      } catch {
+        typed(.failure(error))
+        return nil
+      }
+    }
+  }
+}
+
+extension PromptText {
+  /// The dialog while a security key waits for a touch; it takes the passphrase instead.
+  ///
+  /// It names no other keys, because their line about a touch would contradict its own.
+  static func touch(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
+    var text = unlock(for: reason, in: catalogue)
+    text.details.append(catalogue.text(Message("Touch the security key that blinks, or type the passphrase.")))
+    text.mayConcernAnotherKey = false
+    return text
+  }
+}

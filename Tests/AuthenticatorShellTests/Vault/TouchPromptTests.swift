@@ -1,0 +1,275 @@
+import Assuan
+import CTAP2
+import CryptoPrimitives
+import Messages
+import ProcessIO
+import ProtectorProtocol
+import Recovery
+import StateDirectory
+import Synchronization
+import TestSupport
+import Testing
+import Vault
+
+@testable import liquid_authenticator
+
+// Holds: PROTECT-18
+@Suite struct TouchPromptTests {
+  private let made: MadeVault
+  private let lines = Lines()
+  private let key = SecurityKey()
+  private static let words = "Touch the security key that blinks, or type the passphrase."
+
+  init() throws {
+    made = try MadeVault(passphrase: "right")
+    let unlocked = try made.directory.unlock(passphrase: secret("right"))
+    try made.directory.changeSlots { file throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      for (id, hasPIN) in [(UInt8(1), false), (2, true)] {
+        let slot = SecurityKeySlot(
+          credentialID: [id], salt: [UInt8](repeating: 0, count: 32), hasPIN: hasPIN, autoUnlock: !hasPIN)
+        try file.seal(unlocked, for: .securityKey(slot), key: SecurityKey.secret, using: &generator)
+      }
+    }
+  }
+
+  /// A security key that waits for the test's touch; a key with the other slot is absent.
+  private final class SecurityKey: Sendable {
+    enum End: Sendable { case touched, refused }
+
+    private let state = Mutex<(isBlinking: Bool, end: End?, slot: UInt8, isCancelled: Bool)>((false, nil, 1, false))
+
+    static var secret: SecretBytes {
+      SecretBytes(count: 32) { $0.copyBytes(from: [UInt8](repeating: 7, count: 32)) }
+    }
+
+    /// The slot whose security key is plugged in.
+    func plug(_ slot: UInt8) { state.withLock { $0.slot = slot } }
+    func end(_ end: End) { state.withLock { $0.end = end } }
+    var isBlinking: Bool { state.withLock { $0.isBlinking } }
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    @Sendable func ask(
+      _ request: ProtectorRequest, _ cancellation: Cancellation, _ touchNeeded: @Sendable () -> Void
+    ) -> Result<ProtectorAnswer, ProtectorFailure> {
+      guard request.data.last == state.withLock({ $0.slot }) else {
+        return .failure(ProtectorFailure(.absent, "it is not plugged in"))
+      }
+      if request.data[0] == 1, request.pin == nil {
+        return .failure(ProtectorFailure(.pinNeeded, "the slot needs its PIN"))
+      }
+      state.withLock { $0.isBlinking = true }
+      defer { state.withLock { $0.isBlinking = false } }
+      touchNeeded()
+      touchNeeded()
+      while true {
+        switch state.withLock({ $0.end }) {
+        case .touched: return .success(ProtectorAnswer(key: Self.secret))
+        case .refused: return .failure(ProtectorFailure(.dismissed, "it was not touched"))
+        case nil: break
+        }
+        if cancellation.wait(for: -1, 0, until: .now + .milliseconds(5)) == .cancelled {
+          state.withLock { $0.isCancelled = true }
+          return .failure(ProtectorFailure(.failed, "it was cancelled"))
+        }
+      }
+    }
+  }
+
+  /// Each dialog waits until the test answers it, or until it is withdrawn.
+  private final class Dialogs: PromptBackEnd {
+    let name = "test"
+    private let state = Mutex<(shown: [PromptText], answers: [String?], isOpen: Bool)>(([], [], false))
+    let isBroken: Bool
+
+    init(isBroken: Bool = false) { self.isBroken = isBroken }
+
+    var shown: [PromptText] { state.withLock { $0.shown } }
+    var isShown: Bool { state.withLock { $0.isOpen } }
+    /// Types a passphrase, or refuses.
+    func answer(_ text: String?) { state.withLock { $0.answers.append(text) } }
+
+    func open(_ dialog: PromptText) async throws(PromptFailure) {
+      if isBroken { throw .unavailable("no dialog can be shown") }
+    }
+
+    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+      state.withLock { ($0.isOpen, $0.shown) = (true, $0.shown + [dialog]) }
+      defer { state.withLock { $0.isOpen = false } }
+      while !Task.isCancelled {
+        if let answer = state.withLock({ $0.answers.isEmpty ? nil : Optional($0.answers.removeFirst()) }) {
+          guard let answer else { throw .noAnswer(.declined) }
+          return .typed(secret(answer))
+        }
+        await Task.yield()
+      }
+      throw .noAnswer(.cancelled)
+    }
+  }
+
+  private func source(_ dialogs: Dialogs) -> VaultKeySource {
+    VaultKeySource(
+      directory: made.directory, prompter: UserPrompter(testing: dialogs), askProtector: key.ask, log: lines.add)
+  }
+
+  /// Begins to open the vault, and waits until the security key blinks and the dialog is shown.
+  private func opening(_ source: VaultKeySource, _ dialogs: Dialogs) async -> Task<OpenVault, any Error> {
+    let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
+    let task = Task { try await source.open(for: .prompt(prompt)) }
+    await wait { key.isBlinking && dialogs.isShown }
+    return task
+  }
+
+  private func wait(until condition: () -> Bool) async {
+    while !condition() { await Task.yield() }
+  }
+
+  @Test func `the dialog says that the key blinks, and names the request`() async throws {
+    let dialogs = Dialogs()
+    let task = await opening(source(dialogs), dialogs)
+    let text = try #require(dialogs.shown.first)
+    #expect(text.headline == "Unlock your passkeys?" && text.takesPassphrase && text.entry == .passphrase)
+    #expect(text.details.contains("Site: example.com") && text.details.contains(Self.words))
+    #expect(!text.mayConcernAnotherKey, "the line about other keys would contradict it")
+    key.end(.touched)
+    _ = try await task.value
+  }
+
+  @Test func `a touch wins, withdraws the dialog, and verifies nobody`() async throws {
+    let dialogs = Dialogs()
+    let source = source(dialogs)
+    let task = await opening(source, dialogs)
+    key.end(.touched)
+    #expect(try await !task.value.isOpenedByPerson)
+    #expect(!dialogs.isShown && dialogs.shown.count == 1 && !key.isBlinking && lines.all == [])
+    #expect(source.status.unlockedBy == "security key")
+  }
+
+  @Test func `the passphrase wins, and the key stops blinking`() async throws {
+    let dialogs = Dialogs()
+    let source = source(dialogs)
+    let task = await opening(source, dialogs)
+    dialogs.answer("right")
+    #expect(try await task.value.isOpenedByPerson)
+    #expect(!dialogs.isShown && dialogs.shown.count == 1 && key.isCancelled && !key.isBlinking && lines.all == [])
+    #expect(source.status.unlockedBy == nil)
+  }
+
+  @Test func `after a wrong passphrase the dialog asks again, and the key goes on blinking`() async throws {
+    let dialogs = Dialogs()
+    let task = await opening(source(dialogs), dialogs)
+    dialogs.answer("wrong")
+    await wait { dialogs.shown.count == 2 && dialogs.isShown }
+    #expect(dialogs.shown.map(\.remark) == [nil, "Wrong passphrase, 2 tries left"])
+    #expect(key.isBlinking)
+    key.end(.touched)
+    #expect(try await !task.value.isOpenedByPerson)
+  }
+
+  @Test(arguments: [([nil], UserInteractionError.declined), (["a", "b", "c"], .wrongPassphrase)])
+  func `a refusal or three wrong passphrases deny the request, and the key stops blinking`(
+    answers: [String?], error: UserInteractionError
+  ) async throws {
+    let dialogs = Dialogs()
+    let source = source(dialogs)
+    let task = await opening(source, dialogs)
+    for answer in answers { dialogs.answer(answer) }
+    await #expect(throws: error) { try await task.value }
+    #expect(source.current == nil && key.isCancelled && !key.isBlinking && dialogs.shown.count == answers.count)
+  }
+
+  @Test func `a cancellation withdraws both`() async throws {
+    let dialogs = Dialogs()
+    let source = source(dialogs)
+    let task = await opening(source, dialogs)
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    #expect(source.current == nil && !dialogs.isShown && key.isCancelled && lines.all == [])
+  }
+
+  @Test func `a lock withdraws both, and denies the request`() async throws {
+    let dialogs = Dialogs()
+    let source = source(dialogs)
+    let task = await opening(source, dialogs)
+    source.lock()
+    await #expect(throws: UserInteractionError.declined) { try await task.value }
+    #expect(source.current == nil && !dialogs.isShown && key.isCancelled)
+  }
+
+  @Test func `a passphrase from the control socket withdraws both`() async throws {
+    let dialogs = Dialogs()
+    let source = source(dialogs)
+    let task = await opening(source, dialogs)
+    try await source.unlock(passphrase: secret("right"))
+    #expect(try await !task.value.isOpenedByPerson)
+    #expect(!dialogs.isShown && key.isCancelled && lines.all == [])
+  }
+
+  @Test func `without a touch, the next slot is tried, and then the passphrase's own dialog comes`() async throws {
+    let dialogs = Dialogs()
+    let task = await opening(source(dialogs), dialogs)
+    key.end(.refused)
+    await wait { dialogs.shown.count == 2 && dialogs.isShown }
+    #expect(dialogs.shown.last?.details.contains(Self.words) == false)
+    dialogs.answer("right")
+    #expect(try await task.value.isOpenedByPerson)
+    #expect(
+      lines.all == [
+        "slot 2 (security key) did not unlock the vault: it was not touched",
+        "slot 3 (security key) did not unlock the vault: it is not plugged in",
+      ])
+  }
+
+  @Test func `if the dialog cannot be shown, a touch still unlocks`() async throws {
+    let source = source(Dialogs(isBroken: true))
+    let task = Task { try await source.open(for: nil) }
+    await wait { key.isBlinking }
+    key.end(.touched)
+    #expect(try await !task.value.isOpenedByPerson)
+  }
+
+  @Test func `no dialog is shown at the start, or for a key that is absent`() async throws {
+    let dialogs = Dialogs()
+    let source = source(dialogs)
+    let task = Task { await source.openAtStart() }
+    await wait { key.isBlinking }
+    key.end(.touched)
+    await task.value
+    #expect(source.current != nil && dialogs.shown == [])
+    source.lock()
+    key.plug(9)
+    dialogs.answer("right")
+    _ = try await source.open(for: nil)
+    #expect(dialogs.shown.count == 1 && dialogs.shown.first?.details.contains(Self.words) == false)
+  }
+
+  @Test func `the dialog for a PIN is the only one`() async throws {
+    let dialogs = Dialogs()
+    key.plug(2)
+    key.end(.touched)
+    dialogs.answer("1234")
+    #expect(try await !source(dialogs).open(for: nil).isOpenedByPerson)
+    #expect(dialogs.shown.map(\.entry) == [.pin])
+  }
+
+  @Test func `the German words`() throws {
+    let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
+    let text = PromptText.touch(for: .prompt(prompt), in: try .german())
+    #expect(
+      text.details.last == "Bitte den blinkenden Sicherheitsschlüssel berühren oder die Passphrase eingeben.")
+  }
+
+  // Holds: LANGUAGE-2
+  @Test(arguments: PromptTextTests.units, PromptTextTests.units)
+  func `the longest texts fit in both languages`(site: String, name: String) throws {
+    let (site, name) = (String(repeating: site, count: 3000), String(repeating: name, count: 3000))
+    let prompt = UserPrompt(
+      purpose: .signIn, rpID: site, accountName: name, accountDisplayName: name + ".", origin: site)
+    for reason in [UnlockReason.prompt(prompt), .wallet(.signTransactions(origin: site))] {
+      for catalogue in [Catalogue.english, try .german()] {
+        let text = PromptText.touch(for: reason, in: catalogue)
+        #expect(try AssuanLine.command("SETDESC", text.description).count <= AssuanLine.limit)
+      }
+    }
+  }
+}
