@@ -13,8 +13,6 @@ package enum ProtectorMessage {
   /// How long the program may take, with the time that a person needs to unlock a keyring.
   package static let timeLimit = Duration.seconds(120)
   /// The kind of a message without a body that can come before the answer: a security key now waits for a touch.
-  ///
-  /// If the request has a PIN, the message comes before the PIN is checked.
   package static let touchKind: UInt8 = 7
 
   /// The first bytes of a message.

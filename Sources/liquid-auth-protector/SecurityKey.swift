@@ -106,12 +106,33 @@ final class SecurityKey {
   }
 
   /// Whether this security key made the credential; needs no touch.
-  func has(credential id: [UInt8]) -> Bool {
-    guard let assertion = try? assertion(for: id) else { return false }
+  func has(credential id: [UInt8]) -> Bool { (try? assert(id, pin: nil)) == FIDO_OK }
+
+  /// Throws if the PIN is wrong or blocked; needs no touch.
+  ///
+  /// A security key that refuses an assertion with a PIN and without a touch checks the PIN later.
+  ///
+  /// - Parameters:
+  ///   - pin: the PIN with a zero byte at its end.
+  ///   - id: the id of a credential of this security key.
+  func check(pin: SecretBytes, with id: [UInt8]) throws(ProtectorFailure) {
+    let result = try assert(id, pin: pin)
+    guard [FIDO_ERR_PIN_INVALID, FIDO_ERR_PIN_AUTH_BLOCKED, FIDO_ERR_PIN_BLOCKED].contains(result) else { return }
+    try checkPIN(result)
+  }
+
+  /// Sends an assertion that needs no touch, and returns libfido2's result.
+  private func assert(_ id: [UInt8], pin: SecretBytes?) throws(ProtectorFailure) -> Int32 {
+    let assertion = try assertion(for: id)
     defer { Self.free(assertion) }
-    fido_assert_set_up(assertion, FIDO_OPT_FALSE)
+    try check(fido_assert_set_up(assertion, FIDO_OPT_FALSE))
     Self.limit(device, Self.shortLimit)
-    return fido_dev_get_assert(device, assertion, nil) == FIDO_OK
+    return Self.with(pin) { fido_dev_get_assert(device, assertion, $0) }
+  }
+
+  private static func with(_ pin: SecretBytes?, _ request: (UnsafePointer<CChar>?) -> Int32) -> Int32 {
+    guard let pin else { return request(nil) }
+    return pin.withUnsafeBytes { request($0.baseAddress?.assumingMemoryBound(to: CChar.self)) }
   }
 
   /// The output of hmac-secret; needs a touch.
@@ -172,17 +193,19 @@ final class SecurityKey {
     Self.limit(device, Self.touchLimit + Self.shortLimit)
     let wait = TouchWait(on: device, until: .now + Self.touchLimit)
     guard wait.start() else { throw ProtectorFailure(.failed, "the system has no thread left; end other programs") }
-    let result =
-      if let pin { pin.withUnsafeBytes { request($0.baseAddress?.assumingMemoryBound(to: CChar.self)) } } else {
-        request(nil)
-      }
+    let result = Self.with(pin, request)
     let outcome = wait.end()
     if result != FIDO_OK, let outcome { throw outcome }
-    guard result == FIDO_ERR_PIN_INVALID else { return try check(result) }
-    throw .wrongPIN(triesLeft: try pinTries())
+    try checkPIN(result)
   }
 
   // MARK: Errors
+
+  /// As `check`; after a wrong PIN, the error says how many tries are left.
+  private func checkPIN(_ result: Int32) throws(ProtectorFailure) {
+    guard result == FIDO_ERR_PIN_INVALID else { return try check(result) }
+    throw .wrongPIN(triesLeft: try pinTries())
+  }
 
   private func check(_ result: Int32) throws(ProtectorFailure) {
     guard result != FIDO_OK else { return }

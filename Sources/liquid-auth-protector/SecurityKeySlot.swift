@@ -67,7 +67,9 @@ struct SecurityKeySlot: KeyKeeper {
     }
     if hasPIN {
       try checkTries(of: key)
-      guard pin != nil else { throw .pinNeeded }
+      guard let pin else { throw .pinNeeded }
+      // Before the touch, because the message that the key blinks opens a dialog.
+      try key.check(pin: pin, with: credentialID)
     } else if key.option("alwaysUv") == true {
       throw .alwaysVerifies
     }

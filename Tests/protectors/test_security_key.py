@@ -328,7 +328,7 @@ def test_a_pin(key, plug):
     assert done == {"added": "fido2", "autoUnlock": False, "pin": True}
     assert "a FIDO2 security key, with a touch and its PIN, for a request" in vault(key, "list").stdout
     key.start()
-    key.pinentry.set(passphrase=PIN)
+    key.pinentry.set({DIALOG: "never"}, passphrase=PIN)
     asked = registration(key)
     assert len(asked) == 2
     assert "Type the PIN of slot 2 (security key) of the vault, or use the passphrase." in asked[0]
@@ -346,6 +346,22 @@ def test_a_pin(key, plug):
     assert OTHER in key.said()
 
 
+# Holds: PROTECT-16, PROTECT-18
+def test_a_refusal_after_the_pin(key, plug):
+    """After the right PIN, the dialog says that the key blinks; a refusal denies the request."""
+    fido = plug("one", pin=PIN)
+    add(key, "--pin", pin=PIN)
+    fido.pinentry.set("never")
+    key.start()
+    key.pinentry.set({DIALOG: "deny"}, passphrase=PIN)
+    with pytest.raises(CtapError, match="OPERATION_DENIED"):
+        all_dialogs(key)
+    asked = [event["description"] for event in key.pinentry.events("ask")]
+    assert len(asked) == 2 and DIALOG not in asked[0] and DIALOG in asked[1]
+    assert fido.touches() == 3 and not is_open(key) and not protectors()
+    fido.pinentry.wait_for_no_dialog(3)
+
+
 # Holds: PROTECT-16
 def test_wrong_pins(key, plug):
     """The error says how many tries are left, and the last one is never used."""
@@ -353,7 +369,9 @@ def test_wrong_pins(key, plug):
     add(key, "--pin", pin=PIN)
     key.start()
     # The double of pinentry types the passphrase into each dialog; after three, the key must be plugged in again.
-    assert len(registration(key)) == 5, "three PINs, the passphrase, and presence"
+    asked = all_dialogs(key)
+    assert len(asked) == 5, "three PINs, the passphrase, and presence"
+    assert not any(DIALOG in text for text in asked), "a wrong PIN is found before the touch"
     assert "slot 2 (security key) did not unlock the vault: " in key.said()
     tries = 5
     while tries > 1:
@@ -411,7 +429,7 @@ def test_no_pin_stays_in_memory(key, plug):
     plug("one", pin=PIN)
     add(key, "--pin", pin=PIN)
     key.start()
-    key.pinentry.set(passphrase=PIN)
+    key.pinentry.set({DIALOG: "never"}, passphrase=PIN)
     assert len(registration(key)) == 2 and is_open(key)
     is_read, found = False, []
     pid = key.process.pid

@@ -54,41 +54,47 @@ final class SlotKeys: Sendable {
       report(number, slot.protector, "it is damaged; remove the slot, and add it again")
     }
     guard let data = slot.protector.publicData else { return .nothing }
-    let request = ProtectorRequest(.get, type: slot.protector.type, data: data)
-    let answer: Result<ProtectorAnswer, ProtectorFailure>
-    switch try await touch(for: request, reason, orBy: passphrase, while: isWanted) {
-    case .opened(let vault): return .opened(vault)
-    case .answered(let result): answer = result
+    var wait = begin(ProtectorRequest(.get, type: slot.protector.type, data: data), while: isWanted)
+    var answer = await wait.answer()
+    if case .failure(let failure)? = answer, failure.kind == .pinNeeded, isWanted() {
+      let withPIN = try await askPIN(of: slot.protector, data, number: number, for: reason, while: isWanted)
+      guard let withPIN else { return .nothing }
+      (wait, answer) = withPIN
+    }
+    if answer == nil {
+      switch try await touch(in: wait, for: reason, orBy: passphrase) {
+      case .opened(let vault): return .opened(vault)
+      case .answered(let result): answer = result
+      }
     }
     switch answer {
-    case .success(let answer): return .key(answer.key)
-    case .failure(let failure) where failure.kind == .pinNeeded && isWanted():
-      let key = try await key(of: slot.protector, data, number: number, for: reason, while: isWanted)
-      return key.map { .key($0) } ?? .nothing
-    case .failure(let failure):
+    case .success(let answer)?: return .key(answer.key)
+    case .failure(let failure)?:
       if !Task.isCancelled, isWanted() { report(number, slot.protector, failure.description) }
       return .nothing
+    case nil: return .nothing
     }
   }
 
   /// Asks for the PIN of a slot; after a wrong PIN, the dialog says so and asks again.
-  private func key(
+  ///
+  /// - Returns: the request with the right PIN, and its answer if no security key waits for a touch; `nil` if there is no
+  ///   right PIN.
+  private func askPIN(
     of protector: VaultSlot.Protector, _ data: [UInt8], number: Int, for reason: UnlockReason?,
     while isWanted: @escaping @Sendable () -> Bool
-  ) async throws(UserInteractionError) -> SecretBytes? {
+  ) async throws(UserInteractionError) -> (Wait, Result<ProtectorAnswer, ProtectorFailure>?)? {
     do {
       let dialog = PromptText.pin(ofSlot: number, protector.name, for: reason, in: prompter.catalogue)
       return try await prompter.passphrase(dialog) { [self] pin, isLastTry in
         guard pin.count <= ProtectorRequest.longestPIN else { return .wrong(then: .declined) }
-        let request = ProtectorRequest(.get, type: protector.type, data: data, pin: pin)
-        switch await answer(to: request, while: isWanted) {
-        case .success(let answer): return .accepted(answer.key)
-        case .failure(let failure):
-          guard isWanted() else { return .ended(.declined) }
-          let isWrong = failure.kind == .wrongPIN
-          if !isWrong || isLastTry { report(number, protector, failure.description) }
-          return isWrong ? .wrong(then: .declined) : .ended(.declined)
-        }
+        let wait = begin(ProtectorRequest(.get, type: protector.type, data: data, pin: pin), while: isWanted)
+        let answer = await wait.answer()
+        guard case .failure(let failure)? = answer else { return .accepted((wait, answer)) }
+        guard isWanted() else { return .ended(.declined) }
+        let isWrong = failure.kind == .wrongPIN
+        if !isWrong || isLastTry { report(number, protector, failure.description) }
+        return isWrong ? .wrong(then: .declined) : .ended(.declined)
       }
     } catch {
       // After a refusal, the person can still type the passphrase; after a time-out, nobody is there.

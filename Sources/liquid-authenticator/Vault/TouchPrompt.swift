@@ -4,6 +4,34 @@ import ProtectorProtocol
 import Recovery
 
 extension SlotKeys {
+  fileprivate enum Event: Sendable {
+    case touchNeeded
+    case answered(Result<ProtectorAnswer, ProtectorFailure>)
+    /// The user typed the right passphrase, refused, or did not answer.
+    case typed(Result<OpenVault, UserInteractionError>)
+  }
+
+  /// A request that the protector serves.
+  struct Wait: Sendable {
+    fileprivate let asking: Task<Void, Never>
+    fileprivate let events: AsyncStream<Event>
+    fileprivate let sender: AsyncStream<Event>.Continuation
+
+    /// Waits for the answer; returns `nil` if a security key waits for a touch first.
+    func answer() async -> Result<ProtectorAnswer, ProtectorFailure>? {
+      for await event in events {
+        switch event {
+        case .answered(let answer): return answer
+        case .touchNeeded, .typed: return nil
+        }
+      }
+      // The task was cancelled.
+      asking.cancel()
+      await asking.value
+      return .failure(ProtectorFailure(.failed, "it was cancelled"))
+    }
+  }
+
   /// What ended the wait for a protector.
   enum TouchOutcome: Sendable {
     case answered(Result<ProtectorAnswer, ProtectorFailure>)
@@ -11,35 +39,31 @@ extension SlotKeys {
     case opened(OpenVault)
   }
 
-  private enum Event: Sendable {
-    case touchNeeded
-    case answered(Result<ProtectorAnswer, ProtectorFailure>)
-    /// The user typed the right passphrase, refused, or did not answer.
-    case typed(Result<OpenVault, UserInteractionError>)
-  }
-
-  /// Asks the protector; while a security key waits for a touch, a dialog says so, and takes the passphrase instead.
-  ///
-  /// The first answer ends both waits. A refusal ends them, too: the request is denied. If the dialog cannot be shown, a
-  /// touch still unlocks. No dialog is shown for a request with a PIN: the dialog for the PIN has offered the passphrase.
-  ///
-  /// - Parameter passphrase: opens the vault with a typed passphrase; `nil` to show no dialog.
-  func touch(
-    for request: ProtectorRequest, _ reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
-    while isWanted: @escaping @Sendable () -> Bool
-  ) async throws(UserInteractionError) -> TouchOutcome {
-    guard let passphrase else { return .answered(await answer(to: request, while: isWanted)) }
+  /// Asks the protector; ``Wait/answer()`` or ``touch(in:for:orBy:)`` must follow.
+  func begin(_ request: ProtectorRequest, while isWanted: @escaping @Sendable () -> Bool) -> Wait {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     let asking = Task(executorPreference: prompter.executor) {
       let answer = await self.answer(to: request, while: isWanted) { sender.yield(.touchNeeded) }
       sender.yield(.answered(answer))
     }
-    var dialog: Task<OpenVault?, Never>?
+    return Wait(asking: asking, events: events, sender: sender)
+  }
+
+  /// Waits while a security key waits for a touch: a dialog says so, and takes the passphrase instead.
+  ///
+  /// The first answer ends both waits. A refusal ends them, too: the request is denied. If the dialog cannot be shown, a
+  /// touch still unlocks.
+  ///
+  /// - Parameter passphrase: opens the vault with a typed passphrase; `nil` to show no dialog.
+  func touch(
+    in wait: Wait, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?
+  ) async throws(UserInteractionError) -> TouchOutcome {
+    let dialog = passphrase.map { passphrase in
+      show(.touch(for: reason, in: prompter.catalogue), passphrase) { wait.sender.yield(.typed($0)) }
+    }
     let outcome = await withTaskCancellationHandler { () -> Result<TouchOutcome, UserInteractionError> in
-      for await event in events {
+      for await event in wait.events {
         switch event {
-        case .touchNeeded where dialog == nil:
-          dialog = show(.touch(for: reason, in: prompter.catalogue), passphrase) { sender.yield(.typed($0)) }
         case .touchNeeded: continue
         case .answered(let answer): return .success(.answered(answer))
         case .typed(.success(let vault)): return .success(.opened(vault))
@@ -49,11 +73,11 @@ extension SlotKeys {
       }
       return .failure(.cancelled)
     } onCancel: {
-      sender.finish()
+      wait.sender.finish()
     }
-    asking.cancel()
+    wait.asking.cancel()
     dialog?.cancel()
-    await asking.value
+    await wait.asking.value
     // The vault can be open although another event came first, such as the end of the protector after the passphrase.
     if let vault = await dialog?.value { return .opened(vault) }
     return try outcome.get()

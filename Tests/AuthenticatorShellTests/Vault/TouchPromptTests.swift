@@ -28,7 +28,7 @@ import Vault
       for (id, hasPIN) in [(UInt8(1), false), (2, true)] {
         let slot = SecurityKeySlot(
           credentialID: [id], salt: [UInt8](repeating: 0, count: 32), hasPIN: hasPIN, autoUnlock: !hasPIN)
-        try file.seal(unlocked, for: .securityKey(slot), key: SecurityKey.secret, using: &generator)
+        try file.seal(unlocked, for: .securityKey(slot), key: SecurityKey.output, using: &generator)
       }
     }
   }
@@ -39,7 +39,7 @@ import Vault
 
     private let state = Mutex<(isBlinking: Bool, end: End?, slot: UInt8, isCancelled: Bool)>((false, nil, 1, false))
 
-    static var secret: SecretBytes {
+    static var output: SecretBytes {
       SecretBytes(count: 32) { $0.copyBytes(from: [UInt8](repeating: 7, count: 32)) }
     }
 
@@ -55,8 +55,9 @@ import Vault
       guard request.data.last == state.withLock({ $0.slot }) else {
         return .failure(ProtectorFailure(.absent, "it is not plugged in"))
       }
-      if request.data[0] == 1, request.pin == nil {
-        return .failure(ProtectorFailure(.pinNeeded, "the slot needs its PIN"))
+      if request.data[0] == 1 {
+        guard let pin = request.pin else { return .failure(ProtectorFailure(.pinNeeded, "the slot needs its PIN")) }
+        guard pin.isEqual(to: secret("1234")) else { return .failure(ProtectorFailure(.wrongPIN, "the PIN is wrong")) }
       }
       state.withLock { $0.isBlinking = true }
       defer { state.withLock { $0.isBlinking = false } }
@@ -64,7 +65,7 @@ import Vault
       touchNeeded()
       while true {
         switch state.withLock({ $0.end }) {
-        case .touched: return .success(ProtectorAnswer(key: Self.secret))
+        case .touched: return .success(ProtectorAnswer(key: Self.output))
         case .refused: return .failure(ProtectorFailure(.dismissed, "it was not touched"))
         case nil: break
         }
@@ -243,13 +244,25 @@ import Vault
     #expect(dialogs.shown.count == 1 && dialogs.shown.first?.details.contains(Self.words) == false)
   }
 
-  @Test func `the dialog for a PIN is the only one`() async throws {
+  @Test func `the dialog comes after the one for the PIN`() async throws {
     let dialogs = Dialogs()
     key.plug(2)
+    for answer in ["123", "1234"] { dialogs.answer(answer) }
+    let task = Task { try await source(dialogs).open(for: nil) }
+    await wait { key.isBlinking && dialogs.shown.count == 3 && dialogs.isShown }
+    #expect(dialogs.shown.map(\.entry) == [.pin, .pin, .passphrase])
+    #expect(dialogs.shown.last?.details.contains(Self.words) == true)
     key.end(.touched)
-    dialogs.answer("1234")
-    #expect(try await !source(dialogs).open(for: nil).isOpenedByPerson)
-    #expect(dialogs.shown.map(\.entry) == [.pin])
+    #expect(try await !task.value.isOpenedByPerson)
+    #expect(!dialogs.isShown && lines.all == ["slot 2 (security key) did not unlock the vault: it is not plugged in"])
+  }
+
+  @Test func `a refusal after the PIN denies the request`() async throws {
+    let dialogs = Dialogs()
+    key.plug(2)
+    for answer in ["1234", nil] { dialogs.answer(answer) }
+    await #expect(throws: UserInteractionError.declined) { try await source(dialogs).open(for: nil) }
+    #expect(dialogs.shown.map(\.entry) == [.pin, .passphrase] && key.isCancelled && !key.isBlinking)
   }
 
   @Test func `the German words`() throws {
