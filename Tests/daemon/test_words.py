@@ -1,30 +1,12 @@
 """The lines of dialogs besides site and account: a known site that the site resembles, and who asks."""
 
-import contextlib
 import subprocess
 import sys
 
 import pytest
 from fido2 import cbor
-from fido2.ctap2 import Ctap2
 from judges import confusables
-from support import wire
-from support.authenticator import Authenticator
-from support.ceremonies import OWN, register, sign_in
-
-
-@pytest.fixture
-def running(tmp_path):
-    with Authenticator(tmp_path / "key").install() as made:
-        made.pinentry.set("approve")
-        made.unlock()
-        yield made
-
-
-@contextlib.contextmanager
-def client(key):
-    with contextlib.closing(wire.fido2_device(key.socket)) as device:
-        yield Ctap2(device)
+from support.ceremonies import OWN, client, register, sign_in
 
 
 def last_dialog(key):

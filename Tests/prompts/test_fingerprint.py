@@ -14,7 +14,7 @@ from fido2.ctap2 import Ctap2
 from prompts.requesting import Request
 from prompts.test_pinentry import Window
 from support import wire
-from support.authenticator import PASSPHRASE, wait_for
+from support.authenticator import PASSPHRASE, export, wait_for
 from support.ceremonies import OWN, client_data_hash, register, sign_in
 from support.fingerprint import Double, Reader
 
@@ -25,8 +25,7 @@ PASSPHRASE_BUTTON = "Use passphrase"
 @pytest.fixture
 def reader(tmp_path, monkeypatch):
     made = Reader(tmp_path / "system")
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
+    export(made.environment, monkeypatch)
     yield made
     made.close()
 
@@ -296,8 +295,7 @@ class TestConnection:
     def test_it_outlives_the_time_limit_of_the_bus(self, key, tmp_path, monkeypatch):
         reader = Reader(tmp_path / "system", '<limit name="auth_timeout">1000</limit>')
         try:
-            for name, value in reader.environment.items():
-                monkeypatch.setenv(name, value)
+            export(reader.environment, monkeypatch)
             reader.enroll()
             key.start()
             key.unlock()
@@ -343,8 +341,7 @@ class TestHang:
     def test_a_claim_that_is_answered_late_is_released(self, key, tmp_path, monkeypatch):
         double = Double(tmp_path / "system", seconds=11)
         try:
-            for name, value in double.environment.items():
-                monkeypatch.setenv(name, value)
+            export(double.environment, monkeypatch)
             key.start()
             key.unlock()
             verification(key, "fingerprint")
