@@ -73,7 +73,8 @@ def means(key):
 
 
 def all_means(key):
-    return f"auto: notifications, pinentry ({key.pinentry_program})"
+    """Return the status while all ways work, for an authenticator with `--prompt` in its further options."""
+    return f"{key.extra[-1]}: notifications, pinentry ({key.pinentry_program})"
 
 
 def only_pinentry(key):

@@ -180,6 +180,7 @@ class TestFallback:
         ("none", "no notification daemon runs"),
         ("no actions", "the notification daemon has no buttons (actions)"),
         ("no body", "the notification daemon shows no text (body)"),
+        ("mako", "the notification daemon mako shows buttons only in a menu (to use it: --prompt notifications)"),
         ("no bus", "there is no session bus"),
     ])
     def test_the_self_test(self, auto, bus, daemon, reason):
@@ -187,6 +188,8 @@ class TestFallback:
             NotificationDaemon(bus, "body body-markup")
         elif daemon == "no body":
             NotificationDaemon(bus, "actions")
+        elif daemon == "mako":
+            NotificationDaemon(bus, name="mako")
         elif daemon == "no bus":
             bus.close()
         auto.start()
@@ -199,6 +202,18 @@ class TestFallback:
         figures.note(f"registration by the pinentry ({daemon})", figures.milliseconds(time.monotonic() - began))
         assert auto.pinentry.asked() == 1 and auto.said().count(reason) == 1
         assert status(auto)["problems"] == []
+
+    @pytest.mark.parametrize("name", ["mako", "Dunst"])
+    def test_a_daemon_with_a_menu_is_used_if_it_is_chosen(self, auto, bus, name):
+        """--prompt notifications accepts it; the pinentry still asks for the passphrase."""
+        auto.extra = ["--prompt", "notifications"]
+        double = NotificationDaemon(bus, name=name)
+        auto.start()
+        request = Request(auto)
+        double.press(double.wait_for_notification().id, "agree")
+        assert request.end() == "approved"
+        assert [event["command"] for event in auto.pinentry.events("ask")] == ["GETPIN"]
+        assert means(auto) == all_means(auto) and "cannot show prompts" not in auto.said()
 
     def test_a_daemon_that_starts_later_is_used(self, auto, bus):
         auto.start()
