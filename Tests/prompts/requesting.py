@@ -73,9 +73,9 @@ def means(key):
 
 
 def all_means(key):
-    """Return the status while all ways work, for an authenticator with `--prompt` in its further options."""
+    """Return the status while all ways work, for a `key` whose further options end with the value of --prompt."""
     return f"{key.extra[-1]}: notifications, pinentry ({key.pinentry_program})"
 
 
 def only_pinentry(key):
-    return f"auto: pinentry ({key.pinentry_program})"
+    return f"{key.extra[-1]}: pinentry ({key.pinentry_program})"
