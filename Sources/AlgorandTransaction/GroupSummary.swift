@@ -133,7 +133,7 @@ private struct Totals {
     /// Algos first, then assets by their numbers.
     func lines(_ label: Message, namesReceivers: Bool) -> [SummaryLine] {
       amounts.sorted { ($0.key ?? 0, $0.key == nil ? 0 : 1) < ($1.key ?? 0, $1.key == nil ? 0 : 1) }.map { asset, sum in
-        let amount = asset.map { Message("\(baseUnits(sum)) of asset \($0)") } ?? Message(verbatim: algos(sum))
+        let amount = asset.map { Message("\(baseUnits(sum)) of asset \($0)") } ?? algos(sum)
         return SummaryLine(label, namesReceivers ? Message("\(amount) to \(to(asset))") : amount)
       }
     }
@@ -173,7 +173,7 @@ private struct Totals {
     sent.lines(Message("You send"), namesReceivers: true)
       + sentForOthers.lines(Message("Others send, signed by you"), namesReceivers: true)
       + received.lines(Message("You receive"), namesReceivers: false)
-      + [SummaryLine(Message("Fees"), verbatim: algos(fees))]
+      + [SummaryLine(Message("Fees"), algos(fees))]
       + (callsApplications
         ? [SummaryLine(Message("Not counted"), Message("what the called applications move"))] : [])
   }

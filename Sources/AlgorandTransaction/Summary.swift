@@ -61,7 +61,7 @@ extension Transaction {
   private var feeLine: SummaryLine {
     fee > Self.usualFee
       ? SummaryLine(Message("Fee"), Message("\(algos(fee)), unusually high"), isWarning: true)
-      : SummaryLine(Message("Fee"), verbatim: algos(fee))
+      : SummaryLine(Message("Fee"), algos(fee))
   }
 
   private var rekeying: [SummaryLine] {
@@ -164,7 +164,7 @@ extension Transaction.Content {
 
 extension Payment {
   fileprivate var subject: [SummaryLine] {
-    [receiverLine(receiver, losesAnything: amount > 0), SummaryLine(Message("Amount"), verbatim: algos(amount))]
+    [receiverLine(receiver, losesAnything: amount > 0), SummaryLine(Message("Amount"), algos(amount))]
   }
 
   fileprivate var consequences: [SummaryLine] {
@@ -387,8 +387,9 @@ private func creation(_ consequence: Message) -> SummaryLine {
   SummaryLine(Message("Creation"), consequence, isWarning: true)
 }
 
-/// Microalgos as algos, with all six decimals and never rounded.
-func algos<Number: UnsignedInteger>(_ microalgos: Number) -> String {
-  let decimals = String(microalgos % 1_000_000)
-  return "\(microalgos / 1_000_000).\(String(repeating: "0", count: 6 - decimals.count))\(decimals) ALGO"
+/// Microalgos as algos, with all six decimals and never rounded; the catalogue has the decimal sign of the language.
+func algos<Number: UnsignedInteger>(_ microalgos: Number) -> Message {
+  let digits = String(microalgos % 1_000_000)
+  let (whole, decimals) = (microalgos / 1_000_000, String(repeating: "0", count: 6 - digits.count) + digits)
+  return Message("\(whole).\(decimals) ALGO")
 }

@@ -134,10 +134,11 @@ static struct helper_reply serve_programs(const struct helper_request *request) 
   if (!processes) return reply;
   const int64_t end = now_in_ms() + LOOKING;
   const struct dirent *entry;
-  while (reply.code < CLINUX_PROGRAMS && now_in_ms() < end && (entry = readdir(processes))) {
-    struct clinux_program *program = &reply.programs[reply.code];
-    program->process = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (program->process > 0 && has_open(program->process, path) && read_name(program)) reply.code += 1;
+  while (now_in_ms() < end && (entry = readdir(processes))) {
+    struct clinux_program program = {.process = (pid_t)strtol(entry->d_name, NULL, 10)};
+    if (program.process <= 0 || !has_open(program.process, path) || !read_name(&program)) continue;
+    if (reply.code < CLINUX_PROGRAMS) reply.programs[reply.code] = program;
+    reply.code += 1;
   }
   closedir(processes);
   return reply;

@@ -22,7 +22,7 @@ struct Askpass: DialogBackEnd {
   private static let notRun: ClosedRange<Int32> = 126...127
 
   /// Does nothing: the program is started only for a dialog.
-  func selfTest() {}
+  func selfTest(_ dialog: Dialog) {}
 
   func confirm(_ dialog: Dialog) throws(PromptError) {
     setenv("SSH_ASKPASS_PROMPT", "confirm", 1)

@@ -14,7 +14,11 @@ struct Dialog: Equatable {
   var remark: String?
   /// How long the person has.
   var limit = Self.defaultLimit
+  /// Whether a notification may have its buttons only in a menu.
+  var acceptsMenu = false
 
+  /// The option of a client that accepts a menu.
+  static let menuOption = "notification-menu"
   static let defaultLimit = Duration.seconds(120)
 
   /// What a client asks for.
@@ -42,8 +46,9 @@ struct Dialog: Equatable {
     case "SETTIMEOUT":
       guard let seconds = UInt16(text) else { throw PromptError(.malformed, "the time limit is not a number") }
       limit = seconds == 0 ? Self.defaultLimit : .seconds(Int(seconds))
-    // These commands have no effect in this program.
-    case "SETPROMPT", "OPTION", "NOP": break
+    // These commands have no effect in this program, nor has any other option.
+    case "SETPROMPT", "NOP": break
+    case "OPTION": acceptsMenu = acceptsMenu || text == Self.menuOption
     case "RESET": self = Dialog()
     case "CONFIRM": return .confirmation
     case "GETPIN": return .passphrase

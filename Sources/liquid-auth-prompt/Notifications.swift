@@ -13,6 +13,9 @@ struct Notifications: DialogBackEnd {
   private static let answer = Duration.seconds(3)
   /// What it must be able to do: to show buttons, and more than one line.
   private static let needed = ["actions", "body"]
+  /// Daemons that have `actions`, but show the buttons only in a menu, for which they need another program: their names
+  /// in GetServerInformation.
+  private static let menuDaemons = ["dunst", "mako"]
 
   /// The keys of the two buttons, 32 random hexadecimal digits each.
   ///
@@ -28,10 +31,10 @@ struct Notifications: DialogBackEnd {
   }
 
   /// Starts no notification daemon: at log-in, the bus could start another one than the desktop does.
-  func selfTest() throws(PromptError) {
+  func selfTest(_ dialog: Dialog) throws(PromptError) {
     let bus = try SessionBus<PromptError>(service: Self.name, until: .now + Dialog.defaultLimit)
     do throws(PromptError) {
-      _ = try capabilities(bus, startsDaemon: false)
+      _ = try capabilities(bus, for: dialog, startsDaemon: false)
     } catch {
       guard error == PromptError(SessionBusFault.noService), try bus.canStartService() else { throw error }
     }
@@ -39,7 +42,7 @@ struct Notifications: DialogBackEnd {
 
   func confirm(_ dialog: Dialog) throws(PromptError) {
     let bus = try SessionBus<PromptError>(service: Self.name, until: .now + dialog.limit)
-    let (capabilities, daemon) = try capabilities(bus)
+    let (capabilities, daemon) = try capabilities(bus, for: dialog)
     // Subscribe before the notification is shown, so that no signal is missed.
     try bus.subscribe("type='signal',sender='\(daemon)',interface='\(Self.name)',path='\(Self.path)'")
     try bus.subscribeToEnd(of: daemon)
@@ -63,7 +66,7 @@ struct Notifications: DialogBackEnd {
 
   /// What the daemon can do, and its own name on the bus; all later calls go to it.
   private func capabilities(
-    _ bus: SessionBus<PromptError>, startsDaemon: Bool = true
+    _ bus: SessionBus<PromptError>, for dialog: Dialog, startsDaemon: Bool = true
   ) throws(PromptError) -> (Set<String>, daemon: String) {
     let reply = try bus.call(
       Self.path, Self.name, "GetCapabilities", within: Self.answer, startsService: startsDaemon)
@@ -74,7 +77,16 @@ struct Notifications: DialogBackEnd {
         missing == "actions"
           ? "the notification daemon has no buttons (actions)" : "the notification daemon shows no text (\(missing))")
     }
-    return (capabilities, try bus.pin(to: reply))
+    let daemon = try bus.pin(to: reply)
+    if !dialog.acceptsMenu {
+      let name = try bus.call(Self.path, Self.name, "GetServerInformation", within: Self.answer).text("s")
+      if let menuDaemon = Self.menuDaemons.first(where: { $0 == name.lowercased() }) {
+        throw PromptError(
+          .general,
+          "the notification daemon \(menuDaemon) shows buttons only in a menu (to use it: --prompt notifications)")
+      }
+    }
+    return (capabilities, daemon)
   }
 
   /// - Returns: the notification's id.

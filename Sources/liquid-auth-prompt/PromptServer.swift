@@ -8,7 +8,7 @@ import ProcessIO
 /// Each call blocks until there is an answer, the time limit is over, or standard input ends.
 protocol DialogBackEnd {
   /// Whether a question can be shown now.
-  func selfTest() throws(PromptError)
+  func selfTest(_ dialog: Dialog) throws(PromptError)
   /// Asks the person to agree.
   func confirm(_ dialog: Dialog) throws(PromptError)
   /// Asks for a passphrase, at most ``AssuanLine/dataLimit`` bytes.
@@ -54,7 +54,7 @@ struct PromptServer {
       let request = try dialog.take(command)
       switch request {
       case .nothing, .end: break
-      case .selfTest: try backEnd.selfTest()
+      case .selfTest: try backEnd.selfTest(dialog)
       case .confirmation: try backEnd.confirm(dialog)
       case .passphrase:
         defer { dialog.remark = nil }

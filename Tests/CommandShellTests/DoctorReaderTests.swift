@@ -314,7 +314,9 @@ import UHID
     #expect(
       scratch.findings(running).pinentry
         == .init(program: "/usr/bin/pinentry-curses", path: "/usr/bin/pinentry-curses", target: "pinentry-curses"))
-    for ways in ["auto: %", "auto: notifications, %", "auto: notifications, %, terminal", "%"] {
+    for ways in [
+      "auto: %", "auto: notifications, %", "auto: notifications, %, terminal", "notifications: notifications, %", "%",
+    ] {
       let text = ways.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "pinentry (/a (b))")
       #expect(FindingsReader.pinentry(in: text) == "/a (b)")
     }

@@ -245,14 +245,19 @@ import Testing
     let auto = { (ways: String, found: Asked<[String]?>) in
       lines(.notificationDaemon) {
         $0.notifications = found
-        DoctorChecksTests.change(&$0) { $0.prompt = "auto: " + ways }
+        DoctorChecksTests.change(&$0) { $0.prompt = ways }
       }
     }
     #expect(
-      auto("notifications, pinentry (pinentry)", .known(["actions"]))
+      auto("auto: notifications, pinentry (pinentry)", .known(["actions"]))
         == ["ok|it runs, and has actions; it asks for presence|-"])
     #expect(
-      auto("pinentry (pinentry)", .known(["body"]))
+      auto("notifications: notifications, pinentry (pinentry)", .known(["actions"]))
+        == ["ok|it runs, and has actions; it asks for presence|-"])
+    #expect(
+      auto("notifications: pinentry (pinentry)", .known(nil)) == ["note|none runs; prompts do not need it|-"])
+    #expect(
+      auto("auto: pinentry (pinentry)", .known(["body"]))
         == ["note|it has no actions; prompts do not need it|-"])
   }
 

@@ -67,7 +67,19 @@ import Testing
   }
 
   @Test func `RESET forgets the dialog, and no limit is the default`() throws {
-    #expect(try Self.take("SETDESC a\nSETERROR b\nRESET\nSETTIMEOUT 0\n", size: 1000).0 == Dialog())
+    #expect(
+      try Self.take("OPTION notification-menu\nSETDESC a\nSETERROR b\nRESET\nSETTIMEOUT 0\n", size: 1000).0 == Dialog())
+  }
+
+  @Test(arguments: [
+    ("notification-menu", true), ("notification-menu=no", false), ("ttyname=/dev/pts/1", false), ("", false),
+  ])
+  func `one option accepts a menu, and others have no effect`(option: String, accepts: Bool) throws {
+    var expected = Dialog()
+    expected.acceptsMenu = accepts
+    #expect(try Self.take("OPTION \(option)\n", size: 1000) == (expected, ["nothing"]))
+    // The option stays in effect.
+    #expect(try Self.take("OPTION \(option)\nOPTION other\n", size: 1000).0 == expected)
   }
 }
 

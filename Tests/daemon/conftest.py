@@ -30,6 +30,15 @@ def key(tmp_path):
     made.stop()
 
 
+@pytest.fixture
+def running(key):
+    """A running authenticator with an open vault; the person agrees to everything."""
+    with key:
+        key.pinentry.set("approve")
+        key.unlock()
+        yield key
+
+
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory):
     """Return a state directory with a vault and a store of one credential; tests only copy it."""

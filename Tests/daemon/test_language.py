@@ -9,6 +9,7 @@ import threading
 import pytest
 from fido2.ctap2 import Ctap2
 from support import wire
+from support.authenticator import export
 from support.catalogue import SOURCE, compile_to, install, place
 from support.ceremonies import OWN, register
 from support.keyring import SessionBus
@@ -72,8 +73,7 @@ def test_the_dialogs_of_a_pinentry(german):
     ({"LANG": "../../../de"}, ENGLISH),
 ])
 def test_the_locale_chooses(german, monkeypatch, environment, shown):
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    export(environment, monkeypatch)
     with german:
         assert headlines(german) == shown
 
@@ -139,8 +139,7 @@ def test_a_faulty_catalogue(german, damage, words):
 @pytest.fixture
 def double(tmp_path, monkeypatch):
     bus = SessionBus(tmp_path / "bus")
-    for name, value in bus.environment.items():
-        monkeypatch.setenv(name, value)
+    export(bus.environment, monkeypatch)
     yield NotificationDaemon(bus)
     bus.close()
 

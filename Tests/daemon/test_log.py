@@ -7,28 +7,13 @@ import sqlite3
 import subprocess
 
 import pytest
-from fido2.ctap import CtapError
-from fido2.ctap2 import ClientPin, CredentialManagement, Ctap2
+from fido2.ctap2 import ClientPin, CredentialManagement
 from judges import history
-from support import figures, wire
-from support.authenticator import PASSPHRASE, Authenticator, wait_for
-from support.ceremonies import OWN, register, sign_in
+from support import figures
+from support.authenticator import PASSPHRASE, wait_for
+from support.ceremonies import OWN, client, refused, register, sign_in
 
 SITE = "secret-friend.example"
-
-
-@pytest.fixture
-def running(tmp_path):
-    with Authenticator(tmp_path / "key").install() as made:
-        made.pinentry.set("approve")
-        made.unlock()
-        yield made
-
-
-@contextlib.contextmanager
-def client(key):
-    with contextlib.closing(wire.fido2_device(key.socket)) as device:
-        yield Ctap2(device)
 
 
 def log(key, *arguments, status=0):
@@ -41,10 +26,6 @@ def entries(key, *arguments):
 
 def kept(key, *arguments):
     return [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in entries(key, *arguments)]
-
-
-def refused(status):
-    return pytest.raises(CtapError, match=status)
 
 
 def three_ceremonies(key):

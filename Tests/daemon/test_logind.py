@@ -10,7 +10,7 @@ import pytest
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
 from support import wire
-from support.authenticator import wait_for
+from support.authenticator import export, wait_for
 from support.ceremonies import OWN, register
 from support.logind import OTHER, Logind
 
@@ -19,8 +19,7 @@ from support.logind import OTHER, Logind
 def logind(key, monkeypatch):
     """The bus of `key`, which is started and unlocked."""
     made = Logind(key.folder / "bus")
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
+    export(made.environment, monkeypatch)
     with key:
         wait_for("inhibitor", made.is_delaying)
         key.unlock()

@@ -7,29 +7,14 @@ import sqlite3
 
 import pytest
 from fido2.client import ClientError, DefaultClientDataCollector, Fido2Client
-from fido2.ctap import CtapError
 from fido2.ctap1 import APDU, ApduError, Ctap1
-from fido2.ctap2 import ClientPin, Ctap2
+from fido2.ctap2 import ClientPin
 from support import wire
 from support.authenticator import PASSPHRASE, Authenticator
-from support.ceremonies import OWN, register, sign_in
+from support.ceremonies import OWN, client, refused, register, sign_in
 
 SITE = "secret-friend.example"
 OTHER_PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"
-
-
-@pytest.fixture
-def running(tmp_path):
-    with Authenticator(tmp_path / "key").install() as made:
-        made.pinentry.set("approve")
-        made.unlock()
-        yield made
-
-
-@contextlib.contextmanager
-def client(key):
-    with contextlib.closing(wire.fido2_device(key.socket)) as device:
-        yield Ctap2(device)
 
 
 def policy(key, *arguments, status=0, passphrase=PASSPHRASE):
@@ -46,10 +31,6 @@ def history(key):
     done = key.run("log", "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n")
     return [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in json.loads(done.stdout)
             if one["kind"] != "policy"]
-
-
-def refused(status):
-    return pytest.raises(CtapError, match=status)
 
 
 # Holds: POLICY-3

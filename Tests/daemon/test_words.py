@@ -1,30 +1,12 @@
 """The lines of dialogs besides site and account: a known site that the site resembles, and who asks."""
 
-import contextlib
 import subprocess
 import sys
 
 import pytest
 from fido2 import cbor
-from fido2.ctap2 import Ctap2
 from judges import confusables
-from support import wire
-from support.authenticator import Authenticator
-from support.ceremonies import OWN, register, sign_in
-
-
-@pytest.fixture
-def running(tmp_path):
-    with Authenticator(tmp_path / "key").install() as made:
-        made.pinentry.set("approve")
-        made.unlock()
-        yield made
-
-
-@contextlib.contextmanager
-def client(key):
-    with contextlib.closing(wire.fido2_device(key.socket)) as device:
-        yield Ctap2(device)
+from support.ceremonies import OWN, client, register, sign_in
 
 
 def last_dialog(key):
@@ -101,17 +83,17 @@ class TestWhoAsks:
         with client(running) as ctap:
             register(ctap, OWN, "example.com")
         assert last_dialog(running)[-1] == "Asked through: the security-key device"
-        assert not any("Perhaps by" in line for line in last_dialog(running))
+        assert not any("Perhaps sent by" in line for line in last_dialog(running))
 
     def test_a_program_at_the_control_socket(self, running):
         process, lines = asked_by(running, b"my browser", REGISTRATION)
         assert lines[0] == "Make a new passkey?"
-        assert lines[-2:] == ["Asked through: the control socket", f'Perhaps by: "my browser" (process {process})']
+        assert lines[-2:] == ["Asked through: the control socket", f'Perhaps sent by: "my browser" (process {process})']
 
     def test_its_name_cannot_pose_as_a_line_of_ours(self, running):
         process, lines = asked_by(running, b'x"\n\x1b[2J\xff Site', REGISTRATION)
         assert lines[-1] == (
-            rf'Perhaps by: "x\"\u{{A}}\u{{1B}}[2J\ufffd Site" (process {process})'.replace(r"\ufffd", "\ufffd"))
+            rf'Perhaps sent by: "x\"\u{{A}}\u{{1B}}[2J\ufffd Site" (process {process})'.replace(r"\ufffd", "\ufffd"))
         assert sum(line.startswith("Site:") for line in lines) == 1
 
     def test_the_dialog_for_a_locked_vault(self, running):
@@ -120,4 +102,4 @@ class TestWhoAsks:
         first = running.pinentry.events("ask")[-2]["description"].splitlines()
         assert first[0] == "Unlock your passkeys?"
         for shown in (first, lines):
-            assert shown[-2:] == ["Asked through: the control socket", f'Perhaps by: "asker" (process {process})']
+            assert shown[-2:] == ["Asked through: the control socket", f'Perhaps sent by: "asker" (process {process})']

@@ -6,6 +6,7 @@ import pytest
 from daemon.conftest import key, umask_of_debian_13  # noqa: F401: fixtures of these tests too
 from prompts.requesting import LANGUAGE
 from support import catalogue
+from support.authenticator import export
 from support.keyring import SessionBus
 from support.packages import REPOSITORY
 from support.screen import Screen
@@ -25,8 +26,7 @@ def language(monkeypatch, request):
 def bus(tmp_path, monkeypatch):
     """A session bus in the environment of all programs."""
     made = SessionBus(tmp_path / "bus")
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
+    export(made.environment, monkeypatch)
     yield made
     made.close()
 

@@ -73,8 +73,9 @@ def means(key):
 
 
 def all_means(key):
-    return f"auto: notifications, pinentry ({key.pinentry_program})"
+    """Return the status while all ways work, for a `key` whose further options end with the value of --prompt."""
+    return f"{key.extra[-1]}: notifications, pinentry ({key.pinentry_program})"
 
 
 def only_pinentry(key):
-    return f"auto: pinentry ({key.pinentry_program})"
+    return f"{key.extra[-1]}: pinentry ({key.pinentry_program})"

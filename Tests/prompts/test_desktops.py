@@ -9,10 +9,10 @@ import time
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, all_means, means, only_pinentry, prompters, words
+from prompts.requesting import Request, all_means, means, only_pinentry, prompters, status, words
 from support import figures
 from support.authenticator import wait_for
-from support.notifications import Dunst, Xfce
+from support.notifications import NAME, Dunst, Xfce
 
 #: A site and names that are longer than what a prompt shows of them.
 LONG_SITE = "a-very-long-name." * 11 + "books.example"
@@ -21,9 +21,14 @@ REGISTER, SIGN_IN, REFUSE = words("Make passkey"), words("Sign in"), words("Deny
 
 
 @pytest.fixture(params=[Xfce, Dunst], ids=lambda kind: kind.name)
-def start(request, bus, screen, tmp_path):
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def start(kind, bus, screen, tmp_path):
     """Start the notification daemon."""
-    return lambda: request.param(bus, screen, tmp_path / "notifier")
+    return lambda: kind(bus, screen, tmp_path / "notifier")
 
 
 @pytest.fixture
@@ -32,10 +37,17 @@ def daemon(start):
 
 
 @pytest.fixture
-def unlocked(auto, daemon):
-    auto.start()
-    auto.unlock()
-    return auto
+def chosen(key, kind, bus):
+    """An authenticator that uses the notification daemon, which is not started yet."""
+    key.extra = ["--prompt", kind.prompt]
+    return key
+
+
+@pytest.fixture
+def unlocked(chosen, daemon):
+    chosen.start()
+    chosen.unlock()
+    return chosen
 
 
 def closed(key, daemon):
@@ -114,7 +126,7 @@ class TestEnd:
         assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
         closed(unlocked, daemon)
 
-    @pytest.mark.parametrize("start", [Xfce], indirect=True, ids=["xfce4-notifyd"])
+    @pytest.mark.parametrize("kind", [Xfce], indirect=True, ids=["xfce4-notifyd"])
     def test_timed_out(self, unlocked, daemon):
         request = Request(unlocked)
         daemon.wait_for_notification()
@@ -144,22 +156,50 @@ class TestEnd:
 
 
 # Holds: PROMPT-4
-def test_a_daemon_that_starts_later(auto, start, screen):
+def test_a_daemon_that_starts_later(chosen, start, screen):
     """The pinentry asks until the daemon runs."""
-    auto.start()
-    wait_for("self-test", lambda: "no notification daemon runs" in auto.said(), 5)
-    auto.unlock()
-    assert Request(auto).end() == "approved"
-    assert auto.pinentry.asked() == 1 and means(auto) == only_pinentry(auto)
+    chosen.start()
+    wait_for("self-test", lambda: "no notification daemon runs" in chosen.said(), 5)
+    chosen.unlock()
+    assert Request(chosen).end() == "approved"
+    assert chosen.pinentry.asked() == 1 and means(chosen) == only_pinentry(chosen)
     daemon = start()
-    request = Request(auto)
+    request = Request(chosen)
     daemon.wait_for_notification()
     daemon.press("agree", REGISTER)
     assert request.end() == "approved"
-    assert auto.pinentry.asked() == 1 and means(auto) == all_means(auto)
+    assert chosen.pinentry.asked() == 1 and means(chosen) == all_means(chosen)
 
 
-@pytest.mark.parametrize("start", [Dunst], indirect=True, ids=["dunst"])
+# Holds: PROMPT-4
+@pytest.mark.parametrize("starts", ["before", "later", "by the bus"])
+def test_with_auto_the_pinentry_asks_in_place_of_dunst(auto, bus, screen, tmp_path, starts):
+    """dunst shows the buttons only in a menu, so no notification is shown. The pinentry asks within the same request."""
+    if starts == "before":
+        Dunst(bus, screen, tmp_path / "notifier")
+    elif starts == "by the bus":
+        bus.add_service(NAME, f"/usr/bin/env DISPLAY={screen.environment['DISPLAY']} dunst")
+    auto.start()
+    auto.unlock()
+    wait_for("end of the self-test", lambda: not prompters())
+    reason = "the notification daemon dunst shows buttons only in a menu (to use it: --prompt notifications)"
+    line = f"notifications cannot show prompts: {reason}; pinentry ({auto.pinentry_program}) shows them instead"
+    assert (line in auto.said()) == (starts == "before")
+    assert means(auto) == (all_means(auto) if starts == "by the bus" else only_pinentry(auto))
+    if starts == "later":
+        Dunst(bus, screen, tmp_path / "notifier")
+    auto.pinentry.set("never")
+    for number in (1, 2):
+        request = Request(auto)
+        wait_for("dialog", lambda: auto.pinentry.asked() == number)
+        assert not screen.windows(Dunst.window)
+        request.withdrawn.set()
+        assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
+        assert bus.has(NAME) and means(auto) == only_pinentry(auto)
+    assert auto.said().count(line) == (starts != "later") and status(auto)["problems"] == []
+
+
+@pytest.mark.parametrize("kind", [Dunst], indirect=True, ids=["dunst"])
 class TestMenuOfDunst:
     """A key binding also opens the menu. Only its line agrees."""
 

@@ -11,22 +11,21 @@ import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
-from prompts.requesting import Request
+from prompts.requesting import Request, words
 from prompts.test_pinentry import Window
 from support import wire
-from support.authenticator import PASSPHRASE, wait_for
+from support.authenticator import PASSPHRASE, export, wait_for
 from support.ceremonies import OWN, client_data_hash, register, sign_in
 from support.fingerprint import Double, Reader
 
-TOUCH = "Touch the fingerprint reader to agree."
-PASSPHRASE_BUTTON = "Use passphrase"
+TOUCH = words("Touch the fingerprint reader to agree.")
+PASSPHRASE_BUTTON, MAKE = words("Use passphrase"), words("Make passkey")
 
 
 @pytest.fixture
 def reader(tmp_path, monkeypatch):
     made = Reader(tmp_path / "system")
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
+    export(made.environment, monkeypatch)
     yield made
     made.close()
 
@@ -87,6 +86,11 @@ def waiting(key, event="ask"):
         yield channel
 
 
+def not_recognised(left):
+    return words(
+        "The finger was not recognised, {1} try left.", left, plural="The finger was not recognised, {1} tries left.")
+
+
 def shows(key, line):
     wait_for(line, lambda: any(dialog[2] == line for dialog in dialogs(key)))
 
@@ -135,7 +139,7 @@ class TestFinger:
             reader.do("SCAN right")
         assert made, "verified, as register checks"
         assert dialogs(running)[-1:] == [("CONFIRM", PASSPHRASE_BUTTON, TOUCH)]
-        assert "Site: example.com" in running.pinentry.events("ask")[-1]["description"]
+        assert words("Site: {1}", "example.com") in running.pinentry.events("ask")[-1]["description"]
         kept = json.loads(running.run(
             "log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
         assert (kept[-1]["kind"], kept[-1]["verification"]) == ("register", "fingerprint")
@@ -146,14 +150,14 @@ class TestFinger:
         running.pinentry.set({PASSPHRASE_BUTTON: "never"})
         with registering(running) as made:
             reader.do("RETRY 1")
-            shows(running, "The swipe was too short. Try again.")
+            shows(running, words("The swipe was too short. Try again."))
             reader.do("SCAN left")
-            shows(running, "The finger was not recognised, 2 tries left.")
+            shows(running, not_recognised("2"))
             reader.do("SCAN left")
-            shows(running, "The finger was not recognised, 1 try left.")
+            shows(running, not_recognised("1"))
             reader.do("SCAN left")
         assert made, "verified, as register checks"
-        assert dialogs(running)[-1] == ("GETPIN", "Make passkey", "The finger was not recognised")
+        assert dialogs(running)[-1] == ("GETPIN", MAKE, words("The finger was not recognised"))
         kept = json.loads(running.run(
             "log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
         assert kept[-1]["verification"] == "passphrase"
@@ -186,7 +190,7 @@ class TestFinger:
             pass
         assert made, "verified, as register checks"
         assert [dialog[:2] for dialog in dialogs(running)[-2:]] == [
-            ("CONFIRM", PASSPHRASE_BUTTON), ("GETPIN", "Make passkey")]
+            ("CONFIRM", PASSPHRASE_BUTTON), ("GETPIN", MAKE)]
         reader.wait_until_free()
 
     # Holds: FINGER-4
@@ -296,8 +300,7 @@ class TestConnection:
     def test_it_outlives_the_time_limit_of_the_bus(self, key, tmp_path, monkeypatch):
         reader = Reader(tmp_path / "system", '<limit name="auth_timeout">1000</limit>')
         try:
-            for name, value in reader.environment.items():
-                monkeypatch.setenv(name, value)
+            export(reader.environment, monkeypatch)
             reader.enroll()
             key.start()
             key.unlock()
@@ -343,8 +346,7 @@ class TestHang:
     def test_a_claim_that_is_answered_late_is_released(self, key, tmp_path, monkeypatch):
         double = Double(tmp_path / "system", seconds=11)
         try:
-            for name, value in double.environment.items():
-                monkeypatch.setenv(name, value)
+            export(double.environment, monkeypatch)
             key.start()
             key.unlock()
             verification(key, "fingerprint")

@@ -11,12 +11,13 @@ import time
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, all_means, means, only_pinentry, prompters, status
+from prompts.requesting import Request, all_means, means, only_pinentry, prompters, status, words
 from support import figures
 from support.authenticator import BIN, PASSPHRASE, is_alive, wait_for
 from support.notifications import DISMISSED, EXPIRED, NAME, UNDEFINED, NotificationDaemon, command, forge
 
 PROGRAM = BIN / "liquid-auth-prompt"
+UNLOCK = words("Unlock your passkeys?")
 
 
 @pytest.fixture
@@ -48,10 +49,11 @@ class TestNotification:
         shown = double.wait_for_notification()
         figures.note("request to notification", figures.milliseconds(time.monotonic() - began))
         assert (shown.application, shown.icon, shown.replaces) == ("Liquid Auth", "liquid-auth", 0)
-        assert shown.summary == "Make a new passkey?"
-        assert shown.body == (
-            "Site: shop.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;\nAsked through: the security-key device")
-        assert shown.buttons == {"agree": "Make passkey", "refuse": "Deny"}
+        assert shown.summary == words("Make a new passkey?")
+        assert shown.body.split("\n") == [
+            words("Site: {1}", "shop.example"), words("Account: {1}", "&quot;alice&quot;"),
+            words("Name: {1}", "&quot;Alice&quot;"), words("Asked through: the security-key device")]
+        assert shown.buttons == {"agree": words("Make passkey"), "refuse": words("Deny")}
         assert dict(shown.hints) == {"urgency": 2} and shown.expires == 120_000
         double.press(shown.id, "agree")
         assert request.end() == "approved"
@@ -61,8 +63,8 @@ class TestNotification:
         assert means(unlocked) == all_means(unlocked)
 
     @pytest.mark.parametrize("capabilities, body", [
-        ("actions body body-markup", 'Account: &quot;&lt;b&gt;&amp;amp;&lt;/b&gt;&apos;&quot;'),
-        ("actions body", "Account: \"<b>&amp;</b>'\""),
+        ("actions body body-markup", '&quot;&lt;b&gt;&amp;amp;&lt;/b&gt;&apos;&quot;'),
+        ("actions body", "\"<b>&amp;</b>'\""),
     ])
     # Holds: PROMPT-3
     def test_markup_in_a_name(self, auto, bus, capabilities, body):
@@ -71,7 +73,7 @@ class TestNotification:
         auto.unlock()
         request = Request(auto, name="<b>&amp;</b>'")
         shown = double.wait_for_notification()
-        assert body in shown.body and "<" not in shown.summary
+        assert words("Account: {1}", body) in shown.body and "<" not in shown.summary
         double.press(shown.id, "agree")
         assert request.end() == "approved"
 
@@ -180,6 +182,7 @@ class TestFallback:
         ("none", "no notification daemon runs"),
         ("no actions", "the notification daemon has no buttons (actions)"),
         ("no body", "the notification daemon shows no text (body)"),
+        ("mako", "the notification daemon mako shows buttons only in a menu (to use it: --prompt notifications)"),
         ("no bus", "there is no session bus"),
     ])
     def test_the_self_test(self, auto, bus, daemon, reason):
@@ -187,6 +190,8 @@ class TestFallback:
             NotificationDaemon(bus, "body body-markup")
         elif daemon == "no body":
             NotificationDaemon(bus, "actions")
+        elif daemon == "mako":
+            NotificationDaemon(bus, name="mako")
         elif daemon == "no bus":
             bus.close()
         auto.start()
@@ -199,6 +204,18 @@ class TestFallback:
         figures.note(f"registration by the pinentry ({daemon})", figures.milliseconds(time.monotonic() - began))
         assert auto.pinentry.asked() == 1 and auto.said().count(reason) == 1
         assert status(auto)["problems"] == []
+
+    @pytest.mark.parametrize("name", ["mako", "Dunst"])
+    def test_a_daemon_with_a_menu_is_used_if_it_is_chosen(self, auto, bus, name):
+        """--prompt notifications accepts it; the pinentry still asks for the passphrase."""
+        auto.extra = ["--prompt", "notifications"]
+        double = NotificationDaemon(bus, name=name)
+        auto.start()
+        request = Request(auto)
+        double.press(double.wait_for_notification().id, "agree")
+        assert request.end() == "approved"
+        assert [event["command"] for event in auto.pinentry.events("ask")] == ["GETPIN"]
+        assert means(auto) == all_means(auto) and "cannot show prompts" not in auto.said()
 
     def test_a_daemon_that_starts_later_is_used(self, auto, bus):
         auto.start()
@@ -349,9 +366,10 @@ class TestAskpass:
         assert means(key) == f"askpass ({askpass.path})"
         assert Request(key, rp_id="shop.example").end() == "approved"
         texts = askpass.texts()
-        assert texts.startswith("Unlock your passkeys?\n\nSite: shop.example\n")
-        assert "Make a new passkey?\n\nSite: shop.example\nAccount: \"alice\"\n" in texts
-        assert "\n\nOK: Make passkey. Cancel: Deny.\0confirm\n" in texts
+        site, account = words("Site: {1}", "shop.example"), words("Account: {1}", '"alice"')
+        assert texts.startswith(f"{UNLOCK}\n\n{site}\n")
+        assert f"{words('Make a new passkey?')}\n\n{site}\n{account}\n" in texts
+        assert f"\n\n{words('OK: {1}. Cancel: {2}.', words('Make passkey'), words('Deny'))}\0confirm\n" in texts
         assert PASSPHRASE not in texts + key.said()
         wait_for("end of the program", lambda: not prompters(), 3)
 
@@ -366,8 +384,9 @@ class TestAskpass:
     def test_a_wrong_passphrase(self, key, askpass):
         askpass.set("echo wrong")
         assert Request(key).end() == CtapError.ERR.OPERATION_DENIED
-        assert "Wrong passphrase, 2 tries left\n\nUnlock your passkeys?" in askpass.texts()
-        assert "Wrong passphrase, 1 try left\n\n" in askpass.texts()
+        for left in ("2", "1"):
+            wrong = words("Wrong passphrase, {1} try left", left, plural="Wrong passphrase, {1} tries left")
+            assert f"{wrong}\n\n{UNLOCK}" in askpass.texts()
 
     # Holds: PROMPT-7
     @pytest.mark.parametrize("script, reason", [
@@ -393,7 +412,7 @@ class TestAskpass:
     def test_nothing_is_printed(self, key, askpass):
         askpass.set("[ -e \"$0.once\" ] && echo '%s'; touch \"$0.once\"" % PASSPHRASE)
         assert Request(key).end() == "approved"
-        assert "No passphrase entered\n\nUnlock your passkeys?" in askpass.texts()
+        assert f"{words('No passphrase entered')}\n\n{UNLOCK}" in askpass.texts()
 
     # Holds: PROMPT-11
     @pytest.mark.parametrize("script", [

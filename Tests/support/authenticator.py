@@ -82,6 +82,12 @@ def is_alive(pid):
         return False
 
 
+def export(environment, monkeypatch):
+    """Set the variables for this test and the programs that it starts."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
 def running(program):
     """Return the running processes of a program that this run has started."""
     found = []

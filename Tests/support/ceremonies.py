@@ -1,15 +1,19 @@
 """CTAP2 ceremonies by python-fido2's `Ctap2`, each response verified as a relying party would."""
 
+import contextlib
 import hashlib
 import secrets
 from dataclasses import dataclass
 
+import pytest
 from fido2.attestation import PackedAttestation
 from fido2.cose import CoseKey
+from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
 from judges.derivation import Phrase, judge
 from judges.relying_parties import AT, BE, BS, ED, UP, UV, raw_key
 from judges.strict_cbor import authenticator_data
+from support import wire
 from support.authenticator import PHRASE
 
 ES256, EDDSA = -7, -8
@@ -31,6 +35,18 @@ class Made:
     @property
     def descriptor(self):
         return {"type": "public-key", "id": self.id}
+
+
+@contextlib.contextmanager
+def client(key):
+    """A client of the device of an `Authenticator`."""
+    with contextlib.closing(wire.fido2_device(key.socket)) as device:
+        yield Ctap2(device)
+
+
+def refused(status):
+    """The block must end with the CTAP error of this name."""
+    return pytest.raises(CtapError, match=status)
 
 
 def parameters(*algorithms):

@@ -111,7 +111,7 @@ def first_use():
         (r"The passphrase again: ", PASSPHRASE),
         (r"the device is (/dev/hidraw\d+)", use.register),
         (r"Enter alone refuses", PASSPHRASE),
-        (r"\(y agrees, anything else refuses\) ", "y"),
+        (r"\(y to agree, anything else to refuse\) ", "y"),
         (r"MakeCredential setup\.example done", use.finish),
     ]
     status, shown = on_terminal(as_person(str(copy / "scripts/run")), answers, dict(os.environ), seconds=400)

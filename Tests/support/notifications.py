@@ -41,14 +41,20 @@ def command(capabilities=CAPABILITIES):
 
 
 class NotificationDaemon:
-    def __init__(self, bus, capabilities=CAPABILITIES, starts=True):
-        """`bus` is a `support.keyring.SessionBus`; unless this `starts` the daemon, the bus does."""
+    def __init__(self, bus, capabilities=CAPABILITIES, starts=True, name=None):
+        """`bus` is a `support.keyring.SessionBus`; unless this `starts` the daemon, the bus does.
+
+        `name` replaces the name in its GetServerInformation.
+        """
         self.bus = bus
         self.process = bus.start(*command(capabilities)) if starts else None
         # The limit is long because an emulated guest is slow.
         wait_for("notification daemon", lambda: bus.has(NAME), 180)
         self.connection = dbus.bus.BusConnection(bus.address)
         self.object = self.connection.get_object(NAME, PATH)
+        if name:
+            information = (name, "its vendor", "1.0", "1.2")
+            self.object.AddMethod(NAME, "GetServerInformation", "", "ssss", f"ret = {information}", dbus_interface=MOCK)
 
     def calls(self, method):
         """Return the arguments of each call so far."""
@@ -97,6 +103,8 @@ class DesktopDaemon:
     name: str
     #: The class of its windows.
     window: str
+    #: The value of --prompt with which it asks for presence.
+    prompt = "auto"
 
     def __init__(self, bus, screen, folder: pathlib.Path):
         folder.mkdir()
@@ -149,7 +157,7 @@ class Xfce(DesktopDaemon):
 class Dunst(DesktopDaemon):
     """dunst with Debian's settings. A middle click opens a menu with the buttons; the menu is a program of the tests."""
 
-    name, window = "dunst", "Dunst"
+    name, window, prompt = "dunst", "Dunst", "notifications"
 
     def command(self):
         menu, settings = self.folder / "menu", self.folder / "dunstrc"

@@ -67,8 +67,8 @@ struct clinux_program {
 };
 
 /// Asks the helper for the name of a process of this user, or, if `process` is 0, for the processes of this user that
-/// have /dev/hidraw`node` open. Returns the number of programs in `programs`; 0 if there are none, or if /proc cannot
-/// be read.
+/// have /dev/hidraw`node` open. Returns how many there are, of which `programs` has the first CLINUX_PROGRAMS; 0 if there
+/// are none, or if /proc cannot be read.
 int clinux_helper_programs(int helper, pid_t process, uint32_t node, struct clinux_program programs[CLINUX_PROGRAMS]);
 
 /// Opens a close-on-exec descriptor that is readable once the process has ended (pidfd_open(2)); -1 with errno.

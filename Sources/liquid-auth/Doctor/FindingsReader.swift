@@ -155,7 +155,9 @@ struct FindingsReader {
   /// The program of the pinentry in the line "prompts" of the status; `nil` if no pinentry is used.
   static func pinentry(in prompt: String) -> String? {
     var ways = Substring(prompt)
-    for way in ["auto: ", "notifications, "] where ways.hasPrefix(way) { ways = ways.dropFirst(way.count) }
+    for way in ["auto: ", "notifications: ", "notifications, "] where ways.hasPrefix(way) {
+      ways = ways.dropFirst(way.count)
+    }
     if ways.hasSuffix(", terminal") { ways = ways.dropLast(", terminal".count) }
     guard ways.hasPrefix("pinentry ("), ways.hasSuffix(")") else { return nil }
     return String(ways.dropFirst("pinentry (".count).dropLast())

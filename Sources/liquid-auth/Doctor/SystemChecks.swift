@@ -36,9 +36,11 @@ extension DoctorFindings {
   /// Never a problem: without a notification daemon, the next kind of prompt asks.
   var notificationDaemon: Check {
     let ways = status?.prompt ?? "auto: "
-    guard ways.hasPrefix("auto: ") else { return notificationDaemon("prompts do not need it; they use \(ways)") }
+    guard ["auto: ", "notifications: "].contains(where: ways.hasPrefix) else {
+      return notificationDaemon("prompts do not need it; they use \(ways)")
+    }
     return notificationDaemon(
-      ways.contains("notifications") ? "it asks for presence" : "prompts do not need it")
+      ways.contains(": notifications") ? "it asks for presence" : "prompts do not need it")
   }
 
   private func notificationDaemon(_ unused: String) -> Check {

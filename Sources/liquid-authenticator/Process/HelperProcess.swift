@@ -74,25 +74,26 @@ final class HelperProcess: Sendable {
     return code == CLD_EXITED ? .exited(status) : .killed(signal: status)
   }
 
-  /// The programs that may have sent a request and that /proc shows; at most three.
+  /// The programs that may have sent a request and that /proc shows; at most three by name.
   ///
   /// Blocks. To find the programs that have a node open, the helper reads the descriptors of all processes of this user.
-  @Sendable func programs(at door: Door) -> [Door.Program] {
+  @Sendable func programs(at door: Door) -> Door.Programs {
     let (process, node): (pid_t, UInt32)
     switch door {
     case .controlSocket(let client?): (process, node) = (client, 0)
     case .device(let path?):
       let prefix = "/dev/hidraw"
-      guard path.hasPrefix(prefix), let number = UInt32(path.dropFirst(prefix.count)) else { return [] }
+      guard path.hasPrefix(prefix), let number = UInt32(path.dropFirst(prefix.count)) else { return Door.Programs() }
       (process, node) = (0, number)
-    case .controlSocket(nil), .device(nil): return []
+    case .controlSocket(nil), .device(nil): return Door.Programs()
     }
     return withUnsafeTemporaryAllocation(of: clinux_program.self, capacity: Int(CLINUX_PROGRAMS)) { found in
-      let count = requests.withLock { clinux_helper_programs($0, process, node, found.baseAddress) }
-      return found.prefix(Int(count)).map { program in
+      let count = Int(requests.withLock { clinux_helper_programs($0, process, node, found.baseAddress) })
+      let named = found.prefix(count).map { program in
         let name = withUnsafeBytes(of: program.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         return Door.Program(name: name, process: program.process)
       }
+      return Door.Programs(named: named, others: count - named.count)
     }
   }
 

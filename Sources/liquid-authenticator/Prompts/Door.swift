@@ -19,18 +19,30 @@ enum Door: Sendable, Equatable {
     let process: pid_t
   }
 
-  /// The lines of a dialog about the door and the programs; only the door if `programs` is empty.
+  /// The processes that may have sent a request.
+  struct Programs: Sendable, Equatable {
+    /// The first three.
+    var named: [Program] = []
+    /// How many more there are.
+    var others = 0
+  }
+
+  /// The lines of a dialog about the door and the programs; only the door if there are none.
   ///
   /// The programs are only a hint: a program can change its name, several can have the device open, and the number of a
   /// process that has ended can belong to another one.
-  func lines(_ programs: [Program], in catalogue: Catalogue) -> [String] {
+  func lines(_ programs: Programs, in catalogue: Catalogue) -> [String] {
     let door =
       switch self {
       case .device: Message("Asked through: the security-key device")
       case .controlSocket: Message("Asked through: the control socket")
       }
-    guard !programs.isEmpty else { return [catalogue.text(door)] }
-    let names = programs.map { Message("\(DisplayText.name($0.name)) (process \($0.process))") }
-    return WalletText.wrapped([door, Message("Perhaps by: \(names.joined(by: ", "))")], in: catalogue)
+    guard !programs.named.isEmpty else { return [catalogue.text(door)] }
+    let names = programs.named.map { Message("\(DisplayText.name($0.name)) (process \($0.process))") }
+    let (named, others) = (names.joined(by: ", "), programs.others)
+    let all =
+      others == 0
+      ? named : Message("\(named) and \(others) other", plural: "\(named) and \(others) others", count: others)
+    return WalletText.wrapped([door, Message("Perhaps sent by: \(all)")], in: catalogue)
   }
 }

@@ -37,7 +37,7 @@ actor Pinentry: PromptBackEnd {
 
   private nonisolated let kind: Kind
   private let helper: HelperProcess
-  /// The options (`name=value`) for where to show its dialog.
+  /// The options, such as `name=value` for where to show its dialog.
   nonisolated let options: [String]
   private let searchPath: String
   private let hasDisplayOrTerminal: Bool
@@ -53,10 +53,10 @@ actor Pinentry: PromptBackEnd {
   ///   - helper: starts the program, which inherits the environment.
   ///   - environment: looks up a variable.
   ///   - terminal: the daemon's own terminal, when it has one.
+  ///   - acceptsMenus: whether a notification daemon may show the buttons only in a menu.
   init(
     _ kind: Kind = .pinentry, helper: HelperProcess, environment: (String) -> String?, terminal: String?,
-    limits: Limits = Limits(),
-    executor: any TaskExecutor
+    acceptsMenus: Bool = false, limits: Limits = Limits(), executor: any TaskExecutor
   ) {
     self.kind = kind
     self.helper = helper
@@ -70,7 +70,9 @@ actor Pinentry: PromptBackEnd {
       ("lc-ctype", locale("LC_CTYPE").map(Self.characters)), ("lc-messages", locale("LC_MESSAGES")),
       ("display", environment("DISPLAY")),
     ]
-    options = values.compactMap { name, value in value.flatMap { $0.isEmpty ? nil : "\(name)=\($0)" } }
+    options =
+      values.compactMap { name, value in value.flatMap { $0.isEmpty ? nil : "\(name)=\($0)" } }
+      + (acceptsMenus ? ["notification-menu"] : [])
     searchPath = environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin"
     let places = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
     hasDisplayOrTerminal = terminal != nil || places.contains { environment($0)?.isEmpty == false }
@@ -139,12 +141,12 @@ actor Pinentry: PromptBackEnd {
     }
     // A program of another kind is not started without a dialog.
     guard kind == .notifications else { return nil }
-    let failure = await OwnThread.run(cancellable: { [kind, helper, limits] cancellation -> PinentryFailure? in
+    let failure = await OwnThread.run(cancellable: { [kind, helper, options, limits] cancellation -> PinentryFailure? in
       do throws(PinentryFailure) {
         let session = try PinentrySession(kind.program, by: helper)
         // No grace: the program has no notification to close.
         defer { _ = session.end(grace: .zero, thenKilledAfter: limits.ending) }
-        try session.selfTest(within: limit, cancellation)
+        try session.selfTest(options: options, within: limit, cancellation)
         return nil
       } catch {
         return error

@@ -41,10 +41,13 @@ struct PinentrySession: Sendable {
   }
 
   /// Asks `liquid-auth-prompt` whether it can show a dialog.
-  func selfTest(within limit: Duration, _ cancellation: Cancellation) throws(PinentryFailure) {
+  func selfTest(
+    options: [String], within limit: Duration, _ cancellation: Cancellation
+  ) throws(PinentryFailure) {
     let deadline = ContinuousClock.now + limit
     do {
       try acknowledgement(until: deadline, cancellation)
+      for option in options { try send(option: "OPTION", option, until: deadline, cancellation) }
       try send("GETINFO", "self-test", until: deadline, cancellation)
     } catch .noAnswer(.timedOut) {
       throw .silent(seconds: Int(limit.components.seconds))

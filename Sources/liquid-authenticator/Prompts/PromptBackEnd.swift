@@ -71,18 +71,22 @@ enum PromptFailure: Error, Equatable {
 /// The back ends, by their names on the command line.
 enum PromptChoice: String, Sendable {
   case auto
+  /// As `auto`, but with notification daemons that show buttons only in a menu, too.
+  case notifications
   case pinentry
   case askpass
   case terminal
 
   /// The help text of `--prompt`.
   static let help = """
-      --prompt auto|pinentry|askpass|terminal
+      --prompt auto|notifications|pinentry|askpass|terminal
                                         Where prompts appear: in a window, in the
                                         program of --askpass, or on this terminal.
                                         With auto, a notification asks for presence,
                                         and pinentry or the terminal for everything
-                                        else. (default: auto, or what --pinentry or
+                                        else. With notifications too, even if dunst
+                                        or mako shows the buttons only in a menu.
+                                        (default: auto, or what --pinentry or
                                         --askpass names)
     """
 
@@ -95,13 +99,15 @@ enum PromptChoice: String, Sendable {
   ) -> any PromptBackEnd {
     let terminal = ControllingTerminal.name
     let program = { (kind: Pinentry.Kind) in
-      Pinentry(kind, helper: helper, environment: environmentVariable, terminal: terminal, executor: executor)
+      Pinentry(
+        kind, helper: helper, environment: environmentVariable, terminal: terminal,
+        acceptsMenus: kind == .notifications && self == .notifications, executor: executor)
     }
     switch self {
-    case .auto:
+    case .auto, .notifications:
       let window = program(hasAskpass ? .askpass : .pinentry)
       let last: [any PromptBackEnd] = terminal == nil ? [] : [Terminal()]
-      return PromptChain([program(.notifications), window] + last, log: log)
+      return PromptChain([program(.notifications), window] + last, name: rawValue, log: log)
     case .pinentry: return program(.pinentry)
     case .askpass: return program(.askpass)
     case .terminal: return Terminal()

@@ -8,6 +8,8 @@ import Synchronization
 /// back end that failed is tested again before each later dialog, because a desktop can start its notification daemon
 /// after the authenticator. It is left out if the test fails.
 actor PromptChain: PromptBackEnd {
+  /// The word for it in ``name``.
+  private nonisolated let choice: String
   /// In the order in which they are tried.
   private nonisolated let all: [any PromptBackEnd]
   private nonisolated let log: @Sendable (String) -> Void
@@ -20,16 +22,18 @@ actor PromptChain: PromptBackEnd {
   /// Those that can follow it.
   private var rest: ArraySlice<any PromptBackEnd> = []
 
-  /// - Parameter log: gets a line when a back end fails that did not fail before, or for another reason.
-  init(_ all: [any PromptBackEnd], log: @escaping @Sendable (String) -> Void) {
-    (self.all, self.log) = (all, log)
+  /// - Parameters:
+  ///   - name: the value of `--prompt`.
+  ///   - log: gets a line when a back end fails that did not fail before, or for another reason.
+  init(_ all: [any PromptBackEnd], name: String = "auto", log: @escaping @Sendable (String) -> Void) {
+    (self.all, choice, self.log) = (all, name, log)
   }
 
-  /// `auto: ` and the back ends that work, in order.
+  /// The value of `--prompt`, and the back ends that work, in order.
   nonisolated var name: String {
     let failed = faults.withLock { $0 }
     let names = all.map(\.name).filter { failed[$0] == nil }
-    return "auto: " + (names.isEmpty ? all.map(\.name) : names).joined(separator: ", ")
+    return "\(choice): " + (names.isEmpty ? all.map(\.name) : names).joined(separator: ", ")
   }
 
   /// The problem of the first that can show every dialog, if all of those have one.

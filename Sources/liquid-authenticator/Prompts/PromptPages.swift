@@ -20,9 +20,12 @@ struct PromptPages: Sendable, Equatable {
 
   /// The dialogs of a ceremony or a wallet's request.
   ///
-  /// - Parameter doorLines: the lines that say where the request came in. They are the last ones, except in a wallet's
-  ///   prompt.
-  init(_ prompt: UserPrompt, askedThrough doorLines: [String] = [], in catalogue: Catalogue) {
+  /// - Parameters:
+  ///   - doorLines: the lines that say where the request came in. They come after the others, except in a wallet's prompt.
+  ///   - others: the other keys that are plugged in, which the last lines name.
+  init(
+    _ prompt: UserPrompt, askedThrough doorLines: [String] = [], beside others: [OtherKey] = [], in catalogue: Catalogue
+  ) {
     switch prompt.purpose {
     case .register:
       self.init(
@@ -84,7 +87,7 @@ struct PromptPages: Sendable, Equatable {
         agree: Message("Reset"), refuse: Message("Keep"), in: catalogue)
     case .wallet(let purpose): self = purpose.pages(of: prompt, askedThrough: doorLines, in: catalogue)
     }
-    if !prompt.isOfWallet { append(doorLines, in: catalogue) }
+    if !prompt.isOfWallet { append(doorLines, others, in: catalogue) }
     for page in before.indices {
       before[page].mayConcernAnotherKey = prompt.mayConcernAnotherKey
       before[page].needsReading = prompt.needsReading
@@ -94,10 +97,23 @@ struct PromptPages: Sendable, Equatable {
     last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
   }
 
+  /// One dialog for a passphrase or PIN; dialogs before it if its lines do not fit.
+  ///
+  /// - Parameters:
+  ///   - doorLines: the lines that say where the request came in.
+  ///   - others: the other keys that are plugged in, which the last lines name.
+  init(_ dialog: PromptText, askedThrough doorLines: [String] = [], beside others: [OtherKey] = []) {
+    (last, question) = (dialog, Message(verbatim: dialog.headline))
+    append(doorLines, others, in: dialog.catalogue)
+    for page in before.indices { before[page].mayConcernAnotherKey = dialog.mayConcernAnotherKey }
+    (last.entry, last.mayConcernAnotherKey) = (dialog.entry, dialog.mayConcernAnotherKey)
+    last.takesPassphrase = true
+  }
+
   /// Adds lines at the end of dialogs without a heading; adds a dialog if there is no room.
-  private mutating func append(_ lines: [String], in catalogue: Catalogue) {
-    guard !lines.isEmpty else { return }
-    let parts = WalletText.parts(of: all.flatMap(\.details) + lines, under: [])
+  private mutating func append(_ doorLines: [String], _ others: [OtherKey], in catalogue: Catalogue) {
+    let lines = all.flatMap(\.details) + doorLines + catalogue.texts(PromptText.lines(naming: others))
+    let parts = WalletText.parts(of: lines, under: [])
     self = PromptPages(
       parts, question: question, heading: [], agree: last.agree, refuse: last.refuse, in: catalogue)
   }
@@ -311,7 +327,7 @@ extension UserPrompt {
       case .otherSuffix: Message("The end of the name differs.")
       }
     let decoded =
-      resembles.decoded.map { [Message("In its own letters the new site is \(DisplayText.name($0))")] } ?? []
+      resembles.decoded.map { [Message("In its own script the new site is \(DisplayText.name($0))")] } ?? []
     return [Message("This is not: \(DisplayText.host(resembles.known))"), how] + decoded
   }
 

@@ -116,13 +116,11 @@ struct PromptText: Sendable, Equatable {
     return text
   }
 
-  /// The same text, with the other keys that are plugged in.
-  func naming(_ others: [OtherKey]) -> PromptText {
-    var text = self
+  /// The lines about the other keys that are plugged in; none if there are none.
+  static func lines(naming others: [OtherKey]) -> [Message] {
+    guard !others.isEmpty else { return [] }
     let names = others.prefix(3).map { DisplayText.name($0.name.isEmpty ? $0.node : $0.name) }
-    let lines = names.map { Message("Also plugged in: \($0)") } + [Message("To use another key instead, touch it.")]
-    text.details += catalogue.texts(lines)
-    return text
+    return names.map { Message("Also plugged in: \($0)") } + [Message("To use another key instead, touch it.")]
   }
 
   /// The same question, answered by a finger; its button goes on to the next means.

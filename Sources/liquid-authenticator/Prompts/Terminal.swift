@@ -25,7 +25,7 @@ struct Terminal: PromptBackEnd {
     guard dialog.takesPassphrase else {
       let ways =
         dialog.isFollowed
-        ? Message("y continues, anything else refuses all") : Message("y agrees, anything else refuses")
+        ? Message("y to continue, anything else to refuse all") : Message("y to agree, anything else to refuse")
       let question = "\(text)  \(dialog.agree)? (\(dialog.catalogue.text(ways))) "
       let (yes, no) = (dialog.catalogue.text(Message("yes")), dialog.catalogue.text(Message("no")))
       let key = dialog.catalogue.text(Message("y"))

@@ -48,7 +48,7 @@ actor UserPrompter: UserInteraction {
   let readFingers: ReadFingers?
   nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [OtherKey]
-  private let programs: @Sendable (Door) -> [Door.Program]
+  private let programs: @Sendable (Door) -> Door.Programs
   /// The user's language.
   nonisolated let catalogue: Catalogue
   let clock: any MonotonicClock
@@ -75,7 +75,7 @@ actor UserPrompter: UserInteraction {
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
     converse: Converse? = nil, otherKeys: @escaping @Sendable () -> [OtherKey],
-    programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }, catalogue: Catalogue,
+    programs: @escaping @Sendable (Door) -> Door.Programs = { _ in Door.Programs() }, catalogue: Catalogue,
     clock: any MonotonicClock,
     executor: any TaskExecutor,
     log: @escaping @Sendable (String) -> Void
@@ -129,7 +129,8 @@ actor UserPrompter: UserInteraction {
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
     guard verifier != nil || !verification else { throw .declined }
-    var pages = PromptPages(prompt, askedThrough: await doorLines(), in: catalogue)
+    let others = prompt.mayConcernAnotherKey ? otherKeys() : []
+    var pages = PromptPages(prompt, askedThrough: await doorLines(), beside: others, in: catalogue)
     pages.last.takesPassphrase = verification
     if verification { pages.last.means = prompt.means.filter(canVerify) }
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
@@ -173,10 +174,9 @@ actor UserPrompter: UserInteraction {
   func passphrase<Accepted: Sendable>(
     _ dialog: PromptText, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted {
-    var dialog = dialog
-    dialog.takesPassphrase = true
-    dialog.details += await doorLines()
-    guard let accepted = try await ask([dialog], within: nil, by: nil, judge) else { throw .declined }
+    let others = dialog.mayConcernAnotherKey ? otherKeys() : []
+    let pages = PromptPages(dialog, askedThrough: await doorLines(), beside: others)
+    guard let accepted = try await ask(pages.all, within: nil, by: nil, judge) else { throw .declined }
     verified.withLock { $0 = .passphrase }
     return accepted
   }
@@ -238,7 +238,6 @@ actor UserPrompter: UserInteraction {
       var accepted: Accepted?
       for page in pages {
         others = page.mayConcernAnotherKey ? otherKeys() : []
-        let page = others.isEmpty ? page : page.naming(others)
         accepted = try await show(page, until: deadline, means, judge)
       }
       isAnswered = true

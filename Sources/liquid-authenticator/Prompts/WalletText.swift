@@ -9,11 +9,15 @@ import Messages
 /// high, and breaks a line that is too wide, without the spaces at its beginning. So lines are broken here, and the
 /// rest of a line follows a mark. No foreign text comes where a line of ours begins.
 enum WalletText {
-  /// The most bytes of one dialog's lines, as Assuan writes them: with the headline they fit into one line of 1000.
-  static let room = 880
+  /// The most bytes of one dialog's lines, as Assuan writes them.
+  ///
+  /// The headline, and the lines about a finger or from PAM, then fit into the same Assuan line of 1000 bytes.
+  static let room = 800
   /// The most lines of one dialog, beside headline and empty line, with room for the remark about a wrong passphrase.
   static let height = 14
   /// The most columns of one line without its mark; an address with its label fits.
+  ///
+  /// Two bytes, as Assuan writes them, take at least one column, so a line also fits below the longest heading.
   static let width = 70
 
   /// Some lines of a text, and the number of the part, from 1.
@@ -130,6 +134,7 @@ enum WalletText {
 
   /// The most columns that a piece takes; characters of two columns begin at U+1100.
   private static func columns(_ piece: String) -> Int {
-    piece.unicodeScalars.reduce(0) { $0 + ($1.value < 0x1100 ? 1 : 2) }
+    let columns = piece.unicodeScalars.reduce(0) { $0 + ($1.value < 0x1100 ? 1 : 2) }
+    return max(columns, (AssuanLine.size(of: piece) + 1) / 2)
   }
 }

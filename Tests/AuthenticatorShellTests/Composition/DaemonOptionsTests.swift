@@ -40,7 +40,7 @@ struct DaemonOptionsTests {
     (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'"),
     (["--max-passkeys", "many"], "the value 'many' is invalid for '--max-passkeys'"),
     (["--prompt", "none"], "the value 'none' is invalid for '--prompt'"),
-    (["--prompt", "notifications"], "the value 'notifications' is invalid for '--prompt'"),
+    (["--prompt", "notification"], "the value 'notification' is invalid for '--prompt'"),
     (["--prompt", "askpass"], "--prompt askpass needs --askpass PROGRAM"),
     (["--askpass", "a", "--prompt", "pinentry"], "--askpass cannot be used with --prompt pinentry"),
     (["--askpass", "a", "--prompt", "terminal"], "--askpass cannot be used with --prompt terminal"),
@@ -85,6 +85,7 @@ struct DaemonOptionsTests {
       (["--prompt", "auto", "--pinentry", "p"], .auto, "p", nil),
       (["--askpass", "a", "--prompt", "auto"], .auto, "pinentry", "a"),
       (["--pinentry", "p", "--prompt", "terminal"], .terminal, "p", nil),
+      (["--prompt", "notifications", "--askpass", "a"], .notifications, "pinentry", "a"),
     ] as [([String], PromptChoice, String, String?)])
   func `a program that is named without --prompt shows all dialogs`(
     arguments: [String], prompt: PromptChoice, pinentry: String, askpass: String?

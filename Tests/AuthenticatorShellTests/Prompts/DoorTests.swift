@@ -3,7 +3,9 @@ import CTAP2
 import DisplayText
 import Glibc
 import Messages
+import ProcessIO
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import liquid_authenticator
@@ -12,24 +14,34 @@ import Testing
 @Suite struct DoorTests {
   private static let device = Door.device(node: "/dev/hidraw3")
   private static let socket = Door.controlSocket(process: 1234)
-  private static let asking = Door.Program(name: "firefox", process: 1234)
+  private static let firefox = Door.Program(name: "firefox", process: 1234)
+  private static let asking = Door.Programs(named: [firefox])
 
   // Holds: WORDS-5
   @Test func `the lines name the door, and the programs as advice`() {
-    #expect(Self.device.lines([], in: .english) == ["Asked through: the security-key device"])
-    #expect(Self.socket.lines([], in: .english) == ["Asked through: the control socket"])
-    #expect(Self.device.lines([Self.asking], in: .english).dropFirst() == [#"Perhaps by: "firefox" (process 1234)"#])
-    let others = [Self.asking, Door.Program(name: "chromium", process: 77)]
+    #expect(Self.device.lines(Door.Programs(), in: .english) == ["Asked through: the security-key device"])
+    #expect(Self.socket.lines(Door.Programs(), in: .english) == ["Asked through: the control socket"])
+    #expect(Self.device.lines(Self.asking, in: .english).dropFirst() == [#"Perhaps sent by: "firefox" (process 1234)"#])
+    let two = Door.Programs(named: [Self.firefox, Door.Program(name: "chromium", process: 77)])
     #expect(
-      Self.device.lines(others, in: .english).dropFirst()
-        == [#"Perhaps by: "firefox" (process 1234), "chromium" (process 77)"#])
+      Self.device.lines(two, in: .english).dropFirst()
+        == [#"Perhaps sent by: "firefox" (process 1234), "chromium" (process 77)"#])
+  }
+
+  // Holds: WORDS-5
+  @Test(arguments: [(1, " and 1 other", " und 1 weiteres"), (2, " and 2 others", " und 2 weitere")])
+  func `programs after the third are counted`(others: Int, english: String, german: String) throws {
+    let programs = Door.Programs(named: [Door.Program(name: "a", process: 1)], others: others)
+    #expect(Self.device.lines(programs, in: .english).last == #"Perhaps sent by: "a" (process 1)"# + english)
+    let inGerman = try Self.device.lines(programs, in: .german())
+    #expect(inGerman.last == #"Vielleicht gesendet von: "a" (Prozess 1)"# + german)
   }
 
   // Holds: WORDS-5
   @Test(arguments: ["a\nSite: b", "\u{1B}[2J", "\u{202E}", "\"", "\u{FFFD}", ""])
   func `the name of a program cannot pose as a line of ours`(_ name: String) {
-    let lines = Self.socket.lines([Door.Program(name: name, process: 1)], in: .english)
-    #expect(lines == ["Asked through: the control socket", "Perhaps by: \(DisplayText.name(name)) (process 1)"])
+    let lines = Self.socket.lines(Door.Programs(named: [Door.Program(name: name, process: 1)]), in: .english)
+    #expect(lines == ["Asked through: the control socket", "Perhaps sent by: \(DisplayText.name(name)) (process 1)"])
     #expect(lines.allSatisfy { !$0.contains("\n") && !$0.contains("\u{1B}") && !$0.contains("\u{202E}") })
   }
 
@@ -37,7 +49,7 @@ import Testing
   @Test(arguments: PromptTextTests.cases)
   func `every dialog ends with the door, and has no other change`(_ ceremony: PromptTextTests.Case) {
     let without = PromptPages(ceremony.prompt)
-    let with = PromptPages(ceremony.prompt, askedThrough: Self.device.lines([Self.asking], in: .english))
+    let with = PromptPages(ceremony.prompt, askedThrough: Self.device.lines(Self.asking, in: .english))
     #expect(with.last.headline == without.last.headline && with.last.agree == without.last.agree)
     #expect(with.last.details.contains("Asked through: the security-key device"))
     #expect(with.all.flatMap(\.details).count == without.all.flatMap(\.details).count + 2)
@@ -45,31 +57,9 @@ import Testing
   }
 
   // Holds: WORDS-5
-  @Test func `the longest texts and names fit, and the door is in each part of a wallet's prompt`() throws {
-    let name = String(repeating: "\u{10FFFF}", count: 15)
-    let lines = Self.device.lines((1...3).map { Door.Program(name: name, process: $0 << 21) }, in: .english)
-    let long = String(repeating: "\u{1F600}", count: 3000)
-    var register = UserPrompt(
-      purpose: .register, rpID: long, accountName: long, accountDisplayName: long + ".",
-      algorandAddress: String(repeating: "A", count: 58), origin: long, isFirstUse: true)
-    register.extras = [.secret, .largeBlobKey, .payment]
-    let message = UserPrompt(purpose: .wallet(.signMessage(String(repeating: "%", count: 1024))), origin: long)
-    for prompt in [register, message] {
-      let pages = PromptPages(prompt, askedThrough: lines)
-      for page in pages.all {
-        #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
-        #expect(page.details.count <= WalletText.height)
-      }
-      let parts = pages.all.filter { $0.details.contains("Asked through: the security-key device") }
-      #expect(parts.count == (prompt.isOfWallet ? pages.all.count : 1))
-      #expect(pages.all.count > 1 && pages.all.last?.headline.contains("(part \(pages.all.count) of ") == true)
-    }
-  }
-
-  // Holds: WORDS-5
   @Test func `a prompt has the door of its task, and one without a door has no line`() async throws {
     let backEnd = ScriptedBackEnd()
-    let prompter = UserPrompter(testing: backEnd, programs: { $0 == Self.socket ? [Self.asking] : [] })
+    let prompter = UserPrompter(testing: backEnd, programs: { $0 == Self.socket ? Self.asking : Door.Programs() })
     let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
     for door in [nil, Self.device, Self.socket] {
       try await Door.$current.withValue(door) { try await Task { try await prompter.confirm(prompt) }.value }
@@ -77,7 +67,8 @@ import Testing
     let site = "Site: example.com"
     #expect(
       backEnd.texts.withLock { $0.map(\.details) } == [
-        [site], [site] + Self.device.lines([], in: .english), [site] + Self.socket.lines([Self.asking], in: .english),
+        [site], [site] + Self.device.lines(Door.Programs(), in: .english),
+        [site] + Self.socket.lines(Self.asking, in: .english),
       ])
   }
 
@@ -85,13 +76,13 @@ import Testing
   @Test func `the helper names a process of this user, and none that does not exist`() throws {
     let helper = try HelperProcess(program: "pinentry")
     let found = helper.programs(at: .controlSocket(process: getpid()))
-    #expect(found.map(\.process) == [getpid()])
-    #expect(found.first?.name.isEmpty == false)
+    #expect(found.named.map(\.process) == [getpid()] && found.others == 0)
+    #expect(found.named.first?.name.isEmpty == false)
     for door in [
       Door.controlSocket(process: .max), .controlSocket(process: nil), .device(node: nil), .device(node: "/dev/null"),
       .device(node: "/dev/hidraw"), .device(node: "/dev/hidraw4000000000"), .device(node: "/dev/hidraw-1"),
     ] {
-      #expect(helper.programs(at: door) == [], "\(door)")
+      #expect(helper.programs(at: door) == Door.Programs(), "\(door)")
     }
   }
 
@@ -103,9 +94,18 @@ import Testing
     try #require(file >= 0)
     defer { unlink(node) }
     let helper = try HelperProcess(program: "pinentry")
-    #expect(helper.programs(at: .device(node: node)).map(\.process) == [getpid()])
-    #expect(helper.programs(at: .device(node: "/dev/hidraw400000000")) == [])
+    #expect(helper.programs(at: .device(node: node)).named.map(\.process) == [getpid()])
+    #expect(helper.programs(at: .device(node: "/dev/hidraw400000000")) == Door.Programs())
+    let others = try (0..<4).map { _ in
+      try Child.start(["sleep", "60"], input: file, output: file, errorOutput: file)
+    }
+    let found = helper.programs(at: .device(node: node))
+    for other in others {
+      kill(other, SIGKILL)
+      Child.reap(other)
+    }
+    #expect(found.named.count == 3 && found.others == 2)
+    #expect(Set(found.named.map(\.process)).isSubset(of: [getpid()] + others))
     close(file)
-    #expect(helper.programs(at: .device(node: node)) == [])
   }
 }

@@ -48,7 +48,8 @@ import Testing
 
   @Test func `a sign-in beside another key`() {
     let key = OtherKey(node: "/dev/hidraw9", name: "Other Key")
-    let text = dialog(UserPrompt(purpose: .signIn, rpID: "example.com", accountCount: 3)).naming([key])
+    let prompt = UserPrompt(purpose: .signIn, rpID: "example.com", accountCount: 3)
+    let text = PromptPages(prompt, beside: [key], in: german).last
     #expect(
       text.description == """
         Mit Ihrem Passkey anmelden?
@@ -113,8 +114,8 @@ import Testing
         Transaktion: Zahlung
         Von: \(world.account) (Sie)
         An: \(world.other)
-        Betrag: 1.500000 ALGO
-        Gebühr: 0.001000 ALGO
+        Betrag: 1,500000 ALGO
+        Gebühr: 0,001000 ALGO
         WARNUNG Rekey: gibt die Kontrolle über das Konto an\u{20}
         + \(world.other)
         Notiz: "Danke"
@@ -145,7 +146,7 @@ import Testing
     let terminal = try PseudoTerminal()
     let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)
     async let agreed: Void = prompter.confirm(UserPrompt(purpose: .select))
-    let question = "  Diesen verwenden? (j stimmt zu, alles andere lehnt ab) "
+    let question = "  Diesen verwenden? (j zum Zustimmen, alles andere zum Ablehnen) "
     #expect(try await terminal.awaitScreen(endingWith: question))
     terminal.type(answer + "\n")
     try await agreed
@@ -169,12 +170,6 @@ import Testing
     #expect(german.last.details.count == english.last.details.count, "a line is too long: it was broken")
     #expect(german.last.headline != english.last.headline)
     try expectFit(ceremony.prompt)
-    // With the lines about a finger and about other keys. A name from the kernel has at most 127 bytes.
-    let keys = Array(
-      repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 31)), count: 4)
-    let fullest = (german.last.mayConcernAnotherKey ? german.last.naming(keys) : german.last).forFinger(
-      PromptText.wrongFinger(triesLeft: 2))
-    #expect(try AssuanLine.command("SETDESC", fullest.description).count <= AssuanLine.limit)
     // The buttons of the desktops have room for 20 characters.
     #expect([german.last.agree, german.last.refuse].allSatisfy { $0.count <= 20 })
   }
@@ -192,10 +187,6 @@ import Testing
       #expect(lines[0] == "Website: \(DisplayText.host(site))")
       #expect(lines[1] == "Konto: \(DisplayText.name(name))")
       #expect(lines.count == 9)
-      for reason in [UnlockReason.prompt(prompt), .wallet(.signTransactions(origin: site))] {
-        let text = PromptText.pin(ofSlot: 99, "TPM", for: reason, in: german)
-        #expect(try AssuanLine.command("SETDESC", text.description).count <= AssuanLine.limit)
-      }
     }
   }
 

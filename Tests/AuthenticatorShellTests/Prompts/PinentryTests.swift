@@ -46,6 +46,13 @@ import Testing
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }
 
+  @Test func `an option says that a notification may have its buttons in a menu`() throws {
+    let pinentry = Pinentry(
+      .notifications, helper: try HelperProcess(program: "pinentry"), environment: { ["DISPLAY": ":7"][$0] },
+      terminal: nil, acceptsMenus: true, executor: globalConcurrentExecutor)
+    #expect(pinentry.options == ["display=:7", "notification-menu"])
+  }
+
   @Test(
     arguments: [
       ("de_DE.UTF-8", "C.UTF-8"), ("de_DE.utf8@euro", "C.UTF-8"), ("C.UTF-8", "C.UTF-8"), ("de_DE", "de_DE"),

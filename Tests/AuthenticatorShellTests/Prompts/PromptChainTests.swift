@@ -86,6 +86,7 @@ import Testing
     #expect(window.took() == ["open", "ask", "close"] && last.took() == [])
     #expect(lines.all == ["n cannot show prompts: no buttons; w shows them instead"])
     #expect(chain.name == "auto: w, t")
+    #expect(PromptChain([window], name: "notifications") { _ in }.name == "notifications: w")
     // The back end is used again if its test passes. The same reason is not logged twice.
     #expect(await UserPrompter(testing: chain).outcome(of: Self.presence) == "present")
     #expect(notification.took().first == (opens ? "open" : nil) && lines.all.count == 1)

@@ -73,7 +73,7 @@ import Testing
         #expect(
           page.details.prefix(4) == [
             "This is not: github.com\\u{A}", words,
-            #"In its own letters the new site is "githu\#u{1E05}.com\u{202E}""#, "Site: xn--githu-w90b.com",
+            #"In its own script the new site is "githu\#u{1E05}.com\u{202E}""#, "Site: xn--githu-w90b.com",
           ])
         #expect(page.needsReading)
       }

@@ -13,7 +13,7 @@ import Testing
     Sign in with your passkey?
       Site: example.com
       Account: "alice"
-      Sign in? (y agrees, anything else refuses) \("")
+      Sign in? (y to agree, anything else to refuse) \("")
     """
   static let entry = """
 
@@ -73,7 +73,8 @@ import Testing
       try await prompter.confirm(
         UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 20))), origin: "o"))
     }
-    for ways in ["Next? (y continues, anything else refuses all) ", "Sign? (y agrees, anything else refuses) "] {
+    for ways in ["Next? (y to continue, anything else to refuse all) ", "Sign? (y to agree, anything else to refuse) "]
+    {
       #expect(try await terminal.awaitScreen(endingWith: "\n  " + ways))
       clock.advance(by: UserPrompter.shortestReading)
       terminal.type("y\n")
@@ -88,7 +89,7 @@ import Testing
     let task = Task {
       try await prompter.confirm(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))
     }
-    let question = "\n  Sign? (y agrees, anything else refuses) "
+    let question = "\n  Sign? (y to agree, anything else to refuse) "
     #expect(try await terminal.awaitScreen(endingWith: question))
     clock.advance(by: .milliseconds(499))
     terminal.type("y\n")

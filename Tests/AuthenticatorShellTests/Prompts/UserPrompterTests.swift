@@ -393,9 +393,8 @@ struct PromptsBesideOtherKeysTests {
   @Test func `names of other keys are escaped, at most three, and the node replaces an empty one`() async {
     let names = ["a\nSite: bank.example", "", "c", "d"]
     let others = names.enumerated().map { OtherKey(node: "/dev/hidraw\($0)", name: $1) }
-    let text = PromptText(signIn).naming(others)
     #expect(
-      text.details == [
+      PromptPages(signIn, beside: others).last.details == [
         "Site: example.com", #"Also plugged in: "a\u{A}Site: bank.example""#, #"Also plugged in: "/dev/hidraw1""#,
         #"Also plugged in: "c""#, "To use another key instead, touch it.",
       ])

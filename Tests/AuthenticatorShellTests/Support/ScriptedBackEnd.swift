@@ -42,7 +42,8 @@ extension UserPrompter {
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
     catalogue: Catalogue = .english, clock: any MonotonicClock = ManualClock(),
     log: @escaping @Sendable (String) -> Void = { _ in }, readFingers: UserPrompter.ReadFingers? = nil,
-    converse: UserPrompter.Converse? = nil, programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }
+    converse: UserPrompter.Converse? = nil,
+    programs: @escaping @Sendable (Door) -> Door.Programs = { _ in Door.Programs() }
   ) {
     self.init(
       backEnd, verifier: verifier, readFingers: readFingers, converse: converse, otherKeys: { others },
@@ -73,8 +74,8 @@ extension PromptText {
 
 extension PromptPages {
   /// The dialogs of a prompt in English.
-  init(_ prompt: UserPrompt, askedThrough doorLines: [String] = []) {
-    self.init(prompt, askedThrough: doorLines, in: .english)
+  init(_ prompt: UserPrompt, askedThrough doorLines: [String] = [], beside others: [OtherKey] = []) {
+    self.init(prompt, askedThrough: doorLines, beside: others, in: .english)
   }
 }
 
