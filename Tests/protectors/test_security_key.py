@@ -232,7 +232,8 @@ def test_the_wait_for_a_touch_ends(key, plug, way):
     elif way == "time":
         # Half a minute after the touch was needed.
         key.pinentry.set({DIALOG: "never"})
-    wait_for("end of the protector", lambda: not protectors(), 40 if way == "time" else 3)
+    # A typed passphrase is checked first.
+    wait_for("end of the protector", lambda: not protectors(), {"time": 40, "typed": 20}.get(way, 3))
     fido.pinentry.wait_for_no_dialog(3)
     if way == "time":
         wait_for("reason", lambda: "slot 2 (security key) did not unlock the vault: the security key was not touched in "
