@@ -153,6 +153,17 @@ import Testing
     #expect(terminal.screen.hasSuffix(question + "ja\n"))
   }
 
+  @Test(arguments: ["n\n", "nein\n", "jj\n", "j \n", "\n"])
+  func `anything else on the terminal refuses`(answer: String) async throws {
+    let terminal = try PseudoTerminal()
+    let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)
+    let refused = Task { try await prompter.confirm(UserPrompt(purpose: .select)) }
+    #expect(try await terminal.awaitScreen(endingWith: "alles andere zum Ablehnen) "))
+    terminal.type(answer)
+    await #expect(throws: UserInteractionError.declined) { try await refused.value }
+    #expect(terminal.screen.hasSuffix(" nein\n"))
+  }
+
   // MARK: Room
 
   private func expectFit(_ prompt: UserPrompt) throws {
