@@ -341,7 +341,8 @@ class TestHang:
 
     # Holds: FINGER-13
     def test_a_claim_that_is_answered_late_is_released(self, key, tmp_path, monkeypatch):
-        double = Double(tmp_path / "system", seconds=11)
+        """The call fails after ten seconds; the reader is released in the background, without another request."""
+        double = Double(tmp_path / "system", seconds=14)
         try:
             for name, value in double.environment.items():
                 monkeypatch.setenv(name, value)
@@ -352,6 +353,7 @@ class TestHang:
             with registering(key) as made:
                 pass
             assert made and "fprintd did not answer; try again" in key.said()
+            assert double.calls() == ["Claim"], "the request has ended before the claim"
             wait_for("release", lambda: double.calls()[-2:] == ["claimed", "Release"])
         finally:
             double.close()

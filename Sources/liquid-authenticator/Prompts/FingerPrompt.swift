@@ -99,13 +99,14 @@ extension UserPrompter {
   private func read(
     after pause: Duration, dialog: Int, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
-    Task(executorPreference: executor) { [clock, readFingers, verifier] in
+    Task(executorPreference: executor) { [clock, readFingers, freeReader, verifier] in
       do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: pause)) } catch { return }
       guard let readFingers else { return }
       let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
       // A wrong finger counts even if the client has withdrawn the request.
       if result == .success(.noMatch) { verifier?.count(.fingerprint, isRight: false) }
       sender.yield(.read(result, dialog: dialog))
+      if let freeReader { await OwnThread.run(freeReader) }
     }
   }
 }

@@ -46,6 +46,7 @@ actor UserPrompter: UserInteraction {
   nonisolated let backEnd: any PromptBackEnd
   let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
+  let freeReader: (@Sendable () -> Void)?
   nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [OtherKey]
   private let programs: @Sendable (Door) -> [Door.Program]
@@ -67,6 +68,7 @@ actor UserPrompter: UserInteraction {
   /// - Parameters:
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
+  ///   - freeReader: releases the reader if `readFingers` could not; blocks, for about a minute at most.
   ///   - converse: reaches PAM for the prompts that accept it; `nil` if nothing can.
   ///   - otherKeys: returns the other keys that are plugged in now.
   ///   - programs: returns the programs that may have sent a request; can block.
@@ -74,7 +76,7 @@ actor UserPrompter: UserInteraction {
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
-    converse: Converse? = nil, otherKeys: @escaping @Sendable () -> [OtherKey],
+    freeReader: (@Sendable () -> Void)? = nil, converse: Converse? = nil, otherKeys: @escaping @Sendable () -> [OtherKey],
     programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }, catalogue: Catalogue,
     clock: any MonotonicClock,
     executor: any TaskExecutor,
@@ -83,6 +85,7 @@ actor UserPrompter: UserInteraction {
     self.backEnd = backEnd
     self.verifier = verifier
     self.readFingers = readFingers
+    self.freeReader = freeReader
     self.converse = converse
     self.otherKeys = otherKeys
     self.programs = programs

@@ -69,9 +69,12 @@ private final class ScriptedReader: Sendable {
     var hangs = false
     var started = 0
     var ended = 0
+    var freed = 0
   }
 
   private let state = Mutex(State())
+  func free() { state.withLock { $0.freed += 1 } }
+  func freed(_ count: Int) async { await wait { self.state.withLock { $0.freed } >= count } }
   var counts: (started: Int, ended: Int) { state.withLock { ($0.started, $0.ended) } }
 
   func put(_ result: FingerprintResult) { state.withLock { $0.results.append(result) } }
@@ -120,7 +123,7 @@ struct FingerPromptTests {
   private func prompter(_ lines: Lines = Lines()) -> UserPrompter {
     UserPrompter(
       testing: dialog, verifier: verifier, clock: clock, log: lines.add,
-      readFingers: reader.read)
+      readFingers: reader.read, freeReader: reader.free)
   }
 
   // Holds: FINGER-2
@@ -321,6 +324,7 @@ struct FingerPromptTests {
     #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
     #expect(dialog.shown.last?.takesPassphrase == true)
     #expect(lines.all == ["a fingerprint cannot verify: there is no fingerprint reader"])
+    await reader.freed(1)
   }
 
   @Test func `without the setting, or for presence, no finger is read`() async {

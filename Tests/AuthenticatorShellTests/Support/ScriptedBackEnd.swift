@@ -42,11 +42,12 @@ extension UserPrompter {
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
     catalogue: Catalogue = .english, clock: any MonotonicClock = ManualClock(),
     log: @escaping @Sendable (String) -> Void = { _ in }, readFingers: UserPrompter.ReadFingers? = nil,
-    converse: UserPrompter.Converse? = nil, programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }
+    freeReader: (@Sendable () -> Void)? = nil, converse: UserPrompter.Converse? = nil,
+    programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }
   ) {
     self.init(
-      backEnd, verifier: verifier, readFingers: readFingers, converse: converse, otherKeys: { others },
-      programs: programs, catalogue: catalogue, clock: clock, executor: globalConcurrentExecutor, log: log)
+      backEnd, verifier: verifier, readFingers: readFingers, freeReader: freeReader, converse: converse,
+      otherKeys: { others }, programs: programs, catalogue: catalogue, clock: clock, executor: globalConcurrentExecutor, log: log)
   }
 
   /// Prompts for presence only.
