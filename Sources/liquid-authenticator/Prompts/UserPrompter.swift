@@ -134,7 +134,7 @@ actor UserPrompter: UserInteraction {
     guard verifier != nil || !verification else { throw .declined }
     var pages = PromptPages(prompt, askedThrough: await doorLines(), in: catalogue)
     pages.last.takesPassphrase = verification
-    if verification { pages.last.means = prompt.means.filter(canVerify) }
+    if verification { pages.last.means = prompt.means }
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
     let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, by: \.verification) {
       [verifier] passphrase, _ in
@@ -269,7 +269,10 @@ actor UserPrompter: UserInteraction {
     _ judge: Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     var page = page
-    while let yield, !page.means.isEmpty {
+    while let yield {
+      // Not sooner: another request can have used tries up since.
+      page.means = page.means.filter(canVerify)
+      guard !page.means.isEmpty else { break }
       let means = page.means.removeFirst()
       switch try await verify(by: means, page) {
       case .verified:
@@ -278,7 +281,6 @@ actor UserPrompter: UserInteraction {
         return yield(means)
       case .next(let remark):
         page.remark = remark.map(catalogue.text)
-        page.means = page.means.filter(canVerify)
       }
     }
     return try await show(page, until: deadline, judge)

@@ -290,6 +290,23 @@ struct AccountPromptTests {
   }
 
   // Holds: ACCOUNT-9
+  @Test func `a request that waited does not ask PAM after the tries are used up`() async {
+    let verifier = self.verifier
+    for _ in 0..<4 { verifier.count(.pam, isRight: false) }
+    let (dialogs, account) = (Typist(["never", "wrong"]), ScriptedAccount([.asks("a")], [.asks("a"), .wrong]))
+    let prompter = UserPrompter(testing: dialogs, verifier: verifier, clock: clock, converse: account.converse)
+    let first = Task { await prompter.outcome(of: prompt(), verification: true) }
+    await dialogs.shows(1)
+    let later = (0..<2).map { _ in Task { await prompter.outcome(of: prompt(), verification: true) } }
+    dialogs.refusesPassphrase(true)
+    try? await Task.sleep(for: .milliseconds(20))
+    first.cancel()
+    #expect(await first.value == "cancelled")
+    for task in later { #expect(await task.value == "declined") }
+    #expect(account.begun == 2 && prompter.verificationTriesLeft == 3)
+  }
+
+  // Holds: ACCOUNT-9
   @Test func `an answer counts also if the client withdraws the request before PAM has decided`() async {
     let (dialogs, account) = (Typist(["guess"]), ScriptedAccount([.asks("a")], [.asks("a"), .accepted]))
     let prompter = prompter(dialogs, account)
