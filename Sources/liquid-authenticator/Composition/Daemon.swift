@@ -60,6 +60,7 @@ final class Daemon: Sendable {
     let deadline = ContinuousClock.now + Self.limitOfBus
     loginSignals = Mutex(follows ? LoginSignals(of: getuid(), until: deadline) : nil)
     fingerprints = verifies ? FingerprintReader(until: deadline) : nil
+    let screen = verifies ? ScreenLock(of: getuid(), until: deadline) : nil
     // Read before the sandbox is entered, which forbids it.
     let catalogue = Catalogue.ofPerson(fault: log.warning)
     if options.sandbox == .on {
@@ -78,8 +79,8 @@ final class Daemon: Sendable {
       helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
       backEnd, verifier: verifies ? verifier : nil, readFingers: fingerprints?.read, freeReader: fingerprints?.free,
-      converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, programs: helper.programs,
-      catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
+      screen: screen, converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] },
+      programs: helper.programs, catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
       directory: directory, prompter: prompter, verifier: verifier, askProtector: helper.askProtector,

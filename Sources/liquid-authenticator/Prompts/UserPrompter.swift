@@ -47,6 +47,7 @@ actor UserPrompter: UserInteraction {
   let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
   let freeReader: (@Sendable () -> Void)?
+  let screen: (any LockableScreen)?
   nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [OtherKey]
   private let programs: @Sendable (Door) -> [Door.Program]
@@ -69,6 +70,7 @@ actor UserPrompter: UserInteraction {
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
   ///   - freeReader: releases the reader if `readFingers` could not; blocks, for about a minute at most.
+  ///   - screen: the screen that shows the dialogs; `nil` without the system bus.
   ///   - converse: reaches PAM for the prompts that accept it; `nil` if nothing can.
   ///   - otherKeys: returns the other keys that are plugged in now.
   ///   - programs: returns the programs that may have sent a request; can block.
@@ -76,7 +78,8 @@ actor UserPrompter: UserInteraction {
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
-    freeReader: (@Sendable () -> Void)? = nil, converse: Converse? = nil, otherKeys: @escaping @Sendable () -> [OtherKey],
+    freeReader: (@Sendable () -> Void)? = nil, screen: (any LockableScreen)? = nil, converse: Converse? = nil,
+    otherKeys: @escaping @Sendable () -> [OtherKey],
     programs: @escaping @Sendable (Door) -> [Door.Program] = { _ in [] }, catalogue: Catalogue,
     clock: any MonotonicClock,
     executor: any TaskExecutor,
@@ -86,6 +89,7 @@ actor UserPrompter: UserInteraction {
     self.verifier = verifier
     self.readFingers = readFingers
     self.freeReader = freeReader
+    self.screen = screen
     self.converse = converse
     self.otherKeys = otherKeys
     self.programs = programs
@@ -307,6 +311,11 @@ actor UserPrompter: UserInteraction {
       await backEnd.close()
       throw error
     }
+  }
+
+  /// Shows a page without a field until the user presses its button.
+  func agreeByButton(to page: PromptText) async throws(UserInteractionError) {
+    let _: Never? = try await show(page, until: nil) { _, _ in .ended(.declined) }
   }
 
   func open(_ dialog: PromptText) async throws(UserInteractionError) {
