@@ -101,7 +101,7 @@ targets += module("Messages", [], tests: ["TestSupport"])
 targets.append(.target(name: "SessionBus", dependencies: ["CSystemd"], swiftSettings: settings))
 // The tests of the programs in the guest test it: all of it calls logind.
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
-targets += module("Fingerprint", ["Messages", "ProcessIO", "CSystemd"])
+targets += module("Fingerprint", ["Messages", "ProcessIO", "Logind", "CSystemd"])
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module(

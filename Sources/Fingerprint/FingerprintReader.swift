@@ -1,4 +1,5 @@
 import CSystemd
+import Glibc
 package import Messages
 package import ProcessIO
 
@@ -6,13 +7,16 @@ package import ProcessIO
 ///
 /// fprintd stores and compares the fingerprints. It reports only whether a finger of this user matched.
 package final class FingerprintReader: Sendable {
+  /// How long ``free()`` waits for fprintd.
+  private static let limitOfFreeing = Duration.seconds(60)
+
   private let bus: FprintdBus
 
-  /// Connects to the system bus; `nil` if there is none, or if it does not accept the connection within five seconds.
+  /// Connects to the system bus; `nil` without a bus, or if it has not accepted the connection by the deadline.
   ///
   /// The connection stays open, because a sandbox can forbid later connections.
-  package init?() {
-    guard let bus = FprintdBus() else { return nil }
+  package init?(until deadline: ContinuousClock.Instant) {
+    guard let bus = FprintdBus(until: deadline) else { return nil }
     self.bus = bus
   }
 
@@ -25,6 +29,8 @@ package final class FingerprintReader: Sendable {
 
   /// Waits for one finger; blocks, and releases the reader before it returns.
   ///
+  /// If a claim takes more than ten seconds, this fails, and ``free()`` releases the reader.
+  ///
   /// A cancellation does not end a call to fprintd, which can take ten seconds: if the answer to a claim were not read,
   /// the reader would stay claimed, and other programs could not use it.
   ///
@@ -35,7 +41,7 @@ package final class FingerprintReader: Sendable {
       let device = try bus.device()
       try cancellation.check()
       try bus.claim(device)
-      defer { bus.release(device) }
+      defer { bus.release() }
       try cancellation.check()
       return try bus.receive(from: device) { () throws(FingerprintFailure) in
         try cancellation.check()
@@ -43,6 +49,25 @@ package final class FingerprintReader: Sendable {
         return try FingerprintResult(bus.verify(with: device, cancellation))
       }
     }
+  }
+}
+
+extension FingerprintReader {
+  /// Releases the reader if fprintd claims it only after ``verify(_:)`` has failed; blocks, for about a minute at most.
+  ///
+  /// It returns at once if the reader is free.
+  package func free() {
+    let deadline = ContinuousClock.now + Self.limitOfFreeing
+    while mayHoldReader(), .now < deadline { usleep(500_000) }
+  }
+
+  /// Tries to release the reader; whether fprintd may still claim it.
+  private func mayHoldReader() -> Bool {
+    let claimed = try? bus.alone { bus throws(FingerprintFailure) in
+      bus.release()
+      return bus.claimed
+    }
+    return claimed != nil
   }
 }
 

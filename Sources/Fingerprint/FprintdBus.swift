@@ -1,5 +1,5 @@
 import CSystemd
-import Glibc
+import Logind
 import ProcessIO
 import Synchronization
 
@@ -9,31 +9,19 @@ final class FprintdBus: @unchecked Sendable {
   private static let manager = "/net/reactivated/Fprint/Manager"
   /// How long a call may take: the bus may have to start fprintd, which then looks for readers.
   private static let limit = Duration.seconds(10)
-  /// How long the bus may take to accept the connection.
-  private static let limitOfConnecting = Duration.seconds(5)
   /// How long the calls VerifyStop and Release may take: fprintd carries them out even if nobody waits for the answer.
   private static let limitOfEnding = Duration.seconds(1)
-  /// How long Release is repeated while fprintd still carries out a claim.
-  private static let limitOfReleasing = Duration.seconds(2)
 
   private let bus: OpaquePointer
   private let turn = Mutex(())
   /// fprintd's unique name on the bus, from its last answer: no other program can take this name.
   private var owner = ""
-  /// Whether this connection has claimed the reader, or fprintd may still carry out its claim.
-  private var mayHoldReader = false
+  /// The reader that this connection has claimed, or that fprintd may still claim for it.
+  private(set) var claimed: String?
 
-  /// Connects, and waits until the bus has accepted the connection: dbus-daemon closes a connection that is not
-  /// authenticated within 30 seconds (auth_timeout).
-  init?() {
-    var bus: OpaquePointer?
-    guard sd_bus_open_system(&bus) >= 0, let bus else { return nil }
+  init?(until deadline: ContinuousClock.Instant) {
+    guard let bus = SystemBus.connect(until: deadline) else { return nil }
     self.bus = bus
-    do throws(FingerprintFailure) {
-      try wait(until: .now + Self.limitOfConnecting, Cancellation()) { _ in sd_bus_is_ready(bus) > 0 ? () : nil }
-    } catch {
-      return nil
-    }
   }
 
   // Without a flush, which would wait for a bus that does not answer; every call has waited for its own answer.
@@ -67,32 +55,28 @@ final class FprintdBus: @unchecked Sendable {
 
   /// Claims the reader.
   ///
-  /// After a failure, the reader is free, or the next claim releases it first.
+  /// If fprintd does not answer, it may still claim the reader, and ``claimed`` is set.
   func claim(_ device: String) throws(FingerprintFailure) {
-    release(device)
+    release()
     // fprintd still carries out an earlier claim.
-    guard !mayHoldReader else { throw .inUse }
-    mayHoldReader = true
+    guard claimed == nil else { throw .inUse }
+    claimed = device
     do throws(FingerprintFailure) {
       try call("Claim", of: device, with: "")
     } catch {
-      mayHoldReader = error == .silent
-      release(device)
+      if error != .silent { claimed = nil }
+      release()
       throw error
     }
   }
 
   /// Releases the reader if this connection may have claimed it.
   ///
-  /// fprintd refuses a release while it carries out a claim (AlreadyInUse), so the call is repeated for two seconds.
-  func release(_ device: String) {
-    let deadline = ContinuousClock.now + Self.limitOfReleasing
-    while mayHoldReader {
-      let failure = end("Release", of: device)
-      mayHoldReader = failure == .silent || failure == .inUse
-      guard .now < deadline else { return }
-      if failure == .inUse { usleep(100_000) }
-    }
+  /// fprintd refuses while it carries out a claim (AlreadyInUse); then ``claimed`` stays set.
+  func release() {
+    guard let device = claimed else { return }
+    let failure = end("Release", of: device)
+    if failure != .silent, failure != .inUse { claimed = nil }
   }
 
   /// Calls VerifyStop or Release.

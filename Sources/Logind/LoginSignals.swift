@@ -15,9 +15,9 @@ package final class LoginSignals: @unchecked Sendable {
     case resumed
   }
 
-  private static let name = "org.freedesktop.login1"
-  private static let path = "/org/freedesktop/login1"
-  private static let manager = "org.freedesktop.login1.Manager"
+  static let name = "org.freedesktop.login1"
+  static let path = "/org/freedesktop/login1"
+  static let manager = "org.freedesktop.login1.Manager"
   /// How long logind may take to answer, in microseconds.
   private static let timeout: UInt64 = 5_000_000
 
@@ -28,27 +28,31 @@ package final class LoginSignals: @unchecked Sendable {
   /// logind's lock: the machine is suspended only once it is closed; -1 without it.
   private var delay: Int32 = -1
 
-  /// Connects to the system bus; `nil` without bus or logind.
-  package init?(of user: UInt32) {
-    var bus: OpaquePointer?
-    guard sd_bus_open_system(&bus) >= 0, let bus else { return nil }
+  /// Connects to the system bus; `nil` without a bus, or if it has not accepted the connection by the deadline.
+  package init?(of user: UInt32, until deadline: ContinuousClock.Instant) {
+    guard let bus = SystemBus.connect(until: deadline) else { return nil }
     self.bus = bus
     self.user = user
+    let session = "org.freedesktop.login1.Session"
     let this = Unmanaged.passUnretained(self).toOpaque()
+    // This does not wait for the bus, which handles messages in order: the matches are there before it answers
+    // ``delaySleep()``. If it refuses one, libsystemd closes the connection.
     guard
-      sd_bus_match_signal(bus, nil, Self.name, nil, "org.freedesktop.login1.Session", "Lock", receiveLock, this) >= 0,
-      sd_bus_match_signal(bus, nil, Self.name, Self.path, Self.manager, "PrepareForSleep", receiveSleep, this) >= 0
+      sd_bus_match_signal_async(bus, nil, Self.name, nil, session, "Lock", receiveLock, nil, this) >= 0,
+      sd_bus_match_signal_async(
+        bus, nil, Self.name, Self.path, Self.manager, "PrepareForSleep", receiveSleep, nil, this) >= 0
     else { return nil }
   }
 
+  // Without a flush, which would wait for a bus that does not answer.
   deinit {
     allowSleep()
-    sd_bus_flush_close_unref(bus)
+    sd_bus_close_unref(bus)
   }
 
   /// What to poll, and for which events.
   package var interest: (descriptor: Int32, events: Int16) {
-    (sd_bus_get_fd(bus), Int16(truncatingIfNeeded: sd_bus_get_events(bus)))
+    (sd_bus_get_fd(bus), SystemBus.events(of: bus))
   }
 
   /// Handles what the bus has sent; returns the signals, or `nil` if the connection has ended.
@@ -95,7 +99,7 @@ package final class LoginSignals: @unchecked Sendable {
   ///
   /// Any program can address a signal to this connection alone, and libsystemd does not check the sender of such a
   /// signal.
-  private static func isFromLogind(_ message: OpaquePointer?) -> Bool { sd_bus_message_get_destination(message) == nil }
+  static func isFromLogind(_ message: OpaquePointer?) -> Bool { sd_bus_message_get_destination(message) == nil }
 
   fileprivate func lockReceived(_ message: OpaquePointer?) {
     guard Self.isFromLogind(message) else { return }

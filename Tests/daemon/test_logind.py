@@ -1,8 +1,10 @@
 """The daemon and logind's signals: what they lock, and what a suspend waits for."""
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -92,3 +94,25 @@ def test_the_end_of_the_bus_locks_and_is_a_problem(key, logind):
     assert found["vault"] == "locked"
     assert found["problems"] == [
         "the connection to logind has ended: its events do not lock the vault any more; restart liquid-authenticator"]
+
+
+# Holds: SESSION-5
+@pytest.mark.parametrize("lines", [(), (b"DATA\r\n", b"OK " + b"0" * 32 + b"\r\n")], ids=["silent", "no-hello"])
+def test_a_bus_that_does_not_answer_delays_the_start_for_seconds(key, monkeypatch, lines):
+    """The connections for logind, its screen lock and fprintd have one time limit together."""
+    with socket.socket(socket.AF_UNIX) as bus:
+        bus.bind(str(key.folder / "bus"))
+        bus.listen()
+        monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={key.folder}/bus")
+        connections = []
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    connections.append(bus.accept()[0])
+                    for line in lines:
+                        connections[-1].sendall(line)
+        threading.Thread(target=accept, daemon=True).start()
+        with key:
+            key.unlock()
+            assert connections and "logind cannot be reached" in key.said()

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ from support.fingerprint import Double, Reader
 
 TOUCH = words("Touch the fingerprint reader to agree.")
 PASSPHRASE_BUTTON, MAKE = words("Use passphrase"), words("Make passkey")
+BUTTON = words("Use fingerprint")
 
 
 @pytest.fixture
@@ -295,6 +297,113 @@ class TestFailures:
         assert "the fingerprint reader failed" in running.said()
 
 
+# Holds: FINGER-15
+class TestLockedScreen:
+    @pytest.fixture
+    def logind(self, reader):
+        return reader.start_logind(os.getuid())
+
+    def test_no_finger_is_read_until_it_is_unlocked(self, running, reader, logind):
+        reader.set_session(LockedHint="true")
+        with registering(running) as made:
+            pass
+        assert made and dialogs(running) == [("GETPIN", "Make passkey", "The screen was locked")]
+        reader.set_session(LockedHint="false")
+        with registering(running) as made:
+            reader.do("SCAN right")
+        assert made and dialogs(running)[-1] == ("CONFIRM", PASSPHRASE_BUTTON, TOUCH)
+
+    def test_it_is_locked_while_the_reader_waits(self, running, reader, logind):
+        running.pinentry.set({PASSPHRASE_BUTTON: "never", "GETPIN": "wait"})
+        with registering(running) as made:
+            reader.wait_until_used()
+            reader.set_session(IdleHint="true")
+            assert not reader.is_free(), "another property has changed"
+            reader.set_session(LockedHint="true")
+            shows(running, "The screen was locked")
+            reader.wait_until_free()
+            running.pinentry.set("approve")
+        assert made and "cannot verify" not in running.said()
+
+    @pytest.mark.parametrize("properties", [
+        {"User": "(uint32 12345, objectpath '/org/freedesktop/login1/user/12345')"},
+        {"Seat": "('', objectpath '/')"}, {"State": "'closing'"}], ids=["another-user", "no-seat", "closing"])
+    def test_a_session_that_does_not_count(self, running, reader, logind, properties):
+        reader.set_session(LockedHint="true", **properties)
+        with registering(running) as made:
+            reader.do("SCAN right")
+        assert made and dialogs(running)[-1] == ("CONFIRM", PASSPHRASE_BUTTON, TOUCH)
+
+    def test_logind_does_not_answer(self, running, reader, logind):
+        logind.send_signal(signal.SIGSTOP)
+        with registering(running) as made:
+            pass
+        assert made and dialogs(running)[-1][:2] == ("GETPIN", "Make passkey")
+        assert "logind does not say whether the screen is locked" in running.said()
+        logind.send_signal(signal.SIGCONT)
+        with registering(running) as made:
+            reader.do("SCAN right")
+        assert made and dialogs(running)[-1] == ("CONFIRM", PASSPHRASE_BUTTON, TOUCH)
+
+
+# Holds: FINGER-16
+class TestQueuedPrompt:
+    def test_the_button_comes_before_the_finger(self, running, reader):
+        running.pinentry.set({BUTTON: "wait", PASSPHRASE_BUTTON: "never"}, flavor="gnome3")
+        with registering(running) as made:
+            assert [dialog[1] for dialog in dialogs(running)] == [BUTTON] and reader.is_free()
+            running.pinentry.set({PASSPHRASE_BUTTON: "never"}, flavor="gnome3")
+            shows(running, TOUCH)
+            reader.do("SCAN left")
+            shows(running, "The finger was not recognised, 2 tries left.")
+            reader.do("SCAN right")
+        assert made and [dialog[1] for dialog in dialogs(running)] == [BUTTON, PASSPHRASE_BUTTON, PASSPHRASE_BUTTON]
+
+    def test_a_cancellation(self, running, reader):
+        running.pinentry.set({BUTTON: "never"}, flavor="gnome3")
+        with waiting(running) as channel:
+            channel.send(wire.CANCEL)
+            (kind, content), _, _ = channel.final()
+        assert (kind, content) == (wire.CBOR, b"\x2d") and reader.is_free()
+
+
+# Holds: FINGER-16
+def test_a_real_prompt_of_gnome_waits_behind_another(key, reader, screen, bus, picture, tmp_path):
+    """GNOME's prompter shows one prompt at a time; the dialog of the request comes second."""
+    reader.enroll()
+    bus.add_service("org.gnome.keyring.SystemPrompter", "/usr/libexec/gcr-prompter")
+    key.pinentry_program = "pinentry-gnome3"
+    key.start()
+    key.unlock()
+    verification(key, "fingerprint")
+
+    begun = tmp_path / "begun"
+    bus.start("sh", "-c", f"exec dbus-monitor --session \"member='BeginPrompting'\" >{begun}")
+    wait_for("monitor", lambda: begun.exists() and begun.read_bytes())
+    # It does not end with its prompt: then gcr-prompter 3.41 shows no other prompt.
+    other = subprocess.Popen(["pinentry-gnome3"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        other.stdin.write(b"SETDESC The other prompt\nCONFIRM\n")
+        other.stdin.flush()
+        first = wait_for("prompt", lambda: screen.windows("gcr-prompter"))
+        request = Request(key, rp_id="shop.example", uv=True)
+        wait_for("second prompt", lambda: begun.read_text().count("member=BeginPrompting") == 2)
+        picture("other")
+        assert reader.is_free(), "the dialog of the request is not shown yet"
+        screen.press("Escape")
+        wait_for("prompt of the request", lambda: screen.windows("gcr-prompter") not in ([], first))
+    finally:
+        other.kill()
+        other.communicate()
+    picture("button")
+    assert reader.is_free()
+    screen.press("Return")
+    reader.wait_until_used()
+    picture("touch")
+    reader.do("SCAN right")
+    assert request.end() == "approved"
+
+
 # Holds: FINGER-11
 class TestConnection:
     def test_it_outlives_the_time_limit_of_the_bus(self, key, tmp_path, monkeypatch):
@@ -344,7 +453,8 @@ class TestHang:
 
     # Holds: FINGER-13
     def test_a_claim_that_is_answered_late_is_released(self, key, tmp_path, monkeypatch):
-        double = Double(tmp_path / "system", seconds=11)
+        """The call fails after ten seconds; the reader is released in the background, without another request."""
+        double = Double(tmp_path / "system", seconds=14)
         try:
             export(double.environment, monkeypatch)
             key.start()
@@ -354,6 +464,7 @@ class TestHang:
             with registering(key) as made:
                 pass
             assert made and "fprintd did not answer; try again" in key.said()
+            assert double.calls() == ["Claim"], "the request has ended before the claim"
             wait_for("release", lambda: double.calls()[-2:] == ["claimed", "Release"])
         finally:
             double.close()

@@ -1,6 +1,6 @@
 """The real fprintd with a reader that libfprint simulates, on a bus of the test's own.
 
-It needs Debian's fprintd, and python3-dbusmock, which takes the place of polkit.
+It needs Debian's fprintd, and python3-dbusmock, which takes the place of polkit and logind.
 
 Run as a program, this file is a double of fprintd that answers a claim after some seconds. It needs Debian's python3-dbus
 and python3-gi.
@@ -19,7 +19,7 @@ from support.keyring import SessionBus
 TESTS = str(pathlib.Path(__file__).parents[1])
 #: How long a program may take to start or to answer, seconds: an emulated guest is slow.
 PATIENCE = 180
-NAME, POLKIT = "net.reactivated.Fprint", "org.freedesktop.PolicyKit1"
+NAME, POLKIT, LOGIND = "net.reactivated.Fprint", "org.freedesktop.PolicyKit1", "org.freedesktop.login1"
 
 
 class Reader:
@@ -57,6 +57,22 @@ class Reader:
         return subprocess.run(
             ["gdbus", "call", "--address", self.bus.address, "--dest", service, "--object-path", path, "--method",
              member, *arguments], capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
+
+    def start_logind(self, user):
+        """Start a double of logind with one session, of a user at seat0, and return its process."""
+        process = self.bus.start("/usr/bin/python3", "-m", "dbusmock", "--system", "--template", "logind")
+        wait_for("logind", lambda: self.bus.has(LOGIND), PATIENCE)
+        self.call(
+            LOGIND, "/org/freedesktop/login1", "org.freedesktop.DBus.Mock.AddSession", "c1", "seat0", str(user), "name",
+            "true")
+        return process
+
+    def set_session(self, **properties):
+        """Change properties of the session, given as GVariant text."""
+        for name, value in properties.items():
+            self.call(
+                LOGIND, "/org/freedesktop/login1/session/c1", "org.freedesktop.DBus.Properties.Set",
+                "org.freedesktop.login1.Session", name, f"<{value}>")
 
     def do(self, command: str):
         """Send a command to libfprint's virtual device, such as "SCAN a-finger", once the reader is in use."""

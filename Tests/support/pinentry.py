@@ -9,7 +9,8 @@ these variables in the inherited environment:
 
 Without PINENTRY_CONTROL these replace the members of the same name:
 
-  PINENTRY_BEHAVIOUR, PINENTRY_PASSPHRASE, PINENTRY_DELAY, PINENTRY_WRONG, PINENTRY_HASTY, PINENTRY_CHILD
+  PINENTRY_BEHAVIOUR, PINENTRY_PASSPHRASE, PINENTRY_DELAY, PINENTRY_WRONG, PINENTRY_HASTY, PINENTRY_CHILD,
+  PINENTRY_FLAVOR
 
 The control file is an object; every member is optional:
 
@@ -22,6 +23,7 @@ The control file is an object; every member is optional:
   "wrong"       how many GETPINs of this dialog answer a wrong passphrase before the right one, 0 if absent
   "delay"       seconds before an answer to CONFIRM or GETPIN; if absent, 0, or 0.55 for a page that must be read first
   "hasty"       how many CONFIRMs of this dialog are answered at once, even if the page must be read first, 0 if absent
+  "flavor"      the answer to GETINFO flavor; if absent, that command is not known
   "child"       true: start a child that sleeps, to check that the whole process group is ended
 
   behaviour          CONFIRM                          GETPIN
@@ -107,18 +109,20 @@ def dialog_number(control):
     return number
 
 
+def control():
+    path = os.environ.get("PINENTRY_CONTROL")
+    if path:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    names = ("behaviour", "passphrase", "delay", "wrong", "hasty", "child", "flavor")
+    return {name: os.environ["PINENTRY_" + name.upper()] for name in names if "PINENTRY_" + name.upper() in os.environ}
+
+
 def settings():
-    control = os.environ.get("PINENTRY_CONTROL")
-    if control:
-        with open(control, encoding="utf-8") as file:
-            found = json.load(file)
-    else:
-        names = ("behaviour", "passphrase", "delay", "wrong", "hasty", "child")
-        found = {name: os.environ["PINENTRY_" + name.upper()] for name in names
-                 if "PINENTRY_" + name.upper() in os.environ}
+    found = control()
     behaviour = found.get("behaviour", "approve")
     if isinstance(behaviour, list):
-        behaviour = behaviour[min(dialog_number(control), len(behaviour) - 1)]
+        behaviour = behaviour[min(dialog_number(os.environ["PINENTRY_CONTROL"]), len(behaviour) - 1)]
     if "passphraseHex" in found:
         passphrase = bytes.fromhex(found["passphraseHex"])
     else:
@@ -265,6 +269,9 @@ class Dialog:
                 return say(UNKNOWN)
             name, _, value = rest.partition("=")
             self.options[name.strip()] = value
+            say("OK")
+        elif line == "GETINFO flavor" and (flavor := control().get("flavor")):
+            say("D " + flavor)
             say("OK")
         elif word == "BYE":
             log("bye")

@@ -18,6 +18,9 @@ final class Daemon: Sendable {
     ThirdPartyPayment.self, LiquidExtension.self,
   ]
 
+  /// How long the system bus may take to accept the connections.
+  private static let limitOfBus = Duration.seconds(5)
+
   /// The event loop of all work that neither blocks nor writes durably.
   let loop: EventLoop
   private let router: RequestRouter
@@ -51,10 +54,13 @@ final class Daemon: Sendable {
     let controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
     self.controlPath = controlPath
     ControlSocket.makeDirectory(for: controlPath)
-    // This and the fingerprint reader connect to the system bus.
     let follows = options.detachesInBackground || !options.session.lockEvents.isEmpty
-    loginSignals = Mutex(follows ? LoginSignals(of: getuid()) : nil)
-    fingerprints = options.verification == .passphrase ? FingerprintReader() : nil
+    let verifies = options.verification == .passphrase
+    // A bus that accepts connections and does not answer delays the start once.
+    let deadline = ContinuousClock.now + Self.limitOfBus
+    loginSignals = Mutex(follows ? LoginSignals(of: getuid(), until: deadline) : nil)
+    fingerprints = verifies ? FingerprintReader(until: deadline) : nil
+    let screen = verifies ? ScreenLock(of: getuid(), until: deadline) : nil
     // Read before the sandbox is entered, which forbids it.
     let catalogue = Catalogue.ofPerson(fault: log.warning)
     if options.sandbox == .on {
@@ -72,9 +78,9 @@ final class Daemon: Sendable {
     let backEnd = options.prompt.backEnd(
       helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
-      backEnd, verifier: options.verification == .passphrase ? verifier : nil, readFingers: fingerprints?.read,
-      converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, programs: helper.programs,
-      catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
+      backEnd, verifier: verifies ? verifier : nil, readFingers: fingerprints?.read, freeReader: fingerprints?.free,
+      screen: screen, converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] },
+      programs: helper.programs, catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
       directory: directory, prompter: prompter, verifier: verifier, askProtector: helper.askProtector,

@@ -11,8 +11,8 @@ import Recovery
 extension UserPrompter {
   private enum Event: Sendable {
     case said(Result<(AccountConversation, AccountMessage), ProtectorFailure>)
-    /// The dialog with this number is shown.
-    case opened(dialog: Int, at: Instant)
+    /// The dialog with this number is shown; `at` is `nil` if the desktop can queue it.
+    case opened(dialog: Int, at: Instant?)
     /// The user answered the dialog with this number.
     case answered(Result<PromptAnswer, UserInteractionError>, dialog: Int)
   }
@@ -20,7 +20,7 @@ extension UserPrompter {
   private struct OpenDialog {
     let number: Int
     let text: PromptText
-    /// `nil` until it is shown.
+    /// `nil` until it is shown, and if the desktop can queue it.
     var opened: Instant?
     let task: Task<Void, Never>
   }
@@ -28,7 +28,7 @@ extension UserPrompter {
   /// Verifies the user by PAM: shows each of its questions with the page, and what it says while it asks nothing.
   ///
   /// A verification counts only if the user gave an answer to a dialog with the page, or if what PAM said was shown with
-  /// the page for half a second, for example to touch a reader. Each try is a conversation of its own, whose delay after
+  /// the page for half a second, for example to touch a reader, and the screen is not locked. Each try is a conversation of its own, whose delay after
   /// a failure is PAM's. After three wrong tries, or if PAM does not work, the next means verifies. After five wrong tries
   /// of fingers and PAM over several requests, PAM is not asked until the passphrase has verified.
   ///
@@ -50,19 +50,20 @@ extension UserPrompter {
         case .said(.success((let current, let message))):
           conversation = current
           count += 1
-          // The user answered, or what PAM said was open for half a second.
+          // The user answered, or what PAM said was open for half a second, on a screen that is not locked.
           var isSeen = hasAnswered
           if !isSeen, let dialog, !dialog.text.takesPassphrase, let opened = dialog.opened {
             // The dialog is not open while another back end takes the place of one that failed.
             let isOpen = await backEnd.isOpen
-            isSeen = isOpen && clock.now >= opened.advanced(by: Self.shortestReading)
+            let isRead = isOpen && clock.now >= opened.advanced(by: Self.shortestReading)
+            isSeen = isRead ? await isScreenLocked() == false : false
           }
           switch message {
           case .failed(let failure):
             failed(.pam, failure.description)
             return .success(.next(remark: nil))
           case .accepted where !isSeen, .wrong where !isSeen:
-            failed(.pam, Self.nobodyAsked)
+            failed(.pam, dialog == nil ? Self.nobodyAsked : Self.notSeen)
             return .success(.next(remark: nil))
           case .accepted: return .success(.verified)
           case .wrong:
@@ -127,6 +128,9 @@ extension UserPrompter {
     its stack decided without a question or a remark, so the request was not shown; see: /etc/pam.d/liquid-auth
     """
 
+  private static let notSeen =
+    "its stack decided without a question, and the request may not have been seen; see: man liquid-auth-pam"
+
   /// Closes a dialog, and shows the next one.
   private func replace(
     _ dialog: OpenDialog?, by text: PromptText, _ sender: AsyncStream<Event>.Continuation
@@ -134,7 +138,11 @@ extension UserPrompter {
     if let dialog { await withdraw(dialog.task) }
     let number = (dialog?.number ?? 0) + 1
     let task = present(
-      text, opened: { [clock] in sender.yield(.opened(dialog: number, at: clock.now)) },
+      text,
+      opened: { [clock] canBeQueued in
+        sender.yield(.opened(dialog: number, at: canBeQueued ? nil : clock.now))
+        return true
+      },
       answered: { sender.yield(.answered($0, dialog: number)) })
     return OpenDialog(number: number, text: text, task: task)
   }

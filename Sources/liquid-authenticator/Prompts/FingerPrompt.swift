@@ -1,18 +1,21 @@
 import CTAP2
 import CTAPHID
 import Fingerprint
+import Logind
 import Messages
 import ProcessIO
 import Recovery
 
 extension UserPrompter {
   private enum Event: Sendable {
-    /// The dialog with this number is open.
-    case opened(dialog: Int)
+    /// The dialog with this number is open; `canBeQueued` if the user may not see it.
+    case opened(dialog: Int, canBeQueued: Bool)
     /// The result of the finger that was read for the dialog with this number, or why the reader failed.
     case read(Result<FingerprintResult, FingerprintFailure>, dialog: Int)
     /// The user answered the dialog with this number.
     case answered(Result<PromptAnswer, UserInteractionError>, dialog: Int)
+    /// The screen was locked.
+    case locked
   }
 
   /// Shows a dialog, and waits for a finger at the same time; after each finger that does not match, the dialog says so.
@@ -22,24 +25,38 @@ extension UserPrompter {
   /// while its dialog is open. After three fingers that do not match, or if the reader fails, the next means verifies.
   /// After five wrong tries of fingers and PAM over several requests, no finger is read until the passphrase has verified.
   ///
+  /// No finger is read while the screen is locked, and a match counts only if it is still unlocked. If the desktop can
+  /// queue the dialog behind prompts of other programs, the user must first press a button in a dialog with the page.
+  ///
   /// This does not wait until the reader is free, because fprintd can hang.
   func readFinger(for page: PromptText) async throws(UserInteractionError) -> MeansOutcome {
+    if let outcome = await outcomeOfLock() { return outcome }
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
-    var dialog = 0
-    var asking = ask(page.forFinger(nil), number: dialog, to: sender)
+    let watch = watchScreen { sender.yield(.locked) }
+    var (dialog, isSeen) = (0, false)
+    var asking = ask(page.forFinger(nil), number: dialog, isSeen: isSeen, to: sender)
     var reading: Task<Void, Never>?
-    let outcome = await withTaskCancellationHandler {
+    let outcome = await withTaskCancellationHandler { () -> Result<MeansOutcome, UserInteractionError> in
       var triesLeft = Self.triesPerDialog
       for await event in events {
         var advice: Message?
         switch event {
-        case .opened(dialog):
+        case .opened(dialog, canBeQueued: true) where !isSeen:
+          await withdraw(asking)
+          do throws(UserInteractionError) { try await agreeByButton(to: page.beforeFinger) } catch {
+            return .failure(error)
+          }
+          isSeen = true
+        case .opened(dialog, _):
           let pause = page.needsReading ? Self.shortestReading : .zero
           reading = read(after: pause, dialog: dialog, to: sender)
           continue
         case .read(.success(.match), dialog):
           // The dialog is not open while another back end takes the place of one that failed.
-          if await backEnd.isOpen { return Result<MeansOutcome, UserInteractionError>.success(.verified) }
+          if await backEnd.isOpen {
+            watch?.cancel()
+            return .success(await outcomeOfLock() ?? .verified)
+          }
         case .read(.success(.noMatch), dialog):
           triesLeft = min(triesLeft - 1, triesOfMeans)
           guard triesLeft > 0 else { return .success(.next(remark: PromptText.noFinger)) }
@@ -49,32 +66,41 @@ extension UserPrompter {
           if case .failed(let words) = failure { failed(.fingerprint, words) }
           return .success(.next(remark: nil))
         case .answered(let answer, dialog): return answer.map { _ in .next(remark: nil) }
+        case .locked: return .success(await outcomeOfLock() ?? .next(remark: PromptText.screenLocked))
         case .opened, .read, .answered: continue
         }
         dialog += 1
         await withdraw(asking)
-        asking = ask(page.forFinger(advice), number: dialog, to: sender)
+        asking = ask(page.forFinger(advice), number: dialog, isSeen: isSeen, to: sender)
       }
       return .failure(.cancelled)
     } onCancel: {
       sender.finish()
     }
+    watch?.cancel()
     reading?.cancel()
     await withdraw(asking)
     return try outcome.get()
   }
 
+  /// - Parameter isSeen: whether the user has seen the page; otherwise a dialog that can be queued is not shown.
   private func ask(
-    _ dialog: PromptText, number: Int, to sender: AsyncStream<Event>.Continuation
+    _ dialog: PromptText, number: Int, isSeen: Bool, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
     present(
-      dialog, opened: { sender.yield(.opened(dialog: number)) },
+      dialog,
+      opened: { canBeQueued in
+        sender.yield(.opened(dialog: number, canBeQueued: canBeQueued))
+        return isSeen || !canBeQueued
+      },
       answered: { sender.yield(.answered($0, dialog: number)) })
   }
 
   /// Shows a dialog in a task of its own.
+  ///
+  /// - Parameter opened: gets whether the desktop can queue the dialog; returns whether it is shown.
   func present(
-    _ dialog: PromptText, opened: @escaping @Sendable () -> Void,
+    _ dialog: PromptText, opened: @escaping @Sendable (_ canBeQueued: Bool) -> Bool,
     answered: @escaping @Sendable (Result<PromptAnswer, UserInteractionError>) -> Void
   ) -> Task<Void, Never> {
     Task(executorPreference: executor) {
@@ -84,8 +110,7 @@ extension UserPrompter {
         answered(.failure(error))
         return
       }
-      opened()
-      answered(await self.ask(dialog))
+      if opened(await self.backEnd.canBeQueued) { answered(await self.ask(dialog)) }
     }
   }
 
@@ -99,15 +124,72 @@ extension UserPrompter {
   private func read(
     after pause: Duration, dialog: Int, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
-    Task(executorPreference: executor) { [clock, readFingers, verifier] in
+    Task(executorPreference: executor) { [clock, readFingers, freeReader, verifier] in
       do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: pause)) } catch { return }
       guard let readFingers else { return }
       let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
       // A wrong finger counts even if the client has withdrawn the request.
       if result == .success(.noMatch) { verifier?.count(.fingerprint, isRight: false) }
       sender.yield(.read(result, dialog: dialog))
+      if let freeReader { await OwnThread.run(freeReader) }
     }
   }
+
+  // MARK: The screen
+
+  /// What to do in place of waiting for a finger; `nil` if the screen is not locked.
+  private func outcomeOfLock() async -> MeansOutcome? {
+    switch await isScreenLocked() {
+    case false?: return nil
+    case true?: return .next(remark: PromptText.screenLocked)
+    case nil:
+      if !Task.isCancelled {
+        failed(.fingerprint, "logind does not say whether the screen is locked; see: systemctl status systemd-logind")
+      }
+      return .next(remark: nil)
+    }
+  }
+
+  /// Whether the screen is locked; `nil` if logind does not answer, or after a cancellation.
+  func isScreenLocked() async -> Bool? {
+    guard let screen else { return false }
+    return await OwnThread.runUnlessCancelled { screen.isLocked() } ?? nil
+  }
+
+  private func watchScreen(_ locked: @escaping @Sendable () -> Void) -> Task<Void, Never>? {
+    guard let screen else { return nil }
+    return Task(executorPreference: executor) {
+      if await OwnThread.run(cancellable: screen.waitUntilLocked) ?? true { locked() }
+    }
+  }
+}
+
+/// The lock of the user's screen.
+protocol LockableScreen: Sendable {
+  /// Whether it is locked; `nil` if that cannot be known. Blocks for some seconds at most.
+  func isLocked() -> Bool?
+  /// Waits until it is locked, or that cannot be known; blocks.
+  ///
+  /// - Returns: `false` after a cancellation.
+  func waitUntilLocked(_ cancellation: Cancellation) -> Bool
+}
+
+extension ScreenLock: LockableScreen {
+  func waitUntilLocked(_ cancellation: Cancellation) -> Bool { waitUntilLocked(orReadable: cancellation.descriptor) }
+}
+
+extension PromptText {
+  /// The same question with a button that leads to ``forFinger(_:)``.
+  fileprivate var beforeFinger: PromptText {
+    var text = self
+    (text.takesPassphrase, text.isPresence) = (false, false)
+    text.means = [.fingerprint]
+    text.agree = catalogue.text(text.nextMeans)
+    return text
+  }
+
+  /// The line beside the field for the next means.
+  static let screenLocked = Message("The screen was locked")
 }
 
 extension FingerprintReader {

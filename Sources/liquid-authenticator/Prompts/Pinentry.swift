@@ -171,6 +171,18 @@ actor Pinentry: PromptBackEnd {
 
   var isOpen: Bool { session != nil }
 
+  /// Whether GNOME's prompter shows the dialog, one prompt at a time: for pinentry-gnome3, and for a program like
+  /// `gcr-ssh-askpass`, which does not say what it is.
+  var canBeQueued: Bool {
+    get async {
+      guard kind == .pinentry, let session else { return kind == .askpass }
+      // The next step of a program that does not answer reports the failure.
+      return await OwnThread.run(cancellable: { [limits] cancellation in
+        (try? session.flavor(within: limits.setUp, cancellation)) == "gnome3"
+      }) ?? false
+    }
+  }
+
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     guard let session else { throw .noAnswer(.declined) }
     return try await step { cancellation throws(PinentryFailure) in try session.ask(dialog, cancellation) }

@@ -54,6 +54,17 @@ struct PinentrySession: Sendable {
     }
   }
 
+  /// The kind of dialog that a pinentry shows, such as `gnome3` or `qt`; `nil` if the program does not say.
+  func flavor(within limit: Duration, _ cancellation: Cancellation) throws(PinentryFailure) -> String? {
+    let deadline = ContinuousClock.now + limit
+    do {
+      try write("GETINFO", "flavor", until: deadline, cancellation)
+      return try secret(until: deadline, cancellation).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    } catch .refused {
+      return nil
+    }
+  }
+
   /// Shows the dialog and waits for the person.
   func ask(_ dialog: PromptText, _ cancellation: Cancellation) throws(PinentryFailure) -> PromptAnswer {
     // `UserPrompter` withdraws the dialog sooner.

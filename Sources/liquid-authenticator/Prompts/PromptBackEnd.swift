@@ -28,6 +28,11 @@ protocol PromptBackEnd: Sendable {
   /// Whether the dialog is open: `false` while another back end takes the place of one that failed.
   var isOpen: Bool { get async }
 
+  /// Whether the desktop may show the dialog only after a prompt of another program is closed.
+  ///
+  /// For an open dialog, before ``ask(_:)``.
+  var canBeQueued: Bool { get async }
+
   /// Shows the dialog and waits for the answer; cancelling the task withdraws it.
   ///
   /// After an answer that does not count, the dialog is shown again with a ``PromptText/remark``.
@@ -46,6 +51,7 @@ extension PromptBackEnd {
   func selfTest(within limit: Duration) async -> String? { nil }
   func open(_ dialog: PromptText) async throws(PromptFailure) {}
   var isOpen: Bool { get async { true } }
+  var canBeQueued: Bool { get async { false } }
   func close() async {}
   func ended() async {}
 }

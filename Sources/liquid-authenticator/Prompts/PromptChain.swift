@@ -93,6 +93,8 @@ actor PromptChain: PromptBackEnd {
 
   var isOpen: Bool { get async { hasOpened ? await current?.isOpen ?? false : false } }
 
+  var canBeQueued: Bool { get async { await current?.canBeQueued ?? false } }
+
   func close() async {
     hasOpened = false
     await current?.close()

@@ -184,7 +184,7 @@ struct PromptText: Sendable, Equatable {
   static let answerTooLong = Message("The answer is too long")
 
   /// The words on the button that goes on to the next means.
-  private var nextMeans: Message {
+  var nextMeans: Message {
     switch means.first {
     case .fingerprint: Message("Use fingerprint")
     case .pam: Message("Use system login")

@@ -46,6 +46,8 @@ actor UserPrompter: UserInteraction {
   nonisolated let backEnd: any PromptBackEnd
   let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
+  let freeReader: (@Sendable () -> Void)?
+  let screen: (any LockableScreen)?
   nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [OtherKey]
   private let programs: @Sendable (Door) -> Door.Programs
@@ -67,6 +69,8 @@ actor UserPrompter: UserInteraction {
   /// - Parameters:
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
+  ///   - freeReader: releases the reader if `readFingers` could not; blocks, for about a minute at most.
+  ///   - screen: the screen that shows the dialogs; `nil` without the system bus.
   ///   - converse: reaches PAM for the prompts that accept it; `nil` if nothing can.
   ///   - otherKeys: returns the other keys that are plugged in now.
   ///   - programs: returns the programs that may have sent a request; can block.
@@ -74,7 +78,8 @@ actor UserPrompter: UserInteraction {
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
-    converse: Converse? = nil, otherKeys: @escaping @Sendable () -> [OtherKey],
+    freeReader: (@Sendable () -> Void)? = nil, screen: (any LockableScreen)? = nil, converse: Converse? = nil,
+    otherKeys: @escaping @Sendable () -> [OtherKey],
     programs: @escaping @Sendable (Door) -> Door.Programs = { _ in Door.Programs() }, catalogue: Catalogue,
     clock: any MonotonicClock,
     executor: any TaskExecutor,
@@ -83,6 +88,8 @@ actor UserPrompter: UserInteraction {
     self.backEnd = backEnd
     self.verifier = verifier
     self.readFingers = readFingers
+    self.freeReader = freeReader
+    self.screen = screen
     self.converse = converse
     self.otherKeys = otherKeys
     self.programs = programs
@@ -132,7 +139,7 @@ actor UserPrompter: UserInteraction {
     let others = prompt.mayConcernAnotherKey ? otherKeys() : []
     var pages = PromptPages(prompt, askedThrough: await doorLines(), beside: others, in: catalogue)
     pages.last.takesPassphrase = verification
-    if verification { pages.last.means = prompt.means.filter(canVerify) }
+    if verification { pages.last.means = prompt.means }
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
     let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, by: \.verification) {
       [verifier] passphrase, _ in
@@ -265,7 +272,10 @@ actor UserPrompter: UserInteraction {
     _ judge: Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     var page = page
-    while let yield, !page.means.isEmpty {
+    while let yield {
+      // Not sooner: another request can have used tries up since.
+      page.means = page.means.filter(canVerify)
+      guard !page.means.isEmpty else { break }
       let means = page.means.removeFirst()
       switch try await verify(by: means, page) {
       case .verified:
@@ -274,7 +284,6 @@ actor UserPrompter: UserInteraction {
         return yield(means)
       case .next(let remark):
         page.remark = remark.map(catalogue.text)
-        page.means = page.means.filter(canVerify)
       }
     }
     return try await show(page, until: deadline, judge)
@@ -301,6 +310,11 @@ actor UserPrompter: UserInteraction {
       await backEnd.close()
       throw error
     }
+  }
+
+  /// Shows a page without a field until the user presses its button.
+  func agreeByButton(to page: PromptText) async throws(UserInteractionError) {
+    let _: Never? = try await show(page, until: nil) { _, _ in .ended(.declined) }
   }
 
   func open(_ dialog: PromptText) async throws(UserInteractionError) {

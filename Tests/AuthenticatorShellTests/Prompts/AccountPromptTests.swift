@@ -28,6 +28,7 @@ private final class Typist: PromptBackEnd {
     var refuses = false
     var refusesPassphrase = false
     var isOpen = true
+    var canBeQueued = false
   }
 
   private let state: Mutex<State>
@@ -41,8 +42,10 @@ private final class Typist: PromptBackEnd {
   }
 
   var isOpen: Bool { state.withLock { $0.isOpen } }
+  var canBeQueued: Bool { state.withLock { $0.canBeQueued } }
 
   func refusesPassphrase(_ refuses: Bool) { state.withLock { $0.refusesPassphrase = refuses } }
+  func isOfGNOME() { state.withLock { $0.canBeQueued = true } }
   func isGone() { state.withLock { $0.isOpen = false } }
   func agree() { state.withLock { $0.agrees = true } }
   func shows(_ count: Int) async { await wait { self.shown.count >= count } }
@@ -124,6 +127,7 @@ private final class ScriptedAccount: Sendable {
 /// Verification by PAM, with dialogs and a conversation of the test.
 struct AccountPromptTests {
   private let clock = ManualClock()
+  private let screen = ScriptedScreen(isLocked: false)
   private let lines = Lines()
 
   private var verifier: PassphraseVerifier {
@@ -143,7 +147,7 @@ struct AccountPromptTests {
   ) -> UserPrompter {
     UserPrompter(
       testing: dialogs, verifier: verifier, clock: clock, log: lines.add, readFingers: readFingers,
-      converse: account.converse)
+      screen: screen, converse: account.converse)
   }
 
   // Holds: ACCOUNT-2
@@ -253,6 +257,32 @@ struct AccountPromptTests {
     #expect(prompter.lastVerification == (wasOpen ? .pam : .passphrase))
   }
 
+  // Holds: FINGER-15, FINGER-16
+  @Test(arguments: [true, false])
+  func `after a remark, a verification does not count if the page may not be seen`(_ isLocked: Bool) async {
+    let (dialogs, account) = (Typist(), ScriptedAccount([.says("Touch"), .accepted], pauses: true))
+    if isLocked { screen.set(isLocked: true) } else { dialogs.isOfGNOME() }
+    let prompter = prompter(dialogs, account)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialogs.shows(1)
+    clock.advance(by: UserPrompter.shortestReading)
+    account.goOn()
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == .passphrase)
+    let words = "its stack decided without a question, and the request may not have been seen"
+    #expect(lines.all == ["PAM cannot verify: \(words); see: man liquid-auth-pam"])
+  }
+
+  // Holds: FINGER-15, FINGER-16
+  @Test func `an answer counts on a locked screen too, and in a dialog that can be queued`() async {
+    let (dialogs, account) = (Typist(), ScriptedAccount([.says("Hello"), .asks("a"), .accepted]))
+    screen.set(isLocked: true)
+    dialogs.isOfGNOME()
+    let prompter = prompter(dialogs, account)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
+    #expect(prompter.lastVerification == .pam && lines.all == [])
+  }
+
   // Holds: ACCOUNT-7
   @Test func `a verification does not count while another program takes the place of one that failed`() async {
     let (dialogs, account) = (Typist(), ScriptedAccount([.says("Touch"), .accepted], pauses: true))
@@ -287,6 +317,23 @@ struct AccountPromptTests {
     #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
     #expect(prompter.lastVerification == .pam && account.begun == 6)
     await account.allEnded()
+  }
+
+  // Holds: ACCOUNT-9
+  @Test func `a request that waited does not ask PAM after the tries are used up`() async {
+    let verifier = self.verifier
+    for _ in 0..<4 { verifier.count(.pam, isRight: false) }
+    let (dialogs, account) = (Typist(["never", "wrong"]), ScriptedAccount([.asks("a")], [.asks("a"), .wrong]))
+    let prompter = UserPrompter(testing: dialogs, verifier: verifier, clock: clock, converse: account.converse)
+    let first = Task { await prompter.outcome(of: prompt(), verification: true) }
+    await dialogs.shows(1)
+    let later = (0..<2).map { _ in Task { await prompter.outcome(of: prompt(), verification: true) } }
+    dialogs.refusesPassphrase(true)
+    try? await Task.sleep(for: .milliseconds(20))
+    first.cancel()
+    #expect(await first.value == "cancelled")
+    for task in later { #expect(await task.value == "declined") }
+    #expect(account.begun == 2 && prompter.verificationTriesLeft == 3)
   }
 
   // Holds: ACCOUNT-9

@@ -18,11 +18,13 @@ private final class OpenDialog: PromptBackEnd {
     var isHeld = false
     var isOpen = true
     var refusesPassphrase = false
+    var canBeQueued = false
   }
 
   private let state = Mutex(State())
 
   let name = "test"
+  var canBeQueued: Bool { state.withLock { $0.canBeQueued } }
   /// How many dialogs the prompter has begun to open.
   var opening: Int { state.withLock { $0.opening } }
   /// The dialogs that were shown, in order.
@@ -31,6 +33,7 @@ private final class OpenDialog: PromptBackEnd {
 
   func answer(_ agrees: Bool) { state.withLock { $0.answer = agrees } }
   func refusesPassphrase(_ refuses: Bool) { state.withLock { $0.refusesPassphrase = refuses } }
+  func isOfGNOME() { state.withLock { $0.canBeQueued = true } }
   func hold(_ holds: Bool) { state.withLock { $0.isHeld = holds } }
   func isGone(_ gone: Bool) { state.withLock { $0.isOpen = !gone } }
   func opens(_ count: Int) async { await wait { self.opening >= count } }
@@ -69,9 +72,12 @@ private final class ScriptedReader: Sendable {
     var hangs = false
     var started = 0
     var ended = 0
+    var freed = 0
   }
 
   private let state = Mutex(State())
+  func free() { state.withLock { $0.freed += 1 } }
+  func freed(_ count: Int) async { await wait { self.state.withLock { $0.freed } >= count } }
   var counts: (started: Int, ended: Int) { state.withLock { ($0.started, $0.ended) } }
 
   func put(_ result: FingerprintResult) { state.withLock { $0.results.append(result) } }
@@ -103,6 +109,7 @@ private final class ScriptedReader: Sendable {
 struct FingerPromptTests {
   private let dialog = OpenDialog()
   private let reader = ScriptedReader()
+  private let screen = ScriptedScreen(isLocked: false)
   private let clock = ManualClock()
 
   private var verifier: PassphraseVerifier {
@@ -120,7 +127,7 @@ struct FingerPromptTests {
   private func prompter(_ lines: Lines = Lines()) -> UserPrompter {
     UserPrompter(
       testing: dialog, verifier: verifier, clock: clock, log: lines.add,
-      readFingers: reader.read)
+      readFingers: reader.read, freeReader: reader.free, screen: screen)
   }
 
   // Holds: FINGER-2
@@ -321,6 +328,110 @@ struct FingerPromptTests {
     #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
     #expect(dialog.shown.last?.takesPassphrase == true)
     #expect(lines.all == ["a fingerprint cannot verify: there is no fingerprint reader"])
+    await reader.freed(1)
+  }
+
+  // Holds: FINGER-15
+  @Test func `while the screen is locked, no finger is read`() async {
+    let prompter = prompter()
+    screen.set(isLocked: true)
+    reader.put(.match)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
+    #expect(prompter.lastVerification == .passphrase && reader.counts.started == 0)
+    #expect(dialog.shown.map(\.remark) == ["The screen was locked"])
+    screen.set(isLocked: false)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
+    #expect(prompter.lastVerification == .fingerprint)
+  }
+
+  // Holds: FINGER-15
+  @Test func `when the screen is locked, the wait for a finger ends`() async {
+    let prompter = prompter()
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialog.shows(1)
+    await reader.started(1)
+    screen.set(isLocked: true)
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == .passphrase && dialog.shown.last?.remark == "The screen was locked")
+    await reader.ended(1)
+  }
+
+  // Holds: FINGER-15
+  @Test(arguments: [true, nil])
+  func `a match counts only if the screen is not locked then`(_ isLocked: Bool?) async {
+    let lines = Lines()
+    let prompter = prompter(lines)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialog.shows(1)
+    await reader.started(1)
+    screen.set(isLocked: isLocked, isTold: false)
+    reader.put(.match)
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == .passphrase)
+    let words = "logind does not say whether the screen is locked; see: systemctl status systemd-logind"
+    #expect(lines.all == (isLocked == nil ? ["a fingerprint cannot verify: \(words)"] : []))
+  }
+
+  // Holds: FINGER-16
+  @Test func `before a finger is read, a dialog that can be queued must be answered by its button`() async {
+    dialog.isOfGNOME()
+    let prompter = prompter()
+    reader.put(.noMatch)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialog.shows(1)
+    try? await Task.sleep(for: .milliseconds(20))
+    #expect(reader.counts.started == 0)
+    dialog.answer(true)
+    await dialog.shows(3)
+    reader.put(.match)
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == .fingerprint)
+    #expect(dialog.shown.map(\.agree) == ["Use fingerprint", "Use passphrase", "Use passphrase"])
+    #expect(
+      dialog.shown.map(\.details.last) == [
+        "Site: example.com", "Touch the fingerprint reader to agree.", "The finger was not recognised, 2 tries left.",
+      ])
+  }
+
+  // Holds: FINGER-16
+  @Test(arguments: ["declined", "cancelled", "timedOut"])
+  func `the button of a dialog that can be queued may not be pressed`(_ end: String) async {
+    dialog.isOfGNOME()
+    let prompter = prompter()
+    let asking = Task { await prompter.outcome(of: prompt(), verification: true) }
+    await dialog.shows(1)
+    switch end {
+    case "declined": dialog.answer(false)
+    case "cancelled": asking.cancel()
+    default:
+      await clock.sleeper(until: UserPrompter.presence)
+      clock.advance(by: UserPrompter.presence)
+    }
+    #expect(await asking.value == end)
+    #expect(reader.counts.started == 0)
+  }
+
+  // Holds: FINGER-16
+  @Test func `a button that was pressed before the page could be read starts no reader`() async {
+    dialog.isOfGNOME()
+    let prompter = prompter()
+    async let outcome = prompter.outcome(of: prompt(.reset(importedPasskeys: 0)), verification: true)
+    for number in 1...2 {
+      await dialog.shows(number)
+      if number == 2 { clock.advance(by: UserPrompter.shortestReading) }
+      dialog.answer(true)
+      if number == 1 {
+        await clock.sleeper(until: UserPrompter.shortestReading)
+        #expect(reader.counts.started == 0)
+        clock.advance(by: UserPrompter.shortestReading)
+      }
+    }
+    await dialog.shows(3)
+    await clock.sleeper(until: UserPrompter.shortestReading * 3)
+    clock.advance(by: UserPrompter.shortestReading)
+    reader.put(.match)
+    #expect(await outcome == "verified")
+    #expect(dialog.shown.map(\.agree) == ["Use fingerprint", "Use fingerprint", "Use passphrase"])
   }
 
   @Test func `without the setting, or for presence, no finger is read`() async {

@@ -65,6 +65,27 @@ import Testing
     #expect(pinentry.options == ["lc-ctype=\(characters)", "lc-messages=\(locale)"])
   }
 
+  // Holds: FINGER-16
+  @Test(arguments: ["gnome3": true, "gnome3:curses": false, "qt": false, "": false])
+  func `only GNOME's own dialogs can be queued, and those of a program that does not say what it is`(
+    flavor: String, canBeQueued: Bool
+  ) async throws {
+    let scripted = try ScriptedPinentry(["flavor": flavor])
+    let helper = try HelperProcess(program: scripted.program)
+    let make = { (kind: Pinentry.Kind) in
+      Pinentry(
+        kind, helper: helper, environment: { _ in nil }, terminal: nil, executor: globalConcurrentExecutor)
+    }
+    let pinentry = make(.pinentry)
+    try await pinentry.open(Self.text)
+    #expect(await pinentry.canBeQueued == canBeQueued)
+    #expect(try await pinentry.ask(Self.text).isAgreement, "the dialog can be asked then")
+    await pinentry.close()
+    await pinentry.ended()
+    #expect(await make(.askpass).canBeQueued)
+    #expect(await make(.notifications).canBeQueued == false)
+  }
+
   @Test func `a program whose path is not known is missing`() async throws {
     let notifications = Pinentry(
       .notifications, helper: try HelperProcess(program: "pinentry", prompt: ""), environment: { _ in nil },
@@ -391,4 +412,8 @@ import Testing
     let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
     return status?.split(separator: ")").last?.hasPrefix(" Z") ?? false
   }
+}
+
+extension PromptAnswer {
+  fileprivate var isAgreement: Bool { if case .agreed = self { true } else { false } }
 }

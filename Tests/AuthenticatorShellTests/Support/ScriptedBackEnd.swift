@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import CryptoPrimitives
 import Messages
+import ProcessIO
 import Synchronization
 
 @testable import liquid_authenticator
@@ -42,11 +43,13 @@ extension UserPrompter {
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
     catalogue: Catalogue = .english, clock: any MonotonicClock = ManualClock(),
     log: @escaping @Sendable (String) -> Void = { _ in }, readFingers: UserPrompter.ReadFingers? = nil,
+    freeReader: (@Sendable () -> Void)? = nil, screen: (any LockableScreen)? = nil,
     converse: UserPrompter.Converse? = nil,
     programs: @escaping @Sendable (Door) -> Door.Programs = { _ in Door.Programs() }
   ) {
     self.init(
-      backEnd, verifier: verifier, readFingers: readFingers, converse: converse, otherKeys: { others },
+      backEnd, verifier: verifier, readFingers: readFingers, freeReader: freeReader, screen: screen,
+      converse: converse, otherKeys: { others },
       programs: programs, catalogue: catalogue, clock: clock, executor: globalConcurrentExecutor, log: log)
   }
 
@@ -76,6 +79,27 @@ extension PromptPages {
   /// The dialogs of a prompt in English.
   init(_ prompt: UserPrompt, askedThrough doorLines: [String] = [], beside others: [OtherKey] = []) {
     self.init(prompt, askedThrough: doorLines, beside: others, in: .english)
+  }
+}
+
+/// A screen that the test locks.
+final class ScriptedScreen: LockableScreen {
+  private let lock: Mutex<(answer: Bool?, isTold: Bool)>
+
+  /// - Parameters:
+  ///   - isLocked: `nil` if that cannot be known.
+  init(isLocked: Bool?) { lock = Mutex((isLocked, true)) }
+
+  /// - Parameter isTold: whether a wait ends.
+  func set(isLocked: Bool?, isTold: Bool = true) { lock.withLock { $0 = (isLocked, isTold) } }
+
+  func isLocked() -> Bool? { lock.withLock { $0.answer } }
+
+  func waitUntilLocked(_ cancellation: Cancellation) -> Bool {
+    while true {
+      if lock.withLock({ $0.isTold && $0.answer != false }) { return true }
+      guard cancellation.wait(for: -1, 0, until: .now + .milliseconds(1)) == .timedOut else { return false }
+    }
   }
 }
 

@@ -40,7 +40,7 @@ import Testing
     #expect(await verifier.verify(secret("right")) == .right)
   }
 
-  // Holds: ACCOUNT-9, FINGER-14
+  // Holds: ACCOUNT-9, FINGER-14, PIN-31
   @Test(arguments: [[.fingerprint], [.pam], [.pam, .fingerprint, .pam]] as [[VerificationMeans]])
   func `wrong fingers and answers take five tries together, and leave three to the passphrase`(
     _ means: [VerificationMeans]
@@ -56,7 +56,7 @@ import Testing
     #expect(verifier.triesLeft == 8 && verifier.triesOfMeans == 5)
   }
 
-  // Holds: FINGER-14
+  // Holds: FINGER-14, PIN-31
   @Test func `a match gives back the tries of fingers, and not those of passphrases`() async {
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
@@ -70,7 +70,7 @@ import Testing
     #expect(verifier.triesLeft == 4, "a lock does not give tries back")
   }
 
-  // Holds: ACCOUNT-9
+  // Holds: ACCOUNT-9, PIN-31
   @Test func `an answer that PAM accepts gives back the tries of answers only`() {
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
