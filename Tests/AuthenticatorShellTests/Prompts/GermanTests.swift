@@ -146,7 +146,7 @@ import Testing
     let terminal = try PseudoTerminal()
     let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)
     async let agreed: Void = prompter.confirm(UserPrompt(purpose: .select))
-    let question = "  Diesen verwenden? (j zum Zustimmen, alles andere zum Ablehnen) "
+    let question = "  Diesen verwenden? (j zum Zustimmen, sonst wird abgelehnt) "
     #expect(try await terminal.awaitScreen(endingWith: question))
     terminal.type(answer + "\n")
     try await agreed
@@ -158,7 +158,7 @@ import Testing
     let terminal = try PseudoTerminal()
     let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)
     let refused = Task { try await prompter.confirm(UserPrompt(purpose: .select)) }
-    #expect(try await terminal.awaitScreen(endingWith: "alles andere zum Ablehnen) "))
+    #expect(try await terminal.awaitScreen(endingWith: "sonst wird abgelehnt) "))
     terminal.type(answer)
     await #expect(throws: UserInteractionError.declined) { try await refused.value }
     #expect(terminal.screen.hasSuffix(" nein\n"))
