@@ -331,7 +331,7 @@ install_account() {
         printf '%s\n' "${file//@libexec@/$1}" >"$folder/$unit"
     done
     if ! { systemctl --user daemon-reload && systemctl --user start liquid-auth-pam.socket; } 2>/dev/null; then
-        say "PAM cannot verify you in this login: systemctl --user start liquid-auth-pam.socket"
+        say "PAM cannot verify you in this login until you run: systemctl --user start liquid-auth-pam.socket"
     fi
 }
 

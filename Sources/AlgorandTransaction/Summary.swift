@@ -387,7 +387,7 @@ private func creation(_ consequence: Message) -> SummaryLine {
   SummaryLine(Message("Creation"), consequence, isWarning: true)
 }
 
-/// Microalgos as algos, with all six decimals and never rounded; the catalogue has the decimal sign of the language.
+/// Microalgos as algos, with all six decimals, never rounded; the catalogue sets the decimal separator of the language.
 func algos<Number: UnsignedInteger>(_ microalgos: Number) -> Message {
   let digits = String(microalgos % 1_000_000)
   let (whole, decimals) = (microalgos / 1_000_000, String(repeating: "0", count: 6 - digits.count) + digits)

@@ -61,7 +61,7 @@ extension FingerprintReader {
     while mayHoldReader(), .now < deadline { usleep(500_000) }
   }
 
-  /// Tries to release the reader; whether fprintd may still claim it.
+  /// Tries to release the reader, and returns whether fprintd may still claim it.
   private func mayHoldReader() -> Bool {
     let claimed = try? bus.alone { bus throws(FingerprintFailure) in
       bus.release()

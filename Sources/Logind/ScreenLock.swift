@@ -2,7 +2,7 @@ import CSystemd
 import Glibc
 import Synchronization
 
-/// Whether the screen of a user is locked, as the desktop tells logind (LockedHint): org.freedesktop.login1(5).
+/// Whether the screen of a user is locked, as the desktop reports it to logind (LockedHint): org.freedesktop.login1(5).
 package final class ScreenLock: @unchecked Sendable {
   private static let session = "org.freedesktop.login1.Session"
   /// How long logind may take for each answer, in microseconds.

@@ -2,11 +2,11 @@ package import CryptoPrimitives
 import Glibc
 package import ProcessIO
 
-/// What the authenticator wants of `liquid-auth-pam`: its first message, whose kind this is and whose body is empty.
+/// The authenticator's first message to `liquid-auth-pam`: its kind; the body is empty.
 package enum AccountRequest: UInt8, Sendable, CaseIterable {
-  /// To find out whether PAM can be used; nobody is asked.
+  /// Checks whether PAM can be used, and asks nobody.
   case check = 1
-  /// To verify the user of the process.
+  /// Verifies the user of the process.
   case verify
 }
 
@@ -109,7 +109,7 @@ package enum AccountPipe {
     return AccountRequest(rawValue: kind)
   }
 
-  /// Writes a message; whether it could be written.
+  /// Writes a message, and returns whether it was written.
   @discardableResult package static func write(_ message: AccountMessage, to output: Int32) -> Bool {
     Descriptor.write(message.encoded, to: output)
   }

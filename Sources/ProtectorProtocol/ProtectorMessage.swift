@@ -1,6 +1,7 @@
 package import CryptoPrimitives
 
-/// A message between `liquid-auth-protector` or `liquid-auth-pam` and the program that it serves: `02 ‖ kind ‖ BE16 length ‖ body`.
+/// A message between `liquid-auth-protector` or `liquid-auth-pam` and the program that it serves:
+/// `02 ‖ kind ‖ BE16 length ‖ body`.
 ///
 /// The protector reads one request from standard input, and writes one answer to standard output. For `liquid-auth-pam`
 /// see ``AccountMessage``.

@@ -4,9 +4,9 @@ import Glibc
 import ProcessIO
 import ProtectorProtocol
 
-/// The account of the user of this process, and what PAM says of it.
+/// Verifies the user of this process with PAM.
 ///
-/// It verifies only: it opens no session, and sets no credentials.
+/// It opens no session, and sets no credentials.
 final class Account {
   /// The name of the file in `/etc/pam.d`.
   private static let service = "liquid-auth"
@@ -100,7 +100,7 @@ final class Account {
     return PAM_SUCCESS
   }
 
-  /// Passes one message on; whether it could be passed on, and answered if it is a question.
+  /// Passes one message on, and waits for the answer if it is a question; returns whether that succeeded.
   private func reply(to message: pam_message, _ response: inout pam_response) -> Bool {
     count += 1
     guard count < AccountMessage.maximumCount else { return false }

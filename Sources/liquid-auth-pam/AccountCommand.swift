@@ -7,7 +7,7 @@ import ProtectorProtocol
 /// `liquid-auth-pam`: the only program that uses PAM.
 ///
 /// systemd starts it for each connection of the authenticator, as the user of both and outside the authenticator's sandbox:
-/// a module that runs a set-user-ID program, as pam_unix does, works with no new privileges forbidden.
+/// a module that starts a set-user-ID program, such as pam_unix, does not work where new privileges are forbidden.
 enum AccountCommand {
   /// How long the request may take; the authenticator sends it at once.
   private static let limit = Duration.seconds(10)
@@ -25,7 +25,7 @@ enum AccountCommand {
     signal(SIGPIPE, SIG_IGN)
     var peer = uid_t.max
     guard clinux_peer_user(STDIN_FILENO, &peer) == 0, peer == getuid() else {
-      StandardStream.error.write("liquid-auth-pam: standard input is no connection of user \(getuid())")
+      StandardStream.error.write("liquid-auth-pam: standard input is not a connection of user \(getuid())")
       exit(EX_NOPERM)
     }
     AccountPipe.write(serve(), to: STDOUT_FILENO)
@@ -34,7 +34,7 @@ enum AccountCommand {
 
   private static func serve() -> AccountMessage {
     do { try Hardening.apply() } catch { return failure("cannot forbid core dumps: \(error)") }
-    // Passwords that libpam and its modules free without wiping them.
+    // Overwrites memory when it is freed: libpam and its modules can free passwords without wiping them.
     mallopt(M_PERTURB, 0xA5)
     guard let request = AccountPipe.request(from: STDIN_FILENO, until: .now + limit) else {
       return failure("the request to liquid-auth-pam is malformed; install all programs from the same version")

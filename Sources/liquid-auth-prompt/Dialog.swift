@@ -46,8 +46,9 @@ struct Dialog: Equatable {
     case "SETTIMEOUT":
       guard let seconds = UInt16(text) else { throw PromptError(.malformed, "the time limit is not a number") }
       limit = seconds == 0 ? Self.defaultLimit : .seconds(Int(seconds))
-    // These commands have no effect in this program, nor has any other option.
+    // These commands have no effect in this program.
     case "SETPROMPT", "NOP": break
+    // Other options have no effect.
     case "OPTION": acceptsMenu = acceptsMenu || text == Self.menuOption
     case "RESET": self = Dialog()
     case "CONFIRM": return .confirmation

@@ -85,8 +85,8 @@ struct SecurityKeySlot: KeyKeeper {
     case 1:
       throw ProtectorFailure(
         .failed,
-        "one more wrong PIN would block the PIN of the security key, so it is not tried; use the passphrase, and check the "
-          + "PIN with another program, such as fido2-token")
+        "one more wrong PIN would block the PIN of the security key, so this one is not tried; use the passphrase, and check "
+          + "the PIN with another program, such as fido2-token")
     default: break
     }
   }

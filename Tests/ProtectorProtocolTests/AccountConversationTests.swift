@@ -79,7 +79,7 @@ import Testing
     ([2, 0x13, 0, 0], "gave no valid answer; install all programs from the same version"),
     ([2, 0, 8, 1], "gave no valid answer; install all programs from the same version"),
   ])
-  func `what is cut off or unknown is a failure, and no verification`(_ bytes: [UInt8], _ words: String) {
+  func `a message that is cut off or unknown is a failure, and no verification`(_ bytes: [UInt8], _ words: String) {
     #expect(next(bytes) == .failure(ProtectorFailure(.failed, "liquid-auth-pam \(words)")))
   }
 

@@ -258,7 +258,7 @@ class TestFailures:
     @pytest.mark.parametrize("module", ["pam_permit.so", "pam_deny.so"])
     def test_a_stack_that_asks_nothing_verifies_nobody(self, typing_passphrase, account, module):
         account.stack(f"required {module}")
-        self.by_passphrase(typing_passphrase, "its stack decided without a question or a remark")
+        self.by_passphrase(typing_passphrase, "its stack decided without a question or a message")
 
     def test_an_account_that_may_not_be_used(self, running, account):
         account.stack(account=["required pam_deny.so"])
@@ -363,14 +363,14 @@ class TestProgram:
                 [BIN / "liquid-auth-pam"], stdin=connection, stdout=connection, stderr=subprocess.PIPE, text=True)
         said = process.communicate(timeout=20)[1]
         assert process.returncode == 77
-        assert said == "liquid-auth-pam: standard input is no connection of user 0\n"
+        assert said == "liquid-auth-pam: standard input is not a connection of user 0\n"
         assert other.communicate(timeout=20)[0] == b""
         ours.close()
         theirs.close()
 
     def test_by_hand(self):
         done = subprocess.run([BIN / "liquid-auth-pam"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        assert done.returncode == 77 and "standard input is no connection" in done.stderr
+        assert done.returncode == 77 and "standard input is not a connection" in done.stderr
         done = subprocess.run([BIN / "liquid-auth-pam", USER], capture_output=True, text=True)
         assert done.returncode == 64 and done.stderr.startswith("liquid-auth-pam: systemd starts this program")
         done = subprocess.run([BIN / "liquid-auth-pam", "--version"], capture_output=True, text=True)

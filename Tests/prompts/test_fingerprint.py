@@ -339,7 +339,7 @@ class TestLockedScreen:
         with registering(running) as made:
             pass
         assert made and dialogs(running)[-1][:2] == ("GETPIN", "Make passkey")
-        assert "logind does not say whether the screen is locked" in running.said()
+        assert "logind does not report whether the screen is locked" in running.said()
         logind.send_signal(signal.SIGCONT)
         with registering(running) as made:
             reader.do("SCAN right")

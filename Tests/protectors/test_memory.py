@@ -1,4 +1,4 @@
-"""Where secrets stand in memory: while the vault is open, after it is locked, and in the protector while it has a key."""
+"""Where secrets are in memory: while the vault is open, after it is locked, and in the protector while it has a key."""
 
 import contextlib
 import fcntl
@@ -24,13 +24,13 @@ TYPES = ["secret-service", "tpm", "fido2", "systemd-creds"]
 
 @pytest.fixture(autouse=True)
 def bound_at_the_start(monkeypatch):
-    """As release builds, which are linked with -z now: lazy binding saves registers, and so pieces of keys, on the stack."""
+    """Bind as release builds do (-z now): lazy binding saves registers, and so pieces of keys, on the stack."""
     monkeypatch.setenv("LD_BIND_NOW", "1")
 
 
 @pytest.fixture
 def prepare(key, bus, request):
-    """Return a function that makes what keeps the key of a slot of a type, and adds the slot."""
+    """Return a function that sets up the keeper of the key for a type of slot, and adds the slot."""
     def prepare(type_):
         fixture = {"tpm": "tpm", "fido2": "plug", "systemd-creds": "creds"}.get(type_)
         made = request.getfixturevalue(fixture) if fixture else bus.double()
@@ -80,8 +80,8 @@ def secret_of(slot):
 
 # Holds: PROTECT-19
 @pytest.mark.parametrize("type_", ["passphrase", *TYPES])
-def test_where_secrets_stand(key, prepare, type_):
-    """The main key stands only in locked pages; the secrets that opened the vault stand nowhere, and after a lock none does."""
+def test_where_secrets_are(key, prepare, type_):
+    """The main key is only in locked pages, and what opened the vault is nowhere in memory; after a lock, no secret is."""
     hidden = {"phrase": PHRASE.encode(), "passphrase": PASSPHRASE.encode()}
     kept = {"main key": OWN.main_key[:32], "rest of the main key": OWN.main_key[32:],
             "Ed25519 root": OWN.ed25519_root[:32]}

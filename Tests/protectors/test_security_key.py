@@ -385,7 +385,7 @@ def test_wrong_pins(key, plug):
         assert (key.state / "vault").read_bytes() == before
     for _ in range(2):
         done = add(key, "--pin", pin="wrong pin", status=1)
-        assert "one more wrong PIN would block the PIN of the security key, so it is not tried" in done.stderr
+        assert "one more wrong PIN would block the PIN of the security key, so this one is not tried" in done.stderr
     key.ask("lock")
     assert len(registration(key)) == 2, "the PIN is not asked for"
     assert "slot 2 (security key) did not unlock the vault: one more wrong PIN would block" in key.said()

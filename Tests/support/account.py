@@ -68,6 +68,6 @@ class Account:
         self.path.unlink(missing_ok=True)
 
     def ended(self):
-        """Wait until every program that was started has ended, and return how each ended."""
+        """Wait until every program that was started has ended, and return its exit status."""
         wait_for("end of liquid-auth-pam", lambda: all(process.poll() is not None for process in self.started))
         return [process.returncode for process in self.started]

@@ -146,7 +146,7 @@ class SessionBus:
                  "org.kde.KWallet.pamOpen", "string:kdewallet", f"array:byte:{','.join(map(str, key))}", "int32:0"],
                 capture_output=True, check=True)
             if is_new:
-                # It offers a wallet that it has just made so only from its next start.
+                # KWallet offers a wallet that was made in this way only after its next start.
                 self.stop(process)
                 return self.kwallet()
         return process

@@ -4,7 +4,7 @@ import re
 
 
 def found(process, secrets):
-    """Return where each secret stands: {name: [(line of smaps, whether the page is locked)]}, without absent ones."""
+    """Return where each secret is: {name: [(line of smaps, whether the page is locked)]}, without absent ones."""
     places = {}
     for line, start, end, flags in regions(process):
         with open(f"/proc/{process}/mem", "rb", buffering=0) as memory:

@@ -6,7 +6,7 @@ It reads SYSTEMD_CREDS_CONTROL at each start, a JSON file with these members, al
   "version"   the first line of --version, "systemd 257 (257.8-1)" if absent
   "fail"      true: it writes a reason to standard error, and ends with 1
   "size"      how many bytes it writes in place of the right ones
-  "hang"      at which command it starts a child, and waits with it for ever: "--version", "encrypt" or "decrypt"; or
+  "hang"      the command at which it starts a child, and waits with it without end: "--version", "encrypt" or "decrypt"; or
               "end": after it has written its output and closed it
 """
 

@@ -37,7 +37,7 @@ struct ConfigCommand: ParsableCommand {
       abstract: "Choose how the key verifies you, in the order in which it asks.",
       discussion: """
         With fingerprint, you touch the fingerprint reader. fprintd stores the fingerprints: enroll a finger with \
-        fprintd-enroll. With pam, you answer what the system asks for your account, for example its password. With \
+        fprintd-enroll. With pam, you answer the questions of PAM, usually with your account's password. With \
         passphrase, you type the vault's passphrase.
 
         After three wrong tries, or if a means does not work, the prompt asks for the next one. The passphrase always comes \

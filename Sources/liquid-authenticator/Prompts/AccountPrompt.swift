@@ -25,12 +25,13 @@ extension UserPrompter {
     let task: Task<Void, Never>
   }
 
-  /// Verifies the user by PAM: shows each of its questions with the page, and what it says while it asks nothing.
+  /// Verifies the user by PAM: shows each of its questions with the page, and a remark to which no question follows.
   ///
-  /// A verification counts only if the user gave an answer to a dialog with the page, or if what PAM said was shown with
-  /// the page for half a second, for example to touch a reader, and the screen is not locked. Each try is a conversation of its own, whose delay after
-  /// a failure is PAM's. After three wrong tries, or if PAM does not work, the next means verifies. After five wrong tries
-  /// of fingers and PAM over several requests, PAM is not asked until the passphrase has verified.
+  /// A verification counts only if the user answered a dialog with the page, or if a remark was shown with the page for
+  /// half a second, for example a request to touch a reader, and the screen is not locked. Each try is a conversation of
+  /// its own; PAM delays the result of a wrong one. After three wrong tries, or if PAM does not work, the next means
+  /// verifies. After five wrong tries of fingers and PAM over several requests, PAM is not asked until the passphrase has
+  /// verified.
   ///
   /// A try is counted with its first answer, and given back if PAM verifies: the client can withdraw the request before PAM
   /// says that the answer is wrong.
@@ -75,7 +76,7 @@ extension UserPrompter {
             listening = listen(to: nil, sender)
           case .asks, .says:
             guard count <= AccountMessage.maximumCount else {
-              failed(.pam, "it asks and says too much")
+              failed(.pam, "it sends too many questions and messages")
               return .success(.next(remark: nil))
             }
             guard case .asks(let question) = message else {
@@ -125,7 +126,7 @@ extension UserPrompter {
   }
 
   private static let nobodyAsked = """
-    its stack decided without a question or a remark, so the request was not shown; see: /etc/pam.d/liquid-auth
+    its stack decided without a question or a message, so the request was not shown; see: /etc/pam.d/liquid-auth
     """
 
   private static let notSeen =
@@ -175,11 +176,11 @@ extension HelperProcess {
       } catch {
         guard error.number != ENOENT, error.number != ECONNREFUSED else {
           throw ProtectorFailure(
-            .noService, "its socket does not listen; start it with: systemctl --user start liquid-auth-pam.socket")
+            .noService, "nothing listens at its socket; start it with: systemctl --user start liquid-auth-pam.socket")
         }
         throw ProtectorFailure(.failed, "liquid-auth-pam cannot be reached: \(error)")
       }
-      // Who listens: the user's systemd.
+      // The user's systemd must listen there.
       var peer = uid_t.max
       guard clinux_peer_user(connection, &peer) == 0, peer == getuid() else {
         close(connection)

@@ -144,7 +144,8 @@ extension UserPrompter {
     case true?: return .next(remark: PromptText.screenLocked)
     case nil:
       if !Task.isCancelled {
-        failed(.fingerprint, "logind does not say whether the screen is locked; see: systemctl status systemd-logind")
+        failed(
+          .fingerprint, "logind does not report whether the screen is locked; see: systemctl status systemd-logind")
       }
       return .next(remark: nil)
     }
@@ -166,9 +167,9 @@ extension UserPrompter {
 
 /// The lock of the user's screen.
 protocol LockableScreen: Sendable {
-  /// Whether it is locked; `nil` if that cannot be known. Blocks for some seconds at most.
+  /// Whether it is locked; `nil` if that is unknown. Blocks for a few seconds at most.
   func isLocked() -> Bool?
-  /// Waits until it is locked, or that cannot be known; blocks.
+  /// Waits until it is locked, or until that is unknown; blocks.
   ///
   /// - Returns: `false` after a cancellation.
   func waitUntilLocked(_ cancellation: Cancellation) -> Bool

@@ -90,8 +90,9 @@ enum PromptChoice: String, Sendable {
                                         program of --askpass, or on this terminal.
                                         With auto, a notification asks for presence,
                                         and pinentry or the terminal for everything
-                                        else. With notifications too, even if dunst
-                                        or mako shows the buttons only in a menu.
+                                        else. notifications does the same, also with
+                                        dunst and mako, which show buttons only in a
+                                        menu.
                                         (default: auto, or what --pinentry or
                                         --askpass names)
     """

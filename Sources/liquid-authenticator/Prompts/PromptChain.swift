@@ -8,7 +8,7 @@ import Synchronization
 /// back end that failed is tested again before each later dialog, because a desktop can start its notification daemon
 /// after the authenticator. It is left out if the test fails.
 actor PromptChain: PromptBackEnd {
-  /// The word for it in ``name``.
+  /// The value of `--prompt`, with which ``name`` begins.
   private nonisolated let choice: String
   /// In the order in which they are tried.
   private nonisolated let all: [any PromptBackEnd]

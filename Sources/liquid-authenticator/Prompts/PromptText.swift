@@ -71,7 +71,7 @@ struct PromptText: Sendable, Equatable {
   var needsReading = false
   /// Whether the user agrees by typing ``entry``, and not with a button.
   var takesPassphrase = false
-  /// What may verify in the place of the passphrase, in this order.
+  /// What may verify in place of the passphrase, in this order.
   var means: [VerificationMeans] = []
   /// What the user types.
   var entry = Entry.passphrase
@@ -145,13 +145,14 @@ struct PromptText: Sendable, Equatable {
   /// The line beside the field for the passphrase after too many of them.
   static let noFinger = Message("The finger was not recognised")
 
-  /// The same question, answered to PAM; without a question of PAM, its button goes on to the next means.
+  /// The same question, with a question of PAM and a field for the answer; without a question of PAM, its button goes on
+  /// to the next means.
   ///
   /// - Parameters:
   ///   - question: what PAM asks.
   ///   - remarks: what PAM said before; the last two are shown.
   ///
-  /// All texts of PAM are cut. Beside a page that leaves little room, remarks are left out, and the rest is cut shorter.
+  /// Long texts of PAM are cut. On a page with little room, remarks are left out, and the rest is cut shorter.
   func forAccount(_ question: String?, _ remarks: [String]) -> PromptText {
     var text = self
     // A notification can be hidden while PAM waits.
@@ -194,7 +195,7 @@ struct PromptText: Sendable, Equatable {
 }
 
 extension VerificationMeans {
-  /// The first word of a sentence of the log and the status about it.
+  /// The subject of a sentence about it in the log and the status.
   var subject: String {
     switch self {
     case .fingerprint: "a fingerprint"

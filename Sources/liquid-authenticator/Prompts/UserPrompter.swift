@@ -154,7 +154,7 @@ actor UserPrompter: UserInteraction {
     return Confirmation(userVerified: verified != nil)
   }
 
-  /// Whether the process was started with what a means needs, and the means have tries left.
+  /// Whether the daemon has what a means needs, and tries are left.
   private func canVerify(by means: VerificationMeans) -> Bool {
     guard triesOfMeans > 0 else { return false }
     return switch means {
@@ -196,8 +196,8 @@ actor UserPrompter: UserInteraction {
 
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
   ///
-  /// - Parameter means: what a means yields that has verified.
-  /// - Returns: what the judge returned for the passphrase, or what a means yields; `nil` if the user pressed a button.
+  /// - Parameter means: the result after a means has verified.
+  /// - Returns: what the judge returned for the passphrase, or the result of a means; `nil` if the user pressed a button.
   private func ask<Accepted: Sendable>(
     _ pages: [PromptText], within limit: Duration?, by means: (@Sendable (VerificationMeans) -> Accepted)?,
     _ judge: @escaping Judge<Accepted>
@@ -262,11 +262,11 @@ actor UserPrompter: UserInteraction {
   enum MeansOutcome: Sendable, Equatable {
     /// It verified the user, who saw the page.
     case verified
-    /// The next means verifies instead: the user chose it, this one failed, or it has used its tries.
+    /// The next means verifies instead: the user chose it, this one failed, or its tries are used up.
     case next(remark: Message?)
   }
 
-  /// Shows a page to each of its means in turn, and at last to the passphrase or a button.
+  /// Shows a page for each of its means in turn, and finally for the passphrase or a button.
   private func show<Accepted: Sendable>(
     _ page: PromptText, until deadline: Instant?, _ yield: (@Sendable (VerificationMeans) -> Accepted)?,
     _ judge: Judge<Accepted>

@@ -17,7 +17,7 @@ enum WalletText {
   static let height = 14
   /// The most columns of one line without its mark; an address with its label fits.
   ///
-  /// Two bytes, as Assuan writes them, take at least one column, so a line also fits below the longest heading.
+  /// Two bytes, as Assuan writes them, count as at least one column, so that a line also fits below the longest heading.
   static let width = 70
 
   /// Some lines of a text, and the number of the part, from 1.

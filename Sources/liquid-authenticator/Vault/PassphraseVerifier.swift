@@ -39,7 +39,7 @@ final class PassphraseVerifier: Sendable {
     var known = Known.locked
     /// Kept while the vault is locked: only its passphrase allows all tries again.
     var wrongPassphrases = 0
-    /// Counted for each other means since it verified, or since the last right passphrase.
+    /// The wrong tries of each other means since it verified, or since the last right passphrase.
     var wrongByMeans: [VerificationMeans: Int] = [:]
 
     var triesLeft: Int {
@@ -100,7 +100,7 @@ final class PassphraseVerifier: Sendable {
 
   /// Counts a try of a means other than the passphrase.
   ///
-  /// A right one gives back the tries that this means used up, and no others.
+  /// A right try gives back those that this means used up, and no others.
   func count(_ means: VerificationMeans, isRight: Bool) {
     state.withLock { state in
       if isRight {

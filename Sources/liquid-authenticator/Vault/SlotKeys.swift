@@ -15,7 +15,7 @@ final class SlotKeys: Sendable {
     @Sendable (_ request: ProtectorRequest, Cancellation, _ touchNeeded: @Sendable () -> Void) ->
     Result<ProtectorAnswer, ProtectorFailure>
 
-  /// What came of a slot.
+  /// The result of a request for the key of a slot.
   enum Outcome: Sendable {
     /// The key of the slot, 32 bytes.
     case key(SecretBytes)

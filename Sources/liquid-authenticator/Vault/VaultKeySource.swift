@@ -138,7 +138,7 @@ final class VaultKeySource: KeySource {
   ///
   /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault.
   ///
-  /// - Parameter passphrase: opens the vault with a passphrase that is typed while a slot waits for a person; `nil` at the
+  /// - Parameter passphrase: opens the vault with a passphrase that is typed while a slot waits for a touch; `nil` at the
   ///   start, when only slots with auto-unlock are tried.
   /// - Returns: the vault; `nil` if no slot opens it.
   private func openByProtectors(

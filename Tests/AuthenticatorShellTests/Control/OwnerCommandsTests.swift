@@ -211,7 +211,7 @@ extension OpenVault {
     #expect(try vault.settings() == before)
   }
 
-  @Test func `the order of the means holds until the owner changes it again`() throws {
+  @Test func `the order of the means stays until the owner changes it again`() throws {
     #expect(try vault.ask(ChangeSettings(means: ["pam", "fingerprint"])).means == ["pam", "fingerprint"])
     #expect(try vault.ask(ChangeSettings(alwaysUV: true)).means == ["pam", "fingerprint"])
     #expect(try vault.settings().reported.means == [.pam, .fingerprint])

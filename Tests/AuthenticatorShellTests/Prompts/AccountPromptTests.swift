@@ -92,7 +92,7 @@ private final class ScriptedAccount: Sendable {
   /// As ``HelperProcess/converse(_:)``.
   func converse(_ request: AccountRequest) -> Result<AccountConversation, ProtectorFailure> {
     let messages = state.withLock { $0.conversations.isEmpty ? nil : $0.conversations.removeFirst() }
-    guard let messages else { return .failure(ProtectorFailure(.noService, "its socket does not listen")) }
+    guard let messages else { return .failure(ProtectorFailure(.noService, "nothing listens at its socket")) }
     state.withLock { $0.begun += 1 }
     var ends: [Int32] = [-1, -1]
     socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends)
@@ -163,7 +163,7 @@ struct AccountPromptTests {
   }
 
   // Holds: ACCOUNT-3
-  @Test func `three wrong answers leave the passphrase`() async {
+  @Test func `after three wrong answers, the passphrase is asked for`() async {
     let dialogs = Typist()
     let account = ScriptedAccount(
       [.asks("a"), .says("no"), .wrong], [.asks("b"), .wrong], [.asks("c"), .wrong], [.asks("d"), .accepted])
@@ -221,7 +221,7 @@ struct AccountPromptTests {
   }
 
   // Holds: ACCOUNT-5
-  @Test func `beside a page without room, the texts of PAM are cut to what fits`() throws {
+  @Test func `on a page without room, the texts of PAM are cut to what fits`() throws {
     let (words, remarks) = (String(repeating: "\u{1F511}", count: 200), ["one", String(repeating: "%", count: 200)])
     for (size, count) in [(0, 0), (400, 6), (700, 10), (880, 14)] {
       var page = PromptText(UserPrompt(purpose: .signIn, rpID: "example.com"))
@@ -358,7 +358,7 @@ struct AccountPromptTests {
     #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
     #expect(prompter.lastVerification == .passphrase && account.begun == 1)
     let words = """
-      PAM cannot verify: its stack decided without a question or a remark, so the request was not shown; see: \
+      PAM cannot verify: its stack decided without a question or a message, so the request was not shown; see: \
       /etc/pam.d/liquid-auth
       """
     #expect(lines.all == [words])
@@ -367,7 +367,7 @@ struct AccountPromptTests {
   }
 
   // Holds: ACCOUNT-5
-  @Test func `an empty and a too long answer are asked for again`() async {
+  @Test func `after an empty or too long answer, the question is asked again`() async {
     let dialogs = Typist(["", String(repeating: "a", count: 512), String(repeating: "b", count: 511)])
     let account = ScriptedAccount([.asks("a"), .accepted])
     let prompter = prompter(dialogs, account)
@@ -387,7 +387,7 @@ struct AccountPromptTests {
     let prompter = prompter(Typist(), account)
     #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
     #expect(prompter.lastVerification == .passphrase && account.answers.count == 32)
-    #expect(lines.all == ["PAM cannot verify: it asks and says too much"])
+    #expect(lines.all == ["PAM cannot verify: it sends too many questions and messages"])
     await account.allEnded()
   }
 
@@ -397,7 +397,9 @@ struct AccountPromptTests {
     let none = prompter(Typist(), ScriptedAccount(), readFingers: noReader)
     #expect(await none.outcome(of: prompt([.pam, .fingerprint]), verification: true) == "verified")
     #expect(none.lastVerification == .passphrase)
-    let failures = ["PAM cannot verify: its socket does not listen", "a fingerprint cannot verify: there is no reader"]
+    let failures = [
+      "PAM cannot verify: nothing listens at its socket", "a fingerprint cannot verify: there is no reader",
+    ]
     #expect(lines.all == failures)
     #expect(await none.problems(of: [.pam, .fingerprint]) == failures)
 

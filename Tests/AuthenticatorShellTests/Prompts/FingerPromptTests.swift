@@ -368,7 +368,7 @@ struct FingerPromptTests {
     reader.put(.match)
     #expect(await outcome == "verified")
     #expect(prompter.lastVerification == .passphrase)
-    let words = "logind does not say whether the screen is locked; see: systemctl status systemd-logind"
+    let words = "logind does not report whether the screen is locked; see: systemctl status systemd-logind"
     #expect(lines.all == (isLocked == nil ? ["a fingerprint cannot verify: \(words)"] : []))
   }
 

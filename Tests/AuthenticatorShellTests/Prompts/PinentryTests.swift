@@ -46,7 +46,7 @@ import Testing
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }
 
-  @Test func `an option says that a notification may have its buttons in a menu`() throws {
+  @Test func `an option allows a notification to have its buttons in a menu`() throws {
     let pinentry = Pinentry(
       .notifications, helper: try HelperProcess(program: "pinentry"), environment: { ["DISPLAY": ":7"][$0] },
       terminal: nil, acceptsMenus: true, executor: globalConcurrentExecutor)

@@ -136,7 +136,7 @@ import Vault
     _ = try await task.value
   }
 
-  @Test func `a touch wins, withdraws the dialog, and verifies nobody`() async throws {
+  @Test func `a touch unlocks, closes the dialog, and verifies nobody`() async throws {
     let dialogs = Dialogs()
     let source = source(dialogs)
     let task = await opening(source, dialogs)
@@ -146,7 +146,7 @@ import Vault
     #expect(source.status.unlockedBy == "security key")
   }
 
-  @Test func `the passphrase wins, and the key stops blinking`() async throws {
+  @Test func `the passphrase unlocks, and the key stops blinking`() async throws {
     let dialogs = Dialogs()
     let source = source(dialogs)
     let task = await opening(source, dialogs)
@@ -179,7 +179,7 @@ import Vault
     #expect(source.current == nil && key.isCancelled && !key.isBlinking && dialogs.shown.count == answers.count)
   }
 
-  @Test func `a cancellation withdraws both`() async throws {
+  @Test func `a cancellation ends both waits`() async throws {
     let dialogs = Dialogs()
     let source = source(dialogs)
     let task = await opening(source, dialogs)
@@ -188,7 +188,7 @@ import Vault
     #expect(source.current == nil && !dialogs.isShown && key.isCancelled && lines.all == [])
   }
 
-  @Test func `a lock withdraws both, and denies the request`() async throws {
+  @Test func `a lock ends both waits, and denies the request`() async throws {
     let dialogs = Dialogs()
     let source = source(dialogs)
     let task = await opening(source, dialogs)
@@ -197,7 +197,7 @@ import Vault
     #expect(source.current == nil && !dialogs.isShown && key.isCancelled)
   }
 
-  @Test func `a passphrase from the control socket withdraws both`() async throws {
+  @Test func `a passphrase from the control socket ends both waits`() async throws {
     let dialogs = Dialogs()
     let source = source(dialogs)
     let task = await opening(source, dialogs)
