@@ -32,7 +32,8 @@ struct PinentrySession: Sendable {
       try send(option: "SETTIMEOUT", "\(UserPrompter.answer.components.seconds)", until: deadline, cancellation)
       try send("SETTITLE", PromptText.title, until: deadline, cancellation)
       try send("SETDESC", text.description, until: deadline, cancellation)
-      try send("SETPROMPT", text.label, until: deadline, cancellation)
+      // pinentry-gnome3 shows it as the heading also of a dialog without a field.
+      if text.takesPassphrase { try send("SETPROMPT", text.label, until: deadline, cancellation) }
       try send("SETOK", text.agree, until: deadline, cancellation)
       try send("SETCANCEL", text.refuse, until: deadline, cancellation)
     } catch .noAnswer(.timedOut) {

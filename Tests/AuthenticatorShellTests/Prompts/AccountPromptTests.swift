@@ -323,7 +323,8 @@ struct AccountPromptTests {
   @Test func `a request that waited does not ask PAM after the tries are used up`() async {
     let verifier = self.verifier
     for _ in 0..<4 { verifier.count(.pam, isRight: false) }
-    let (dialogs, account) = (Typist(["never", "wrong"]), ScriptedAccount([.asks("a")], [.asks("a"), .wrong]))
+    let wrong: [AccountMessage] = [.asks("a"), .wrong]
+    let (dialogs, account) = (Typist(["never"]), ScriptedAccount([.asks("a")], wrong, wrong))
     let prompter = UserPrompter(testing: dialogs, verifier: verifier, clock: clock, converse: account.converse)
     let first = Task { await prompter.outcome(of: prompt(), verification: true) }
     await dialogs.shows(1)
