@@ -18,7 +18,7 @@ package enum ProtectorPipe {
     request.pin?.withUnsafeBytes { _ = Descriptor.write($0, to: input) }
     let (kind, body) = try read(output, from: .protector, until: deadline, cancellation)
     guard kind != 0 else {
-      guard let answer = ProtectorAnswer(body, to: request.operation) else { throw .malformed(.protector) }
+      guard let answer = ProtectorAnswer(body, to: request) else { throw .malformed(.protector) }
       return answer
     }
     throw body.withUnsafeBytes { ProtectorFailure(kind: kind, body: $0) } ?? .malformed(.protector)

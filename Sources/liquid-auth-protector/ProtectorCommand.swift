@@ -36,6 +36,11 @@ enum ProtectorCommand {
       throw ProtectorFailure(.failed, "the authenticator can only get keys; use: liquid-auth vault")
     }
     switch request.type {
+    case ProtectorRequest.counterType:
+      guard let counter = TPMCounter(data: request.data, auth: request.pin),
+        let answer = try serve(request.operation, counter)
+      else { break }
+      return answer
     case TPMSlot.slotType:
       guard let slot = TPMSlot(data: request.data, pin: request.pin) else { break }
       return try serve(request.operation, slot)
@@ -52,6 +57,21 @@ enum ProtectorCommand {
     }
     throw ProtectorFailure(
       .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
+  }
+
+  /// - Returns: `nil` if the request lacks what the operation needs.
+  private static func serve(
+    _ operation: ProtectorRequest.Operation, _ counter: TPMCounter
+  ) throws(ProtectorFailure) -> ProtectorAnswer? {
+    // Nobody is asked, so a TPM that does not answer delays the request for no longer than this.
+    alarm(10)
+    switch operation {
+    case .make:
+      let (auth, data) = try TPMCounter.make()
+      return ProtectorAnswer(key: auth, data: data)
+    case .get: return try counter.value().map(ProtectorAnswer.withoutKey)
+    case .delete: return try counter.delete() ? .deleted : nil
+    }
   }
 
   private static func serve(
