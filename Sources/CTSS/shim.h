@@ -27,6 +27,10 @@ enum liquid_tpm_result {
   LIQUID_TPM_INTEGRITY,
   LIQUID_TPM_LOCKOUT,
   LIQUID_TPM_PCR_CHANGED,
+  // There is no object or NV index with this handle.
+  LIQUID_TPM_NO_HANDLE,
+  LIQUID_TPM_NV_DEFINED,
+  LIQUID_TPM_NV_SPACE,
 };
 
 static inline enum liquid_tpm_result liquid_tpm_result(TSS2_RC result) {
@@ -40,6 +44,9 @@ static inline enum liquid_tpm_result liquid_tpm_result(TSS2_RC result) {
   case TPM2_RC_INTEGRITY: return LIQUID_TPM_INTEGRITY;
   case TPM2_RC_LOCKOUT: return LIQUID_TPM_LOCKOUT;
   case TPM2_RC_PCR_CHANGED: return LIQUID_TPM_PCR_CHANGED;
+  case TPM2_RC_HANDLE: return LIQUID_TPM_NO_HANDLE;
+  case TPM2_RC_NV_DEFINED: return LIQUID_TPM_NV_DEFINED;
+  case TPM2_RC_NV_SPACE: return LIQUID_TPM_NV_SPACE;
   default: return LIQUID_TPM_OTHER;
   }
 }
@@ -72,6 +79,25 @@ static inline TPM2B_PUBLIC liquid_tpm_sealed_key(const TPM2B_DIGEST *policy, int
           .parameters.keyedHashDetail.scheme.scheme = TPM2_ALG_NULL}};
   if (policy) result.publicArea.authPolicy = *policy;
   return result;
+}
+
+// The public area of a counter in the TPM's NV memory. Only its auth value reads and increments it, and wrong ones do not
+// count towards the lock-out. TPMA_NV_ORDERLY is not set: after a power failure, such a counter would jump ahead.
+static inline TPM2B_NV_PUBLIC liquid_tpm_counter(uint32_t index) {
+  return (TPM2B_NV_PUBLIC){
+      .nvPublic = {
+          .nvIndex = index,
+          .nameAlg = TPM2_ALG_SHA256,
+          .attributes = (TPM2_NT_COUNTER << TPMA_NV_TPM2_NT_SHIFT) | TPMA_NV_AUTHREAD | TPMA_NV_AUTHWRITE | TPMA_NV_NO_DA,
+          .dataSize = sizeof(uint64_t)}};
+}
+
+// Returns whether an NV index is such a counter, which was incremented at least once.
+static inline int liquid_tpm_is_counter(const TPM2B_NV_PUBLIC *found, uint32_t index) {
+  const TPMS_NV_PUBLIC wanted = liquid_tpm_counter(index).nvPublic, *nv = &found->nvPublic;
+  return nv->nvIndex == index && nv->nameAlg == wanted.nameAlg
+      && nv->attributes == (wanted.attributes | TPMA_NV_WRITTEN) && nv->authPolicy.size == 0
+      && nv->dataSize == wanted.dataSize;
 }
 
 // A selection of registers (PCRs) of the SHA-256 bank: bit n % 8 of byte n / 8 is register n.

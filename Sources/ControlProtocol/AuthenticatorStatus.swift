@@ -11,7 +11,8 @@ package struct GetStatus: PlainCommand {
 /// The status of the authenticator, which is returned without waiting:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
-/// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?}.
+/// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
+/// 20: counter?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -64,13 +65,15 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var lockReason: String?
   /// What unlocked the vault, in words, if not the passphrase.
   package var unlockedBy: String?
+  /// The value of the TPM's counter that the store has; only while unlocked, and if there is a counter.
+  package var counter: UInt64?
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
     problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
-    lockReason: String? = nil, unlockedBy: String? = nil
+    lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil
   ) {
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
@@ -78,6 +81,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
     (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
     (self.hasReaders, self.lockReason, self.unlockedBy) = (hasReaders, lockReason, unlockedBy)
+    self.counter = counter
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -104,6 +108,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     hasReaders = try decoded(members.optionalBool(17))
     lockReason = try decoded(members.optionalText(18))
     unlockedBy = try decoded(members.optionalText(19))
+    counter = try decoded(members.optionalUnsigned(20))
   }
 
   package var members: CBORMap {
@@ -113,7 +118,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems), 12: .text(stateDirectory),
       13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
-      18: lockReason.map(CBORValue.text), 19: unlockedBy.map(CBORValue.text),
+      18: lockReason.map(CBORValue.text), 19: unlockedBy.map(CBORValue.text), 20: counter.map(CBORValue.unsigned),
     ])
   }
 }

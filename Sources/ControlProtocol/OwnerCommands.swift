@@ -184,3 +184,85 @@ package struct RemoveSlot: ControlCommand, Equatable {
   package init(_ members: CBORMap) throws(ControlFailure) { id = try decoded(members.requiredBytes(1)) }
   package var members: CBORMap { [1: .bytes(id)] }
 }
+
+/// Changes the counter in the TPM that finds an old copy of the store, Recovery §6: {0: auth value?, 1: change, 2: index?,
+/// 3: value?}.
+///
+/// The changes are 1 on, with the other members, 2 off and 3 accept, without them.
+package struct ChangeCounter: ControlCommand {
+  package static let code: UInt8 = 0x6F
+
+  package enum Change: Sendable {
+    /// The store uses a counter that the client has made; its auth value has 32 bytes.
+    case on(index: UInt32, auth: SecretBytes, value: UInt64)
+    /// The store uses none; the client removes it.
+    case off
+    /// The store is the newest one from now on, although it is an old copy.
+    case accept
+
+    fileprivate var number: UInt8 {
+      switch self {
+      case .on: 1
+      case .off: 2
+      case .accept: 3
+      }
+    }
+  }
+
+  package var change: Change
+
+  package init(_ change: Change) { self.change = change }
+
+  /// Reads a change without an auth value.
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    switch try members.requiredInteger(1, as: UInt8.self) {
+    case 1: throw ControlFailure(.missingParameter, "the auth value is missing")
+    case 2: change = .off
+    case 3: change = .accept
+    case let number: throw ControlFailure(.invalidParameter, "no such change of the counter: \(number)")
+    }
+  }
+
+  package init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure) {
+    let (auth, members) = try SecretMember.split(body)
+    guard let auth else {
+      try self.init(members)
+      return
+    }
+    guard auth.count == Self.authSize else {
+      throw ControlFailure(
+        .invalidLength, "the auth value has \(auth.count) bytes; it must have \(Self.authSize)")
+    }
+    guard try members.requiredInteger(1, as: UInt8.self) == 1 else {
+      throw ControlFailure(.invalidParameter, "only a counter that is turned on has an auth value")
+    }
+    self.init(
+      .on(
+        index: try members.requiredInteger(2, as: UInt32.self), auth: auth,
+        value: try members.requiredInteger(3, as: UInt64.self)))
+  }
+
+  package var members: CBORMap {
+    guard case .on(let index, _, let value) = change else { return [1: .number(change.number)] }
+    return [1: .number(change.number), 2: .number(index), 3: .number(value)]
+  }
+
+  package var encoded: SecretBytes {
+    guard case .on(_, let auth, _) = change else {
+      let message = [Self.code] + members.encodedMembers
+      return SecretBytes(count: message.count) { $0.copyBytes(from: message) }
+    }
+    return SecretMember.encode(command: Self.code, secret: auth, members: members)
+  }
+
+  private static let authSize = 32
+
+  /// {1: index?}: the counter that the store used before and does not use any more; the client removes it from the TPM.
+  package struct Answer: ControlAnswer, Equatable {
+    package var unused: UInt32?
+
+    package init(unused: UInt32?) { self.unused = unused }
+    package init(_ members: CBORMap) throws(ControlFailure) { unused = try members.integer(1, as: UInt32.self) }
+    package var members: CBORMap { CBORMap(present: [1: unused.map { .number($0) }]) }
+  }
+}

@@ -9,8 +9,9 @@ enum Schema {
   /// 1 has no `rowSet`, and 1 and 2 have no history; both are added when the store is opened. 4 has the tables of 3,
   /// and content that a reader of 3 refuses: policies and the setting for fingerprints, and in the history refusals by
   /// policy and verification by fingerprint. 5 has the tables of 3, and content that a reader of 4 refuses: the order of
-  /// the means of verification, and in the history more kinds of entries and verification by PAM.
-  static let version: UInt32 = 5
+  /// the means of verification, and in the history more kinds of entries and verification by PAM. 6 has the tables of 3,
+  /// and content that a reader of 5 refuses: the counter in the TPM, and in the history old copies of the store.
+  static let version: UInt32 = 6
   /// The first version with the tables of the history.
   static let firstVersionWithHistory: UInt32 = 3
   /// The versions that can be read.

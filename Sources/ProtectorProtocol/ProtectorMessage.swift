@@ -44,8 +44,15 @@ package struct ProtectorRequest: Sendable {
     case delete
   }
 
+  /// The type of the TPM's counter, which is no slot (Recovery §6).
+  ///
+  /// `make` needs no data, and answers with the auth value as the key, and BE32 of the index ‖ BE64 of the value as the
+  /// data. The other operations need BE32 of the index ‖ 01 to increment it, otherwise 00. `get` also needs the auth value
+  /// in place of a PIN, and answers with BE64 of the value as the data, without a key.
+  package static let counterType: UInt8 = 0
+
   package let operation: Operation
-  /// The type of the slot (Recovery §1).
+  /// The type of the slot (Recovery §1), or ``counterType``.
   package let type: UInt8
   /// The public data of the slot, which says where the key is, or how to make it.
   package let data: [UInt8]
@@ -79,28 +86,43 @@ package struct ProtectorRequest: Sendable {
   }
 }
 
-/// The key of a slot; an answer whose kind is 00.
+/// The key of a slot, or the value of the TPM's counter; an answer whose kind is 00.
 ///
 /// body: `key ‖ data`; empty after a deletion.
 package struct ProtectorAnswer: Sendable {
-  /// 32 bytes.
+  /// 32 bytes; empty if the request is for a counter's value.
   package let key: SecretBytes
-  /// The public data of a new key, which the slot stores beside the data of the request; otherwise empty.
+  /// The public data of a new key, which the slot stores beside the data of the request; or a counter's value; otherwise
+  /// empty.
   package let data: [UInt8]
 
   package init(key: SecretBytes, data: [UInt8] = []) { (self.key, self.data) = (key, data) }
 
   /// `nil` if the body is too short, or too long for the operation.
-  init?(_ body: SecretBytes, to operation: ProtectorRequest.Operation) {
-    let size = operation == .delete ? 0 : ProtectorRequest.keySize
-    guard body.count == size || operation == .make && body.count > size else { return nil }
+  init?(_ body: SecretBytes, to request: ProtectorRequest) {
+    let size =
+      switch (request.operation, request.type) {
+      case (.delete, _), (.get, ProtectorRequest.counterType): 0
+      default: ProtectorRequest.keySize
+      }
+    let dataSize =
+      switch (request.operation, request.type) {
+      case (.make, _): 0...ProtectorMessage.maximumBodySize
+      case (.get, ProtectorRequest.counterType): 8...8
+      default: 0...0
+      }
+    guard dataSize ~= body.count - size else { return nil }
     (key, data) = body.withUnsafeBytes {
       (SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(size))), Array($0.dropFirst(size)))
     }
   }
 
-  /// The answer to a deletion, without a key.
-  package static var deleted: ProtectorAnswer { ProtectorAnswer(key: SecretBytes(count: 0) { _ in }) }
+  /// An answer without a key: to a deletion, or with the value of a counter, BE64.
+  package static func withoutKey(_ data: [UInt8] = []) -> ProtectorAnswer {
+    ProtectorAnswer(key: SecretBytes(count: 0) { _ in }, data: data)
+  }
+  /// The answer to a deletion.
+  package static var deleted: ProtectorAnswer { withoutKey() }
 }
 
 /// A program that answers, by its name.

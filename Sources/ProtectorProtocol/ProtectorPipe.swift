@@ -21,7 +21,7 @@ package enum ProtectorPipe {
       let (kind, body) = try read(output, from: .protector, until: deadline, cancellation)
       switch kind {
       case 0:
-        guard let answer = ProtectorAnswer(body, to: request.operation) else { throw .malformed(.protector) }
+        guard let answer = ProtectorAnswer(body, to: request) else { throw .malformed(.protector) }
         return answer
       case ProtectorMessage.touchKind where body.count == 0: touchNeeded()
       default: throw body.withUnsafeBytes { ProtectorFailure(kind: kind, body: $0) } ?? .malformed(.protector)

@@ -12,11 +12,14 @@ public struct StoreState: Sendable, Equatable {
   public var settings: AuthenticatorSettings
   /// The owner's policies for sites: local to this machine, kept by a reset.
   public var policies: SitePolicies
+  /// The counter in the TPM of this machine, kept by a reset; `nil` if there is none.
+  public var counter: StoreCounter?
 
-  /// Makes a state; a new store has epoch 0, floor 0 and no PIN.
+  /// Makes a state; a new store has epoch 0, floor 0, no PIN and no counter.
   public init(
     storeID: [UInt8], epoch: UInt16 = 0, floor: UInt16 = 0, credentialIDForm: CredentialIDForm = .sealed,
-    settings: AuthenticatorSettings = AuthenticatorSettings(), policies: SitePolicies = SitePolicies()
+    settings: AuthenticatorSettings = AuthenticatorSettings(), policies: SitePolicies = SitePolicies(),
+    counter: StoreCounter? = nil
   ) {
     self.storeID = storeID
     self.epoch = epoch
@@ -24,6 +27,7 @@ public struct StoreState: Sendable, Equatable {
     self.credentialIDForm = credentialIDForm
     self.settings = settings
     self.policies = policies
+    self.counter = counter
   }
 }
 

@@ -36,6 +36,10 @@ public struct HistoryEntry: Sendable, Equatable {
     /// A slot other than the passphrase was added to the vault.
     case addSlot = 20
     case removeSlot = 21
+    /// An old copy of the store was found.
+    case findOldStore = 22
+    /// The owner accepted an old copy of the store.
+    case acceptOldStore = 23
   }
 
   /// How it ended.

@@ -92,7 +92,8 @@ extension StoreState {
     static let rowSet: CBORValue = 20
     /// An addition to the contract: true if the store has a history, otherwise omitted.
     static let history: CBORValue = 21
-    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet, history]
+    static let counter: CBORValue = 17
+    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet, history, counter]
 
     static func isKnown(_ key: CBORValue) -> Bool {
       all.contains(key)
@@ -115,6 +116,7 @@ extension StoreState {
     if version >= 3 { map[Key.history] = true }
     settings.add(to: &map)
     policies.add(to: &map)
+    map[Key.counter] = counter.map { .map($0.members) }
     return CBOREncoder.encode(.map(map))
   }
 
@@ -128,7 +130,8 @@ extension StoreState {
       guard let form, storeID.count == Self.storeIDLength else { throw .invalid("a storeID or a form of ids") }
       let state = StoreState(
         storeID: storeID, epoch: try map.requiredInteger(Key.epoch), floor: try map.requiredInteger(Key.floor),
-        credentialIDForm: form, settings: try AuthenticatorSettings(map), policies: try SitePolicies(map))
+        credentialIDForm: form, settings: try AuthenticatorSettings(map), policies: try SitePolicies(map),
+        counter: try map[Key.counter].map { (value) throws(CBORError) in try StoreCounter(value.mapOfOurs()) })
       let hasRowSet = try map.optionalBool(Key.rowSet) ?? false
       let hasHistory = try map.optionalBool(Key.history) ?? false
       guard hasRowSet || !hasHistory else { throw .invalid("a history without a hash over the rows") }

@@ -35,10 +35,13 @@ enum ProtectorCommand {
     guard request.operation == .get || !CommandLine.arguments.contains("--get") else {
       throw ProtectorFailure(.failed, "the authenticator can only get keys; use: liquid-auth vault")
     }
-    guard let keeper = try keeper(for: request, until: deadline) else {
-      throw ProtectorFailure(
-        .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
+    if request.type == ProtectorRequest.counterType {
+      guard let counter = TPMCounter(data: request.data, auth: request.pin),
+        let answer = try serve(request.operation, counter)
+      else { throw unknownType }
+      return answer
     }
+    guard let keeper = try keeper(for: request, until: deadline) else { throw unknownType }
     // Not every wait of tpm2-tss and libfido2 has a limit: SIGALRM ends this program soon after the deadline.
     alarm(UInt32(ProtectorMessage.timeLimit.components.seconds) + 2)
     switch request.operation {
@@ -49,6 +52,24 @@ enum ProtectorCommand {
     case .delete:
       try keeper.delete()
       return .deleted
+    }
+  }
+
+  private static let unknownType = ProtectorFailure(
+    .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
+
+  /// - Returns: `nil` if the request lacks what the operation needs.
+  private static func serve(
+    _ operation: ProtectorRequest.Operation, _ counter: TPMCounter
+  ) throws(ProtectorFailure) -> ProtectorAnswer? {
+    // Nobody is asked, so a TPM that does not answer delays the request for no longer than this.
+    alarm(10)
+    switch operation {
+    case .make:
+      let (auth, data) = try TPMCounter.make()
+      return ProtectorAnswer(key: auth, data: data)
+    case .get: return try counter.value().map(ProtectorAnswer.withoutKey)
+    case .delete: return try counter.delete() ? .deleted : nil
     }
   }
 

@@ -20,8 +20,11 @@ final class TPM {
 
   static let nameSize = 34
 
-  /// Connects to the TPM, and makes the storage key.
-  init() throws(ProtectorFailure) {
+  /// Connects to the TPM.
+  ///
+  /// - Parameter makesStorageKey: whether it also makes the storage key, which needs the owner hierarchy. Without it,
+  ///   sessions are not salted: the auth value of what they use must be random, and no parameter secret.
+  init(makesStorageKey: Bool = true) throws(ProtectorFailure) {
     // With these environment variables, the library would log commands and their secrets.
     unsetenv("TSS2_LOGFILE")
     setenv("TSS2_LOG", "all+NONE", 1)
@@ -33,7 +36,7 @@ final class TPM {
       throw ProtectorFailure(.noService, "cannot connect to the TPM (\(tcti)); try again, or restart the machine")
     }
     try Self.check(Esys_Initialize(&context, self.tcti, nil))
-    try makeStorageKey()
+    if makesStorageKey { try makeStorageKey() }
   }
 
   deinit {
@@ -66,13 +69,19 @@ final class TPM {
           context, LIQUID_TR_OWNER, LIQUID_TR_PASSWORD, LIQUID_TR_NONE, LIQUID_TR_NONE, &sensitive, &template, &outside,
           &pcrs, &storageKey, nil, nil, nil, nil))
     } catch {
-      guard error == .wrongPIN || error == .badAuthorization else { throw error }
-      throw ProtectorFailure(
-        .failed, "the TPM's owner hierarchy has a password; remove it with: tpm2_changeauth -c owner -p PASSWORD")
+      throw error.ofOwner
     }
     try Self.check(Esys_TR_GetName(context, storageKey, &made))
     defer { Esys_Free(made) }
     if let made { name = withUnsafeBytes(of: &made.pointee.name) { Array($0.prefix(Int(made.pointee.size))) } }
+  }
+
+  /// A TPM2B_AUTH of 32 bytes, without zero bytes at the end, which a TPM ignores.
+  static func authValue(_ bytes: SecretBytes) -> SecretBytes {
+    SecretBytes(count: MemoryLayout<TPM2B_AUTH>.size) { memory in
+      let value = memory.bindMemory(to: TPM2B_AUTH.self).baseAddress
+      bytes.withUnsafeBytes { liquid_tpm_fill_auth_value(value, $0.baseAddress) }
+    }
   }
 
   // MARK: Keys
@@ -246,6 +255,91 @@ final class TPM {
     if handle != LIQUID_TR_NONE { Esys_FlushContext(context, handle) }
   }
 
+  // MARK: Counters
+
+  /// Defines a counter, and increments it once, which makes it readable.
+  ///
+  /// Its first value is greater than that of any counter that this TPM ever had.
+  ///
+  /// - Parameter auth: the counter's auth value, a TPM2B_AUTH.
+  /// - Returns: whether it was defined; if not, the index is taken.
+  func defineCounter(_ index: UInt32, auth: SecretBytes) throws(ProtectorFailure) -> Bool {
+    let session = try startSession(LIQUID_SE_HMAC, LIQUID_SESSION_DECRYPT)
+    defer { flush(session) }
+    var (area, handle) = (liquid_tpm_counter(index), LIQUID_TR_NONE)
+    let result = auth.withUnsafeBytes {
+      Esys_NV_DefineSpace(
+        context, LIQUID_TR_OWNER, session, LIQUID_TR_NONE, LIQUID_TR_NONE,
+        $0.assumingMemoryBound(to: TPM2B_AUTH.self).baseAddress, &area, &handle)
+    }
+    switch liquid_tpm_result(result) {
+    case LIQUID_TPM_NV_DEFINED: return false
+    case LIQUID_TPM_NV_SPACE:
+      throw ProtectorFailure(
+        .failed, "the TPM has no room for a counter; remove an NV index that nothing uses, with: tpm2_nvundefine")
+    default: do throws(ProtectorFailure) { try Self.check(result) } catch { throw error.ofOwner }
+    }
+    return true
+  }
+
+  /// Opens a counter that was defined before.
+  ///
+  /// - Parameter isNew: whether it was not incremented yet.
+  /// - Throws: `absent` if the TPM has none with this index.
+  func counter(_ index: UInt32, isNew: Bool = false) throws(ProtectorFailure) -> ESYS_TR {
+    var handle = LIQUID_TR_NONE
+    let result = Esys_TR_FromTPMPublic(
+      context, index, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &handle)
+    guard liquid_tpm_result(result) != LIQUID_TPM_NO_HANDLE else { throw .noCounter }
+    try Self.check(result)
+    var area: UnsafeMutablePointer<TPM2B_NV_PUBLIC>?
+    try Self.check(
+      Esys_NV_ReadPublic(context, handle, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &area, nil))
+    defer { Esys_Free(area) }
+    guard let area, isNew || liquid_tpm_is_counter(area, index) != 0 else { throw .noCounter }
+    return handle
+  }
+
+  /// Reads a counter, after it has incremented it if that is wanted.
+  ///
+  /// The auth value authenticates the answers, too: no other TPM and no other index can give them.
+  ///
+  /// - Parameter auth: the counter's auth value, a TPM2B_AUTH.
+  /// - Throws: `absent` if the counter has another auth value.
+  func read(_ counter: ESYS_TR, auth: SecretBytes, incremented: Bool) throws(ProtectorFailure) -> UInt64 {
+    try Self.check(
+      auth.withUnsafeBytes {
+        Esys_TR_SetAuth(context, counter, $0.assumingMemoryBound(to: TPM2B_AUTH.self).baseAddress)
+      })
+    let session = try startSession(LIQUID_SE_HMAC)
+    defer { flush(session) }
+    let size = UInt64.bitWidth / 8
+    var data: UnsafeMutablePointer<TPM2B_MAX_NV_BUFFER>?
+    do throws(ProtectorFailure) {
+      if incremented {
+        try Self.check(Esys_NV_Increment(context, counter, counter, session, LIQUID_TR_NONE, LIQUID_TR_NONE))
+      }
+      try Self.check(
+        Esys_NV_Read(context, counter, counter, session, LIQUID_TR_NONE, LIQUID_TR_NONE, UInt16(size), 0, &data))
+    } catch {
+      throw error == .wrongPIN || error == .badAuthorization ? .noCounter : error
+    }
+    defer { Esys_Free(data) }
+    guard let data, Int(data.pointee.size) == size else { throw .noCounter }
+    return withUnsafeBytes(of: &data.pointee.buffer) { $0.prefix(size).reduce(0) { $0 << 8 | UInt64($1) } }
+  }
+
+  /// Removes a counter from the TPM.
+  func undefine(_ counter: ESYS_TR) throws(ProtectorFailure) {
+    do throws(ProtectorFailure) {
+      try Self.check(
+        Esys_NV_UndefineSpace(
+          context, LIQUID_TR_OWNER, counter, LIQUID_TR_PASSWORD, LIQUID_TR_NONE, LIQUID_TR_NONE))
+    } catch {
+      throw error.ofOwner
+    }
+  }
+
   // MARK: Errors
 
   private static func check(_ result: TSS2_RC) throws(ProtectorFailure) {
@@ -265,6 +359,14 @@ final class TPM {
 extension ProtectorFailure {
   static let wrongPIN = ProtectorFailure(.wrongPIN, "the PIN is wrong")
   fileprivate static let badAuthorization = ProtectorFailure(.failed, "the TPM refused the authorization")
+  /// The failure of a command that the owner hierarchy authorizes, with an empty auth value.
+  fileprivate var ofOwner: ProtectorFailure {
+    guard self == .wrongPIN || self == .badAuthorization else { return self }
+    return ProtectorFailure(
+      .failed, "the TPM's owner hierarchy has a password; remove it with: tpm2_changeauth -c owner -p PASSWORD")
+  }
+  static let noCounter = ProtectorFailure(
+    .absent, "this TPM does not have the counter: it was cleared, or is another one")
   static let changedPCRs = ProtectorFailure(
     .failed,
     "the state of the machine has changed since the slot was added (PCRs); use the passphrase, then remove the slot "

@@ -24,15 +24,9 @@ struct TPMSlot {
     self.pin = conditions.hasPIN ? pin.map(Self.authValue) : nil
   }
 
-  /// SHA-256 of the PIN, without zero bytes at the end, which a TPM ignores.
+  /// SHA-256 of the PIN.
   private static func authValue(of pin: SecretBytes) -> SecretBytes {
-    SecretBytes(count: MemoryLayout<TPM2B_AUTH>.size) { memory in
-      let value = memory.bindMemory(to: TPM2B_AUTH.self).baseAddress
-      withWipedBytes(count: SHA256.size) { digest in
-        pin.withUnsafeBytes { SHA256.hash($0, into: digest) }
-        liquid_tpm_fill_auth_value(value, digest.baseAddress)
-      }
-    }
+    TPM.authValue(SecretBytes(count: SHA256.size) { digest in pin.withUnsafeBytes { SHA256.hash($0, into: digest) } })
   }
 
   /// Makes and seals a key of `count` bytes.

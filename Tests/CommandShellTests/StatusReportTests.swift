@@ -166,7 +166,7 @@ import Testing
       running == [
         "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
         "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures", "associationSignatures",
-        "lockReason", "unlockedBy", "readers", "stateDirectory", "problems",
+        "lockReason", "unlockedBy", "readers", "counter", "stateDirectory", "problems",
       ])
   }
 

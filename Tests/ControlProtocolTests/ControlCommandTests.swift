@@ -53,6 +53,12 @@ import Testing
       "a slot", SealSlot(key: secret(String(repeating: "k", count: 32)), protector: [1: 1, 2: .bytes([9]), 3: 300]),
       [0x6B, 0xA2, 0x00, 0x58, 32] + [UInt8](repeating: 0x6B, count: 32)
         + [0x01, 0xA3, 0x01, 0x01, 0x02, 0x41, 0x09, 0x03, 0x19, 0x01, 0x2C]),
+    Case(
+      "a counter", ChangeCounter(.on(index: 0x0180_0000, auth: secret(String(repeating: "k", count: 32)), value: 9)),
+      [0x6F, 0xA4, 0x00, 0x58, 0x20] + [UInt8](repeating: 0x6B, count: 32)
+        + [0x01, 0x01, 0x02, 0x1A, 0x01, 0x80, 0x00, 0x00, 0x03, 0x09]),
+    Case("no counter", ChangeCounter(.off), [0x6F, 0xA1, 0x01, 0x02]),
+    Case("an old copy", ChangeCounter(.accept), [0x6F, 0xA1, 0x01, 0x03]),
     Case("no slot", RemoveSlot(id: [7, 8]), [0x6C, 0xA1, 0x01, 0x42, 0x07, 0x08]),
     Case("the history", ListHistory(), [0x6D]),
     Case("its next page", ListHistory(after: 500), [0x6D, 0xA1, 0x01, 0x19, 0x01, 0xF4]),
@@ -155,8 +161,25 @@ import Testing
     ("nothing", [], .invalidLength),
     ("a message that is too long", [0x51] + [UInt8](repeating: 0, count: ControlMessage.maximumSize), .invalidLength),
     ("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), .invalidLength),
-    ("a command of our range that does not exist", [0x6F], .invalidCommand),
-    ("another", [0x6F, 0xA0], .invalidCommand),
+    ("a command of our range that does not exist", [0x7F], .invalidCommand),
+    ("another", [0x7F, 0xA0], .invalidCommand),
+    ("a counter without a change", [0x6F], .missingParameter),
+    ("a counter with a change that does not exist", [0x6F, 0xA1, 0x01, 0x04], .invalidParameter),
+    ("a counter without an auth value", [0x6F, 0xA1, 0x01, 0x01], .missingParameter),
+    ("a counter with a short auth value", [0x6F, 0xA2, 0x00, 0x41, 0x61, 0x01, 0x01], .invalidLength),
+    (
+      "an auth value for no counter",
+      [0x6F, 0xA2, 0x00, 0x58, 0x20] + [UInt8](repeating: 1, count: 32) + [0x01, 0x02], .invalidParameter
+    ),
+    (
+      "a counter without an index",
+      [0x6F, 0xA3, 0x00, 0x58, 0x20] + [UInt8](repeating: 1, count: 32) + [0x01, 0x01, 0x03, 0x00], .missingParameter
+    ),
+    (
+      "a counter with an index of 33 bits",
+      [0x6F, 0xA4, 0x00, 0x58, 0x20] + [UInt8](repeating: 1, count: 32)
+        + [0x01, 0x01, 0x02, 0x1B, 0, 0, 0, 1, 0, 0, 0, 0, 0x03, 0x00], .invalidParameter
+    ),
     ("no PIN at all", [0x5C], .missingParameter),
     ("a PIN that is a text", [0x5C, 0xA1, 0x00, 0x61, 0x31], .unexpectedType),
     ("a PIN of no bytes", [0x5C, 0xA1, 0x00, 0x40], .invalidLength),

@@ -216,7 +216,7 @@ import Testing
       #expect(try store.checkHistory() == HistoryState())
       try store.append(Self.entry(1))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["5"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["6"])
     #expect(try CredentialDB.open(directory).checkHistory().count == 1)
     #expect(try directory.names == ["credentials.sqlite"])
   }
@@ -234,7 +234,7 @@ import Testing
       try store.append(
         HistoryEntry(time: 2, site: nil, kind: .signIn, outcome: .deniedByPolicy, verification: .none))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["5"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["6"])
     #expect(try !contains("friend", in: directory.bytes()), "policies are sealed")
     let store = try CredentialDB.open(directory)
     #expect(try store.state() == state && store.history(after: 1, count: 9).map(\.entry?.outcome) == [.deniedByPolicy])

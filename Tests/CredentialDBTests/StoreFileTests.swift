@@ -146,7 +146,7 @@ import Testing
   }
 
   @Test func `a store of a newer version is refused as such`() throws {
-    try Connection(path: directory.path()).execute("PRAGMA user_version = 6")
+    try Connection(path: directory.path()).execute("PRAGMA user_version = 7")
     #expect(refusal { _ = try CredentialDB.open(directory) }.contains("was written by a newer version"))
   }
 

@@ -77,6 +77,17 @@ import Testing
     #expect(try ask(ProtectorRequest(.delete, type: 4, data: Self.id), [[2, 0, 0, 0]]).get().key.count == 0)
     let made = try ask(ProtectorRequest(.make, type: 2, data: []), [[2, 0, 0, 34] + key + [7, 8]]).get()
     #expect(made.key.withUnsafeBytes { Array($0) } == key && made.data == [7, 8])
+    let counted = try ask(Self.counted, [[2, 0, 0, 8, 0, 0, 0, 0, 0, 0, 1, 2]]).get()
+    #expect(counted.key.count == 0 && counted.data == [0, 0, 0, 0, 0, 0, 1, 2])
+  }
+
+  private static let counted = ProtectorRequest(.get, type: ProtectorRequest.counterType, data: [1, 0x80, 0, 0, 1])
+
+  // Holds: PROTECT-1
+  @Test(arguments: [0, 7, 9, 32])
+  func `the value of a counter has 8 bytes`(count: Int) throws {
+    let answer = try ask(Self.counted, [[2, 0, 0, UInt8(count)] + [UInt8](repeating: 1, count: count)])
+    #expect(throws: ProtectorFailure.malformed(.protector)) { try answer.get() }
   }
 
   @Test func `before the answer, a security key can wait for touches`() throws {

@@ -324,6 +324,6 @@ def test_refused_packets_have_a_limit_in_the_log(key):
     with key:
         with ControlProtocol(key.control_socket) as control:
             for _ in range(1000):
-                assert control.ask(0x6F)[0] == 0x01
+                assert control.ask(0x7F)[0] == 0x01
         assert key.said().count("the control socket refused a request: ") == 10, key.said()
         assert key.said().count("further lines of this minute are counted but not written") == 1

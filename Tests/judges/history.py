@@ -11,7 +11,8 @@ from .derivation import Phrase
 KINDS = dict(enumerate([
     "register", "sign-in", "u2f-register", "u2f-sign-in", "verify", "transactions", "message", "association",
     "show-passkey", "pin-change", "reset", "next-sign-in", "remove", "rename", "recover", "settings", "large-blobs",
-    "policy", "passphrase-change", "slot-add", "slot-remove"], 1))
+    "policy", "passphrase-change", "slot-add", "slot-remove", "old-store",
+    "old-store-accept"], 1))
 OUTCOMES = dict(enumerate([
     "done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered",
     "denied-by-policy"], 1))

@@ -19,7 +19,7 @@ struct VaultCommand: ParsableCommand {
       from the phrase with `liquid-auth init --import`. The commands work with and without a running authenticator. A \
       change replaces the file of the vault in one step: if it fails, the vault is as it was.
       """,
-    subcommands: [List.self, Passphrase.self, Add.self, Remove.self])
+    subcommands: [List.self, Passphrase.self, Add.self, Remove.self, Counter.self])
 
   struct List: PlacedCommand {
     static let configuration = CommandConfiguration(
@@ -193,7 +193,7 @@ enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
 }
 
 /// `liquid-auth-protector`, which keeps the keys of slots elsewhere.
-private enum ProtectorProgram {
+enum ProtectorProgram {
   /// Runs the program for one request, until it ends; a keyring may ask the person meanwhile.
   static func ask(
     _ operation: ProtectorRequest.Operation, type: UInt8, data: [UInt8], pin: SecretBytes? = nil

@@ -60,6 +60,8 @@ enum HistoryText {
     case .changePassphrase: "passphrase-change"
     case .addSlot: "slot-add"
     case .removeSlot: "slot-remove"
+    case .findOldStore: "old-store"
+    case .acceptOldStore: "old-store-accept"
     case nil: String(number)
     }
   }

@@ -69,6 +69,7 @@ extension StatusReport {
         ["signed", Self.signed(status)],
       ]
       if let count = status.credentials { rows.insert(["passkeys", "\(count) on this machine"], at: 3) }
+      if let value = status.counter { rows.append(["counter", "in the TPM, at \(value)"]) }
       if status.hasReaders == true {
         rows.append([
           "readers", "a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers",
@@ -124,6 +125,7 @@ extension StatusReport {
       "lockReason": status?.lockReason.map(JSON.string) ?? .null,
       "unlockedBy": JSON(status?.unlockedBy),
       "readers": status?.hasReaders.map(JSON.bool) ?? .null,
+      "counter": status?.counter.map { .number(Int64(clamping: $0)) } ?? .null,
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map(JSON.string)),
     ]

@@ -84,6 +84,7 @@ final class Daemon: Sendable {
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
       directory: directory, prompter: prompter, verifier: verifier, askProtector: helper.askProtector,
+      counter: CounterCheck(ask: helper.askProtector, time: Self.unixMilliseconds),
       maximumPasskeys: options.maximumPasskeys, signatures: signatures, log: log.warning)
     let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
     // Refusals cost a program nothing, so it could fill the log with them.

@@ -23,11 +23,13 @@ struct DaemonService: ControlService {
     let vault = router.vault.status
     let node = await key.node
     // One request at a time uses the store, and a ceremony may wait for a person.
-    let (credentials, settings, reported) =
+    let (credentials, state, reported) =
       router.queue.ifFree { [vault = router.vault] in
         let open = vault.current
-        let settings = open.map { try? $0.settings() }
-        return (try? open?.store.credentialCount(), settings ?? nil, settings.map { $0?.reported } ?? vault.reported)
+        let state = open.map { try? $0.store.state() }
+        return (
+          try? open?.store.credentialCount(), state ?? nil, state.map { $0?.settings.reported } ?? vault.reported
+        )
       } ?? (nil, nil, nil)
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
@@ -40,8 +42,8 @@ struct DaemonService: ControlService {
       stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
       algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
-      hasReaders: settings?.hasPersistentToken, lockReason: vault.lockReason?.description,
-      unlockedBy: vault.unlockedBy)
+      hasReaders: state?.settings.hasPersistentToken, lockReason: vault.lockReason?.description,
+      unlockedBy: vault.unlockedBy, counter: state?.counter?.value)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.
@@ -83,6 +85,16 @@ struct DaemonService: ControlService {
     let vault = router.vault
     try await inTurn { authenticator in
       try vault.changeSlots(since: unlocking, change) { authenticator.reportChange(kind, of: nil) }
+    }
+  }
+
+  func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) async throws -> UInt32? {
+    let vault = router.vault
+    return try await inTurn { authenticator in
+      let unused = try await OwnThread.run { Result { try vault.changeCounter(since: unlocking, change) } }.get()
+      let kind: HistoryEntry.Kind = if case .accept = change { .acceptOldStore } else { .changeSettings }
+      authenticator.reportChange(kind, of: nil)
+      return unused
     }
   }
 
@@ -171,7 +183,7 @@ struct DaemonService: ControlService {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return
-      ([vault.fault?.description, sessionProblem(), device] + prompts + [
+      ([vault.fault?.description, vault.counterProblem, sessionProblem(), device] + prompts + [
         nothingVerifies ? OwnerSettings.nothingVerifies : nil,
         isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
         SecretBytes.areLocked ? nil : Self.notLocked,

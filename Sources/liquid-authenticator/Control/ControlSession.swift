@@ -76,6 +76,12 @@ protocol ControlService: Sendable {
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws
 
+  /// Changes the counter in the TPM, or accepts an old copy of the store; the vault must still be open as `unlocking`
+  /// opened it.
+  ///
+  /// - Returns: the index of the counter that the store does not use any more.
+  func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) async throws -> UInt32?
+
   /// Checks that a means can verify the user: for a fingerprint, there is a reader, and a finger is enrolled.
   func check(_ means: VerificationMeans) async throws
 

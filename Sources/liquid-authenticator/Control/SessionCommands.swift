@@ -7,7 +7,7 @@ import Vault
 enum SessionCommands {
   static let all: [any ServedCommand.Type] = [
     Hello.self, GetStatus.self, Lock.self, Unlock.self, NewStore.self, AcceptStore.self, PlugDevice.self,
-    SealSlot.self, RemoveSlot.self,
+    SealSlot.self, RemoveSlot.self, ChangeCounter.self,
   ]
 }
 
@@ -76,6 +76,13 @@ extension RemoveSlot: ServedCommand {
     try await session.changeSlots(recordedAs: .removeSlot) { [id] (file, _) throws(VaultError) in
       try file.removeSlot(id)
     }
+  }
+}
+
+extension ChangeCounter: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Answer {
+    guard let verified = session.verified else { throw ControlSession.passphraseRequired }
+    return Answer(unused: try await session.service.changeCounter(since: verified, change))
   }
 }
 

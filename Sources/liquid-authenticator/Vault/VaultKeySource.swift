@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CredentialDB
 import CryptoPrimitives
 import ProcessIO
@@ -21,6 +22,7 @@ final class VaultKeySource: KeySource {
   private let log: @Sendable (String) -> Void
   private let verifier: PassphraseVerifier
   private let slotKeys: SlotKeys?
+  private let counter: CounterCheck?
   private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
@@ -46,6 +48,8 @@ final class VaultKeySource: KeySource {
     var storeID: [UInt8] = []
     /// Why vault or store did not open the last time although the passphrase was right, and which files those were.
     var fault: (error: StateDirectoryError, files: [FileStamp?])?
+    /// What the counter in the TPM said at the last opening of the store; `nil` without a counter.
+    var counter: CounterFinding?
   }
 
   /// - Parameters:
@@ -53,12 +57,14 @@ final class VaultKeySource: KeySource {
   ///   - prompter: asks for the passphrase.
   ///   - verifier: checks the passphrase while the vault is open; too many wrong tries lock the vault.
   ///   - askProtector: gets the keys of other slots; `nil` if only the passphrase unlocks.
+  ///   - counter: compares the store with its counter in the TPM; `nil` if it is not compared.
   ///   - maximumPasskeys: the most passkeys that the store holds after a registration.
   ///   - signatures: counts what accounts sign, over all unlockings.
   ///   - log: gets a line for each problem.
   init(
     directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
-    askProtector: SlotKeys.Ask? = nil, maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
+    askProtector: SlotKeys.Ask? = nil, counter: CounterCheck? = nil,
+    maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
     signatures: SignatureCounts = SignatureCounts(), log: @escaping @Sendable (String) -> Void
   ) {
     self.directory = directory
@@ -66,6 +72,7 @@ final class VaultKeySource: KeySource {
     self.maximumPasskeys = maximumPasskeys
     self.verifier = verifier
     slotKeys = askProtector.map { SlotKeys(ask: $0, prompter: prompter, log: log) }
+    self.counter = counter
     self.signatures = signatures
     self.log = log
     state = Mutex(State(reported: directory.reportedSettings()))
@@ -91,6 +98,9 @@ final class VaultKeySource: KeySource {
     guard let (error, files) = state.withLock({ $0.fault }), files == stamps else { return nil }
     return error
   }
+
+  /// What the counter in the TPM found at the last opening, if something is wrong.
+  var counterProblem: String? { state.withLock(\.counter)?.problem }
 
   // MARK: The port
 
@@ -309,6 +319,18 @@ final class VaultKeySource: KeySource {
     }
   }
 
+  /// Changes the counter in the TPM, or accepts an old copy of the store; blocks, in turn with the ceremonies.
+  ///
+  /// - Returns: the index of the counter that the store does not use any more.
+  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why nothing was changed.
+  func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) throws -> UInt32? {
+    let (store, found) = state.withLock { ($0.open?.unlocking === unlocking ? $0.store : nil, $0.counter) }
+    guard let store, let counter else { throw ControlSession.passphraseRequired }
+    let unused = try counter.change(change, in: store, found)
+    state.withLock { $0.counter = nil }
+    return unused
+  }
+
   // MARK: Opening
 
   /// Unlocks the vault's file; returns `nil` if the task is cancelled meanwhile, although Argon2 cannot be stopped.
@@ -367,10 +389,14 @@ final class VaultKeySource: KeySource {
     } catch {
       throw remembered(error)
     }
+    // A store that stayed open is the same file.
+    let finding = kept == nil ? counter?.run(on: store) : state.withLock(\.counter)
+    finding?.problem.map(log)
     state.withLock { state in
       state.fault = nil
       state.store = store
       state.storeID = content.storeID
+      state.counter = finding
     }
     return OpenVault(
       keys: keys, ed25519Root: content.ed25519Root, store: store, maximumDiscoverableCredentials: maximumPasskeys,

@@ -14,6 +14,8 @@ struct VaultStatus: Sendable, Equatable {
   var lockReason: LockReason?
   /// What is wrong with vault or store, if anything.
   var fault: StateDirectoryError?
+  /// What the counter in the TPM found at the last opening, if something is wrong.
+  var counterProblem: String?
 }
 
 extension VaultKeySource {
@@ -22,6 +24,6 @@ extension VaultKeySource {
     VaultStatus(
       isUnlocked: current != nil, fingerprint: current?.keys.fingerprint,
       unlockedBy: openSlot.flatMap { $0.protector.isPassphrase ? nil : $0.protector.name }, lockReason: lockReason,
-      fault: fault)
+      fault: fault, counterProblem: counterProblem)
   }
 }

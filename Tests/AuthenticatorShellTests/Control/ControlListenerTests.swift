@@ -182,7 +182,7 @@ final class Client: Sendable {
   }
 
   static let malformed: [Malformed] = [
-    Malformed("no command of ours", [0x6F], 0x01),
+    Malformed("no command of ours", [0x7F], 0x01),
     Malformed("broken CBOR", [0x51, 0xA1], 0x12),
     Malformed("a passphrase that is a text", [0x53, 0xA1, 0x00, 0x61, 0x61], 0x11),
     Malformed("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), 0x03),
@@ -222,7 +222,7 @@ final class Client: Sendable {
       // Status 12: the request was decoded.
       (false, 0x63, 8192, 0x12), (false, 0x63, 8193, 0xF0), (false, 0x63, ControlMessage.maximumSize, 0xF0),
       (false, 0x51, 8193, 0xF0), (true, 0x63, ControlMessage.maximumSize, 0x12), (true, 0x60, 16_384, 0x12),
-      (true, 0x60, 16_385, 0x03), (true, 0x64, 8192, 0x12), (true, 0x64, 8193, 0x03), (true, 0x6F, 8193, 0x01),
+      (true, 0x60, 16_385, 0x03), (true, 0x64, 8192, 0x12), (true, 0x64, 8193, 0x03), (true, 0x7F, 8193, 0x01),
     ] as [(Bool, UInt8, Int, UInt8)])
   func `a request longer than its command allows is not decoded`(
     isGreeted: Bool, command: UInt8, count: Int, status: UInt8

@@ -78,10 +78,12 @@ import Testing
   }
 
   // Holds: CONTROL-6
-  @Test func `the slots of the vault change only for the owner`() async {
+  @Test func `the slots of the vault and its counter change only for the owner`() async {
     let key = Self.passphrase([UInt8](repeating: 1, count: 32))
     let protector: CBORMap = [1: 1, 2: .bytes([UInt8](repeating: 2, count: 16)), 3: 1, 4: 8192]
-    let changes: [any ServedCommand] = [SealSlot(key: key, protector: protector), RemoveSlot(id: [1])]
+    let changes: [any ServedCommand] = [
+      SealSlot(key: key, protector: protector), RemoveSlot(id: [1]), ChangeCounter(.accept),
+    ]
     _ = await ask(Hello())
     for change in changes { #expect(await ask(change) == .passphraseRequired) }
     #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
@@ -90,7 +92,9 @@ import Testing
     #expect(await ask(SealSlot(key: key, protector: [1: 1])) == .invalidParameter)
     for change in changes { #expect(await ask(change) == .ok) }
     #expect(
-      service.calls.withLock { $0 } == ["unlock", "changeSlots as changePassphrase", "changeSlots as removeSlot"])
+      service.calls.withLock { $0 } == [
+        "unlock", "changeSlots as changePassphrase", "changeSlots as removeSlot", "changeCounter",
+      ])
   }
 
   @Test func `a failure is answered with its reason`() async {
@@ -160,7 +164,7 @@ import Testing
 
   @Test func `every command has its own code and its kind of wait`() {
     let codes = ControlRequest.commands.map { $0.code }
-    #expect(codes.sorted() == Array(0x50...0x6E))
+    #expect(codes.sorted() == Array(0x50...0x6F))
     #expect(ControlRequest.commands.filter { $0.wait == .none }.map { $0.code }.sorted() == [0x50, 0x51, 0x52])
     #expect(ControlRequest.commands.filter { $0.wait == .work }.map { $0.code }.sorted() == [0x53, 0x5B])
   }

@@ -78,7 +78,7 @@ import Testing
       all.formUnion(answered(clients))
       #expect(all.count == turn)
     }
-    for client in clients { client.send([0x6F]) }
+    for client in clients { client.send([0x7F]) }
     held.turn()
     #expect(answered(clients).count == 10)
   }

@@ -50,6 +50,11 @@ final class ScriptedService: ControlService {
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
   ) async throws { note("changeSlots as \(kind)") }
 
+  func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) async throws -> UInt32? {
+    note("changeCounter")
+    return 0x0180_0000
+  }
+
   func check(_ means: VerificationMeans) async throws {
     note("check \(means)")
     throw ControlFailure(.notAllowed, "there is no fingerprint reader")

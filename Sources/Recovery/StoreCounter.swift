@@ -1,0 +1,61 @@
+import CBOR
+
+/// What the state row keeps of the counter in the TPM, which finds an old copy of the store (Recovery §6).
+public struct StoreCounter: Sendable, Equatable {
+  /// Its NV index.
+  public let index: UInt32
+  /// Its auth value, 32 random bytes.
+  package let auth: [UInt8]
+  /// The value that it has after the last opening of the store; one less if that opening was interrupted.
+  public package(set) var value: UInt64
+
+  /// The length of the auth value, in bytes.
+  private static let authLength = 32
+
+  /// `nil` for an auth value of another length than 32 bytes.
+  package init?(index: UInt32, auth: [UInt8], value: UInt64) {
+    guard auth.count == Self.authLength else { return nil }
+    (self.index, self.auth, self.value) = (index, auth, value)
+  }
+
+  /// What a value of the counter says about the store.
+  public enum Comparison: Sendable, Equatable {
+    /// The store is the newest one.
+    case newest
+    /// The store is an old copy, and was opened this many times after it was made, at least once.
+    case oldCopy(openings: UInt64)
+    /// The counter is lower than the store allows: the state of the TPM itself was put back.
+    case counterWentBack
+  }
+
+  /// Compares the store with the counter.
+  public func compared(with value: UInt64) -> Comparison {
+    if value > self.value { return .oldCopy(openings: value - self.value) }
+    return self.value - value <= 1 ? .newest : .counterWentBack
+  }
+}
+
+// MARK: - CBOR
+
+extension StoreCounter {
+  private enum Key {
+    static let index: CBORValue = 1
+    static let auth: CBORValue = 2
+    static let value: CBORValue = 3
+    static let all: [CBORValue] = [index, auth, value]
+  }
+
+  /// {1: index, 2: auth value, 3: value}.
+  var members: CBORMap {
+    [Key.index: .unsigned(UInt64(index)), Key.auth: .bytes(auth), Key.value: .unsigned(value)]
+  }
+
+  init(_ map: CBORMap) throws(CBORError) {
+    try map.refuseOtherKeys(Key.all.contains)
+    let counter = StoreCounter(
+      index: try map.requiredInteger(Key.index), auth: try map.requiredBytes(Key.auth),
+      value: try map.requiredInteger(Key.value))
+    guard let counter else { throw .invalid("an auth value of another length") }
+    self = counter
+  }
+}

@@ -1,0 +1,91 @@
+import ArgumentParser
+import ControlProtocol
+import ProtectorProtocol
+
+extension VaultCommand {
+  /// `liquid-auth vault counter`.
+  struct Counter: PlacedCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let the TPM find an old copy of the store that was put back.",
+      discussion: """
+        The TPM counts each opening of the vault, and nothing can set its counter back. If somebody puts an old copy of \
+        the state directory back, for example to get more tries for the PIN, the authenticator says so, and blocks the \
+        PIN. Each command asks for the passphrase, and needs a running authenticator.
+
+        on      make a counter in the TPM, in place of the one that there is
+        off     remove the counter
+        accept  keep the old copy that was found; the PIN gets all its tries
+        """)
+
+    enum Change: String, ExpressibleByArgument, CaseIterable {
+      case on
+      case off
+      case accept
+    }
+
+    @Argument(help: "on, off or accept.") var change: Change
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let connection = try place.connectAsOwner()
+      switch change {
+      case .on:
+        let counter = try NewCounter()
+        let unused: UInt32?
+        do throws(CommandFailure) {
+          unused = try connection.ask(counter.command).unused
+        } catch {
+          _ = Self.remains(of: counter.index)
+          throw error
+        }
+        write("the TPM now counts each opening of the vault", remains: unused.flatMap(Self.remains))
+      case .off:
+        let unused = try connection.ask(ChangeCounter(.off)).unused
+        write("the TPM does not count any more", remains: unused.flatMap(Self.remains))
+      case .accept:
+        try connection.ask(ChangeCounter(.accept))
+        write("the store is accepted as it is; a PIN has all its tries again", remains: nil)
+      }
+    }
+
+    private func write(_ text: String, remains: String?) {
+      output.write(
+        text + (remains.map { "; \($0)" } ?? ""),
+        json: ["counter": .string(change.rawValue), "remains": JSON(remains)])
+    }
+
+    /// Removes a counter from the TPM.
+    ///
+    /// - Returns: what is left of it, if something is.
+    private static func remains(of index: UInt32) -> String? {
+      do throws(ProtectorFailure) {
+        _ = try ProtectorProgram.answer(
+          ProtectorRequest(.delete, type: ProtectorRequest.counterType, data: index.bytes + [0]))
+        return nil
+      } catch {
+        if error.kind == .absent { return nil }
+        return "the old counter is still in the TPM, at 0x0\(String(index, radix: 16)): \(error)"
+      }
+    }
+  }
+}
+
+/// A counter that was just made in the TPM.
+private struct NewCounter {
+  let index: UInt32
+  let command: ChangeCounter
+
+  init() throws(CommandFailure) {
+    let answer = try ProtectorProgram.ask(.make, type: ProtectorRequest.counterType, data: [])
+    guard answer.data.count == 12 else { throw ProtectorProgram.failure(.malformed(.protector)) }
+    index = answer.data.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    command = ChangeCounter(
+      .on(index: index, auth: answer.key, value: answer.data.dropFirst(4).reduce(0) { $0 << 8 | UInt64($1) }))
+  }
+}
+
+extension UInt32 {
+  /// Big-endian.
+  fileprivate var bytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
+}

@@ -1,0 +1,512 @@
+"""`liquid-auth vault counter`: a counter in the TPM (swtpm) finds an old copy of the store."""
+
+import contextlib
+import json
+import pathlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+
+import pytest
+from fido2.ctap2 import ClientPin, Ctap2
+from judges import store_counter
+from judges.derivation import Phrase
+from protectors.test_keyring_and_tpm import tpm  # noqa: F401: a fixture of these tests too
+from support import wire
+from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
+from support.slots import protectors, registration, vault
+from support.tpm import TPM
+
+OLD = "the store is an old copy: after it was made, the vault was opened {}; put the newest store back, or accept"
+ACCEPT = "accept this copy with: liquid-auth vault counter accept"
+UNKNOWN = "the TPM cannot tell whether the store is an old copy: "
+ABSENT = ("this TPM does not have the counter: it was cleared, or is another one; make a new one with: liquid-auth vault "
+          "counter on")
+PIN = "13579"
+STORE = "credentials.sqlite"
+
+
+def counter(key, change, status=0, passphrase=PASSPHRASE):
+    done = vault(key, "counter", change, "--json", status=status, passphrase=passphrase)
+    return json.loads(done.stdout if status == 0 else done.stderr)
+
+
+def status(key):
+    # Status 1 means that there is something to do.
+    done = subprocess.run(
+        key.command("status", "--json", "--control", key.control_socket), capture_output=True, text=True,
+        env=key.environment)
+    return json.loads(done.stdout)
+
+
+def is_open(key):
+    return status(key)["vault"] == "unlocked"
+
+
+def count(key):
+    """Return the value in the store, which the status has while no request is served, or None without a counter."""
+    wait_for("status", lambda: status(key)["credentials"] is not None or not is_open(key))
+    return status(key)["counter"]
+
+
+def problems(key):
+    """Return the problems about the counter, without the options that name this authenticator."""
+    own = f" --control {key.control_socket}"
+    return [problem.removesuffix(own) for problem in status(key)["problems"] if "the TPM" in problem or "old copy" in problem]
+
+
+def open_again(key):
+    """Lock and unlock the vault; return the problems about the counter."""
+    key.ask("lock")
+    key.unlock()
+    assert is_open(key) and not protectors(), status(key)
+    return problems(key)
+
+
+def indexes(tpm):
+    """Return the NV indexes of the TPM and their descriptions."""
+    return re.findall(r"^(0x\w+):\n(.*?)\n\n", tpm.tool("nvreadpublic").stdout.decode() + "\n", re.M | re.S)
+
+
+def retries(key):
+    device = wire.fido2_device(key.socket)
+    try:
+        return ClientPin(Ctap2(device)).get_pin_retries()[0]
+    finally:
+        device.close()
+
+
+def kinds(key):
+    return [(entry["kind"], entry["outcome"], entry["verification"]) for entry in json.loads(key.ask("log", "--json"))]
+
+
+def stored(key):
+    """Return index, auth value and value in the state row; the daemon has ended, or was killed."""
+    # SQLite would move the log of a killed daemon into the file.
+    with tempfile.TemporaryDirectory() as folder, contextlib.closing(
+            sqlite3.connect(pathlib.Path(shutil.copytree(key.state, f"{folder}/state")) / STORE)) as database:
+        return store_counter.of_store(Phrase(PHRASE), database)
+
+
+def counted(tpm, key):
+    """Return the value in the TPM, read by tpm2-tools as Recovery §6 describes."""
+    index, auth, _ = stored(key)
+    done = tpm.tool("nvread", hex(index), "-P", f"hex:{auth.rstrip(bytes(1)).hex()}")
+    return int.from_bytes(done.stdout, "big")
+
+
+@pytest.fixture
+def counted_key(key, tpm):
+    """An authenticator that runs, with a PIN and a counter, whose vault is open."""
+    key.start()
+    key.run("pin", "set", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n{PIN}\n")
+    counter(key, "on")
+    return key
+
+
+@pytest.fixture
+def old(counted_key):
+    """The directory of a copy; after it was made, the vault was opened once, and a passkey made with verification."""
+    counted_key.stop()
+    copy = counted_key.folder / "old"
+    shutil.copytree(counted_key.state, copy)
+    counted_key.start()
+    counted_key.unlock()
+    registration(counted_key, uv=True)
+    counted_key.stop()
+    return copy
+
+
+def put_back(key, copy):
+    """Put a copy in place of the state directory; return a copy of what was there."""
+    replaced = pathlib.Path(tempfile.mkdtemp(dir=key.folder)) / "state"
+    key.state.rename(replaced)
+    shutil.copytree(copy, key.state)
+    key.start()
+    key.unlock()
+    return replaced
+
+
+class TestCounting:
+    # Holds: COUNTER-1
+    def test_each_opening_is_counted(self, key, tpm):
+        key.start()
+        assert count(key) is None
+        assert counter(key, "on") == {"counter": "on", "remains": None}
+        first = count(key)
+        assert [open_again(key) for _ in range(3)] == [[]] * 3
+        assert count(key) == first + 3
+        assert f"counter        in the TPM, at {first + 3}\n" in key.ask("status")
+        key.ask("unlock")
+        assert count(key) == first + 3, "it was open"
+        key.stop()
+        assert counted(tpm, key) == first + 3 == stored(key)[2]
+        tpm.restart()
+        key.start()
+        assert len(registration(key)) == 2, "the passphrase, and presence"
+        assert count(key) == first + 4 and problems(key) == []
+        assert kinds(key)[0] == ("settings", "done", "passphrase") and "old-store" not in str(kinds(key))
+        assert counter(key, "off") == {"counter": "off", "remains": None}
+        assert indexes(tpm) == [] and count(key) is None and open_again(key) == []
+        assert tpm.loaded() == []
+        assert "counter is off already" in counter(key, "off", status=1)["error"]
+
+    def test_what_the_tpm_has(self, counted_key, tpm):
+        [(index, text)] = indexes(tpm)
+        counted_key.stop()
+        assert int(index, 16) == stored(counted_key)[0] and int(index, 16) in store_counter.INDEXES
+        assert f"value: 0x{store_counter.ATTRIBUTES:X}" in text and "size: 8" in text and "friendly: sha256" in text
+        assert "authorization policy" not in text
+        # Without its auth value, nobody reads or increments it, and guesses do not lock the TPM.
+        for _ in range(5):
+            assert tpm.tool("nvread", index, "-P", "guess", check=False).returncode != 0
+            assert tpm.tool("nvincrement", index, "-P", "guess", check=False).returncode != 0
+            assert tpm.tool("nvincrement", index, "-C", "o", check=False).returncode != 0
+        assert tpm.properties()["inLockout"] == "0"
+        auth = stored(counted_key)[1]
+        for file in counted_key.state.iterdir():
+            assert auth not in file.read_bytes()
+
+    def test_on_again_makes_another_counter(self, counted_key, tpm):
+        [(first, _)] = indexes(tpm)
+        assert counter(counted_key, "on")["remains"] is None
+        [(second, _)] = indexes(tpm)
+        assert first != second and open_again(counted_key) == []
+
+    # Holds: COUNTER-5
+    def test_refused(self, key, tpm):
+        counter(key, "on", status=2)
+        key.start()
+        counter(key, "on", status=3, passphrase="wrong passphrase")
+        assert indexes(tpm) == []
+        assert "there is nothing to accept" in counter(key, "accept", status=1)["error"]
+        counter(key, "on")
+        assert "there is nothing to accept" in counter(key, "accept", status=1)["error"]
+        for change in "on", "off", "accept":
+            counter(key, change, status=3, passphrase="wrong passphrase")
+        assert len(indexes(tpm)) == 1 and open_again(key) == []
+        vault(key, "counter", "reset", status=64)
+
+    def test_after_a_reset_of_the_key(self, counted_key, tpm):
+        device = wire.fido2_device(counted_key.socket)
+        counted_key.power_cycle()
+        device.close()
+        device = wire.fido2_device(counted_key.socket)
+        Ctap2(device).reset()
+        device.close()
+        value = count(counted_key)
+        assert open_again(counted_key) == [] and count(counted_key) == value + 1
+
+
+class TestAnOldCopy:
+    # Holds: COUNTER-2
+    def test_it_is_found_and_said(self, counted_key, old):
+        key = counted_key
+        newest = put_back(key, old)
+        assert problems(key) == [OLD.format("1 time") + " this copy with: liquid-auth vault counter accept"]
+        assert OLD.format("1 time") in key.said()
+        assert retries(key) == 0, "the PIN is blocked"
+        # Passkeys work, and the passphrase verifies.
+        assert len(registration(key, uv=True)) == 1
+        assert ("old-store", "done", "none") in kinds(key)
+        doctor = subprocess.run(
+            key.command("doctor", "--json", "--control", key.control_socket), capture_output=True, text=True,
+            env=key.environment)
+        assert ACCEPT in doctor.stdout
+        # It is said until it is accepted, or the newest store is back.
+        assert len(open_again(key)) == 1
+        key.stop()
+        put_back(key, newest)
+        assert problems(key) == [] and retries(key) == 8 and "old-store" not in str(kinds(key))
+
+    # Holds: COUNTER-3
+    def test_it_is_accepted(self, counted_key, old, tpm):
+        key = counted_key
+        newest = put_back(key, old)
+        for change in "on", "off":
+            assert "the store is an old copy; accept it first" in counter(key, change, status=1)["error"]
+        assert counter(key, "accept") == {"counter": "accept", "remains": None}
+        assert problems(key) == [] and retries(key) == 8
+        assert kinds(key)[-1] == ("old-store-accept", "done", "passphrase")
+        assert open_again(key) == [] and open_again(key) == []
+        # What was the newest store is an old copy now.
+        key.stop()
+        put_back(key, newest)
+        assert problems(key)[0].startswith(OLD.format("3 times"))
+        assert len(indexes(tpm)) == 1
+
+    # Holds: COUNTER-2
+    def test_more_tries_for_the_pin(self, counted_key, old):
+        """The attack: an old copy would have all tries again."""
+        key = counted_key
+        key.start()
+        key.unlock()
+        device = wire.fido2_device(key.socket)
+        for _ in range(2):
+            with pytest.raises(Exception):
+                ClientPin(Ctap2(device)).get_pin_token("99999")
+        device.close()
+        assert retries(key) == 6
+        key.stop()
+        put_back(key, old)
+        assert retries(key) == 0
+        with pytest.raises(Exception, match="PIN_BLOCKED"):
+            device = wire.fido2_device(key.socket)
+            ClientPin(Ctap2(device)).get_pin_token(PIN)
+        device.close()
+
+    # Holds: COUNTER-2
+    def test_it_is_found_when_a_slot_unlocks(self, counted_key, tpm):
+        """The vault opens without a person, and the PIN is blocked all the same."""
+        key = counted_key
+        vault(key, "add", "tpm", "--auto-unlock")
+        key.stop()
+        copy = key.folder / "old"
+        shutil.copytree(key.state, copy)
+        key.start()
+        wait_for("unlocking", lambda: is_open(key))
+        assert problems(key) == []
+        key.stop()
+        shutil.rmtree(key.state)
+        shutil.copytree(copy, key.state)
+        key.start()
+        wait_for("unlocking", lambda: is_open(key))
+        assert problems(key)[0].startswith(OLD.format("1 time")) and retries(key) == 0
+
+
+class TestTPM:
+    # Holds: COUNTER-4
+    def test_cleared(self, counted_key, tpm):
+        tpm.tool("clear")
+        assert open_again(counted_key) == [UNKNOWN + ABSENT]
+        assert UNKNOWN + ABSENT in counted_key.said()
+        assert len(registration(counted_key, uv=True)) == 1 and retries(counted_key) == 8
+        assert ABSENT in counter(counted_key, "accept", status=1)["error"]
+        assert counter(counted_key, "on")["remains"] is None
+        assert problems(counted_key) == [] and open_again(counted_key) == []
+
+    # Holds: COUNTER-4
+    def test_another_tpm(self, counted_key, tpm, tmp_path, monkeypatch):
+        counted_key.stop()
+        other = TPM(tmp_path / "other")
+        monkeypatch.setenv("LIQUID_AUTH_TCTI", other.tcti)
+        counted_key.start()
+        assert len(registration(counted_key)) == 2
+        assert problems(counted_key) == [UNKNOWN + ABSENT]
+        # An index of another program at the same place is not the counter.
+        counted_key.stop()
+        index = stored(counted_key)[0]
+        other.tool("nvdefine", hex(index), "-s", "8", "-a", "nt=1|authread|authwrite|no_da")
+        other.tool("nvincrement", hex(index))
+        counted_key.start()
+        counted_key.unlock()
+        assert problems(counted_key) == [UNKNOWN + ABSENT]
+        other.stop()
+        counted_key.stop()
+        monkeypatch.setenv("LIQUID_AUTH_TCTI", tpm.tcti)
+        counted_key.start()
+        counted_key.unlock()
+        assert problems(counted_key) == [], "back at the machine of the counter"
+
+    # Holds: COUNTER-4
+    def test_absent(self, counted_key, tpm):
+        value = count(counted_key)
+        tpm.stop()
+        [problem] = open_again(counted_key)
+        assert problem.startswith(UNKNOWN + "cannot connect to the TPM (swtpm:")
+        assert len(registration(counted_key)) == 1
+        assert open_again(counted_key) == [problem] and count(counted_key) == value
+        tpm.start()
+        assert open_again(counted_key) == [] and count(counted_key) == value + 1
+
+    # Holds: COUNTER-4, COUNTER-5
+    def test_an_owner_password(self, key, tpm):
+        """The owner hierarchy makes and removes the counter; to count, its own auth value is enough."""
+        words = "the TPM's owner hierarchy has a password; remove it with: tpm2_changeauth -c owner -p PASSWORD"
+        key.start()
+        tpm.tool("changeauth", "-c", "o", "owner")
+        assert counter(key, "on", status=1)["error"] == words
+        assert indexes(tpm) == [] and count(key) is None
+        tpm.tool("changeauth", "-c", "o", "-p", "owner")
+        counter(key, "on")
+        tpm.tool("changeauth", "-c", "o", "owner")
+        assert open_again(key) == []
+        [(index, _)] = indexes(tpm)
+        assert counter(key, "off")["remains"] == f"the old counter is still in the TPM, at {index.replace('0x', '0x0')}: {words}"
+        assert count(key) is None and len(indexes(tpm)) == 1
+
+    # Holds: COUNTER-4
+    def test_the_tpm_was_put_back(self, counted_key, tpm):
+        """As with a snapshot of a virtual machine that has a virtual TPM."""
+        tpm.tool("shutdown")
+        tpm.stop()
+        snapshot = tpm.folder.with_name("snapshot")
+        shutil.copytree(tpm.folder, snapshot)
+        tpm.start()
+        assert open_again(counted_key) == [] and open_again(counted_key) == []
+        tpm.stop()
+        shutil.rmtree(tpm.folder)
+        shutil.copytree(snapshot, tpm.folder)
+        tpm.start()
+        [problem] = open_again(counted_key)
+        assert problem.startswith(UNKNOWN + "the counter is lower than the store allows, so the TPM itself was put back")
+        counter(counted_key, "on")
+        assert open_again(counted_key) == []
+
+    @pytest.mark.parametrize("request_", [
+        b"\2\1\0\7\0\0\4" + bytes(4), b"\2\2\0\3\0\0\0", b"\2\2\0\x28\0\0\5\1\x80\0\0\2" + bytes(32),
+        b"\2\2\0\x28\0\0\5\1\xc0\0\0\0" + bytes(32), b"\2\2\0\x28\0\0\5\1\x7f\xff\xff\0" + bytes(32),
+        b"\2\2\0\x27\0\0\5\1\x80\0\0\0" + bytes(31), b"\2\2\0\x08\0\0\5\1\x80\0\0\0", b"\2\3\0\3\0\0\0"])
+    def test_a_malformed_request(self, tpm, request_):
+        done = subprocess.run([BIN / "liquid-auth-protector"], input=request_, capture_output=True, timeout=20)
+        assert done.returncode == 0 and done.stderr == b"" and done.stdout[:2] == b"\2\4", done
+        assert indexes(tpm) == []
+
+    def test_the_authenticator_cannot_make_or_remove_a_counter(self, tpm):
+        for request in b"\2\1\0\3\0\0\0", b"\2\3\0\x08\0\0\5\1\x80\0\0\0":
+            done = subprocess.run([BIN / "liquid-auth-protector", "--get"], input=request, capture_output=True)
+            assert b"the authenticator can only get keys" in done.stdout
+
+
+class TestCrashes:
+    """However the programs are killed between the two writes, nothing is lost, and no old copy is found."""
+
+    CALLS = "openat,pwrite64,write,fsync,fdatasync,ftruncate,unlink,close"
+
+    # Holds: COUNTER-6
+    def test_the_authenticator_at_each_call_on_the_store(self, counted_key, tpm):
+        key = counted_key
+        registration(key)
+        key.stop()
+        trace = key.folder / "trace"
+        begun, passkeys, outcomes = counted(tpm, key), None, set()
+
+        def run(*inject):
+            paths = [word for end in ("", "-wal", "-journal") for word in ("-P", key.state / f"{STORE}{end}")]
+            key.wrapper = ["strace", "-D", "-f", "-qq", "-o", str(trace), *map(str, paths), "-e", f"trace={self.CALLS}", *inject]
+            key.start()
+            key.wrapper = []
+            done = subprocess.run(
+                key.command("unlock", "--control", key.control_socket), input=f"{PASSPHRASE}\n", text=True,
+                capture_output=True, env=key.environment, timeout=120)
+            return done.returncode
+
+        assert run() == 0
+        key.stop()
+        records = [line.split(maxsplit=1) for line in trace.read_text().splitlines() if "(" in line]
+        # strace counts the calls of each thread; that of the opening writes first.
+        thread = next(number for number, line in records if line.startswith(("pwrite64", "write")))
+        lines = [line for number, line in records if number == thread]
+        points = []
+        for number, line in enumerate(lines):
+            name = line.split("(")[0]
+            if name in ("pwrite64", "write", "fsync", "fdatasync", "ftruncate"):
+                points.append((name, sum(other.startswith(name + "(") for other in lines[: number + 1])))
+        assert len(points) >= 5, lines
+        for name, nth in points:
+            before = stored(key)[2]
+            assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}") != 0, (name, nth)
+            wait_for("end of the authenticator", lambda: key.process.poll() is not None)
+            key.process, _ = None, key.output.close()
+            tpm.flush()
+            after = counted(tpm, key)
+            key.start()
+            key.unlock()
+            assert problems(key) == [], (name, nth)
+            assert "old-store" not in str(kinds(key))
+            key.stop()
+            assert stored(key)[2] == counted(tpm, key) > before
+            outcomes.add(after - before)
+        assert outcomes <= {0, 1} and counted(tpm, key) > begun
+
+    @pytest.fixture
+    def beside(self, counted_key, tmp_path):
+        """Programs in a directory whose protector is a script of the test."""
+        counted_key.stop()
+        for program in ("liquid-authenticator", "liquid-auth-prompt"):
+            if (BIN / program).exists():
+                shutil.copy(BIN / program, tmp_path)
+        counted_key.binary = tmp_path / "liquid-authenticator"
+
+        def install(script):
+            path = tmp_path / "liquid-auth-protector"
+            fresh = tmp_path / "script.new"
+            fresh.write_text(f"#!/bin/bash\nprogram={BIN}/liquid-auth-protector folder={tmp_path}\n{script}\n")
+            fresh.chmod(0o755)
+            fresh.replace(path)
+        install('exec "$program" "$@"')
+        return install
+
+    # Holds: COUNTER-6
+    @pytest.mark.parametrize("number", [1, 2])
+    @pytest.mark.parametrize("moment", ["before", "after"])
+    def test_the_authenticator_beside_the_protector(self, counted_key, tpm, beside, number, moment):
+        """It ends before or after the counter is read or incremented."""
+        key = counted_key
+        value = counted(tpm, key)
+        kill = 'kill -9 "$(cat "$folder/victim")"'
+        beside(f"""
+            number=$(($(cat "$folder/runs" 2>/dev/null || echo 0) + 1)); echo $number > "$folder/runs"
+            if [ $number != {number} ]; then exec "$program" "$@"; fi
+            {kill if moment == "before" else '"$program" "$@" > "$folder/answer"; ' + kill}""")
+        key.start()
+        (key.binary.parent / "victim").write_text(str(key.process.pid))
+        done = subprocess.run(
+            key.command("unlock", "--control", key.control_socket), input=f"{PASSPHRASE}\n", text=True,
+            capture_output=True, env=key.environment, timeout=60)
+        assert done.returncode != 0
+        assert key.process.wait(10) == -9
+        key.process, _ = None, key.output.close()
+        beside('exec "$program" "$@"')
+        assert counted(tpm, key) == value + (number == 2 and moment == "after")
+        assert stored(key)[2] == value + (number == 2)
+        key.start()
+        key.unlock()
+        assert problems(key) == [] and "old-store" not in str(kinds(key)) and retries(key) == 8
+        key.stop()
+        assert stored(key)[2] == counted(tpm, key)
+
+    # Holds: COUNTER-6
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_the_protector_at_each_call(self, counted_key, tpm, beside, number):
+        """The vault opens, the log says why the counter was not used, and the next opening counts."""
+        key = counted_key
+        calls = "connect,sendto,write,recvfrom,read,close"
+        trace = key.binary.parent / "trace"
+        key.start()
+
+        def run(inject):
+            (key.binary.parent / "runs").unlink(missing_ok=True)
+            beside(f"""
+                number=$(($(cat "$folder/runs" 2>/dev/null || echo 0) + 1)); echo $number > "$folder/runs"
+                if [ $number != {number} ]; then exec "$program" "$@"; fi
+                exec strace -qq -o {trace} -e trace={calls} {inject} "$program" "$@" """)
+            found = open_again(key)
+            tpm.flush()
+            return found
+
+        assert run("") == []
+        lines = [line for line in trace.read_text().splitlines() if "(" in line]
+        start = next(number for number, line in enumerate(lines) if line.startswith("connect"))
+        points = []
+        for place in range(start, len(lines)):
+            name = lines[place].split("(")[0]
+            points.append((name, sum(line.startswith(name + "(") for line in lines[: place + 1])))
+        told = 0
+        for name, nth in points:
+            before = count(key)
+            found = run(f"-e inject={name}:signal=SIGKILL:when={nth}")
+            # A kill after the answer changes nothing.
+            assert found in ([], [UNKNOWN + "liquid-auth-protector ended without an answer; if it used the TPM, restart the "
+                                  "machine and try again"]), (name, nth)
+            told += len(found)
+            beside('exec "$program" "$@"')
+            assert open_again(key) == [], (name, nth)
+            assert before + 1 <= count(key) <= before + 2
+        print("killed at", len(points), "system calls;", told, "told")
+        assert told >= 10
+        assert "old-store" not in str(kinds(key)) and retries(key) == 8
+        key.stop()
+        assert stored(key)[2] == counted(tpm, key)
