@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 
 import pytest
 from fido2 import cbor
@@ -344,6 +345,62 @@ class TestLockedScreen:
         with registering(running) as made:
             reader.do("SCAN right")
         assert made and dialogs(running)[-1] == ("CONFIRM", PASSPHRASE_BUTTON, TOUCH)
+
+
+# Holds: FINGER-15
+@pytest.mark.parametrize("silent", [2, 3])
+def test_without_the_connection_for_the_lock_no_finger_is_read(key, reader, tmp_path, monkeypatch, silent):
+    """The connections are for logind, for the lock of the screen, and for fprintd."""
+    reader.enroll()
+    reader.start_logind(os.getuid())
+    reader.set_session(LockedHint="true")
+    bus = os.environ["DBUS_SYSTEM_BUS_ADDRESS"].partition("path=")[2].partition(",")[0]
+    with SilentConnection(tmp_path / "proxy", bus, silent) as proxy:
+        with monkeypatch.context() as patched:
+            patched.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path / 'proxy'}")
+            key.start()
+        key.unlock()
+        verification(key, "fingerprint", status=1)
+        assert proxy.count == silent
+
+
+class SilentConnection:
+    """Passes connections to a bus on, except for one, which gets no answer."""
+
+    def __init__(self, path, bus, silent):
+        self.bus, self.silent, self.count, self.kept = bus, silent, 0, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+
+    def __enter__(self):
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        for connection in [self.listener, *self.kept]:
+            connection.close()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client = self.listener.accept()[0]
+                self.count += 1
+                self.kept.append(client)
+                if self.count != self.silent:
+                    server = socket.socket(socket.AF_UNIX)
+                    server.connect(self.bus)
+                    self.kept.append(server)
+                    for source, target in ((client, server), (server, client)):
+                        threading.Thread(target=self.copy, args=[source, target], daemon=True).start()
+
+    @staticmethod
+    def copy(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
 
 
 # Holds: FINGER-16

@@ -224,6 +224,6 @@ def test_as_a_user_with_the_systemd_of_debian_13(tmp_path):
     """With its service io.systemd.Credentials, in systemd-nspawn."""
     cache = pathlib.Path(os.environ.get("LIQUID_VM_CACHE", pathlib.Path.home() / ".cache/liquid-vm")) / "debian-13"
     done = subprocess.run(
-        [pathlib.Path(__file__).with_name("user-credentials"), cache], capture_output=True, text=True, timeout=590,
+        ["timeout", "300", pathlib.Path(__file__).with_name("user-credentials"), cache], capture_output=True, text=True,
         env={**os.environ, "LIQUID_AUTH_BIN": BIN})
     assert done.returncode == 0 and done.stdout.endswith("all is well\n"), done.stdout + done.stderr

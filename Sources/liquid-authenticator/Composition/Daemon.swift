@@ -59,8 +59,9 @@ final class Daemon: Sendable {
     // A bus that accepts connections and does not answer delays the start once.
     let deadline = ContinuousClock.now + Self.limitOfBus
     loginSignals = Mutex(follows ? LoginSignals(of: getuid(), until: deadline) : nil)
-    fingerprints = verifies ? FingerprintReader(until: deadline) : nil
     let screen = verifies ? ScreenLock(of: getuid(), until: deadline) : nil
+    // Without the lock of the screen, a finger could agree to a prompt behind it.
+    fingerprints = screen == nil ? nil : FingerprintReader(until: deadline)
     // Read before the sandbox is entered, which forbids it.
     let catalogue = Catalogue.ofPerson(fault: log.warning)
     if options.sandbox == .on {

@@ -57,6 +57,10 @@ import Vault
       }
       if request.data[0] == 1 {
         guard let pin = request.pin else { return .failure(ProtectorFailure(.pinNeeded, "the slot needs its PIN")) }
+        if pin.isEqual(to: secret("slow")) {
+          while cancellation.wait(for: -1, 0, until: .now + .milliseconds(5)) != .cancelled {}
+          return .failure(ProtectorFailure(.failed, "it was cancelled"))
+        }
         guard pin.isEqual(to: secret("1234")) else { return .failure(ProtectorFailure(.wrongPIN, "the PIN is wrong")) }
       }
       state.withLock { $0.isBlinking = true }
@@ -255,6 +259,17 @@ import Vault
     key.end(.touched)
     #expect(try await !task.value.isOpenedByPerson)
     #expect(!dialogs.isShown && lines.all == ["slot 2 (security key) did not unlock the vault: it is not plugged in"])
+  }
+
+  @Test func `a cancellation while the PIN is checked is no fault of the slot`() async throws {
+    let dialogs = Dialogs()
+    key.plug(2)
+    dialogs.answer("slow")
+    let task = Task { try await source(dialogs).open(for: nil) }
+    await wait { dialogs.shown.count == 1 && !dialogs.isShown }
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    #expect(lines.all == ["slot 2 (security key) did not unlock the vault: it is not plugged in"])
   }
 
   @Test func `a refusal after the PIN denies the request`() async throws {
