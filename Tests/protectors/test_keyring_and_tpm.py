@@ -19,7 +19,8 @@ from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import OWN, register
 from support.keyring import NAME
-from support.slots import is_open, killed_at_each_call, protector_arguments, protectors, registration, slots, vault
+from support.slots import (
+    is_open, killed_at_each_call, protector_arguments, protectors, registration, slots, start_and_open, vault)
 from support.tpm import TPM
 
 LOCKED = "the keyring is locked, and was not unlocked; unlock it, and try again"
@@ -70,8 +71,7 @@ class TestGNOMEKeyring:
         bus.gnome_keyring()
         vault(key, "add", "secret-service", "--auto-unlock")
         assert "at the start and for a request" in vault(key, "list").stdout
-        key.start()
-        wait_for("unlocking", lambda: is_open(key))
+        start_and_open(key, "GNOME Keyring")
         assert "unlocked by the keyring, fingerprint " in key.ask("status")
         key.ask("unlock")
         assert "unlocked, fingerprint " in key.ask("status")
@@ -104,8 +104,7 @@ class TestKeePassXC:
     def test_a_slot_is_added_used_and_removed(self, key, bus):
         bus.keepassxc()
         vault(key, "add", "secret-service", "--auto-unlock")
-        key.start()
-        wait_for("unlocking", lambda: is_open(key))
+        start_and_open(key, "KeePassXC")
         assert "unlocked by the keyring, fingerprint " in key.ask("status")
         key.ask("lock")
         assert len(registration(key)) == 1, "presence, and no passphrase"
@@ -480,8 +479,7 @@ class TestTPM:
     def test_unlocked_at_the_start(self, key, tpm):
         add_tpm(key, "--auto-unlock", "--pcrs", "7,0")
         assert "the TPM of this machine, while PCRs 0, 7 are unchanged, at the start and" in vault(key, "list").stdout
-        key.start()
-        wait_for("unlocking", lambda: is_open(key))
+        start_and_open(key, "the TPM")
         key.stop()
         tpm.extend()
         key.start()

@@ -9,15 +9,14 @@ from fido2.ctap2 import Ctap2
 from support import wire
 from support.authenticator import wait_for
 from support.ceremonies import OWN, register
-from support.slots import is_open, protectors, registration, slots, vault
+from support.slots import is_open, protectors, registration, slots, start_and_open, vault
 
 
 def test_a_slot_is_added_used_and_removed(key, bus):
     bus.kwallet()
     vault(key, "add", "secret-service", "--auto-unlock")
     assert [slot["type"] for slot in slots(key)] == ["passphrase", "secret-service"]
-    key.start()
-    wait_for("unlocking", lambda: is_open(key))
+    start_and_open(key, "KWallet")
     assert "unlocked by the keyring, fingerprint " in key.ask("status")
     key.ask("lock")
     assert len(registration(key)) == 1, "presence, and no passphrase"

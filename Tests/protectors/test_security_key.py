@@ -17,7 +17,7 @@ from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
 from support.ceremonies import OWN, register
 from support.hmac_secret import expected
 from support.security_key import SecurityKey
-from support.slots import is_open, killed_at_each_call, protector_arguments, protectors, slots, vault
+from support.slots import is_open, killed_at_each_call, protector_arguments, protectors, slots, start_and_open, vault
 from support.slots import registration as all_dialogs
 
 #: The phrases of the security keys. The judge uses the first one.
@@ -112,8 +112,7 @@ def test_unlocked_at_the_start(key, plug):
     fido = plug("one")
     add(key, "--auto-unlock")
     assert "with a touch, at the start and for a request" in vault(key, "list").stdout
-    key.start()
-    wait_for("unlocking", lambda: is_open(key))
+    start_and_open(key, "a security key")
     assert fido.touches() == 3 and key.pinentry.asked() == 0, "no dialog at the start"
     assert "a slot with a PIN cannot unlock at the start" in add(key, "--auto-unlock", "--pin", status=64).stderr
     assert "--pcrs is only for tpm" in add(key, "--pcrs", "7", status=64).stderr

@@ -16,7 +16,7 @@ from judges import vault_slots
 from support import systemd_creds, wire
 from support.authenticator import BIN, PASSPHRASE, is_ours, wait_for
 from support.ceremonies import OWN, register
-from support.slots import is_open, killed_at_each_call, protectors, registration, slots, vault
+from support.slots import is_open, killed_at_each_call, protectors, registration, slots, start_and_open, vault
 
 
 @pytest.fixture
@@ -69,8 +69,7 @@ def test_a_slot_is_added_used_and_removed(key, creds):
 def test_unlocked_at_the_start(key, creds):
     vault(key, "add", "systemd-creds", "--auto-unlock")
     assert "(systemd-creds), at the start and for a request" in vault(key, "list").stdout
-    key.start()
-    wait_for("unlocking", lambda: is_open(key))
+    start_and_open(key, "systemd-creds (double)")
 
 
 # Holds: PROTECT-17

@@ -3,12 +3,13 @@
 import json
 import pathlib
 import subprocess
+import time
 
 from fido2 import cbor
 from fido2.ctap2 import Ctap2
 
-from . import wire
-from .authenticator import PASSPHRASE, running
+from . import figures, wire
+from .authenticator import PASSPHRASE, running, wait_for
 from .ceremonies import OWN, register
 
 
@@ -24,6 +25,14 @@ def slots(key):
 
 def is_open(key):
     return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["vault"] == "unlocked"
+
+
+def start_and_open(key, slot):
+    """Start the authenticator, wait until a slot has opened the vault, and note how long that took."""
+    began = time.monotonic()
+    key.start()
+    wait_for("unlocking", lambda: is_open(key))
+    figures.note(f"start to a vault opened by {slot}", figures.milliseconds(time.monotonic() - began))
 
 
 def registration(key, uv=False):

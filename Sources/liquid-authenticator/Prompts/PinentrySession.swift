@@ -32,8 +32,9 @@ struct PinentrySession: Sendable {
       try send(option: "SETTIMEOUT", "\(UserPrompter.answer.components.seconds)", until: deadline, cancellation)
       try send("SETTITLE", PromptText.title, until: deadline, cancellation)
       try send("SETDESC", text.description, until: deadline, cancellation)
-      // pinentry-gnome3 shows it as the heading also of a dialog without a field.
-      if text.takesPassphrase { try send("SETPROMPT", text.label, until: deadline, cancellation) }
+      // pinentry-gnome3 shows it as the heading, also of a dialog without a field.
+      let heading = text.takesPassphrase ? text.label : PromptText.title
+      try send("SETPROMPT", heading, until: deadline, cancellation)
       try send("SETOK", text.agree, until: deadline, cancellation)
       try send("SETCANCEL", text.refuse, until: deadline, cancellation)
     } catch .noAnswer(.timedOut) {
