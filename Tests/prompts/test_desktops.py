@@ -9,9 +9,10 @@ import time
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, all_means, means, only_pinentry, prompters, status, words
+from prompts.requesting import all_means, means, only_pinentry, prompters, status, words
 from support import figures
 from support.authenticator import wait_for
+from support.ceremonies import Request
 from support.notifications import NAME, Dunst, Xfce
 
 #: A site and names that are longer than what a prompt shows of them.

@@ -13,11 +13,11 @@ import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
-from prompts.requesting import Request, words
+from prompts.requesting import words
 from prompts.test_pinentry import Window
 from support import wire
 from support.authenticator import PASSPHRASE, export, wait_for
-from support.ceremonies import OWN, client_data_hash, register, sign_in
+from support.ceremonies import OWN, Request, client_data_hash, register, sign_in
 from support.fingerprint import Double, Reader
 
 TOUCH = words("Touch the fingerprint reader to agree.")

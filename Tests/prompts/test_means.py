@@ -3,12 +3,12 @@
 import time
 
 import pytest
-from prompts.requesting import Request
 from prompts.test_account import account  # noqa: F401: a fixture of these tests too
 from prompts.test_fingerprint import PASSPHRASE_BUTTON, reader, verification  # noqa: F401
 from support import figures
 from support.account import PASSWORD
 from support.authenticator import PASSPHRASE, wait_for
+from support.ceremonies import Request
 
 
 # Holds: FINGER-17

@@ -11,9 +11,10 @@ import time
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, all_means, means, only_pinentry, prompters, status, words
+from prompts.requesting import all_means, means, only_pinentry, prompters, status, words
 from support import figures
 from support.authenticator import BIN, PASSPHRASE, is_alive, wait_for
+from support.ceremonies import Request
 from support.notifications import DISMISSED, EXPIRED, NAME, UNDEFINED, NotificationDaemon, command, forge
 
 PROGRAM = BIN / "liquid-auth-prompt"

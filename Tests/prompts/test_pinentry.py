@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import Request, running, words
+from prompts.requesting import running, words
 from support import wire
 from support.authenticator import PASSPHRASE, wait_for
+from support.ceremonies import Request
 
 
 class TestMisbehaviour:

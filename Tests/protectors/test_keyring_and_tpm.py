@@ -20,7 +20,7 @@ from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import OWN, register
 from support.keyring import NAME
 from support.slots import (
-    is_open, killed_at_each_call, protector_arguments, protectors, registration, slots, start_and_open, vault)
+    cancelled_while_it_waits, is_open, killed_at_each_call, protector_arguments, protectors, registration, slots, start_and_open, vault)
 from support.tpm import TPM
 
 LOCKED = "the keyring is locked, and was not unlocked; unlock it, and try again"
@@ -129,24 +129,7 @@ class TestKeePassXC:
         bus.stop(keepassxc)
         bus.keepassxc(is_locked=True)
         key.start()
-        ended, failures = threading.Event(), []
-        client = Ctap2(wire.fido2_device(key.socket))
-
-        def request():
-            with pytest.raises(CtapError) as failure:
-                register(client, OWN, "example.com", event=ended)
-            failures.append(failure.value.code)
-
-        thread = threading.Thread(target=request)
-        thread.start()
-        wait_for("protector", protectors)
-        time.sleep(1)
-        assert protectors() and not is_open(key) and key.pinentry.asked() == 0
-        ended.set()
-        wait_for("end of the protector", lambda: not protectors(), 5)
-        thread.join(20)
-        assert failures == [CtapError.ERR.KEEPALIVE_CANCEL] and not is_open(key)
-        client.device.close()
+        cancelled_while_it_waits(key)
 
 
 class TestAdding:

@@ -1,15 +1,8 @@
 """A slot in KWallet itself. No test answers its prompts, so a closed wallet stays closed."""
 
 import json
-import threading
 
-import pytest
-from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
-from support import wire
-from support.authenticator import wait_for
-from support.ceremonies import OWN, register
-from support.slots import is_open, protectors, registration, slots, start_and_open, vault
+from support.slots import cancelled_while_it_waits, registration, slots, start_and_open, vault
 
 
 def test_a_slot_is_added_used_and_removed(key, bus):
@@ -50,20 +43,4 @@ def test_a_closed_wallet(key, bus):
     bus.stop(wallet)
     bus.kwallet(is_open=False)
     key.start()
-    ended, failures = threading.Event(), []
-    client = Ctap2(wire.fido2_device(key.socket))
-
-    def request():
-        with pytest.raises(CtapError) as failure:
-            register(client, OWN, "example.com", event=ended)
-        failures.append(failure.value.code)
-
-    thread = threading.Thread(target=request)
-    thread.start()
-    wait_for("protector", protectors)
-    ended.set()
-    thread.join(20)
-    client.device.close()
-    assert failures == [CtapError.ERR.KEEPALIVE_CANCEL]
-    wait_for("end of the protector", lambda: not protectors(), 3)
-    assert not is_open(key)
+    cancelled_while_it_waits(key)

@@ -3,6 +3,8 @@
 import contextlib
 import hashlib
 import secrets
+import threading
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -99,3 +101,35 @@ def check_assertion(response, made: Made, challenge: bytes, uv=False, up=True):
     assert count == 0
     assert response.credential == made.descriptor
     response.verify(challenge, made.key)
+
+
+class Request:
+    """A registration in a thread of its own; or a sign-in with the credential of an earlier one, `made`."""
+
+    def __init__(self, key, made=None, **wanted):
+        self.status = self.seconds = None
+        self.made = made
+        self.withdrawn = threading.Event()
+        self.client = Ctap2(wire.fido2_device(key.socket))
+        self.thread = threading.Thread(target=self.run, args=(wanted,))
+        self.thread.start()
+
+    def run(self, wanted):
+        began = time.monotonic()
+        try:
+            if self.made:
+                sign_in(self.client, self.made, event=self.withdrawn, **wanted)
+            else:
+                self.made = register(self.client, OWN, event=self.withdrawn, **wanted)
+            self.status = "approved"
+        except CtapError as error:
+            self.status = error.code
+        except OSError:
+            self.status = "the device is gone"
+        self.seconds = time.monotonic() - began
+
+    def end(self, seconds=20):
+        self.thread.join(seconds)
+        assert not self.thread.is_alive(), "the request did not end"
+        self.client.device.close()
+        return self.status

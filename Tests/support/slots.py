@@ -6,11 +6,12 @@ import subprocess
 import time
 
 from fido2 import cbor
+from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
 
 from . import figures, wire
 from .authenticator import PASSPHRASE, running, wait_for
-from .ceremonies import OWN, register
+from .ceremonies import OWN, Request, register
 
 
 def vault(key, *arguments, status=0, passphrase=PASSPHRASE):
@@ -44,6 +45,17 @@ def registration(key, uv=False):
     finally:
         device.close()
     return [event.get("description", "") for event in key.pinentry.events("ask")[before:]]
+
+
+def cancelled_while_it_waits(key):
+    """Cancel a request whose slot waits for a keyring that asks; nothing opens, and the protector ends."""
+    request = Request(key, rp_id="example.com")
+    wait_for("protector", protectors)
+    time.sleep(1)
+    assert protectors() and not is_open(key) and key.pinentry.asked() == 0
+    request.withdrawn.set()
+    wait_for("end of the protector", lambda: not protectors(), 5)
+    assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL and not is_open(key)
 
 
 def protectors():
