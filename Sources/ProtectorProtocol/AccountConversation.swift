@@ -12,24 +12,26 @@ package enum AccountRequest: UInt8, Sendable, CaseIterable {
 
 /// A message of `liquid-auth-pam`, in the form of ``ProtectorMessage``.
 ///
-/// Kinds: 00 accepted, 01 to 06 a ``ProtectorFailure``, 10 wrong, 11 a question, 12 a remark.
+/// Kinds: 00 accepted, 01 to 06 a ``ProtectorFailure``, 10 wrong, 11 a question, 12 a remark, 13 an error.
 package enum AccountMessage: Sendable, Equatable {
   /// The user was verified, or PAM can be used; the last message.
   case accepted
-  /// The answers were wrong; the last message.
+  /// PAM did not verify the user, for example because of a wrong answer or too many wrong fingers; the last message.
   case wrong
   /// PAM cannot verify; the last message.
   case failed(ProtectorFailure)
   /// A question of a module; the program waits for an answer.
   case asks(String)
-  /// A remark or an error of a module.
+  /// A remark of a module (PAM_TEXT_INFO).
   case says(String)
+  /// An error of a module (PAM_ERROR_MSG), for example that a finger does not match.
+  case reports(String)
 
   /// The longest text of a module, bytes: PAM_MAX_MSG_SIZE.
   package static let maximumTextSize = 512
   /// The longest answer, bytes: PAM_MAX_RESP_SIZE without the zero at its end.
   package static let maximumAnswerSize = 511
-  /// The most questions and remarks of one verification.
+  /// The most questions, remarks and errors of one verification.
   package static let maximumCount = 32
 
   /// `nil` for an unknown kind, or a body that the kind does not allow.
@@ -39,6 +41,7 @@ package enum AccountMessage: Sendable, Equatable {
     case 0x10 where body.isEmpty: self = .wrong
     case 0x11 where body.count <= Self.maximumTextSize: self = .asks(String(decoding: body, as: UTF8.self))
     case 0x12 where body.count <= Self.maximumTextSize: self = .says(String(decoding: body, as: UTF8.self))
+    case 0x13 where body.count <= Self.maximumTextSize: self = .reports(String(decoding: body, as: UTF8.self))
     default:
       guard let failure = ProtectorFailure(kind: kind, body: body) else { return nil }
       self = .failed(failure)
@@ -53,6 +56,7 @@ package enum AccountMessage: Sendable, Equatable {
     case .failed(let failure): failure.encoded
     case .asks(let text): Self.encode(0x11, text)
     case .says(let text): Self.encode(0x12, text)
+    case .reports(let text): Self.encode(0x13, text)
     }
   }
 

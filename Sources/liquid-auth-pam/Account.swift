@@ -44,7 +44,7 @@ final class Account {
       status = pam_acct_mgmt(handle, 0)
       answer = status == PAM_SUCCESS ? .accepted : refusal(status)
     } else {
-      answer = status == PAM_AUTH_ERR ? .wrong : refusal(status)
+      answer = [PAM_AUTH_ERR, PAM_MAXTRIES].contains(status) ? .wrong : refusal(status)
     }
     pam_end(handle, status)
     return answer
@@ -53,7 +53,6 @@ final class Account {
   /// Why another try would not help.
   private func refusal(_ status: Int32) -> AccountMessage {
     switch status {
-    case PAM_MAXTRIES: AccountCommand.failure("PAM allows no further try")
     case PAM_ACCT_EXPIRED: AccountCommand.failure("the account has expired")
     case PAM_NEW_AUTHTOK_REQD: AccountCommand.failure("the account's password has expired; change it with: passwd")
     case PAM_PERM_DENIED: AccountCommand.failure("PAM denies access")
@@ -106,7 +105,8 @@ final class Account {
     guard count < AccountMessage.maximumCount else { return false }
     let text = message.msg.map { String(cString: $0) } ?? ""
     switch message.msg_style {
-    case PAM_TEXT_INFO, PAM_ERROR_MSG: return AccountPipe.write(.says(text), to: output)
+    case PAM_TEXT_INFO: return AccountPipe.write(.says(text), to: output)
+    case PAM_ERROR_MSG: return AccountPipe.write(.reports(text), to: output)
     case PAM_PROMPT_ECHO_OFF, PAM_PROMPT_ECHO_ON:
       guard AccountPipe.write(.asks(text), to: output),
         let answer = AccountPipe.answer(from: input, until: .now + Self.limit)

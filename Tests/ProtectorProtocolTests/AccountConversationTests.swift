@@ -17,6 +17,7 @@ import Testing
     arguments: [
       (.accepted, [2, 0, 0, 0]), (.wrong, [2, 0x10, 0, 0]), (.asks("a:"), [2, 0x11, 0, 2, 0x61, 0x3A]),
       (.says(""), [2, 0x12, 0, 0]), (.says("é"), [2, 0x12, 0, 2, 0xC3, 0xA9]),
+      (.reports(""), [2, 0x13, 0, 0]), (.reports("é"), [2, 0x13, 0, 2, 0xC3, 0xA9]),
       (.failed(ProtectorFailure(.failed, "no")), [2, 4, 0, 2, 0x6E, 0x6F]),
     ] as [(AccountMessage, [UInt8])])
   func `messages of the account have their exact bytes`(_ known: AccountMessage, _ bytes: [UInt8]) {
@@ -27,6 +28,8 @@ import Testing
   @Test func `a text that is too long is cut`() {
     let long = AccountMessage.asks(String(repeating: "a", count: 600)).encoded
     #expect(long.count == 4 + 512 && long.prefix(4) == [2, 0x11, 2, 0])
+    let error = AccountMessage.reports(String(repeating: "a", count: 600)).encoded
+    #expect(error.count == 4 + 512 && error.prefix(4) == [2, 0x13, 2, 0])
   }
 
   // Holds: ACCOUNT-8
@@ -34,7 +37,8 @@ import Testing
     arguments: [
       (0, [0x61]), (0x10, [0x61]), (0x11, [UInt8](repeating: 0x61, count: 513)),
       (0x12, [UInt8](repeating: 0x61, count: 513)),
-      (7, [0x61]), (0x13, []), (0xFF, []), (4, []), (4, [0x1B]), (3, []),
+      (0x13, [UInt8](repeating: 0x61, count: 513)),
+      (7, [0x61]), (0x14, []), (0xFF, []), (4, []), (4, [0x1B]), (3, []),
     ] as [(UInt8, [UInt8])])
   func `malformed messages of the account are refused`(_ kind: UInt8, _ body: [UInt8]) {
     #expect(message(kind, body) == nil)
@@ -76,7 +80,8 @@ import Testing
     ([2, 0, 0, 1], "ended without an answer; see the system's log"),
     ([2, 0x11, 0, 3, 0x61], "ended without an answer; see the system's log"),
     ([1, 0, 0, 0], "gave no valid answer; install all programs from the same version"),
-    ([2, 0x13, 0, 0], "gave no valid answer; install all programs from the same version"),
+    ([2, 0x13, 0, 3, 0x61], "ended without an answer; see the system's log"),
+    ([2, 0x14, 0, 0], "gave no valid answer; install all programs from the same version"),
     ([2, 0, 8, 1], "gave no valid answer; install all programs from the same version"),
   ])
   func `a message that is cut off or unknown is a failure, and no verification`(_ bytes: [UInt8], _ words: String) {

@@ -12,7 +12,7 @@ from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
 from prompts.requesting import words
 from support import wire
-from support.account import PASSWORD, USER, Account
+from support.account import MATRIX, PASSWORD, USER, Account
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.ceremonies import OWN, client_data_hash, register
 
@@ -158,6 +158,20 @@ class TestVerifying:
             assert registered(running) == [("GETPIN", MAKE, DOOR, None)]
             assert len(account.started) == before and ctap.client_pin(2, 7)[5] == 8
 
+    # Holds: ACCOUNT-9
+    def test_errors_of_a_module_count_over_requests(self, running, account):
+        account.stack(f"optional {MATRIX.parent}/pam_chatty.so error", "required pam_debug.so auth=maxtries")
+        with client(running) as ctap:
+            for left in (5, 3):
+                running.pinentry.set({words("Use passphrase"): "never", "GETPIN": "deny"})
+                with pytest.raises(CtapError, match="OPERATION_DENIED"):
+                    register(ctap, OWN, "example.com", uv=True)
+                assert ctap.client_pin(2, 7)[5] == left
+            running.pinentry.set("approve", PASSPHRASE)
+            before = len(account.started)
+            assert registered(running) == [("GETPIN", MAKE, DOOR, None)]
+            assert len(account.started) == before and ctap.client_pin(2, 7)[5] == 8
+
     # Holds: ACCOUNT-4
     def test_a_refusal(self, running, account):
         running.pinentry.set("deny")
@@ -269,7 +283,8 @@ class TestFailures:
     @pytest.mark.parametrize("message, reason", [
         (b"", ENDED), (b"\x02", ENDED), (b"\x02\x11\x00\x09abc", ENDED), (b"\x01\x00\x00\x00", INVALID),
         (b"\x02\x00\x00\x01a", INVALID), (b"\x02\x10\x00\x01a", INVALID), (b"\x02\x11\x02\x01" + b"a" * 513, INVALID),
-        (b"\x02\x12\xff\xff", INVALID), (b"\x02\x07\x00\x01a", INVALID), (b"\x02\x04\x00\x00", INVALID),
+        (b"\x02\x12\xff\xff", INVALID), (b"\x02\x13\x02\x01" + b"a" * 513, INVALID),
+        (b"\x02\x14\x00\x00", INVALID), (b"\x02\x07\x00\x01a", INVALID), (b"\x02\x04\x00\x00", INVALID),
         (b"\x02\x04\x00\x01\x1b", INVALID)],
         ids=lambda value: value[:8].hex() if isinstance(value, bytes) else value.split()[1])
     def test_malformed_messages_of_the_peer(self, key, account, message, reason, tmp_path):
@@ -319,6 +334,16 @@ class TestProgram:
 
     def test_a_check_asks_nobody(self, account):
         assert self.ask(account, b"\x02\x01\x00\x00") == b"\x02\x00\x00\x00"
+
+    def test_remarks_errors_and_used_up_tries(self, account):
+        chatty = f"optional {MATRIX.parent}/pam_chatty.so"
+        account.stack(f"{chatty} error", f"{chatty} info", "required pam_debug.so auth=maxtries")
+        said = self.ask(account, b"\x02\x02\x00\x00")
+        kinds = []
+        while said:
+            kinds.append(said[:2].hex())
+            said = said[4 + int.from_bytes(said[2:4], "big"):]
+        assert kinds == ["0213"] * 3 + ["0212"] * 3 + ["0212", "0210"], "pam_debug shows one remark"
 
     @pytest.mark.parametrize("answer", [
         b"\x02\x01\x00\x01a", b"\x02\x03\x02\x00" + b"a" * 512, b"\x02\x03\x00\x03a\x00b", b"\x03\x03\x00\x01a"],

@@ -23,7 +23,7 @@ The control file is an object; every member is optional:
   "wrong"       how many GETPINs of this dialog answer a wrong passphrase before the right one, 0 if absent
   "delay"       seconds before an answer to CONFIRM or GETPIN; if absent, 0, or 0.55 for a page that must be read first
   "hasty"       how many CONFIRMs of this dialog are answered at once, even if the page must be read first, 0 if absent
-  "flavor"      the answer to GETINFO flavor; if absent, that command is not known
+  "flavor"      the answer to GETINFO flavor, "never" for none; if absent, that command is not known
   "child"       true: start a child that sleeps, to check that the whole process group is ended
 
   behaviour          CONFIRM                          GETPIN
@@ -271,8 +271,9 @@ class Dialog:
             self.options[name.strip()] = value
             say("OK")
         elif line == "GETINFO flavor" and (flavor := control().get("flavor")):
-            say("D " + flavor)
-            say("OK")
+            if flavor != "never":
+                say("D " + flavor)
+                say("OK")
         elif word == "BYE":
             log("bye")
             say("OK closing connection")

@@ -10,7 +10,9 @@ import Recovery
 
 extension UserPrompter {
   private enum Event: Sendable {
-    case said(Result<(AccountConversation, AccountMessage), ProtectorFailure>)
+    /// PAM sent a message at `time`; `isUnlocked` if the screen was found unlocked then.
+    case said(
+      Result<(AccountConversation, AccountMessage), ProtectorFailure>, at: Instant, isUnlocked: Bool)
     /// The dialog with this number is shown; `at` is `nil` if the desktop can queue it.
     case opened(dialog: Int, at: Instant?)
     /// The user answered the dialog with this number.
@@ -28,65 +30,81 @@ extension UserPrompter {
   /// Verifies the user by PAM: shows each of its questions with the page, and a remark to which no question follows.
   ///
   /// A verification counts only if the user answered a dialog with the page, or if a remark was shown with the page for
-  /// half a second, for example a request to touch a reader, and the screen is not locked. Each try is a conversation of
-  /// its own; PAM delays the result of a wrong one. After three wrong tries, or if PAM does not work, the next means
-  /// verifies. After five wrong tries of fingers and PAM over several requests, PAM is not asked until the passphrase has
-  /// verified.
+  /// half a second, for example a request to touch a reader, and the screen is not locked. PAM delays the result of a
+  /// conversation with a wrong answer; the next try is a new conversation. After three wrong tries, or if PAM does not
+  /// work, the next means verifies. After five wrong tries of fingers and PAM over several requests, PAM is not asked until
+  /// the passphrase has verified.
   ///
-  /// A try is counted with its first answer, and given back if PAM verifies: the client can withdraw the request before PAM
-  /// says that the answer is wrong.
+  /// A try is counted with the first answer of a conversation, because the client can withdraw the request before PAM says
+  /// that the answer is wrong. Each error before it counts as a try too: a module that reads fingers reports a wrong one in
+  /// this way, and goes on. PAM does not say whether a finger was wrong or could not be read. All are given back if PAM
+  /// verifies.
   func askAccount(for page: PromptText) async throws(UserInteractionError) -> MeansOutcome {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     var dialog: OpenDialog?
-    var listening = listen(to: nil, sender)
+    var listening = listen(to: nil, checksScreen: false, sender)
     let outcome = await withTaskCancellationHandler { () -> Result<MeansOutcome, UserInteractionError> in
       var page = page
       var conversation: AccountConversation?
-      var (triesLeft, count, remarks, hasAnswered) = (Self.triesPerDialog, 0, [String](), false)
+      var (triesLeft, remarks) = (Self.triesPerDialog, [String]())
+      // Of this conversation: the messages, the tries that were counted, and whether the user answered or saw the page.
+      var (count, tries, hasAnswered, wasSeen) = (0, 0, false, false)
       for await event in events {
         switch event {
-        case .said(.failure(let failure)):
+        case .said(.failure(let failure), _, _):
           failed(.pam, failure.description)
           return .success(.next(remark: nil))
-        case .said(.success((let current, let message))):
+        case .said(.success((let current, let message)), let time, let isUnlocked):
           conversation = current
           count += 1
-          // The user answered, or what PAM said was open for half a second, on a screen that is not locked.
-          var isSeen = hasAnswered
-          if !isSeen, let dialog, !dialog.text.takesPassphrase, let opened = dialog.opened {
+          // What PAM said before was open for half a second, on a screen that is not locked.
+          if !wasSeen, count > 1, isUnlocked, let dialog, !dialog.text.takesPassphrase, let opened = dialog.opened,
+            time >= opened.advanced(by: Self.shortestReading)
+          {
             // The dialog is not open while another back end takes the place of one that failed.
-            let isOpen = await backEnd.isOpen
-            let isRead = isOpen && clock.now >= opened.advanced(by: Self.shortestReading)
-            isSeen = isRead ? await isScreenLocked() == false : false
+            wasSeen = await backEnd.isOpen
           }
+          let isSeen = hasAnswered || wasSeen && isUnlocked
           switch message {
           case .failed(let failure):
             failed(.pam, failure.description)
             return .success(.next(remark: nil))
-          case .accepted where !isSeen, .wrong where !isSeen:
-            failed(.pam, dialog == nil ? Self.nobodyAsked : Self.notSeen)
-            return .success(.next(remark: nil))
-          case .accepted: return .success(.verified)
-          case .wrong:
-            if !hasAnswered { verifier?.count(.pam, isRight: false) }
-            triesLeft = min(triesLeft - 1, triesOfMeans)
+          case .accepted where isSeen: return .success(.verified)
+          case .accepted, .wrong:
+            if message == .wrong, tries == 0, count > 1 {
+              tries = 1
+              verifier?.count(.pam, isRight: false)
+            }
+            guard isSeen else {
+              failed(.pam, dialog == nil ? Self.nobodyAsked : Self.notSeen)
+              return .success(.next(remark: nil))
+            }
+            triesLeft = min(triesLeft - tries, triesOfMeans)
             guard triesLeft > 0 else { return .success(.next(remark: PromptText.noAccount)) }
             page.remark = catalogue.text(PromptText.Entry.account.wrong(triesLeft: triesLeft))
-            (count, hasAnswered) = (0, false)
-            listening = listen(to: nil, sender)
-          case .asks, .says:
+            (count, tries, hasAnswered, wasSeen) = (0, 0, false, false)
+            listening = listen(to: nil, checksScreen: false, sender)
+          case .asks, .says, .reports:
             guard count <= AccountMessage.maximumCount else {
               failed(.pam, "it sends too many questions and messages")
               return .success(.next(remark: nil))
             }
-            guard case .asks(let question) = message else {
-              if case .says(let remark) = message { remarks.append(remark) }
-              dialog = await replace(dialog, by: page.forAccount(nil, remarks), sender)
-              listening = listen(to: current, sender)
+            switch message {
+            case .asks(let question):
+              dialog = await replace(dialog, by: page.forAccount(question, remarks), sender)
+              (page.remark, remarks) = (nil, [])
               continue
+            case .reports(let error):
+              remarks.append(error)
+              guard !hasAnswered else { break }
+              tries += 1
+              verifier?.count(.pam, isRight: false)
+              guard triesOfMeans > 0 else { return .success(.next(remark: PromptText.noAccount)) }
+            case .says(let remark): remarks.append(remark)
+            case .accepted, .wrong, .failed: break
             }
-            dialog = await replace(dialog, by: page.forAccount(question, remarks), sender)
-            (page.remark, remarks) = (nil, [])
+            dialog = await replace(dialog, by: page.forAccount(nil, remarks), sender)
+            listening = listen(to: current, checksScreen: !hasAnswered, sender)
           }
         case .opened(let number, let opened): if number == dialog?.number { dialog?.opened = opened }
         case .answered(let answer, let number):
@@ -108,10 +126,13 @@ extension UserPrompter {
               continue
             }
             await withdraw(open.task)
-            if !hasAnswered { verifier?.count(.pam, isRight: false) }
+            if !hasAnswered {
+              tries += 1
+              verifier?.count(.pam, isRight: false)
+            }
             hasAnswered = true
             current.answer(answer)
-            listening = listen(to: current, sender)
+            listening = listen(to: current, checksScreen: false, sender)
           }
         }
       }
@@ -139,20 +160,20 @@ extension UserPrompter {
     if let dialog { await withdraw(dialog.task) }
     let number = (dialog?.number ?? 0) + 1
     let task = present(
-      text,
-      opened: { [clock] canBeQueued in
-        sender.yield(.opened(dialog: number, at: canBeQueued ? nil : clock.now))
-        return true
-      },
+      text, evenIfQueued: true,
+      opened: { [clock] in sender.yield(.opened(dialog: number, at: $0 ? nil : clock.now)) },
       answered: { sender.yield(.answered($0, dialog: number)) })
     return OpenDialog(number: number, text: text, task: task)
   }
 
   /// Waits for the next message of a conversation, or of a new one.
+  ///
+  /// - Parameter checksScreen: whether to check then that the screen is not locked. This can take seconds: a refusal in this
+  ///   time comes before the message.
   private func listen(
-    to conversation: AccountConversation?, _ sender: AsyncStream<Event>.Continuation
+    to conversation: AccountConversation?, checksScreen: Bool, _ sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
-    Task(executorPreference: executor) { [converse] in
+    Task(executorPreference: executor) { [clock, converse] in
       guard let converse else { return }
       let result = await OwnThread.run(cancellable: { cancellation in
         Result { () throws(ProtectorFailure) -> (AccountConversation, AccountMessage) in
@@ -161,7 +182,11 @@ extension UserPrompter {
           return (current, try current.next(until: .now + Self.answer, cancellation))
         }
       })
-      sender.yield(.said(result ?? .failure(ProtectorFailure(.failed, PromptFailure.nothingLeft))))
+      let time = clock.now
+      let isUnlocked = checksScreen ? await self.isScreenLocked() == false : false
+      sender.yield(
+        .said(
+          result ?? .failure(ProtectorFailure(.failed, PromptFailure.nothingLeft)), at: time, isUnlocked: isUnlocked))
     }
   }
 }

@@ -10,7 +10,9 @@ extension UserPrompter {
   private enum Event: Sendable {
     /// The dialog with this number is open; `canBeQueued` if the user may not see it.
     case opened(dialog: Int, canBeQueued: Bool)
-    /// The result of the finger that was read for the dialog with this number, or why the reader failed.
+    /// A finger matched for the dialog with this number; whether the screen was locked then, `nil` if that is unknown.
+    case matched(dialog: Int, isLocked: Bool?)
+    /// Another result of the finger that was read for the dialog with this number, or why the reader failed.
     case read(Result<FingerprintResult, FingerprintFailure>, dialog: Int)
     /// The user answered the dialog with this number.
     case answered(Result<PromptAnswer, UserInteractionError>, dialog: Int)
@@ -30,7 +32,7 @@ extension UserPrompter {
   ///
   /// This does not wait until the reader is free, because fprintd can hang.
   func readFinger(for page: PromptText) async throws(UserInteractionError) -> MeansOutcome {
-    if let outcome = await outcomeOfLock() { return outcome }
+    if let outcome = outcome(ofLock: await isScreenLocked()) { return outcome }
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     let watch = watchScreen { sender.yield(.locked) }
     var (dialog, isSeen) = (0, false)
@@ -51,12 +53,9 @@ extension UserPrompter {
           let pause = page.needsReading ? Self.shortestReading : .zero
           reading = read(after: pause, dialog: dialog, to: sender)
           continue
-        case .read(.success(.match), dialog):
+        case .matched(dialog, let isLocked):
           // The dialog is not open while another back end takes the place of one that failed.
-          if await backEnd.isOpen {
-            watch?.cancel()
-            return .success(await outcomeOfLock() ?? .verified)
-          }
+          if await backEnd.isOpen { return .success(self.outcome(ofLock: isLocked) ?? .verified) }
         case .read(.success(.noMatch), dialog):
           triesLeft = min(triesLeft - 1, triesOfMeans)
           guard triesLeft > 0 else { return .success(.next(remark: PromptText.noFinger)) }
@@ -66,8 +65,10 @@ extension UserPrompter {
           if case .failed(let words) = failure { failed(.fingerprint, words) }
           return .success(.next(remark: nil))
         case .answered(let answer, dialog): return answer.map { _ in .next(remark: nil) }
-        case .locked: return .success(await outcomeOfLock() ?? .next(remark: PromptText.screenLocked))
-        case .opened, .read, .answered: continue
+        case .locked:
+          let isLocked = await isScreenLocked()
+          return .success(self.outcome(ofLock: isLocked) ?? .next(remark: PromptText.screenLocked))
+        case .opened, .matched, .read, .answered: continue
         }
         dialog += 1
         await withdraw(asking)
@@ -88,19 +89,17 @@ extension UserPrompter {
     _ dialog: PromptText, number: Int, isSeen: Bool, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
     present(
-      dialog,
-      opened: { canBeQueued in
-        sender.yield(.opened(dialog: number, canBeQueued: canBeQueued))
-        return isSeen || !canBeQueued
-      },
+      dialog, evenIfQueued: isSeen, opened: { sender.yield(.opened(dialog: number, canBeQueued: $0)) },
       answered: { sender.yield(.answered($0, dialog: number)) })
   }
 
   /// Shows a dialog in a task of its own.
   ///
-  /// - Parameter opened: gets whether the desktop can queue the dialog; returns whether it is shown.
+  /// - Parameters:
+  ///   - evenIfQueued: whether to show a dialog that the desktop can queue.
+  ///   - opened: gets whether the desktop can queue the dialog.
   func present(
-    _ dialog: PromptText, opened: @escaping @Sendable (_ canBeQueued: Bool) -> Bool,
+    _ dialog: PromptText, evenIfQueued: Bool, opened: @escaping @Sendable (_ canBeQueued: Bool) -> Void,
     answered: @escaping @Sendable (Result<PromptAnswer, UserInteractionError>) -> Void
   ) -> Task<Void, Never> {
     Task(executorPreference: executor) {
@@ -110,11 +109,13 @@ extension UserPrompter {
         answered(.failure(error))
         return
       }
-      if opened(await self.backEnd.canBeQueued) { answered(await self.ask(dialog)) }
+      let canBeQueued = await self.backEnd.canBeQueued
+      opened(canBeQueued)
+      if evenIfQueued || !canBeQueued { answered(await self.ask(dialog)) }
     }
   }
 
-  /// Closes a dialog that ``present(_:opened:answered:)`` shows.
+  /// Closes a dialog that ``present(_:evenIfQueued:opened:answered:)`` shows.
   func withdraw(_ asking: Task<Void, Never>) async {
     asking.cancel()
     await asking.value
@@ -130,7 +131,12 @@ extension UserPrompter {
       let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
       // A wrong finger counts even if the client has withdrawn the request.
       if result == .success(.noMatch) { verifier?.count(.fingerprint, isRight: false) }
-      sender.yield(.read(result, dialog: dialog))
+      if result == .success(.match) {
+        // The check can take seconds: a refusal in this time comes before the match.
+        sender.yield(.matched(dialog: dialog, isLocked: await self.isScreenLocked()))
+      } else {
+        sender.yield(.read(result, dialog: dialog))
+      }
       if let freeReader { await OwnThread.run(freeReader) }
     }
   }
@@ -138,8 +144,8 @@ extension UserPrompter {
   // MARK: The screen
 
   /// What to do in place of waiting for a finger; `nil` if the screen is not locked.
-  private func outcomeOfLock() async -> MeansOutcome? {
-    switch await isScreenLocked() {
+  private func outcome(ofLock isLocked: Bool?) -> MeansOutcome? {
+    switch isLocked {
     case false?: return nil
     case true?: return .next(remark: PromptText.screenLocked)
     case nil:

@@ -46,6 +46,8 @@ actor Pinentry: PromptBackEnd {
   private let executor: any TaskExecutor
   /// The program of the open dialog.
   private var session: PinentrySession?
+  /// The kind of dialog that the program shows; `nil` if it did not say, or is no pinentry.
+  private var flavor: String?
   /// Waits for the previous program to end, which may still be closing its window.
   private var closing: Task<Void, Never>?
 
@@ -164,8 +166,9 @@ actor Pinentry: PromptBackEnd {
       try PinentrySession(kind.program, by: helper)
     }
     self.session = session
-    try await step { [options, limits] cancellation throws(PinentryFailure) in
+    flavor = try await step { [kind, options, limits] cancellation throws(PinentryFailure) in
       try session.prepare(dialog, options: options, limits: limits, cancellation)
+      return kind == .pinentry ? try session.flavor(within: limits.setUp, cancellation) : nil
     }
   }
 
@@ -173,15 +176,7 @@ actor Pinentry: PromptBackEnd {
 
   /// Whether GNOME's prompter shows the dialog, one prompt at a time: for pinentry-gnome3, and for a program like
   /// `gcr-ssh-askpass`, which does not say what it is.
-  var canBeQueued: Bool {
-    get async {
-      guard kind == .pinentry, let session else { return kind == .askpass }
-      // The next step of a program that does not answer reports the failure.
-      return await OwnThread.run(cancellable: { [limits] cancellation in
-        (try? session.flavor(within: limits.setUp, cancellation)) == "gnome3"
-      }) ?? false
-    }
-  }
+  var canBeQueued: Bool { kind == .askpass || flavor == "gnome3" }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     guard let session else { throw .noAnswer(.declined) }

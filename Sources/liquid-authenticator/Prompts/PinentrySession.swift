@@ -64,6 +64,8 @@ struct PinentrySession: Sendable {
       return try secret(until: deadline, cancellation).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     } catch .refused {
       return nil
+    } catch .noAnswer(.timedOut) {
+      throw .silent(seconds: Int(limit.components.seconds))
     }
   }
 

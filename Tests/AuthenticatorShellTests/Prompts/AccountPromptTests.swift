@@ -48,6 +48,7 @@ private final class Typist: PromptBackEnd {
   func isOfGNOME() { state.withLock { $0.canBeQueued = true } }
   func isGone() { state.withLock { $0.isOpen = false } }
   func agree() { state.withLock { $0.agrees = true } }
+  func refuse() { state.withLock { $0.refuses = true } }
   func shows(_ count: Int) async { await wait { self.shown.count >= count } }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
@@ -61,7 +62,8 @@ private final class Typist: PromptBackEnd {
       let answer = state.withLock { $0.answers.isEmpty ? "pw" : $0.answers.removeFirst() }
       guard answer == "never" else { return .typed(secret(answer)) }
     }
-    await wait { Task.isCancelled || self.state.withLock { $0.agrees } }
+    await wait { Task.isCancelled || self.state.withLock { $0.agrees || $0.refuses } }
+    if state.withLock({ $0.refuses }) { throw .noAnswer(.declined) }
     guard state.withLock({ $0.agrees }) else { throw .noAnswer(.cancelled) }
     return .agreed
   }
@@ -81,7 +83,7 @@ private final class ScriptedAccount: Sendable {
   var answers: [String] { state.withLock { $0.answers } }
   var begun: Int { state.withLock { $0.begun } }
 
-  /// - Parameter pauses: whether a remark is followed by nothing until ``goOn()``.
+  /// - Parameter pauses: whether a remark or an error is followed by nothing until ``goOn()``.
   init(_ conversations: [AccountMessage]..., pauses: Bool = false) {
     state = Mutex(State(conversations: conversations, goesOn: !pauses))
   }
@@ -115,7 +117,7 @@ private final class ScriptedAccount: Sendable {
         guard let answer = AccountPipe.answer(from: end, until: limit) else { return }
         let text = answer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
         state.withLock { $0.answers.append(text) }
-      case .says: while !state.withLock({ $0.goesOn }), ContinuousClock.now < limit { usleep(1000) }
+      case .says, .reports: while !state.withLock({ $0.goesOn }), ContinuousClock.now < limit { usleep(1000) }
       default: break
       }
     }
@@ -257,6 +259,62 @@ struct AccountPromptTests {
     #expect(prompter.lastVerification == (wasOpen ? .pam : .passphrase))
   }
 
+  // Holds: ACCOUNT-7
+  @Test(arguments: [true, false])
+  func `the last remark before a verification takes nothing from the time of those before`(_ wasOpen: Bool) async {
+    let messages: [AccountMessage] = [.says("Touch"), .says("Identified"), .accepted]
+    let (dialogs, account) = (Typist(), ScriptedAccount(messages, pauses: true))
+    let prompter = prompter(dialogs, account)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialogs.shows(1)
+    if wasOpen { clock.advance(by: UserPrompter.shortestReading) }
+    account.goOn()
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == (wasOpen ? .pam : .passphrase))
+  }
+
+  // Holds: ACCOUNT-7
+  @Test func `what one conversation showed does not count for the next`() async {
+    let first: [AccountMessage] = [.says("Touch"), .says("Wrong"), .wrong]
+    let (dialogs, account) = (Typist(), ScriptedAccount(first, [.says("Identified"), .accepted], pauses: true))
+    let prompter = prompter(dialogs, account)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialogs.shows(1)
+    clock.advance(by: UserPrompter.shortestReading)
+    account.goOn()
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == .passphrase && account.begun == 2)
+  }
+
+  // Holds: FINGER-15
+  @Test func `a remark that was open does not verify if the screen is locked later`() async {
+    let messages: [AccountMessage] = [.says("Touch"), .says("Identified"), .accepted]
+    let (dialogs, account) = (Typist(), ScriptedAccount(messages, pauses: true))
+    let prompter = prompter(dialogs, account)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialogs.shows(1)
+    clock.advance(by: UserPrompter.shortestReading)
+    screen.set(isLocked: true)
+    account.goOn()
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == .passphrase)
+  }
+
+  // Holds: ACCOUNT-4
+  @Test func `a refusal counts while the screen is checked after a verification`() async {
+    let (dialogs, account) = (Typist(), ScriptedAccount([.says("Touch"), .accepted], pauses: true))
+    let prompter = prompter(dialogs, account)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialogs.shows(1)
+    clock.advance(by: UserPrompter.shortestReading)
+    screen.hang(true)
+    account.goOn()
+    try? await Task.sleep(for: .milliseconds(20))
+    dialogs.refuse()
+    #expect(await outcome == "declined")
+    screen.hang(false)
+  }
+
   // Holds: FINGER-15, FINGER-16
   @Test(arguments: [true, false])
   func `after a remark, a verification does not count if the page may not be seen`(_ isLocked: Bool) async {
@@ -317,6 +375,65 @@ struct AccountPromptTests {
     #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
     #expect(prompter.lastVerification == .pam && account.begun == 6)
     await account.allEnded()
+  }
+
+  // Holds: ACCOUNT-9
+  @Test func `each error of a stack that reads fingers counts over requests`() async {
+    let wrong = AccountMessage.reports("Failed to match")
+    let second = [wrong, wrong, .asks("a"), .accepted]
+    let account = ScriptedAccount([.says("Touch"), wrong, wrong, wrong, .wrong], second, pauses: true)
+    let dialogs = Typist()
+    let prompter = prompter(dialogs, account)
+    dialogs.refusesPassphrase(true)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialogs.shows(1)
+    clock.advance(by: UserPrompter.shortestReading)
+    account.goOn()
+    #expect(await outcome == "declined")
+    #expect(prompter.verificationTriesLeft == 5)
+    #expect(dialogs.shown.last?.remark == "The system did not verify you")
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "declined")
+    #expect(prompter.verificationTriesLeft == 3 && account.answers == [])
+    #expect(dialogs.shown.last?.remark == "The system did not verify you")
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "declined")
+    #expect(prompter.verificationTriesLeft == 3 && account.begun == 2)
+    #expect(lines.all == [])
+    await account.allEnded()
+  }
+
+  // Holds: ACCOUNT-9
+  @Test(arguments: ["declined", "cancelled"])
+  func `a wrong finger counts also if the request ends before PAM has decided`(_ end: String) async {
+    let (dialogs, account) = (Typist(), ScriptedAccount([.reports("Failed to match")], [.asks("a"), .accepted]))
+    let prompter = prompter(dialogs, account)
+    let asking = Task { await prompter.outcome(of: prompt(), verification: true) }
+    await dialogs.shows(1)
+    if end == "declined" { dialogs.refuse() } else { asking.cancel() }
+    #expect(await asking.value == end)
+    #expect(prompter.verificationTriesLeft == 7)
+    await account.allEnded()
+  }
+
+  // Holds: ACCOUNT-9
+  @Test func `an error after an answer is not another try, and a verification gives the tries back`() async {
+    let last: [AccountMessage] = [.reports("no"), .asks("a"), .reports("expires soon"), .accepted]
+    let (dialogs, account) = (Typist(), ScriptedAccount([.asks("a"), .reports("no"), .wrong], last))
+    let prompter = prompter(dialogs, account)
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == .pam && prompter.verificationTriesLeft == 8)
+    let entries = dialogs.shown.filter(\.takesPassphrase)
+    #expect(entries.map(\.remark) == [nil, "Wrong answer, 2 tries left"])
+  }
+
+  // Holds: ACCOUNT-9
+  @Test func `a wrong try counts also if the page may not have been seen`() async {
+    let (dialogs, account) = (Typist(), ScriptedAccount([.says("Touch"), .wrong]))
+    screen.set(isLocked: true)
+    let prompter = prompter(dialogs, account)
+    dialogs.refusesPassphrase(true)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "declined")
+    #expect(prompter.verificationTriesLeft == 7)
   }
 
   // Holds: ACCOUNT-9
@@ -409,7 +526,6 @@ struct AccountPromptTests {
     #expect(await second.outcome(of: prompt([.fingerprint, .pam]), verification: true) == "verified")
     #expect(second.lastVerification == .pam)
     #expect(await second.problems(of: [.pam]) == [])
-    #expect(dialogs.shown.first { !$0.takesPassphrase }.map(\.agree) ?? "Use system login" == "Use system login")
 
     let match: UserPrompter.ReadFingers = { _ in .success(.match) }
     let account = ScriptedAccount([.asks("a"), .accepted])

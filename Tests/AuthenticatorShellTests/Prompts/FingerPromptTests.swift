@@ -372,6 +372,39 @@ struct FingerPromptTests {
     #expect(lines.all == (isLocked == nil ? ["a fingerprint cannot verify: \(words)"] : []))
   }
 
+  // Holds: FINGER-4
+  @Test func `a refusal counts while the screen is checked after a match`() async {
+    let prompter = prompter()
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialog.shows(1)
+    await reader.started(1)
+    screen.hang(true)
+    reader.put(.match)
+    await reader.ended(1)
+    dialog.answer(false)
+    #expect(await outcome == "declined")
+    screen.hang(false)
+  }
+
+  // Holds: FINGER-9
+  @Test func `a finger does not agree if the dialog is gone after the screen was checked`() async {
+    let prompter = prompter()
+    async let outcome = prompter.outcome(of: prompt(), verification: true)
+    await dialog.shows(1)
+    await reader.started(1)
+    screen.hang(true)
+    reader.put(.match)
+    await reader.ended(1)
+    try? await Task.sleep(for: .milliseconds(20))
+    dialog.isGone(true)
+    screen.hang(false)
+    await dialog.shows(2)
+    #expect(!dialog.shown[1].takesPassphrase)
+    dialog.answer(true)
+    #expect(await outcome == "verified")
+    #expect(prompter.lastVerification == .passphrase)
+  }
+
   // Holds: FINGER-16
   @Test func `before a finger is read, a dialog that can be queued must be answered by its button`() async {
     dialog.isOfGNOME()

@@ -86,6 +86,21 @@ import Testing
     #expect(await make(.notifications).canBeQueued == false)
   }
 
+  // Holds: FINGER-16
+  @Test func `a program that does not answer what it is shows no dialog`() async throws {
+    let scripted = try ScriptedPinentry(["flavor": "never"])
+    let pinentry = Pinentry(
+      helper: try HelperProcess(program: scripted.program), environment: { _ in nil }, terminal: nil,
+      limits: Pinentry.Limits(setUp: .seconds(1)), executor: globalConcurrentExecutor)
+    let words = """
+      \(scripted.program) did not answer within 1 s and was stopped; name another with --pinentry PROGRAM, or use --prompt \
+      terminal
+      """
+    await #expect(throws: PromptFailure.unavailable(words)) { try await pinentry.open(Self.text) }
+    #expect(await !pinentry.isOpen)
+    #expect(try await scripted.ends())
+  }
+
   @Test func `a program whose path is not known is missing`() async throws {
     let notifications = Pinentry(
       .notifications, helper: try HelperProcess(program: "pinentry", prompt: ""), environment: { _ in nil },

@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import CryptoPrimitives
+import Glibc
 import Messages
 import ProcessIO
 import Synchronization
@@ -85,6 +86,7 @@ extension PromptPages {
 /// A screen that the test locks.
 final class ScriptedScreen: LockableScreen {
   private let lock: Mutex<(answer: Bool?, isTold: Bool)>
+  private let hangs = Mutex(false)
 
   /// - Parameters:
   ///   - isLocked: `nil` if that cannot be known.
@@ -93,7 +95,14 @@ final class ScriptedScreen: LockableScreen {
   /// - Parameter isTold: whether a wait ends.
   func set(isLocked: Bool?, isTold: Bool = true) { lock.withLock { $0 = (isLocked, isTold) } }
 
-  func isLocked() -> Bool? { lock.withLock { $0.answer } }
+  /// Sets whether ``isLocked()`` waits, at most ten seconds.
+  func hang(_ hangs: Bool) { self.hangs.withLock { $0 = hangs } }
+
+  func isLocked() -> Bool? {
+    let limit = ContinuousClock.now + .seconds(10)
+    while hangs.withLock({ $0 }), ContinuousClock.now < limit { usleep(1000) }
+    return lock.withLock { $0.answer }
+  }
 
   func waitUntilLocked(_ cancellation: Cancellation) -> Bool {
     while true {
