@@ -34,7 +34,7 @@ extension UserPrompter {
   func readFinger(for page: PromptText) async throws(UserInteractionError) -> MeansOutcome {
     if let outcome = outcome(ofLock: await isScreenLocked()) { return outcome }
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
-    let watch = watchScreen { sender.yield(.locked) }
+    var watch = watchScreen { sender.yield(.locked) }
     var (dialog, isSeen) = (0, false)
     var asking = ask(page.forFinger(nil), number: dialog, isSeen: isSeen, to: sender)
     var reading: Task<Void, Never>?
@@ -51,11 +51,12 @@ extension UserPrompter {
           isSeen = true
         case .opened(dialog, _):
           let pause = page.needsReading ? Self.shortestReading : .zero
-          reading = read(after: pause, dialog: dialog, to: sender)
+          reading = read(after: pause, dialog: dialog, watch, to: sender)
           continue
         case .matched(dialog, let isLocked):
           // The dialog is not open while another back end takes the place of one that failed.
           if await backEnd.isOpen { return .success(self.outcome(ofLock: isLocked) ?? .verified) }
+          watch = watchScreen { sender.yield(.locked) }
         case .read(.success(.noMatch), dialog):
           triesLeft = min(triesLeft - 1, triesOfMeans)
           guard triesLeft > 0 else { return .success(.next(remark: PromptText.noFinger)) }
@@ -122,8 +123,9 @@ extension UserPrompter {
     await backEnd.close()
   }
 
+  /// - Parameter watch: ends before the screen is checked after a match, because both use one connection.
   private func read(
-    after pause: Duration, dialog: Int, to sender: AsyncStream<Event>.Continuation
+    after pause: Duration, dialog: Int, _ watch: Task<Void, Never>?, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
     Task(executorPreference: executor) { [clock, readFingers, freeReader, verifier] in
       do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: pause)) } catch { return }
@@ -132,6 +134,7 @@ extension UserPrompter {
       // A wrong finger counts even if the client has withdrawn the request.
       if result == .success(.noMatch) { verifier?.count(.fingerprint, isRight: false) }
       if result == .success(.match) {
+        watch?.cancel()
         // The check can take seconds: a refusal in this time comes before the match.
         sender.yield(.matched(dialog: dialog, isLocked: await self.isScreenLocked()))
       } else {
