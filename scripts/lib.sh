@@ -258,7 +258,7 @@ build_catalogues() {
     for source in "$repo"/Sources/Locale/*.po; do
         language=${source##*/} language=${language%.po}
         mkdir -p "$1/$language/LC_MESSAGES"
-        msgfmt --check --output-file="$1/$language/LC_MESSAGES/liquid-auth.mo" "$source" ||
+        msgfmt --check-format --check-domain --output-file="$1/$language/LC_MESSAGES/liquid-auth.mo" "$source" ||
             fail "msgfmt could not compile $source"
     done
 }
