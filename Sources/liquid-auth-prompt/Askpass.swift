@@ -44,13 +44,14 @@ struct Askpass: DialogBackEnd {
 
   /// The whole text.
   ///
-  /// For a confirmation, it ends with what OK and Cancel mean, because the program has its own buttons.
+  /// For a confirmation, it ends with what OK and Cancel mean, because the program has its own buttons; for a passphrase,
+  /// with the label of the field, because the program has none.
   func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
     if isConfirmation {
       let buttons = catalogue.text(Message("OK: \(dialog.agree). Cancel: \(dialog.refuse)."))
       return "\(dialog.description)\n\n\(buttons)"
     }
-    return [dialog.remark, dialog.description].compactMap { $0 }.joined(separator: "\n\n")
+    return [dialog.remark ?? "", dialog.description, dialog.label].filter { !$0.isEmpty }.joined(separator: "\n\n")
   }
 
   /// Runs the program until it ends.

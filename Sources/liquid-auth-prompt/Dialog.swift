@@ -6,6 +6,8 @@ struct Dialog: Equatable {
   var title = ""
   /// The question, and after an empty line what else the person should know.
   var description = ""
+  /// The label of the field: what to type.
+  var label = ""
   /// The words on the button that agrees.
   var agree = "OK"
   /// The words on the button that refuses.
@@ -40,14 +42,14 @@ struct Dialog: Equatable {
     switch command.name {
     case "SETTITLE": title = text
     case "SETDESC": description = text
+    case "SETPROMPT": label = text
     case "SETOK": agree = text
     case "SETCANCEL", "SETNOTOK": refuse = text
     case "SETERROR": remark = text
     case "SETTIMEOUT":
       guard let seconds = UInt16(text) else { throw PromptError(.malformed, "the time limit is not a number") }
       limit = seconds == 0 ? Self.defaultLimit : .seconds(Int(seconds))
-    // These commands have no effect in this program.
-    case "SETPROMPT", "NOP": break
+    case "NOP": break
     // Other options have no effect.
     case "OPTION": acceptsMenu = acceptsMenu || text == Self.menuOption
     case "RESET": self = Dialog()

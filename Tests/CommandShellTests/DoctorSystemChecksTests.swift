@@ -56,6 +56,11 @@ import Testing
         $0.flatpaks[0] = .init(id: "b.B", isBrowser: false, hasAllDevices: false)
         $0.snapApplications = ["bitwarden", "enpass"]
       } == ["note|the Flatpak application b.B cannot open the key; \(snaps)|-"])
+    #expect(
+      lines(.applications) { DoctorChecksTests.change(&$0) { $0.transport = "unix:/run/key.sock" } } == [
+        "note|browsers do not see this device: the authenticator uses unix:/run/key.sock; only programs that are given its "
+          + "path can use it|-"
+      ])
     #expect(lines(.applications) { $0.nodes = [] } == ["note|cannot be checked: there is no node|-"])
   }
 
@@ -199,6 +204,24 @@ import Testing
     }
   }
 
+  @Test func `a pinentry without a display and without a terminal`() {
+    let note =
+      "note|/usr/bin/pinentry (pinentry-curses) may be unable to show a dialog: it needs a display, or a terminal in "
+      + "GPG_TTY|-"
+    #expect(
+      lines(.pinentry) {
+        ($0.pinentry.target, $0.hasX, $0.hasWayland) = ("pinentry-curses", false, false)
+        $0.authenticator = .notRunning("nothing listens")
+      } == [note])
+    #expect(
+      lines(.pinentry) {
+        ($0.pinentry.target, $0.hasX, $0.hasWayland) = ("pinentry-curses", false, false)
+        DoctorChecksTests.change(&$0) {
+          $0.problems = ["pinentry may be unable to show a dialog: the authenticator found no display and no terminal"]
+        }
+      } == [note])
+  }
+
   @Test func `a pinentry of X on Wayland, and one that is installed already`() {
     let with = { (target: String, x: Bool, others: [String]) in
       lines(.pinentry) {
@@ -256,6 +279,9 @@ import Testing
         == ["ok|it runs, and has actions; it asks for presence|-"])
     #expect(
       auto("notifications: pinentry (pinentry)", .known(nil)) == ["note|none runs; prompts do not need it|-"])
+    let without = ", so notifications cannot ask; the next way asks for presence|-"
+    #expect(auto("auto: notifications, pinentry (pinentry)", .known(nil)) == ["note|none runs\(without)"])
+    #expect(auto("auto: notifications, pinentry (pinentry)", .known([])) == ["note|it has no actions\(without)"])
     #expect(
       auto("auto: pinentry (pinentry)", .known(["body"]))
         == ["note|it has no actions; prompts do not need it|-"])

@@ -51,8 +51,8 @@ import Testing
     #expect(
       dialog
         == Dialog(
-          title: "Liquid Auth", description: "Sign in?\n\nSite: a.example", agree: "Sign in", refuse: "Deny",
-          remark: "Wrong passphrase", limit: .seconds(30)))
+          title: "Liquid Auth", description: "Sign in?\n\nSite: a.example", label: "Vault passphrase:",
+          agree: "Sign in", refuse: "Deny", remark: "Wrong passphrase", limit: .seconds(30)))
     #expect(
       answers == Array(repeating: "nothing", count: 8) + ["selfTest", "confirmation", "passphrase", "end"])
   }
@@ -115,17 +115,19 @@ import Testing
 }
 
 @Suite struct AskpassTests {
-  @Test func `the text has the remark before a passphrase, and the words of the buttons before a confirmation`() throws
-  {
+  @Test func `the text ends with the label of the field, or with the words of the buttons`() throws {
     let askpass = Askpass(program: "askpass", catalogue: .english)
     var dialog = Dialog()
     (dialog.description, dialog.agree, dialog.refuse) = ("Sign in?\n\nSite: a", "Sign in", "Deny")
     #expect(askpass.text(dialog, isConfirmation: false) == "Sign in?\n\nSite: a")
+    dialog.label = "Vault passphrase:"
+    #expect(askpass.text(dialog, isConfirmation: false) == "Sign in?\n\nSite: a\n\nVault passphrase:")
     #expect(askpass.text(dialog, isConfirmation: true) == "Sign in?\n\nSite: a\n\nOK: Sign in. Cancel: Deny.")
     let german = Askpass(program: "askpass", catalogue: try .german())
     #expect(german.text(dialog, isConfirmation: true).hasSuffix("\n\nOK: Sign in. Abbrechen: Deny."))
     dialog.remark = "Wrong passphrase"
-    #expect(askpass.text(dialog, isConfirmation: false) == "Wrong passphrase\n\nSign in?\n\nSite: a")
+    #expect(
+      askpass.text(dialog, isConfirmation: false) == "Wrong passphrase\n\nSign in?\n\nSite: a\n\nVault passphrase:")
   }
 
   // Holds: PROMPT-11

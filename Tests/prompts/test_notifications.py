@@ -369,6 +369,7 @@ class TestAskpass:
         texts = askpass.texts()
         site, account = words("Site: {1}", "shop.example"), words("Account: {1}", '"alice"')
         assert texts.startswith(f"{UNLOCK}\n\n{site}\n")
+        assert texts.split("\0")[0].endswith(f"\n\n{words('Vault passphrase:')}")
         assert f"{words('Make a new passkey?')}\n\n{site}\n{account}\n" in texts
         assert f"\n\n{words('OK: {1}. Cancel: {2}.', words('Make passkey'), words('Deny'))}\0confirm\n" in texts
         assert PASSPHRASE not in texts + key.said()

@@ -55,6 +55,12 @@ extension DoctorFindings {
   }
 
   var applications: Check {
+    if let other = otherTransport {
+      return .note(
+        .applications,
+        "browsers do not see this device: the authenticator uses \(other); only programs that are given its path can use it"
+      )
+    }
     let closed = flatpaks.filter { !$0.isBrowser && !$0.hasAllDevices }
     let texts = [
       closed.first.map {
@@ -68,7 +74,7 @@ extension DoctorFindings {
           + snapApplications.joined(separator: ", "),
     ].compactMap { $0 }
     guard texts.isEmpty else { return .note(.applications, texts.joined(separator: "; ")) }
-    guard otherTransport != nil || ownNode != nil else {
+    guard ownNode != nil else {
       return .note(.applications, "cannot be checked: there is no node")
     }
     return .ok(.applications, "programs that open hidraw devices, such as browsers and ssh, can use the key")

@@ -18,6 +18,13 @@ extension DoctorFindings {
   /// Whether a pinentry needs an X display, and there is none: GTK 2 and FLTK do not support Wayland.
   private func needsX(_ name: String) -> Bool { !hasX && Pinentry.needingX.contains(name) }
 
+  /// Whether the authenticator says that its pinentry has no display and no terminal, or it does not run, and there is
+  /// no display.
+  private var mayLackDisplay: Bool {
+    guard let status else { return !hasX && !hasWayland }
+    return status.problems.contains { $0.contains("may be unable to show a dialog") }
+  }
+
   var prompts: Check {
     if status?.prompt == "terminal" { return .ok(.pinentry, "not used: prompts are on the authenticator's terminal") }
     if let ways = status?.prompt, ways.contains("askpass (") { return .ok(.pinentry, "not used; prompts: \(ways)") }
@@ -30,7 +37,11 @@ extension DoctorFindings {
     if hasWayland, needsX(pinentry.target) {
       return pinentryProblem("\(path) is \(pinentry.target), which needs an X display, and there is only Wayland")
     }
-    return .ok(.pinentry, path == pinentry.target ? path : "\(path) (\(pinentry.target))")
+    let named = path == pinentry.target ? path : "\(path) (\(pinentry.target))"
+    guard !mayLackDisplay else {
+      return .note(.pinentry, "\(named) may be unable to show a dialog: it needs a display, or a terminal in GPG_TTY")
+    }
+    return .ok(.pinentry, named)
   }
 
   /// Never a problem: without a notification daemon, the next kind of prompt asks.
@@ -39,18 +50,19 @@ extension DoctorFindings {
     guard ["auto: ", "notifications: "].contains(where: ways.hasPrefix) else {
       return notificationDaemon("prompts do not need it; they use \(ways)")
     }
-    return notificationDaemon(
-      ways.contains(": notifications") ? "it asks for presence" : "prompts do not need it")
+    guard ways.contains(": notifications") else { return notificationDaemon("prompts do not need it") }
+    return notificationDaemon("it asks for presence", without: "the next way asks for presence")
   }
 
-  private func notificationDaemon(_ unused: String) -> Check {
+  private func notificationDaemon(_ use: String, without: String? = nil) -> Check {
+    let without = without.map { ", so notifications cannot ask; \($0)" } ?? "; \(use)"
     switch notifications {
-    case .unknown(let reason): return .note(.notificationDaemon, "cannot be checked: \(reason); \(unused)")
-    case .known(nil): return .note(.notificationDaemon, "none runs; \(unused)")
+    case .unknown(let reason): return .note(.notificationDaemon, "cannot be checked: \(reason); \(use)")
+    case .known(nil): return .note(.notificationDaemon, "none runs\(without)")
     case .known(let capabilities?):
       return capabilities.contains("actions")
-        ? .ok(.notificationDaemon, "it runs, and has actions; \(unused)")
-        : .note(.notificationDaemon, "it has no actions; \(unused)")
+        ? .ok(.notificationDaemon, "it runs, and has actions; \(use)")
+        : .note(.notificationDaemon, "it has no actions\(without)")
     }
   }
 

@@ -70,7 +70,8 @@ struct DaemonOptions: Equatable, Sendable {
         throw .usage("missing value for '\(parts[0])'")
       }
       switch parts[0] {
-      case "--prompt": named.prompt = try Self.choice(parts[0], value, PromptChoice.init)
+      case "--prompt":
+        named.prompt = try Self.choice(parts[0], value, of: PromptChoice.allCases.map(\.rawValue), PromptChoice.init)
       case "--pinentry": named.pinentry = value
       default: try set(parts[0], value)
       }
@@ -118,10 +119,14 @@ struct DaemonOptions: Equatable, Sendable {
     }
   }
 
+  /// - Parameter values: what the refusal lists.
   private static func choice<Choice>(
-    _ name: String, _ value: String, _ read: (String) -> Choice?
+    _ name: String, _ value: String, of values: [String] = [], _ read: (String) -> Choice?
   ) throws(Refusal) -> Choice {
-    guard let choice = read(value) else { throw .usage("the value '\(value)' is invalid for '\(name)'") }
+    guard let choice = read(value) else {
+      let list = values.isEmpty ? "" : "; the values are \(values.joined(separator: ", "))"
+      throw .usage("the value '\(value)' is invalid for '\(name)'\(list)")
+    }
     return choice
   }
 

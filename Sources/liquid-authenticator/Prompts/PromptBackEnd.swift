@@ -75,7 +75,7 @@ enum PromptFailure: Error, Equatable {
 }
 
 /// The back ends, by their names on the command line.
-enum PromptChoice: String, Sendable {
+enum PromptChoice: String, CaseIterable, Sendable {
   case auto
   /// As `auto`, but with notification daemons that show buttons only in a menu, too.
   case notifications

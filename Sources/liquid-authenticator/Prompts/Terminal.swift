@@ -7,8 +7,8 @@ import ProcessIO
 /// Dialogs on the terminal from which the daemon was started.
 ///
 /// Input from before the question is discarded. What is typed is not shown, because a user may type the passphrase
-/// where yes or no is expected. If the task is cancelled, the terminal says that the question is withdrawn, if it has
-/// room for that, and gets its settings back.
+/// where yes or no is expected. If the task is cancelled, the terminal says that the question is withdrawn, or
+/// that the time is over, if it has room for that, and gets its settings back.
 struct Terminal: PromptBackEnd {
   /// The terminal, `/dev/tty` for the one that the process belongs to.
   var path = "/dev/tty"
@@ -30,7 +30,7 @@ struct Terminal: PromptBackEnd {
       let (yes, no) = (dialog.catalogue.text(Message("yes")), dialog.catalogue.text(Message("no")))
       let key = dialog.catalogue.text(Message("y"))
       let agreed = try await ask(question, of: dialog, said: { $0 ? yes : no }) { answer in
-        ["y", "Y", "yes", key, key.uppercased(), yes].contains { answer.elementsEqual($0.utf8) }
+        [key, key.uppercased(), yes].contains { answer.elementsEqual($0.utf8) }
       }
       guard agreed else { throw .noAnswer(.declined) }
       return .agreed
@@ -48,10 +48,13 @@ struct Terminal: PromptBackEnd {
     _ question: String, of dialog: PromptText, said: @escaping @Sendable (Answer) -> String,
     _ read: @escaping @Sendable (UnsafeRawBufferPointer) -> Answer
   ) async throws(PromptFailure) -> Answer {
+    let time = TimeLimit.current
+    let unanswered = { @Sendable in
+      dialog.catalogue.text(time?.isOver == true ? Message("(the time is over)") : Message("(withdrawn)"))
+    }
     let answer = await OwnThread.run(cancellable: { [path] cancellation in
       Result { () throws(PromptFailure) in
-        let withdrawn = dialog.catalogue.text(Message("(withdrawn)"))
-        return try TerminalLine.ask(question, on: path, said: said, withdrawn: withdrawn, cancellation, read)
+        try TerminalLine.ask(question, on: path, said: said, unanswered: unanswered, cancellation, read)
       }
     })
     guard let answer else { throw .unavailable("cannot ask on the terminal: \(PromptFailure.nothingLeft)") }
@@ -73,10 +76,10 @@ enum TerminalLine {
   ///
   /// - Parameters:
   ///   - said: returns the text that is shown in place of what was typed.
-  ///   - withdrawn: the text that is shown if the question is withdrawn.
+  ///   - unanswered: returns the text that is shown if there is no answer.
   static func ask<Answer>(
-    _ question: String, on path: String, said: (Answer) -> String, withdrawn: String, _ cancellation: Cancellation,
-    _ body: (UnsafeRawBufferPointer) -> Answer
+    _ question: String, on path: String, said: (Answer) -> String, unanswered: () -> String,
+    _ cancellation: Cancellation, _ body: (UnsafeRawBufferPointer) -> Answer
   ) throws(PromptFailure) -> Answer {
     let terminal: TerminalDevice
     do {
@@ -86,7 +89,8 @@ enum TerminalLine {
     }
     let foreground = tcgetpgrp(terminal.descriptor)
     guard foreground < 0 || foreground == getpgrp() else {
-      throw failure("the authenticator runs in the background of its terminal; bring it to the front with fg")
+      throw failure(
+        "the authenticator runs in the background of its terminal", remedy: "bring it to the front with fg")
     }
     guard isatty(terminal.descriptor) == 1 else { throw failure("\(path) is not a terminal: \(SystemNumber())") }
     // `UserPrompter` withdraws the dialog before that.
@@ -108,7 +112,7 @@ enum TerminalLine {
         terminal.show(said(answer) + "\n")
         return answer
       } catch {
-        terminal.show("\n  \(withdrawn)\n")
+        terminal.show("\n  \(unanswered())\n")
         throw error
       }
     }
@@ -165,7 +169,9 @@ enum TerminalLine {
     return answer
   }
 
-  private static func failure(_ words: String) -> PromptFailure {
-    .unavailable("cannot ask on the terminal: \(words); or use --prompt pinentry")
+  private static func failure(
+    _ words: String, remedy: String = "start the authenticator in a terminal"
+  ) -> PromptFailure {
+    .unavailable("cannot ask on the terminal: \(words); \(remedy), or use --prompt pinentry")
   }
 }

@@ -398,9 +398,11 @@ actor UserPrompter: UserInteraction {
   ) async -> Result<Answer, UserInteractionError> {
     guard let deadline else { return await body() }
     guard clock.now < deadline else { return .failure(.timedOut) }
-    let asking = Task(executorPreference: executor) { await body() }
+    let time = TimeLimit.current ?? TimeLimit()
+    let asking = TimeLimit.$current.withValue(time) { Task(executorPreference: executor) { await body() } }
     let watch = Task(executorPreference: executor) { [clock] in
       do throws(CancellationError) { try await clock.sleep(until: deadline) } catch { return false }
+      time.end()
       asking.cancel()
       return true
     }
@@ -414,6 +416,15 @@ actor UserPrompter: UserInteraction {
     if case .failure(.cancelled) = outcome, isOver, !Task.isCancelled { return .failure(.timedOut) }
     return outcome
   }
+}
+
+/// Whether the time of a request or of its dialog is over, for a back end whose task is cancelled.
+final class TimeLimit: Sendable {
+  @TaskLocal static var current: TimeLimit?
+
+  private let hasEnded = Mutex(false)
+  var isOver: Bool { hasEnded.withLock { $0 } }
+  func end() { hasEnded.withLock { $0 = true } }
 }
 
 /// The verdict on a typed passphrase.

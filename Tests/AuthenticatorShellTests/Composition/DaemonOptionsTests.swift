@@ -39,8 +39,14 @@ struct DaemonOptionsTests {
     ),
     (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'"),
     (["--max-passkeys", "many"], "the value 'many' is invalid for '--max-passkeys'"),
-    (["--prompt", "none"], "the value 'none' is invalid for '--prompt'"),
-    (["--prompt", "notification"], "the value 'notification' is invalid for '--prompt'"),
+    (
+      ["--prompt", "none"],
+      "the value 'none' is invalid for '--prompt'; the values are auto, notifications, pinentry, askpass, terminal"
+    ),
+    (
+      ["--prompt", "notification"],
+      "the value 'notification' is invalid for '--prompt'; the values are auto, notifications, pinentry, askpass, terminal"
+    ),
     (["--prompt", "askpass"], "--prompt askpass needs --askpass PROGRAM"),
     (["--askpass", "a", "--prompt", "pinentry"], "--askpass cannot be used with --prompt pinentry"),
     (["--askpass", "a", "--prompt", "terminal"], "--askpass cannot be used with --prompt terminal"),

@@ -141,8 +141,8 @@ import Testing
       ])
   }
 
-  @Test(arguments: ["j", "J", "ja", "y"])
-  func `yes on the terminal, in German and in English`(answer: String) async throws {
+  @Test(arguments: ["j", "J", "ja"])
+  func `yes on the terminal, in German`(answer: String) async throws {
     let terminal = try PseudoTerminal()
     let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)
     async let agreed: Void = prompter.confirm(UserPrompt(purpose: .select))
@@ -153,7 +153,7 @@ import Testing
     #expect(terminal.screen.hasSuffix(question + "ja\n"))
   }
 
-  @Test(arguments: ["n\n", "nein\n", "jj\n", "j \n", "\n"])
+  @Test(arguments: ["n\n", "nein\n", "y\n", "Y\n", "yes\n", "jj\n", "j \n", "\n"])
   func `anything else on the terminal refuses`(answer: String) async throws {
     let terminal = try PseudoTerminal()
     let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)

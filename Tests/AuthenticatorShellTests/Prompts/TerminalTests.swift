@@ -235,7 +235,7 @@ import Testing
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
     clock.advance(by: UserPrompter.answer)
     await #expect(throws: UserInteractionError.timedOut) { try await task.value }
-    #expect(terminal.screen.hasSuffix("\n  (withdrawn)\n"))
+    #expect(terminal.screen.hasSuffix("\n  (the time is over)\n"))
     #expect(terminal.echoes)
   }
 
@@ -246,6 +246,9 @@ import Testing
   func `without a terminal the prompt is declined, and the log gives the reason`(path: String, words: String) async {
     let prompter = UserPrompter(testing: Terminal(path: path), log: lines.add)
     await #expect(throws: UserInteractionError.declined) { try await prompter.confirm(Self.prompt) }
-    #expect(lines.lines == ["cannot ask on the terminal: \(words); or use --prompt pinentry"])
+    #expect(
+      lines.lines == [
+        "cannot ask on the terminal: \(words); start the authenticator in a terminal, or use --prompt pinentry"
+      ])
   }
 }
