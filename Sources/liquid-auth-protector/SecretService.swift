@@ -192,7 +192,9 @@ extension ProtectorFailure: SessionBusFailure {
     switch fault {
     case .noBus:
       self.init(
-        .noService, "there is no session bus, so no keyring can be reached; log in, or unlock with the passphrase")
+        .noService,
+        "there is no session bus, so no keyring can be reached; log in to a desktop, and try again; the passphrase still "
+          + "unlocks the vault")
     case .noService:
       self.init(
         .noService, "no keyring runs (Secret Service); start GNOME Keyring, KWallet or KeePassXC, and try again")

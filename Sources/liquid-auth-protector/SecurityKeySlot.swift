@@ -95,7 +95,7 @@ struct SecurityKeySlot: KeyKeeper {
 extension ProtectorFailure {
   static let noKey = ProtectorFailure(
     .absent,
-    "there is no security key with hmac-secret that is not in use; plug one in, end what waits for it, and try again")
+    "no security key with hmac-secret is free; plug one in, or end what uses it, and try again")
   static let otherKey = ProtectorFailure(
     .absent,
     "the security key of this slot is not plugged in, or another program uses it; plug it in, end what waits for it, and "

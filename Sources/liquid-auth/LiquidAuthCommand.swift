@@ -86,7 +86,9 @@ struct LiquidAuthCommand: AsyncParsableCommand {
   static func mistake(_ error: any Error) -> CommandFailure {
     let (message, whole) = (message(for: error), fullMessage(for: error))
     let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
-    let first = message.first.map { String($0).lowercased() } ?? ""
+    // A name such as SITE stays as it is.
+    let isName = message.prefix(2).count { $0.isUppercase } == 2
+    let first = isName ? message.prefix(1) : message.prefix(1).lowercased()[...]
     return CommandFailure("\(first)\(message.dropFirst())", code: .usage, usage: usage)
   }
 }

@@ -66,6 +66,14 @@ import Testing
     }
   }
 
+  private static let isDomain =
+    "a site is a domain, such as evil.example; its policy also applies to the AppID https://evil.example. Only an AppID "
+    + "with a path is a URL here"
+
+  private static func isSite(_ text: String) -> String {
+    "--site takes a relying party id, such as github.com or ssh:, or an origin, such as https://dapp.example, not '\(text)'"
+  }
+
   static let told: [([String], String)] = [
     (
       ["credentials", "show", "zz"],
@@ -93,6 +101,20 @@ import Testing
       ["config", "min-pin-length", "64"],
       "the value '64' is invalid for '<length>': it is a whole number, 4 to 63"
     ),
+    (["policy", "a b", "deny"], "SITE is a relying party id, such as github.com or ssh:, not 'a b'"),
+    (["policy", "deny"], "SITE is missing; give it before deny: liquid-auth policy SITE deny"),
+    (["policy", "default"], "SITE is missing; give it before default: liquid-auth policy SITE default"),
+    (["policy", "https://evil.example", "deny"], isDomain),
+    (["policy", "https://evil.example/", "allow"], isDomain),
+    (["policy", "https://evil.example"], isDomain),
+    (
+      ["log", "--site", "Evil.example"],
+      "the id of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example"
+    ),
+    (["log", "--site", ""], isSite("")),
+    (["log", "--site", "https://evil.example/login"], isSite("https://evil.example/login")),
+    (["log", "--site", "http://evil.example"], isSite("http://evil.example")),
+    (["log", "--site", "https://"], isSite("https://")),
   ]
 
   // Holds: INPUT-11
@@ -175,6 +197,11 @@ import Testing
     ["recover", "--accept-before-reset"],
     ["recover", "--rp", "a", "--user-handle-hex", "ff", "--counter", "1", "--alg", "EdDSA", "--cred-protect", "3"],
     ["lock"],
+    ["log", "--site", "ssh:"],
+    ["log", "list", "--site", "https://dapp.example:8443"],
+    ["policy", "deny", "deny"],
+    ["policy", "https://evil.example", "default"],
+    ["policy", "https://evil.example/id.json", "deny"],
     ["unlock"],
     ["device", "attach"],
     ["device", "detach"],

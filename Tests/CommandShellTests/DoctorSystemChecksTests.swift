@@ -98,6 +98,23 @@ import Testing
     #expect(with(.unlocked, []) == ["ok|unlocked|-"])
     #expect(with(.missing, []) == ["problem|there is no vault|liquid-auth setup"])
     #expect(with(.unusable, ["it is damaged"]) == ["problem|it is damaged|-"])
+    let damaged =
+      "damaged vault: x; put a good copy in its place, or move it away and make a new vault from the phrase with: "
+      + "liquid-auth init --import"
+    let moving = "mv --no-clobber '/a b/vault' '/a b/vault.damaged' && liquid-auth init --import"
+    #expect(
+      lines(.vault) {
+        ($0.authenticator, $0.vault) = (.notRunning("x"), .init(isThere: true, problem: damaged, path: "/a b/vault"))
+      } == ["problem|\(damaged)|\(moving)"])
+    let units = "liquid-authenticator.socket liquid-authenticator.service"
+    #expect(
+      with(.unusable, [damaged]) == [
+        "problem|\(damaged)|systemctl --user stop \(units) && mv --no-clobber /s/vault /s/vault.damaged "
+          + "&& liquid-auth init --import && systemctl --user start liquid-authenticator.socket"
+      ])
+    // There is no file to move.
+    let gone = "its store is there; make a new one from the phrase with: liquid-auth init --import"
+    #expect(with(.unusable, [gone]) == ["problem|\(gone)|liquid-auth init --import"])
     let lost = "the store is missing; put it back, or make an empty one with: liquid-auth recover --new-store"
     #expect(with(.unusable, [lost]) == ["problem|\(lost)|liquid-auth recover --new-store"])
     #expect(with(.unusable, []) == ["problem|it cannot be used|-"])

@@ -35,6 +35,7 @@ import Testing
         "2 changed outside liquid-auth; see: liquid-auth log verify", "3 1970-01-01 00:00:01 UTC 99 98 97 -",
       ])
     #expect(HistoryText.list([]) == "no ceremonies")
+    #expect(HistoryText.list([], of: "a\u{1B}b") == "no entries of a\\u{1B}b")
     #expect(
       entries[0].json == [
         "number": .number(1), "time": .number(0), "kind": .string("sign-in"), "outcome": .string("done"),
@@ -59,21 +60,39 @@ import Testing
     report.problems = ["set a PIN"]
     #expect(report.text.hasSuffix("\n\nto do\n- set a PIN"))
     #expect(PolicyReport(list, of: "github.com").text == "SITE        POLICY\ngithub.com  always-verify")
-    #expect(PolicyReport(list, of: "x.example").text == "SITE       POLICY\nx.example  allow")
+    #expect(PolicyReport(list, of: "x.example").text == "SITE       POLICY\nx.example  allow (by default)")
+    #expect(
+      PolicyReport(list, of: "x.example").json == [
+        "site": .string("x.example"), "policy": .string("allow"), "default": .string("allow"), "sites": [],
+        "problems": [],
+      ])
     let unknown = PolicyReport(PolicyList(others: 9, sites: []), of: nil)
     #expect(unknown.text == "SITE        POLICY\nevery site  9")
     #expect(unknown.json == ["default": .string("9"), "sites": [], "problems": []])
     #expect(
       PolicyReport(list, of: "github.com").json == [
-        "default": .string("allow"),
+        "site": .string("github.com"), "policy": .string("always-verify"), "default": .string("allow"),
         "sites": [["site": .string("github.com"), "policy": .string("always-verify")]], "problems": [],
       ])
   }
 
-  @Test func `the command names the first ten faults of the history`() {
+  // Holds: RECORD-3
+  @Test func `the command names the first ten faults of the history, and the remedy for its place`() {
     let faults = (1...12).map { "entry \($0) was changed" }
-    let text = HistoryText.faults(CheckHistory.Answer(count: 0, first: nil, last: nil, faults: faults))
+    var place = PlaceOptions()
+    (place.stateDir, place.control) = ("/s", nil)
+    let many = CheckHistory.Answer(count: 0, first: nil, last: nil, faults: faults)
+    let text = HistoryText.faults(many, at: place)
     #expect(text.contains("entry 10 was changed, and 2 more; ") && !text.contains("entry 11"))
+    let missing = CheckHistory.Answer(count: 2, first: 0, last: 0, faults: ["entry 7 is missing"])
+    #expect(
+      CommandFailure(HistoryText.faults(missing, at: place)).completed(by: place).description
+        == "the history was modified outside liquid-auth: entry 7 is missing; put a good copy of the store back, or begin an "
+        + "empty history: first run: liquid-auth lock --state-dir /s, then run: liquid-auth recover --accept-store "
+        + "--state-dir /s")
+    #expect(
+      HistoryText.warning(missing)
+        == "the history was modified outside liquid-auth: entry 7 is missing; see: liquid-auth log verify")
     let one = CheckHistory.Answer(count: 1, first: 0, last: 0, faults: [])
     #expect(
       HistoryText.whole(one) == "1 entry, from 1970-01-01 00:00:00 UTC to 1970-01-01 00:00:00 UTC; the chain is whole")

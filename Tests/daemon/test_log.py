@@ -261,12 +261,14 @@ def test_a_change_of_the_file_is_found(running, name):
     failure = json.loads(log(running, "verify", "--json", status=1).stderr.splitlines()[-1])
     assert failure["exitCode"] == 1 and said in failure["error"]
     assert [one["number"] for one in entries(running) if "kind" in one] == readable
-    log(running)
+    assert said in log(running).stderr
+    assert "see: liquid-auth log verify --control" in log(running, "--json").stderr
 
     # The way back: an empty history; the passkey stays.
     place = ["--control", running.control_socket]
     running.run("lock", *place)
-    running.run("recover", "--accept-store", *place, stdin=f"{PASSPHRASE}\n")
+    accepted = running.run("recover", "--accept-store", *place, stdin=f"{PASSPHRASE}\n").stdout
+    assert "if its history was modified, the history is empty now" in accepted
     assert log(running, "verify").stdout == "no entries; the chain is whole\n"
     assert len(json.loads(running.ask("credentials", "list", "--json"))) == 1
 

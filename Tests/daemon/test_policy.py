@@ -202,7 +202,9 @@ class TestKeeping:
             "SITE              POLICY", "b.example         always-verify", "ssh:              deny",
             "every other site  always-verify"]
         assert policy(running, "ssh:").stdout == "SITE  POLICY\nssh:  deny\n"
-        assert policy(running, "ssh:", "default").stdout == "SITE  POLICY\nssh:  always-verify\n"
+        assert policy(running, "ssh:", "default").stdout == "SITE  POLICY\nssh:  always-verify (by default)\n"
+        shown = json.loads(policy(running, "ssh:", "--json").stdout)
+        assert (shown["site"], shown["policy"], shown["default"]) == ("ssh:", "always-verify", "always-verify")
         assert policies(running) == ("always-verify", {"b.example": "always-verify"})
 
     def test_they_last_through_lock_restart_and_reset_and_are_not_in_the_file(self, running):
@@ -262,7 +264,8 @@ class TestKeeping:
 
     @pytest.mark.parametrize("arguments", [
         ["GitHub.com", "deny"], ["github.com.", "deny"], ["https://GitHub.com/id", "deny"], ["https://github.com./id", "deny"],
-        ["http://github.com", "deny"], ["https://github.com:443/", "deny"], ["github.com/login", "deny"], ["", "deny"],
+        ["http://github.com", "deny"], ["https://github.com:443/", "deny"],
+        ["https://github.com", "deny"], ["deny"], ["github.com/login", "deny"], ["", "deny"],
         ["a b", "deny"], ["bücher.example", "deny"], ["x" * 254 + ".example", "deny"], ["github.com", "never"],
         ["github.com", "deny", "deny"], ["github.com", "--default", "deny"], ["--default", "never"], ["--default"],
     ])

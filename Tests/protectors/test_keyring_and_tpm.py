@@ -35,7 +35,7 @@ class TestGNOMEKeyring:
         if running:
             key.start()
         done = json.loads(vault(key, "add", "secret-service", "--json").stdout)
-        assert done == {"added": "secret-service", "autoUnlock": False}
+        assert done == {"added": "secret-service", "slot": 2, "autoUnlock": False}
         assert [slot["type"] for slot in slots(key)] == ["passphrase", "secret-service"]
         assert slots(key)[1]["autoUnlock"] is False and len(slots(key)[1]["id"]) == 32
         assert vault(key, "list").stdout.splitlines()[2] == (
@@ -437,7 +437,7 @@ class TestTPM:
         if running:
             key.start()
         done = json.loads(add_tpm(key, "--json").stdout)
-        assert done == {"added": "tpm", "autoUnlock": False, "pin": False, "pcrs": []}
+        assert done == {"added": "tpm", "slot": 2, "autoUnlock": False, "pin": False, "pcrs": []}
         assert slots(key)[1] == {"slot": 2, "type": "tpm", "autoUnlock": False, "pin": False, "pcrs": []}
         assert vault(key, "list").stdout.splitlines()[2] == "2     the TPM of this machine, for a request"
         key.stop()

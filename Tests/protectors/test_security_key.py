@@ -26,7 +26,7 @@ TOUCH = "liquid-auth-protector: touch the security key that blinks"
 #: A line of the dialog while the key blinks, which takes the passphrase instead.
 DIALOG = "Touch the security key that blinks, or type the passphrase."
 OTHER = "the security key of this slot is not plugged in, or another program uses it; plug it in"
-NO_KEY = "there is no security key with hmac-secret that is not in use; plug one in"
+NO_KEY = "no security key with hmac-secret is free; plug one in"
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_slot_is_added_used_and_removed(key, plug, running):
     if running:
         key.start()
     done = add(key, "--json")
-    assert json.loads(done.stdout) == {"added": "fido2", "autoUnlock": False, "pin": False}
+    assert json.loads(done.stdout) == {"added": "fido2", "slot": 2, "autoUnlock": False, "pin": False}
     assert done.stderr.count(TOUCH) == 2 and fido.touches() == 2
     assert slots(key)[1] == {"slot": 2, "type": "fido2", "autoUnlock": False, "pin": False}
     assert vault(key, "list").stdout.splitlines()[2] == "2     a FIDO2 security key, with a touch, for a request"
@@ -324,7 +324,7 @@ def test_a_command_that_ends_withdraws_its_touch(key, plug):
 def test_a_pin(key, plug):
     fido = plug("one", pin=PIN)
     done = json.loads(add(key, "--pin", "--json", pin=PIN).stdout)
-    assert done == {"added": "fido2", "autoUnlock": False, "pin": True}
+    assert done == {"added": "fido2", "slot": 2, "autoUnlock": False, "pin": True}
     assert "a FIDO2 security key, with a touch and its PIN, for a request" in vault(key, "list").stdout
     key.start()
     key.pinentry.set({DIALOG: "never"}, passphrase=PIN)
@@ -418,7 +418,7 @@ def test_on_a_terminal(key, plug):
         key.command("vault", "add", "fido2", "--pin", *place),
         [("Vault passphrase: ", PASSPHRASE), ("PIN of the security key: ", PIN), (TOUCH, lambda _: None)],
         environment=key.environment)
-    assert status == 0 and "the security key now unlocks the vault, too; the passphrase stays valid" in shown
+    assert status == 0 and "the security key now unlocks the vault, too, as slot 2; the passphrase stays valid" in shown
     assert PIN not in shown and PASSPHRASE not in shown
 
 

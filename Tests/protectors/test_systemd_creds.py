@@ -48,7 +48,7 @@ def running_doubles():
 # Holds: PROTECT-6
 def test_a_slot_is_added_used_and_removed(key, creds):
     done = json.loads(vault(key, "add", "systemd-creds", "--json").stdout)
-    assert done == {"added": "systemd-creds", "autoUnlock": False}
+    assert done == {"added": "systemd-creds", "slot": 2, "autoUnlock": False}
     assert slots(key)[1] == {"slot": 2, "type": "systemd-creds", "autoUnlock": False}
     assert vault(key, "list").stdout.splitlines()[2] == "2     systemd on this machine (systemd-creds), for a request"
     members = cbor.decode((key.state / "vault").read_bytes())

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlProtocol
+import ProcessIO
 
 /// `liquid-auth log`.
 struct LogCommand: ParsableCommand {
@@ -20,10 +21,25 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let entries = try place.connectAsOwner().history().filter { entry in
-        site.map { entry.isOf($0) } ?? true
+      let connection = try place.connectAsOwner()
+      let entries = try connection.history().filter { entry in site.map { entry.isOf($0) } ?? true }
+      output.write(HistoryText.list(entries, of: site), json: .array(entries.map(\.json)))
+      let found = try connection.ask(CheckHistory())
+      if !found.faults.isEmpty {
+        StandardStream.error.write("liquid-auth: \(place.completing(HistoryText.warning(found)))")
       }
-      output.write(HistoryText.list(entries), json: .array(entries.map(\.json)))
+    }
+
+    func validate() throws {
+      guard let site else { return }
+      // An origin can have a port.
+      let host = site.replacing(#/^https:\/\/([^:]*)(:[0-9]+)?$/#) { $0.output.1 }
+      guard DeriveCommand.isID(host) else {
+        throw ValidationError(
+          "--site takes a relying party id, such as github.com or ssh:, or an origin, such as https://dapp.example, "
+            + "not '\(site.printable)'")
+      }
+      try PolicyCommand.checkName(host)
     }
   }
 
@@ -35,7 +51,7 @@ struct LogCommand: ParsableCommand {
 
     func run() throws {
       let found = try place.connectAsOwner().ask(CheckHistory())
-      guard found.faults.isEmpty else { throw CommandFailure(HistoryText.faults(found)) }
+      guard found.faults.isEmpty else { throw CommandFailure(HistoryText.faults(found, at: place)) }
       output.write(HistoryText.whole(found), json: found.json)
     }
   }

@@ -48,18 +48,34 @@ struct PolicyCommand: PlacedCommand {
 
   func validate() throws {
     guard site == nil || standard == nil else { throw ValidationError("give either a site or --default") }
-    if let site { try Self.check(site) }
+    if let site { try check(site) }
   }
 
   /// Refuses a text that no site can send.
-  private static func check(_ site: String) throws(ValidationError) {
+  private func check(_ site: String) throws(ValidationError) {
+    if policy == nil, Choice(rawValue: site) != nil {
+      throw ValidationError("SITE is missing; give it before \(site): liquid-auth policy SITE \(site)")
+    }
     // An AppID of U2F is a URL; its path can have upper-case letters.
     let host = site.hasPrefix("https://") ? site.dropFirst(8).prefix { $0 != "/" } : nil
     guard host.map({ DeriveCommand.isID(String($0)) }) ?? DeriveCommand.isID(site) else {
       throw ValidationError("SITE is a relying party id, such as github.com or ssh:, not '\(site.printable)'")
     }
-    let name = host ?? site[...]
-    guard site.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), name == name.lowercased() else {
+    try Self.checkName(host.map(String.init) ?? site)
+    // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site.
+    if let host, policy != .default, ["https://\(host)", "https://\(host)/"].contains(site) {
+      throw ValidationError(
+        "a site is a domain, such as \(host); its policy also applies to the AppID https://\(host). Only an AppID with a "
+          + "path is a URL here")
+    }
+    guard site.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
+      throw ValidationError("an AppID is ASCII; encode other characters, as in %C3%BC")
+    }
+  }
+
+  /// Refuses a host or an id that no site sends, because of its letters.
+  static func checkName(_ name: String) throws(ValidationError) {
+    guard name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), name == name.lowercased() else {
       throw ValidationError(
         "the id of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example")
     }
@@ -112,19 +128,29 @@ struct PolicyReport: Equatable {
   var text: String {
     let named = sites.map { [$0.site.printable, Self.word($0.policy)] }
     let rest = site?.printable ?? (sites.isEmpty ? "every site" : "every other site")
-    let unnamed = site == nil || named.isEmpty ? [[rest, Self.word(others)]] : []
+    let policy = Self.word(others) + (site == nil ? "" : " (by default)")
+    let unnamed = site == nil || named.isEmpty ? [[rest, policy]] : []
     let lines = table([["SITE", "POLICY"]] + named + unnamed)
     return problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")
   }
 
   /// For programs.
   var json: JSON {
-    [
-      "default": .string(Self.word(others)),
-      "sites": .array(
-        sites.map { ["site": .string($0.site), "policy": .string(Self.word($0.policy))] }),
-      "problems": .array(problems.map(JSON.string)),
-    ]
+    let shown: [JSON.Member] =
+      site.map {
+        [
+          .init(name: "site", value: .string($0)),
+          .init(name: "policy", value: .string(Self.word(sites.first?.policy ?? others))),
+        ]
+      } ?? []
+    return .object(
+      shown + [
+        .init(name: "default", value: .string(Self.word(others))),
+        .init(
+          name: "sites",
+          value: .array(sites.map { ["site": .string($0.site), "policy": .string(Self.word($0.policy))] })),
+        .init(name: "problems", value: .array(problems.map(JSON.string))),
+      ])
   }
 
   /// A number that this version does not know is shown as it is.

@@ -84,7 +84,9 @@ struct RecoverCommand: PlacedCommand {
         try directory.acceptStore(passphrase: passphrase)
       }
       return output.write(
-        "accepted the store as it is; check its passkeys with: liquid-auth credentials list",
+        place.completing(
+          "accepted the store as it is; if its history was modified, the history is empty now; check the passkeys with: "
+            + "liquid-auth credentials list"),
         json: ["store": .string("accepted")])
     }
     let connection = try place.connectAsOwner()

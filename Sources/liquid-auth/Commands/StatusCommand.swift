@@ -43,20 +43,21 @@ struct VaultFinding: Equatable {
   var isThere: Bool?
   /// What is wrong with it or its store.
   var problem: String?
+  /// The file of the vault; `nil` if its directory is not known.
+  var path: String?
 
-  init(isThere: Bool?, problem: String? = nil) {
-    self.isThere = isThere
-    self.problem = problem
+  init(isThere: Bool?, problem: String? = nil, path: String? = nil) {
+    (self.isThere, self.problem, self.path) = (isThere, problem, path)
   }
 
   /// Examines the directory; changes nothing.
   init(at path: String) {
     do throws(StateDirectoryError) {
       try StateDirectory(opening: path).checkAtRest()
-      self.init(isThere: true)
+      self.init(isThere: true, path: path + "/vault")
     } catch {
       let isThere = access(path + "/vault", F_OK) == 0
-      self.init(isThere: isThere || errno == ENOENT ? isThere : nil, problem: error.description)
+      self.init(isThere: isThere || errno == ENOENT ? isThere : nil, problem: error.description, path: path + "/vault")
     }
   }
 }

@@ -123,13 +123,18 @@ struct VaultCommand: ParsableCommand {
         _ = ProtectorProgram.remains(of: protector)
         throw error
       }
-      var report: JSON = ["added": .string(type.rawValue), "autoUnlock": .bool(autoUnlock)]
+      // The slot is added, also if the vault cannot be read again.
+      let number = (try? place.slots())?.lastIndex { $0.protector == protector }.map { $0 + 1 }
+      let slot = number.map { JSON.number(Int64($0)) } ?? .null
+      var report: JSON = ["added": .string(type.rawValue), "slot": slot, "autoUnlock": .bool(autoUnlock)]
       switch protector {
-      case .tpm(let slot): report = slot.conditions.report(added: autoUnlock)
-      case .securityKey(let slot): report = slot.report(added: autoUnlock)
+      case .tpm(let added): report = added.conditions.report(slot, autoUnlock)
+      case .securityKey(let added): report = added.report(slot)
       default: break
       }
-      output.write("the \(protector.name) now unlocks the vault, too; the passphrase stays valid", json: report)
+      output.write(
+        "the \(protector.name) now unlocks the vault, too\(number.map { ", as slot \($0)" } ?? ""); the passphrase stays "
+          + "valid", json: report)
     }
 
     /// Makes a credential with the security key; asks for its PIN if the slot has one, or if the key needs it here.
@@ -178,8 +183,13 @@ struct VaultCommand: ParsableCommand {
       try OwnedVault(at: place).removeSlot(removed.id)
       let remains = ProtectorProgram.remains(of: removed.protector)
       output.write(
-        "slot \(slot) is removed" + (remains.map { "; \($0)" } ?? ""),
+        Self.text(removing: slot, of: slots.count) + (remains.map { "; \($0)" } ?? ""),
         json: ["removed": .number(Int64(slot)), "remains": JSON(remains)])
+    }
+
+    /// What happened to the numbers of the slots, of which there were `count`.
+    static func text(removing slot: Int, of count: Int) -> String {
+      (["slot \(slot) is removed"] + (slot..<count).map { "slot \($0 + 1) is now slot \($0)" }).joined(separator: "; ")
     }
   }
 }
@@ -397,17 +407,20 @@ extension TPMSlot.Conditions {
   fileprivate var pcrList: JSON { .array(pcrs.map { .number(Int64($0)) }) }
 
   /// What was added, for programs.
-  fileprivate func report(added autoUnlock: Bool) -> JSON {
+  fileprivate func report(_ slot: JSON, _ autoUnlock: Bool) -> JSON {
     [
-      "added": .string(ProtectorChoice.tpm.rawValue), "autoUnlock": .bool(autoUnlock), "pin": .bool(hasPIN),
-      "pcrs": pcrList,
+      "added": .string(ProtectorChoice.tpm.rawValue), "slot": slot, "autoUnlock": .bool(autoUnlock),
+      "pin": .bool(hasPIN), "pcrs": pcrList,
     ]
   }
 }
 
 extension SecurityKeySlot {
   /// What was added, for programs.
-  fileprivate func report(added autoUnlock: Bool) -> JSON {
-    ["added": .string(ProtectorChoice.fido2.rawValue), "autoUnlock": .bool(autoUnlock), "pin": .bool(hasPIN)]
+  fileprivate func report(_ slot: JSON) -> JSON {
+    [
+      "added": .string(ProtectorChoice.fido2.rawValue), "slot": slot, "autoUnlock": .bool(autoUnlock),
+      "pin": .bool(hasPIN),
+    ]
   }
 }

@@ -29,6 +29,24 @@ extension DoctorFindings {
     return Mend(systemctl("restart") + [UserService.units[1]], isSafe: isSafe)
   }
 
+  /// What repairs a problem that the authenticator, or the vault's file, reports.
+  private func repair(_ problem: String) -> Mend? {
+    guard let mend = Mend(endOf: problem) else { return nil }
+    switch mend.commands {
+    case [["liquid-auth", "vault", "counter", "accept"]]:
+      // Only the owner knows whether somebody else put the old copy back.
+      return Mend(["man", "liquid-auth-vault"])
+    case [["liquid-auth", "init", "--import"]] where problem.contains("move it away"):
+      guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return mend }
+      let commands = [["mv", "--no-clobber", path, "\(path).damaged"]] + mend.commands
+      guard status != nil, hasUserService, !isByHand else { return Mend(commands) }
+      // The vault cannot be made while the authenticator runs.
+      return Mend(
+        [systemctl("stop") + UserService.units] + commands + [systemctl("start") + [UserService.units[0]]])
+    default: return mend
+    }
+  }
+
   var runs: Check {
     switch authenticator {
     case .notRunning(let reason):
@@ -46,7 +64,7 @@ extension DoctorFindings {
         let restart = status.vault != .unusable && status.attached && (hasX || hasWayland) ? restarting : nil
         return .problem(
           .authenticator, texts.joined(separator: "; also: "),
-          mend: status.problems.lazy.compactMap { Mend(endOf: $0) }.first ?? restart)
+          mend: status.problems.lazy.compactMap(repair).first ?? restart)
       }
       if status.waiting { return .note(.authenticator, waiting) }
       return .ok(.authenticator, "it answers as process \(status.processID)")
@@ -104,14 +122,14 @@ extension DoctorFindings {
       if vault.isThere == false {
         return .problem(.vault, "there is no vault", mend: Self.makingVault)
       }
-      if let problem = vault.problem { return .problem(.vault, problem, mend: Mend(endOf: problem)) }
+      if let problem = vault.problem { return .problem(.vault, problem, mend: repair(problem)) }
       return .ok(.vault, "there is one, and no authenticator uses it")
     }
     return switch status.vault {
     case .missing: .problem(.vault, "there is no vault", mend: Self.makingVault)
     case .unusable:
       .problem(
-        .vault, status.problems.first ?? "it cannot be used", mend: status.problems.first.flatMap { Mend(endOf: $0) })
+        .vault, status.problems.first ?? "it cannot be used", mend: status.problems.first.flatMap(repair))
     case .unlocked: .ok(.vault, "unlocked")
     case .locked:
       .ok(

@@ -3,8 +3,9 @@ import Recovery
 
 /// How the history of ceremonies is shown to people.
 enum HistoryText {
-  static func list(_ entries: [HistoryDescription]) -> String {
-    guard !entries.isEmpty else { return "no ceremonies" }
+  /// - Parameter site: whose entries these are; `nil` for all entries.
+  static func list(_ entries: [HistoryDescription], of site: String? = nil) -> String {
+    guard !entries.isEmpty else { return site.map { "no entries of \($0.printable)" } ?? "no ceremonies" }
     return table(
       [["NUMBER", "TIME", "KIND", "OUTCOME", "VERIFIED BY", "SITE"]]
         + entries.map { entry in
@@ -25,13 +26,20 @@ enum HistoryText {
   }
 
   /// What is wrong, then what to do.
-  static func faults(_ found: CheckHistory.Answer) -> String {
+  static func faults(_ found: CheckHistory.Answer, at place: PlaceOptions) -> String {
+    """
+    \(modified(found)); put a good copy of the store back, or begin an empty history: \
+    \(place.completing("first run: liquid-auth lock")), then run: liquid-auth recover --accept-store
+    """
+  }
+
+  /// What is wrong, then how to see it again, for the list.
+  static func warning(_ found: CheckHistory.Answer) -> String { "\(modified(found)); see: liquid-auth log verify" }
+
+  private static func modified(_ found: CheckHistory.Answer) -> String {
     let more = found.faultCount > UInt64(shownFaults) ? ["and \(found.faultCount - UInt64(shownFaults)) more"] : []
     let faults = (found.faults.prefix(shownFaults) + more).joined(separator: ", ")
-    return """
-      the history was modified outside liquid-auth: \(faults); put a good copy of the store back, or begin an empty \
-      history: liquid-auth lock, then liquid-auth recover --accept-store
-      """
+    return "the history was modified outside liquid-auth: \(faults)"
   }
 
   private static let shownFaults = 10

@@ -73,7 +73,8 @@ struct DaemonService: ControlService {
     guard !router.vault.hasStore else {
       throw ControlFailure(
         .notAllowed,
-        "the store is open and unmodified: there is nothing to accept; to accept its log, run first: liquid-auth lock")
+        "the passkeys of the store are unmodified; to begin an empty history in place of a modified one, run first: "
+          + "liquid-auth lock")
     }
     try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
   }

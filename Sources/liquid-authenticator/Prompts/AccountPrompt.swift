@@ -201,7 +201,9 @@ extension HelperProcess {
       } catch {
         guard error.number != ENOENT, error.number != ECONNREFUSED else {
           throw ProtectorFailure(
-            .noService, "nothing listens at its socket; start it with: systemctl --user start liquid-auth-pam.socket")
+            .noService,
+            "nothing listens at the socket of liquid-auth-pam; start it with: systemctl --user start liquid-auth-pam.socket"
+          )
         }
         throw ProtectorFailure(.failed, "liquid-auth-pam cannot be reached: \(error)")
       }
