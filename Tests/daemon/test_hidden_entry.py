@@ -73,7 +73,7 @@ def test_signal_at_a_hidden_entry_of_the_daemon(key, tmp_path):
         channel = wire.Channel(key.socket)
         channel.send(wire.CBOR, b"\x0b")
         wait_for(lambda: "hidden entry; " + key.said(), entry.hides)
-        wait_for("question", lambda: b"anything else refuses" in os.read(entry.terminal, 65536))
+        wait_for("question", lambda: b"anything else to refuse" in os.read(entry.terminal, 65536))
         termios.tcflow(entry.slave, termios.TCOOFF)
         entry.signal(signal.SIGINT)
         assert entry.ended() == 0
