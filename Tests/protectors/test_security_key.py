@@ -357,7 +357,9 @@ def test_a_refusal_after_the_pin(key, plug):
         all_dialogs(key)
     asked = [event["description"] for event in key.pinentry.events("ask")]
     assert len(asked) == 2 and DIALOG not in asked[0] and DIALOG in asked[1]
-    assert fido.touches() == 3 and not is_open(key) and not protectors()
+    # The refusal can come before the key blinks a third time.
+    assert fido.touches() in (2, 3) and not is_open(key)
+    wait_for("end of the protector", lambda: not protectors(), 3)
     fido.pinentry.wait_for_no_dialog(3)
 
 
