@@ -260,7 +260,8 @@ import Testing
   }
 
   static let refusals: [(ScriptedPerson.Operation, CTAPStatus)] = [
-    (.fail(.declined), .operationDenied), (.fail(.timedOut), .userActionTimeout),
+    (.fail(.declined), .operationDenied), (.fail(.unavailable), .operationDenied),
+    (.fail(.timedOut), .userActionTimeout),
     (.fail(.cancelled), .keepaliveCancel), (.fail(.verificationFailed), .uvInvalid),
     (.fail(.verificationBlocked), .uvBlocked), (.answer(userPresent: false, userVerified: true), .operationDenied),
     (.answer(userPresent: true, userVerified: false), .operationDenied),

@@ -167,7 +167,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
+    (UserInteractionError.declined, [UInt8(0x27)]), (.unavailable, [0x27]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
     (.verificationFailed, [0x27]), (.verificationBlocked, [0x32]),
   ])
   func `a vault that does not open ends the command`(error: UserInteractionError, answer: [UInt8]) async {
@@ -225,7 +225,10 @@ import Testing
   @Test func `the history keeps ceremonies, and nothing that asked nobody`() async throws {
     var world = TestWorld()
     _ = await world.makeCredential(Requests.makeCredential())
-    for error in [.declined, .timedOut, .cancelled, .wrongPassphrase, .verificationFailed] as [UserInteractionError] {
+    let errors: [UserInteractionError] = [
+      .declined, .unavailable, .timedOut, .cancelled, .wrongPassphrase, .verificationFailed,
+    ]
+    for error in errors {
       world.person.will(.fail(error))
       _ = await world.makeCredential(Requests.makeCredential())
     }
@@ -233,11 +236,11 @@ import Testing
     for message in [[0x40], [0x04], [0x01], [0x02, 0xA0]] as [[UInt8]] { _ = await world.send(message) }
     let entries = world.reports.all.map { $0.historyEntry(at: 7) }
     #expect(
-      entries.prefix(6).map { $0?.outcome } == [
-        .done, .denied, .timedOut, .cancelled, .verificationFailed, .verificationFailed,
+      entries.prefix(7).map { $0?.outcome } == [
+        .done, .denied, .denied, .timedOut, .cancelled, .verificationFailed, .verificationFailed,
       ])
-    #expect(entries.prefix(6).allSatisfy { $0?.kind == .register && $0?.site == "example.com" && $0?.time == 7 })
-    #expect(entries.dropFirst(6).allSatisfy { $0 == nil })
+    #expect(entries.prefix(7).allSatisfy { $0?.kind == .register && $0?.site == "example.com" && $0?.time == 7 })
+    #expect(entries.dropFirst(7).allSatisfy { $0 == nil })
   }
 
   @Test func `errors are equal by status`() {

@@ -54,7 +54,7 @@ extension CTAPError {
     case .verificationFailed: self.init(.uvInvalid, "the passphrase was wrong in every try", prompt: error)
     case .verificationBlocked:
       self.init(.uvBlocked, "the passphrase was wrong too often, and the vault is locked now", prompt: error)
-    case .declined, .timedOut, .cancelled: self.init(error)
+    case .declined, .unavailable, .timedOut, .cancelled: self.init(error)
     }
   }
 }

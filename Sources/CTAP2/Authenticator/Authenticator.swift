@@ -115,7 +115,7 @@ extension Authenticator {
     var prompt = prompt
     prompt.means = (try? vault.settings().means) ?? []
     let confirmation = try await confirmation(of: prompt, verification: verification && !isVerified)
-    guard keySource.current?.unlocking === vault.unlocking else { throw .declined }
+    guard keySource.current?.unlocking === vault.unlocking else { throw .unavailable }
     return UserConsent(confirmation, verified: isVerified)
   }
 

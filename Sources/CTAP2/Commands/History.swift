@@ -106,7 +106,7 @@ extension HistoryEntry.Outcome {
     }
     switch (error.prompt, error.status) {
     case (_, .credentialExcluded): self = .alreadyRegistered
-    case (.declined?, _): self = .denied
+    case (.declined?, _), (.unavailable?, _): self = .denied
     case (.timedOut?, _): self = .timedOut
     case (.cancelled?, _): self = .cancelled
     case (.wrongPassphrase?, _), (.verificationFailed?, _), (.verificationBlocked?, _): self = .verificationFailed

@@ -192,8 +192,10 @@ public struct Confirmation: Sendable, Hashable {
 ///
 /// Each becomes one CTAP status, in one place.
 public enum UserInteractionError: Error, Sendable, Equatable {
-  /// The user refused, or no prompt could be shown.
+  /// The user refused.
   case declined
+  /// No prompt could be shown, or the vault is not open; the log says why.
+  case unavailable
   /// The prompt timed out.
   case timedOut
   /// The client withdrew the request (CTAPHID_CANCEL), or its task was cancelled.

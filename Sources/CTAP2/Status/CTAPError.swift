@@ -83,12 +83,13 @@ extension CTAPError {
 
   /// Maps a failed prompt.
   ///
-  /// Blocked verification is PIN_BLOCKED (only clientPIN sends UV_BLOCKED). A failed verification and a vault that
-  /// stays locked are OPERATION_DENIED.
+  /// Blocked verification is PIN_BLOCKED (only clientPIN sends UV_BLOCKED). A failed verification, a vault that stays
+  /// locked and a prompt that could not be shown are OPERATION_DENIED.
   public init(_ error: UserInteractionError, file: String = #fileID, line: UInt = #line) {
     let (status, reason): (CTAPStatus, String) =
       switch error {
-      case .declined: (.operationDenied, "the user refused, or no prompt could be shown")
+      case .declined: (.operationDenied, "the user refused")
+      case .unavailable: (.operationDenied, "no prompt could be shown, or the vault is not open")
       case .wrongPassphrase: (.operationDenied, "the vault stays locked: the passphrase was wrong in every try")
       case .timedOut: (.userActionTimeout, "nobody answered in time")
       case .cancelled: (.keepaliveCancel, "the client withdrew the request")

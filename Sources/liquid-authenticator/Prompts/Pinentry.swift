@@ -179,7 +179,7 @@ actor Pinentry: PromptBackEnd {
   var canBeQueued: Bool { kind == .askpass || flavor == "gnome3" }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
-    guard let session else { throw .noAnswer(.declined) }
+    guard let session else { throw .noAnswer(.unavailable) }
     return try await step { cancellation throws(PinentryFailure) in try session.ask(dialog, cancellation) }
   }
 

@@ -88,7 +88,7 @@ actor PromptChain: PromptBackEnd {
         try await openNext(dialog)
       }
     }
-    throw .noAnswer(.declined)
+    throw .noAnswer(.unavailable)
   }
 
   var isOpen: Bool { get async { hasOpened ? await current?.isOpen ?? false : false } }

@@ -135,7 +135,7 @@ actor UserPrompter: UserInteraction {
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
-    guard verifier != nil || !verification else { throw .declined }
+    guard verifier != nil || !verification else { throw .unavailable }
     let others = prompt.mayConcernAnotherKey ? otherKeys() : []
     var pages = PromptPages(prompt, askedThrough: await doorLines(), beside: others, in: catalogue)
     pages.last.takesPassphrase = verification
@@ -147,7 +147,7 @@ actor UserPrompter: UserInteraction {
       case .right: .accepted(.passphrase)
       case .wrong(let triesLeft): .wrong(triesLeft: triesLeft, then: .verificationFailed)
       case .blocked: .ended(.verificationBlocked)
-      case .locked, nil: .ended(.declined)
+      case .locked, nil: .ended(.unavailable)
       }
     }
     if let verified { self.verified.withLock { $0 = verified } }
@@ -183,7 +183,7 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
     let pages = PromptPages(dialog, askedThrough: await doorLines(), beside: others)
-    guard let accepted = try await ask(pages.all, within: nil, by: nil, judge) else { throw .declined }
+    guard let accepted = try await ask(pages.all, within: nil, by: nil, judge) else { throw .unavailable }
     verified.withLock { $0 = .passphrase }
     return accepted
   }
@@ -251,7 +251,7 @@ actor UserPrompter: UserInteraction {
       return .over(.success(accepted))
     } catch {
       if error != .timedOut, error != .cancelled { isAnswered = fault == nil }
-      let isRefused = error == .declined || error == .wrongPassphrase
+      let isRefused = [.declined, .unavailable, .wrongPassphrase].contains(error)
       return isRefused && !others.isEmpty ? .leftToOthers : .over(.failure(error))
     }
   }
@@ -368,7 +368,7 @@ actor UserPrompter: UserInteraction {
     }
   }
 
-  /// The error for the request; if the dialog cannot be shown, logs why and declines.
+  /// The error for the request; if the dialog cannot be shown, logs why.
   private func refusal(_ failure: PromptFailure) -> UserInteractionError {
     switch failure {
     case .noAnswer(let error): return error
@@ -376,55 +376,9 @@ actor UserPrompter: UserInteraction {
       fault = words
       isAnswered = false
       log(words)
-      return .declined
+      return .unavailable
     }
   }
-
-  // MARK: Time
-
-  /// Waits until half a second has passed since a page was opened, so that a program that answers at once causes no
-  /// busy loop.
-  func pause(since opened: Instant) async throws(UserInteractionError) {
-    do throws(CancellationError) {
-      try await clock.sleep(until: opened.advanced(by: Self.shortestReading))
-    } catch {
-      throw .cancelled
-    }
-  }
-
-  /// Runs `body` and cancels it at the deadline; a cancellation by the deadline becomes `timedOut`.
-  private nonisolated func limited<Answer: Sendable>(
-    until deadline: Instant?, _ body: @escaping @Sendable () async -> Result<Answer, UserInteractionError>
-  ) async -> Result<Answer, UserInteractionError> {
-    guard let deadline else { return await body() }
-    guard clock.now < deadline else { return .failure(.timedOut) }
-    let time = TimeLimit.current ?? TimeLimit()
-    let asking = TimeLimit.$current.withValue(time) { Task(executorPreference: executor) { await body() } }
-    let watch = Task(executorPreference: executor) { [clock] in
-      do throws(CancellationError) { try await clock.sleep(until: deadline) } catch { return false }
-      time.end()
-      asking.cancel()
-      return true
-    }
-    let outcome = await withTaskCancellationHandler {
-      await asking.value
-    } onCancel: {
-      asking.cancel()
-    }
-    watch.cancel()
-    let isOver = await watch.value
-    if case .failure(.cancelled) = outcome, isOver, !Task.isCancelled { return .failure(.timedOut) }
-    return outcome
-  }
-}
-
-/// Whether the time of a request or of its dialog is over, for a back end whose task is cancelled.
-final class TimeLimit: Sendable {
-  @TaskLocal static var current: TimeLimit?
-
-  private let hasEnded = Mutex(false)
-  var isOver: Bool { hasEnded.withLock { $0 } }
-  func end() { hasEnded.withLock { $0 = true } }
 }
 
 /// The verdict on a typed passphrase.

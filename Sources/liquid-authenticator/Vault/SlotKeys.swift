@@ -98,7 +98,7 @@ final class SlotKeys: Sendable {
       }
     } catch {
       // After a refusal, the person can still type the passphrase; after a time-out, nobody is there.
-      guard error == .declined else { throw error }
+      guard error == .declined || error == .unavailable else { throw error }
       return nil
     }
   }

@@ -67,7 +67,7 @@ extension SlotKeys {
         case .touchNeeded: continue
         case .answered(let answer): return .success(.answered(answer))
         case .typed(.success(let vault)): return .success(.opened(vault))
-        case .typed(.failure(.declined)) where await prompter.problem != nil: continue
+        case .typed(.failure(.unavailable)) where await prompter.problem != nil: continue
         case .typed(.failure(let error)): return .failure(error)
         }
       }

@@ -15,23 +15,23 @@ import Vault
 /// Opening with a passphrase takes a second and 256 MiB, which Argon2 frees; it runs on a thread of its own. A missing or
 /// damaged file is not changed: the log names it and says what to do, and the command is declined.
 final class VaultKeySource: KeySource {
-  private let directory: StateDirectory
+  let directory: StateDirectory
   private let prompter: UserPrompter
   private let maximumPasskeys: Int
   private let signatures: SignatureCounts
   private let log: @Sendable (String) -> Void
-  private let verifier: PassphraseVerifier
-  private let slotKeys: SlotKeys?
+  let verifier: PassphraseVerifier
+  let slotKeys: SlotKeys?
   private let counter: CounterCheck?
-  private let state: Mutex<State>
+  let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
   /// Queues the passphrases from the control socket: each costs 256 MiB, so one is checked at a time.
   private let turns = RequestQueue(())
   /// Queues the requests to the protector, which may show a prompt.
-  private let protectorTurns = RequestQueue(())
+  let protectorTurns = RequestQueue(())
 
-  private struct State {
+  struct State {
     var open: OpenVault?
     /// The settings that the store keeps in clear, for use while it is not open.
     var reported: ReportedSettings
@@ -137,78 +137,6 @@ final class VaultKeySource: KeySource {
     }
   }
 
-  // MARK: Protectors
-
-  /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
-  func openAtStart() async {
-    _ = try? await openByProtectors(for: nil, orBy: nil, unlessLockedSince: state.withLock { $0.lockings })
-  }
-
-  /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
-  ///
-  /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault.
-  ///
-  /// - Parameter passphrase: opens the vault with a passphrase that is typed while a slot waits for a touch; `nil` at the
-  ///   start, when only slots with auto-unlock are tried.
-  /// - Returns: the vault; `nil` if no slot opens it.
-  private func openByProtectors(
-    for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, unlessLockedSince lockings: Int
-  ) async throws(UserInteractionError) -> OpenVault? {
-    guard let slotKeys else { return nil }
-    let outcome: Result<OpenVault?, UserInteractionError>
-    do {
-      outcome = try await protectorTurns.submit { _ in
-        do throws(UserInteractionError) {
-          return .success(
-            try await self.tryProtectors(for: reason, orBy: passphrase, unlessLockedSince: lockings, slotKeys))
-        } catch {
-          return .failure(error)
-        }
-      }
-    } catch {
-      throw .cancelled
-    }
-    return try outcome.get()
-  }
-
-  private func tryProtectors(
-    for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, unlessLockedSince lockings: Int,
-    _ slotKeys: SlotKeys
-  ) async throws(UserInteractionError) -> OpenVault? {
-    if let current { return current }
-    // It waited for its turn.
-    guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
-    guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
-    for (number, slot) in zip(1..., slots) {
-      guard passphrase == nil ? slot.protector.unlocksAtStart : !slot.protector.isPassphrase else { continue }
-      let outcome = try await slotKeys.key(
-        of: slot, number: number, for: reason, orBy: passphrase,
-        while: { [self] in state.withLock { $0.lockings == lockings && $0.open == nil } })
-      if case .opened(let vault) = outcome { return vault }
-      guard !Task.isCancelled else { throw .cancelled }
-      // The passphrase came from the control socket meanwhile.
-      if let current { return current }
-      guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
-      guard case .key(let key) = outcome else { continue }
-      let unlocked: UnlockedVault
-      do {
-        unlocked = try directory.unlock(slot: slot.id, key: key)
-      } catch {
-        slotKeys.report(number, slot.protector, remembered(error).description)
-        continue
-      }
-      let vault: OpenVault?
-      do {
-        vault = try await install(unlocked, nil, unlessLockedSince: lockings)
-      } catch {
-        throw decline(error)
-      }
-      guard let vault else { throw lockedMeanwhile() }
-      return vault
-    }
-    return nil
-  }
-
   /// Checks a passphrase with the vault's file, while the vault is open without it; `nil` if that is not possible.
   private func check(_ passphrase: SecretBytes) async -> Bool? {
     guard let open = state.withLock({ $0.unlocked }) else { return nil }
@@ -227,9 +155,9 @@ final class VaultKeySource: KeySource {
     }
   }
 
-  private func lockedMeanwhile() -> UserInteractionError {
+  func lockedMeanwhile() -> UserInteractionError {
     log("the vault was locked while it was being opened; the request is denied")
-    return .declined
+    return .unavailable
   }
 
   // MARK: The control socket
@@ -344,7 +272,7 @@ final class VaultKeySource: KeySource {
   /// Keeps what was opened and remembers the passphrase, both or neither; `nil` when the vault was locked meanwhile.
   ///
   /// - Parameter passphrase: `nil` if another slot opened it.
-  private func install(
+  func install(
     _ unlocked: UnlockedVault, _ passphrase: SecretBytes?, unlessLockedSince lockings: Int
   ) async throws(StateDirectoryError) -> OpenVault? {
     try await OwnThread.run { [self] in
@@ -404,7 +332,7 @@ final class VaultKeySource: KeySource {
   }
 
   /// Keeps a fault of vault or store for `status`; a wrong passphrase or a failed system call is not kept.
-  private func remembered(_ error: StateDirectoryError) -> StateDirectoryError {
+  func remembered(_ error: StateDirectoryError) -> StateDirectoryError {
     switch error.kind {
     case .wrongPassphrase, .system, .unchanged: break
     default:
@@ -416,8 +344,8 @@ final class VaultKeySource: KeySource {
 
   private var stamps: [FileStamp?] { [FileStamp(directory.vaultPath), FileStamp(directory.storePath)] }
 
-  private func decline(_ error: StateDirectoryError) -> UserInteractionError {
+  func decline(_ error: StateDirectoryError) -> UserInteractionError {
     log(error.description)
-    return .declined
+    return .unavailable
   }
 }

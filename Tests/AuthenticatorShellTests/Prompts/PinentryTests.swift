@@ -264,7 +264,7 @@ import Testing
   @Test func `a passphrase that is too long is declined`() async throws {
     let scripted = try ScriptedPinentry(
       ["behaviour": "split", "passphraseHex": String(repeating: "41", count: ControlMessage.maximumPassphraseSize + 1)])
-    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.prompter()) }
+    await #expect(throws: UserInteractionError.unavailable) { try await Self.typed(scripted.prompter()) }
     #expect(scripted.lines == ["\(scripted.program) answered with more than 256 bytes; type the passphrase again"])
     #expect(try await scripted.ends())
   }
@@ -300,7 +300,7 @@ import Testing
   @Test(arguments: ["/nonexistent/pinentry", "pinentry-that-nobody-has"])
   func `a missing program declines, and the log names the packages`(program: String) async throws {
     let scripted = try ScriptedPinentry()
-    await #expect(throws: UserInteractionError.declined) {
+    await #expect(throws: UserInteractionError.unavailable) {
       try await scripted.prompter(program: program).confirm(Self.prompt)
     }
     #expect(
@@ -312,7 +312,7 @@ import Testing
 
   @Test func `a program that is not executable declines`() async throws {
     let scripted = try ScriptedPinentry()
-    await #expect(throws: UserInteractionError.declined) {
+    await #expect(throws: UserInteractionError.unavailable) {
       try await scripted.prompter(program: scripted.folder.path + "/control.json").confirm(Self.prompt)
     }
     #expect(scripted.lines.first?.contains("control.json: Permission denied; ") == true)
@@ -334,7 +334,7 @@ import Testing
     async throws
   {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphrase": "secret-words"])
-    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.prompter()) }
+    await #expect(throws: UserInteractionError.unavailable) { try await Self.typed(scripted.prompter()) }
     #expect(scripted.lines.count == 1)
     #expect(scripted.lines.first?.hasPrefix("\(scripted.program) \(words)") == true, "\(scripted.lines)")
     #expect(scripted.lines.first?.contains("secret-words") == false)
@@ -345,7 +345,7 @@ import Testing
   @Test func `a program that hangs before its dialog is stopped, and declines`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "silent"])
     let limits = Pinentry.Limits(setUp: .seconds(1))
-    await #expect(throws: UserInteractionError.declined) {
+    await #expect(throws: UserInteractionError.unavailable) {
       try await scripted.prompter(limits: limits).confirm(Self.prompt)
     }
     #expect(

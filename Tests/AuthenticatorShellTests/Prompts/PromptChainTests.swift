@@ -118,7 +118,7 @@ import Testing
     let (notification, window) = (Way("n", isForPresence: true, open: fault), Way("w", open: fault))
     let chain = PromptChain([notification, window]) { _ in }
     #expect(await chain.selfTest(within: .seconds(1)) == nil)
-    #expect(await UserPrompter(testing: chain).outcome(of: Self.presence) == "declined")
+    #expect(await UserPrompter(testing: chain).outcome(of: Self.presence) == "unavailable")
     #expect(notification.took() == ["open", "close"] && window.took() == ["open", "close"])
   }
 
@@ -162,7 +162,7 @@ import Testing
   @Test func `if all ways fail, the request fails for the last reason`() async {
     let fault = PromptFailure.unavailable("broken")
     let (result, chain) = await outcome([Way("n", isForPresence: true, open: fault), Way("w", open: fault)])
-    #expect(result == "declined")
+    #expect(result == "unavailable")
     #expect(chain.problem == "w is broken")
     #expect(PromptChain([Way("w", open: fault), Way("t")]) { _ in }.problem == nil)
   }

@@ -245,7 +245,7 @@ import Testing
   ])
   func `without a terminal the prompt is declined, and the log gives the reason`(path: String, words: String) async {
     let prompter = UserPrompter(testing: Terminal(path: path), log: lines.add)
-    await #expect(throws: UserInteractionError.declined) { try await prompter.confirm(Self.prompt) }
+    await #expect(throws: UserInteractionError.unavailable) { try await prompter.confirm(Self.prompt) }
     #expect(
       lines.lines == [
         "cannot ask on the terminal: \(words); start the authenticator in a terminal, or use --prompt pinentry"

@@ -96,14 +96,14 @@ struct UserVerificationTests {
 
   @Test func `a vault that is locked meanwhile declines verification`() async {
     let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]), verifier: PassphraseVerifier())
-    #expect(await prompter.outcome(of: signIn, verification: true) == "declined")
+    #expect(await prompter.outcome(of: signIn, verification: true) == "unavailable")
   }
 
   @Test func `without verification set up it is neither reported nor given`() async {
     let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]))
     #expect(!prompter.canVerify)
     #expect(UserPrompter(testing: ScriptedBackEnd(), verifier: PassphraseVerifier()).canVerify)
-    #expect(await prompter.outcome(of: signIn, verification: true) == "declined")
+    #expect(await prompter.outcome(of: signIn, verification: true) == "unavailable")
   }
 
   /// A back end that gives the wrong kind of answer.
@@ -118,7 +118,7 @@ struct UserVerificationTests {
   func `a passphrase does not answer a button dialog, nor a button a passphrase dialog`(verification: Bool) async {
     let lines = Lines()
     let prompter = UserPrompter(testing: Confused(), verifier: verifier(knowing: "right"), log: lines.add)
-    #expect(await prompter.outcome(of: signIn, verification: verification) == "declined")
+    #expect(await prompter.outcome(of: signIn, verification: verification) == "unavailable")
     #expect(lines.all == ["confused gave an unexpected answer"])
   }
 }
@@ -207,7 +207,7 @@ struct PromptQueueTests {
     let lines = Lines()
     let prompter = UserPrompter(testing: Failing(), log: lines.add)
     #expect(await prompter.problem == "no prompt can be shown")
-    #expect(await prompter.outcome(of: select) == "declined")
+    #expect(await prompter.outcome(of: select) == "unavailable")
     #expect(lines.all == ["cannot start it"])
     #expect(await prompter.problem == "no prompt can be shown")
     #expect(await prompter.outcome(of: select) == "present")

@@ -197,7 +197,7 @@ import Vault
     let source = source(dialogs)
     let task = await opening(source, dialogs)
     source.lock()
-    await #expect(throws: UserInteractionError.declined) { try await task.value }
+    await #expect(throws: UserInteractionError.unavailable) { try await task.value }
     #expect(source.current == nil && !dialogs.isShown && key.isCancelled)
   }
 

@@ -99,7 +99,7 @@ import Vault
     try made.directory.replaceVault(Array(bytes.dropLast()))
     let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
-    await #expect(throws: UserInteractionError.declined) { try await source.open(for: nil) }
+    await #expect(throws: UserInteractionError.unavailable) { try await source.open(for: nil) }
     #expect(dialogs.seen.withLock { $0 } == [])
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): damaged vault: ") == true)
@@ -112,7 +112,7 @@ import Vault
     try FileManager.default.removeItem(atPath: "\(made.directory.path)/\(name)")
     let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
-    await #expect(throws: UserInteractionError.declined) { try await source.open(for: nil) }
+    await #expect(throws: UserInteractionError.unavailable) { try await source.open(for: nil) }
     #expect(dialogs.seen.withLock { $0 } == [])
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.contains("\(made.directory.path)/\(name)") == true)
@@ -128,7 +128,7 @@ import Vault
     try Data(bytes).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     let dialogs = ScriptedBackEnd(typed: ["right", "right"])
-    await #expect(throws: UserInteractionError.declined) { try await source(dialogs).open(for: nil) }
+    await #expect(throws: UserInteractionError.unavailable) { try await source(dialogs).open(for: nil) }
     #expect(dialogs.seen.withLock { $0 } == ["passphrase Unlock your passkeys?"])
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.contains(path) == true)
@@ -305,7 +305,7 @@ import Vault
     let task = Task { try await source.open(for: nil) }
     while keyring.asked.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
     source.lock()
-    await #expect(throws: UserInteractionError.declined) { try await task.value }
+    await #expect(throws: UserInteractionError.unavailable) { try await task.value }
     #expect(source.current == nil && keyring.asked.withLock { $0 } == [1])
     #expect(dialogs.seen.withLock { $0 } == [])
   }

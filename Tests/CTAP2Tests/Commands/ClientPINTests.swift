@@ -450,7 +450,8 @@ import Testing
   // MARK: Verification
 
   static let refusals: [(UserInteractionError, CTAPStatus)] = [
-    (.declined, .operationDenied), (.timedOut, .userActionTimeout), (.cancelled, .keepaliveCancel),
+    (.declined, .operationDenied), (.unavailable, .operationDenied), (.timedOut, .userActionTimeout),
+    (.cancelled, .keepaliveCancel),
     (.verificationFailed, .uvInvalid), (.verificationBlocked, .uvBlocked),
   ]
 

@@ -216,7 +216,7 @@ extension TestWorld {
 
   // Holds: GA-11
   @Test(arguments: [
-    (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
+    (UserInteractionError.declined, [UInt8(0x27)]), (.unavailable, [0x27]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
     (.verificationFailed, [0x27]), (.verificationBlocked, [0x32]),
   ])
   func `without consent nothing is signed or written`(error: UserInteractionError, answer: [UInt8]) async throws {

@@ -1,0 +1,49 @@
+import CTAP2
+import CTAPHID
+import Synchronization
+
+/// Whether the time of a request or of its dialog is over, for a back end whose task is cancelled.
+final class TimeLimit: Sendable {
+  @TaskLocal static var current: TimeLimit?
+
+  private let hasEnded = Mutex(false)
+  var isOver: Bool { hasEnded.withLock { $0 } }
+  func end() { hasEnded.withLock { $0 = true } }
+}
+
+extension UserPrompter {
+  /// Waits until half a second has passed since a page was opened, so that a program that answers at once causes no
+  /// busy loop.
+  func pause(since opened: Instant) async throws(UserInteractionError) {
+    do throws(CancellationError) {
+      try await clock.sleep(until: opened.advanced(by: Self.shortestReading))
+    } catch {
+      throw .cancelled
+    }
+  }
+
+  /// Runs `body` and cancels it at the deadline; a cancellation by the deadline becomes `timedOut`.
+  nonisolated func limited<Answer: Sendable>(
+    until deadline: Instant?, _ body: @escaping @Sendable () async -> Result<Answer, UserInteractionError>
+  ) async -> Result<Answer, UserInteractionError> {
+    guard let deadline else { return await body() }
+    guard clock.now < deadline else { return .failure(.timedOut) }
+    let time = TimeLimit.current ?? TimeLimit()
+    let asking = TimeLimit.$current.withValue(time) { Task(executorPreference: executor) { await body() } }
+    let watch = Task(executorPreference: executor) { [clock] in
+      do throws(CancellationError) { try await clock.sleep(until: deadline) } catch { return false }
+      time.end()
+      asking.cancel()
+      return true
+    }
+    let outcome = await withTaskCancellationHandler {
+      await asking.value
+    } onCancel: {
+      asking.cancel()
+    }
+    watch.cancel()
+    let isOver = await watch.value
+    if case .failure(.cancelled) = outcome, isOver, !Task.isCancelled { return .failure(.timedOut) }
+    return outcome
+  }
+}
