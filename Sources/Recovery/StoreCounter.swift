@@ -6,7 +6,7 @@ public struct StoreCounter: Sendable, Equatable {
   public let index: UInt32
   /// Its auth value, 32 random bytes.
   package let auth: [UInt8]
-  /// The value that it has after the last opening of the store; one less if that opening was interrupted.
+  /// The value that it had after the last opening of the store.
   public package(set) var value: UInt64
 
   /// The length of the auth value, in bytes.
@@ -22,7 +22,8 @@ public struct StoreCounter: Sendable, Equatable {
   public enum Comparison: Sendable, Equatable {
     /// The store is the newest one.
     case newest
-    /// The store is an old copy, and was opened this many times after it was made, at least once.
+    /// The store is an old copy, and was opened this many times after it was made, at least once; or the last of these
+    /// openings was interrupted.
     case oldCopy(openings: UInt64)
     /// The counter is lower than the store allows: the state of the TPM itself was put back.
     case counterWentBack
@@ -30,8 +31,8 @@ public struct StoreCounter: Sendable, Equatable {
 
   /// Compares the store with the counter.
   public func compared(with value: UInt64) -> Comparison {
-    if value > self.value { return .oldCopy(openings: value - self.value) }
-    return self.value - value <= 1 ? .newest : .counterWentBack
+    if value == self.value { return .newest }
+    return value > self.value ? .oldCopy(openings: value - self.value) : .counterWentBack
   }
 }
 

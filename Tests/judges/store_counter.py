@@ -24,7 +24,7 @@ def read(member) -> tuple[int, bytes, int]:
 def compared(stored: int, counted: int) -> str:
     if counted > stored:
         return f"old copy, opened {counted - stored} times"
-    return "newest" if stored - counted <= 1 else "the counter went back"
+    return "newest" if stored == counted else "the counter went back"
 
 
 def of_store(phrase: Phrase, database: sqlite3.Connection):

@@ -186,11 +186,12 @@ struct DaemonService: ControlService {
     return
       ([vault.fault?.description, vault.counterProblem, sessionProblem(), device] + prompts + [
         nothingVerifies ? OwnerSettings.nothingVerifies : nil,
-        isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
+        isPINBlocked ? vault.counterProblem == nil ? Self.pinBlocked : "the PIN is blocked until then" : nil,
         SecretBytes.areLocked ? nil : Self.notLocked,
       ]).compactMap { $0 }
   }
 
+  private static let pinBlocked = "the PIN is blocked: no tries are left; set another with: liquid-auth pin change"
   private static let notLocked = """
     the system did not lock all memory that holds secrets, so they may be written to swap; raise the limit to \
     1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= in a systemd unit) and restart liquid-authenticator

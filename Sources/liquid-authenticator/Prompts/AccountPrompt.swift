@@ -173,7 +173,7 @@ extension UserPrompter {
   private func listen(
     to conversation: AccountConversation?, checksScreen: Bool, _ sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
-    Task(executorPreference: executor) { [clock, converse] in
+    Task(executorPreference: executor) { [clock, converse, screen] in
       guard let converse else { return }
       let result = await OwnThread.run(cancellable: { cancellation in
         Result { () throws(ProtectorFailure) -> (AccountConversation, AccountMessage) in
@@ -183,7 +183,7 @@ extension UserPrompter {
         }
       })
       let time = clock.now
-      let isUnlocked = checksScreen ? await self.isScreenLocked() == false : false
+      let isUnlocked = checksScreen && screen != nil ? await self.isScreenLocked() == false : false
       sender.yield(
         .said(
           result ?? .failure(ProtectorFailure(.failed, PromptFailure.nothingLeft)), at: time, isUnlocked: isUnlocked))

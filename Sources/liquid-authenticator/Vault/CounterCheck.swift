@@ -9,18 +9,21 @@ import Recovery
 /// What the counter in the TPM says about the store that was opened.
 enum CounterFinding: Sendable, Equatable {
   case newest
-  /// The store is an old copy, and was opened this many times after it was made.
+  /// The store is an old copy, and was opened this many times after it was made; or its last opening was interrupted.
   case oldCopy(openings: UInt64)
   /// The counter cannot be used; the text says why, and what to do.
   case unknown(String)
+
+  var isOldCopy: Bool { if case .oldCopy = self { true } else { false } }
 
   /// What is wrong and what to do.
   var problem: String? {
     switch self {
     case .newest: nil
     case .oldCopy(let openings):
-      "the store is an old copy: after it was made, the vault was opened \(openings) \(openings == 1 ? "time" : "times"); "
-        + "put the newest store back, or accept this copy with: liquid-auth vault counter accept"
+      "the store is an old copy: after it was made, the vault was opened \(openings) "
+        + (openings == 1 ? "time (or that opening was interrupted, for example by a power cut)" : "times")
+        + "; put the newest store back, or accept this one with: liquid-auth vault counter accept"
     case .unknown(let reason): "the TPM cannot tell whether the store is an old copy: \(reason)"
     }
   }
@@ -37,62 +40,67 @@ struct CounterCheck: Sendable {
 
   /// Compares the store with its counter, and moves both on by one if the store is the newest one.
   ///
-  /// In an old copy, the PIN is blocked and the token for reading ends, because both may be older than the owner's last
-  /// change of them.
+  /// Otherwise the PIN is blocked and the token for reading ends, because both may be older than the owner's last change
+  /// of them.
   ///
-  /// - Returns: `nil` if the store has no counter.
+  /// - Returns: `nil` if the store has no counter, or cannot be read.
   func run(on store: CredentialDB) -> CounterFinding? {
+    guard var state = try? store.state(), let counter = state.counter else { return nil }
+    let finding: CounterFinding
     do {
-      var state = try store.state()
-      guard let counter = state.counter else { return nil }
       let value = try value(of: counter)
       switch counter.compared(with: value) {
       case .newest:
         try advance(&state, to: value + 1, in: store)
         return .newest
-      case .oldCopy(let openings):
-        try block(state, in: store)
-        return .oldCopy(openings: openings)
+      case .oldCopy(let openings): finding = .oldCopy(openings: openings)
       case .counterWentBack:
-        return .unknown("the counter is lower than the store allows, so the TPM itself was put back; \(Self.advice)")
+        finding = .unknown("the counter is lower than the store allows, so the TPM itself was put back; \(Self.advice)")
       }
     } catch let error as ProtectorFailure {
-      return .unknown(Self.words(error))
+      finding = .unknown(Self.words(error))
     } catch {
-      return .unknown("\(error)")
+      finding = .unknown("\(error)")
     }
+    // If the store cannot be written, no try of the PIN can be counted either, and none is allowed.
+    try? block(finding, in: store)
+    return finding
   }
 
   private static let advice = "make a new one with: liquid-auth vault counter on"
 
   private static func words(_ failure: ProtectorFailure) -> String {
-    failure.description + (failure.kind == .absent ? "; \(advice)" : "")
+    guard failure.kind == .absent else { return failure.description }
+    return "\(failure); or the store is from before the last \"vault counter on\"; \(advice)"
   }
 
-  private func block(_ state: StoreState, in store: CredentialDB) throws {
-    var safe = state
-    safe.settings.pin?.retries = 0
-    safe.settings.endPersistentToken()
-    if safe != state { try store.setState(safe) }
+  private func block(_ finding: CounterFinding, in store: CredentialDB) throws {
+    var state = try store.state()
+    let found = state
+    state.settings.pin?.retries = 0
+    state.settings.endPersistentToken()
+    if state != found { try store.setState(state) }
+    guard case .oldCopy = finding else { return }
     try store.append(
       HistoryEntry(time: time(), site: nil, kind: .findOldStore, outcome: .done, verification: .none))
   }
 
   /// Makes the changes that the owner wants, whose passphrase was checked.
   ///
+  /// A PIN that the finding has blocked gets all its tries again.
+  ///
   /// - Returns: the index of the counter that the store does not use any more.
   func change(_ change: ChangeCounter.Change, in store: CredentialDB, _ found: CounterFinding?) throws -> UInt32? {
     var state = try store.state()
     let old = state.counter?.index
-    if case .accept = change {
+    if case .unknown = found { state.settings.pin?.retries = StoredPIN.retries }
+    switch change {
+    case .accept:
       try accept(&state, in: store)
       return nil
-    }
-    if case .oldCopy = found {
+    case _ where found?.isOldCopy == true:
       throw ControlFailure(
         .notAllowed, "the store is an old copy; accept it first, with: liquid-auth vault counter accept")
-    }
-    switch change {
     case .on(let index, let auth, let value):
       state.counter = StoreCounter(index: index, auth: auth.withUnsafeBytes { Array($0) }, value: value)
     default:
@@ -118,23 +126,32 @@ struct CounterCheck: Sendable {
 
   // MARK: The counter
 
-  /// Writes the next value durably, and then increments the counter.
+  /// Increments the counter, and then writes the value durably.
   ///
-  /// If it ends in between, the store is one ahead of the counter, which the next opening accepts and makes up for.
+  /// The order matters: if the value were written first, a copy of it that was made before the increment would be the
+  /// newest store after another one was opened. If the store is not written after the increment, it counts as an old
+  /// copy, which the owner can accept.
   private func advance(_ state: inout StoreState, to value: UInt64, in store: CredentialDB) throws {
-    if state.counter?.value != value {
-      state.counter?.value = value
-      try store.setState(state)
+    guard let counter = state.counter else { return }
+    let counted: UInt64
+    do {
+      counted = try self.value(of: counter, incremented: true)
+    } catch {
+      // The program can have ended after the increment, before its answer.
+      counted = try self.value(of: counter)
+      guard counted == value else { throw error }
     }
-    guard let counter = state.counter, try self.value(of: counter, incremented: true) == value else {
-      throw ProtectorFailure(.failed, "another program has incremented the counter")
-    }
+    guard counted == value else { throw ProtectorFailure(.failed, "another program has incremented the counter") }
+    state.counter?.value = value
+    try store.setState(state)
   }
 
   private func value(of counter: StoreCounter, incremented: Bool = false) throws(ProtectorFailure) -> UInt64 {
     let auth = counter.auth.withUnsafeBytes(SecretBytes.init(copying:))
     let request = ProtectorRequest(
       .get, type: ProtectorRequest.counterType, data: counter.index.bigEndianBytes + [incremented ? 1 : 0], pin: auth)
-    return try ask(request, Cancellation(), {}).get().data.reduce(0) { $0 << 8 | UInt64($1) }
+    let value = try ask(request, Cancellation(), {}).get().data.reduce(0) { $0 << 8 | UInt64($1) }
+    guard value < .max else { throw .malformed(.protector) }
+    return value
   }
 }

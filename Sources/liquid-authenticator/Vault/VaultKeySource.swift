@@ -219,7 +219,7 @@ final class VaultKeySource: KeySource {
   func storeWasReplaced() {
     lock()
     let reported = directory.reportedSettings()
-    state.withLock { ($0.reported, $0.fault) = (reported, nil) }
+    state.withLock { ($0.reported, $0.fault, $0.counter) = (reported, nil, nil) }
   }
 
   // MARK: Slots

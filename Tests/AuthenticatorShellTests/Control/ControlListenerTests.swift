@@ -461,7 +461,7 @@ final class Client: Sendable {
 }
 
 /// Random numbers that are the same in every run.
-private struct SeededGenerator: RandomNumberGenerator {
+struct SeededGenerator: RandomNumberGenerator {
   var state: UInt64
 
   mutating func next() -> UInt64 {
