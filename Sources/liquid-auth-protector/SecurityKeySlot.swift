@@ -39,13 +39,7 @@ struct SecurityKeySlot: KeyKeeper {
   /// - Returns: the key; and salt ‖ credential id.
   /// - Throws: `pinNeeded` if there is no PIN, and the slot has one or the security key makes no credential without it.
   func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
-    let keys = SecurityKey.all()
-    guard let key = keys.first else { throw .noKey }
-    guard keys.count == 1 else {
-      throw ProtectorFailure(.failed, "several security keys are plugged in; leave only one of them, and try again")
-    }
-    guard key.option("clientPin") == true || !hasPIN else { throw .noPIN }
-    guard hasPIN || key.option("alwaysUv") != true else { throw .alwaysVerifies }
+    let key = try onlyKey()
     let isNeeded = key.option("clientPin") == true && key.option("makeCredUvNotRqd") != true
     guard pin != nil || !hasPIN && !isNeeded else { throw .pinNeeded }
     if pin != nil { try checkTries(of: key) }
@@ -62,9 +56,7 @@ struct SecurityKeySlot: KeyKeeper {
   /// - Parameter count: 32, the size of an output of hmac-secret.
   /// - Throws: `pinNeeded` if only the PIN is missing.
   func key(count: Int) throws(ProtectorFailure) -> SecretBytes {
-    guard !credentialID.isEmpty, let key = SecurityKey.all().first(where: { $0.has(credential: credentialID) }) else {
-      throw .otherKey
-    }
+    let key = try ownKey()
     if hasPIN {
       try checkTries(of: key)
       guard let pin else { throw .pinNeeded }
@@ -74,6 +66,29 @@ struct SecurityKeySlot: KeyKeeper {
       throw .alwaysVerifies
     }
     return try key.secret(of: credentialID, salt: salt, count: count, pin: hasPIN ? pin : nil)
+  }
+
+  /// Checks that a slot can be made, or that the security key of the slot is plugged in; needs no touch.
+  func find() throws(ProtectorFailure) { _ = try credentialID.isEmpty ? onlyKey() : ownKey() }
+
+  /// The only security key that is plugged in, if it can have a slot with this choice of a PIN.
+  private func onlyKey() throws(ProtectorFailure) -> SecurityKey {
+    let keys = SecurityKey.all()
+    guard let key = keys.first else { throw .noKey }
+    guard keys.count == 1 else {
+      throw ProtectorFailure(.failed, "several security keys are plugged in; leave only one of them, and try again")
+    }
+    guard key.option("clientPin") == true || !hasPIN else { throw .noPIN }
+    guard hasPIN || key.option("alwaysUv") != true else { throw .alwaysVerifies }
+    return key
+  }
+
+  /// The security key that made the credential.
+  private func ownKey() throws(ProtectorFailure) -> SecurityKey {
+    guard !credentialID.isEmpty, let key = SecurityKey.all().first(where: { $0.has(credential: credentialID) }) else {
+      throw .otherKey
+    }
+    return key
   }
 
   /// Throws if fewer than two tries are left.
