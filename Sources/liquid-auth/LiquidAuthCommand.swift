@@ -84,11 +84,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
 
   /// The failure for a mistake in the command line: what is wrong, and the usage.
   static func mistake(_ error: any Error) -> CommandFailure {
-    let (message, whole) = (message(for: error), fullMessage(for: error))
-    let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
-    // A name such as SITE stays as it is.
-    let isName = message.prefix(2).count { $0.isUppercase } == 2
-    let first = isName ? message.prefix(1) : message.prefix(1).lowercased()[...]
-    return CommandFailure("\(first)\(message.dropFirst())", code: .usage, usage: usage)
+    let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
+    return CommandFailure(withoutCapital(message(for: error)), code: .usage, usage: usage)
   }
 }
