@@ -18,7 +18,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         2   the authenticator is not running
         3   the passphrase is wrong, or the command needs it and cannot ask for it
         4   there is no such object
-        64  the command line is wrong: a command name, an option or an argument
+        64  the command line is wrong: a command name, an option or an argument; or input that it needs is missing
       `connect` and `keyri` have more codes: see liquid-auth-wallet --help.
 
       With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}.
