@@ -69,7 +69,7 @@ import Vault
   }
 
   // Holds: COUNTER-4, COUNTER-6
-  @Test func `an increment that fails is made up for, and the store is never two ahead`() throws {
+  @Test func `a failed increment is made at the next opening, and the store is never two ahead`() throws {
     try turnOn()
     tpm.incrementing.withLock { $0 = { [tpm] in tpm.failure.withLock { $0 = ProtectorFailure(.failed, "why") } } }
     for _ in 0..<3 {
@@ -104,7 +104,7 @@ import Vault
   }
 
   // Holds: COUNTER-4
-  @Test func `a counter that is missing or went back is said, and changes nothing`() throws {
+  @Test func `a counter that is missing or went back is reported, and changes nothing`() throws {
     try turnOn()
     let before = try store.state()
     tpm.failure.withLock { $0 = ProtectorFailure(.absent, "gone") }
