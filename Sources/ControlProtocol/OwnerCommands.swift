@@ -103,7 +103,7 @@ package struct OwnerSettings: ControlAnswer, Equatable {
   }
 
   fileprivate static let relyingParty = "a relying party's id"
-  fileprivate static let means = "a means of verification"
+  fileprivate static let means = "a way to verify"
 
   package var members: CBORMap {
     [
