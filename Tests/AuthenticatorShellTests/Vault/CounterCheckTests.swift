@@ -108,7 +108,7 @@ import Vault
     try turnOn()
     let before = try store.state()
     tpm.failure.withLock { $0 = ProtectorFailure(.absent, "gone") }
-    #expect(check.run(on: store) == .unknown("gone; make a new one with: liquid-auth vault counter on"))
+    #expect(check.run(on: store) == .unknown("gone; make a new counter with: liquid-auth vault counter on"))
     #expect(throws: ControlFailure.self) { try check.change(.accept, in: store, nil) }
     tpm.failure.withLock { $0 = nil }
     tpm.value.withLock { $0 = 5 }
@@ -116,7 +116,7 @@ import Vault
       Issue.record("it was not found")
       return
     }
-    #expect(reason.hasPrefix("the counter is lower than the store allows"))
+    #expect(reason.hasPrefix("the counter is lower than the stored value"))
     #expect(try store.state() == before)
     #expect(CounterFinding.oldCopy(openings: 1).problem?.contains("was opened 1 time;") == true)
     #expect(CounterFinding.newest.problem == nil)
