@@ -110,13 +110,13 @@ struct SecurityKeySlot: KeyKeeper {
 extension ProtectorFailure {
   static let noKey = ProtectorFailure(
     .absent,
-    "no security key with hmac-secret is free; plug one in, or end what uses it, and try again")
+    "no security key with hmac-secret is free; plug one in, or close the program that uses it, and try again")
   static let otherKey = ProtectorFailure(
     .absent,
-    "the security key of this slot is not plugged in, or another program uses it; plug it in, end what waits for it, and "
+    "the security key of this slot is not plugged in, or another program uses it; plug it in, or close that program, and "
       + "try again")
   static let noAnswer = ProtectorFailure(
-    .failed, "the security key did not answer; plug it in again, end what waits for it, and try again")
+    .failed, "the security key did not answer; plug it in again, close other programs that use it, and try again")
   static let notTouched = ProtectorFailure(.dismissed, "the security key was not touched in time; try again")
   static let alwaysVerifies = ProtectorFailure(
     .failed, "the security key verifies its user at each use (alwaysUv); add a slot with --pin")

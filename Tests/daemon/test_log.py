@@ -43,7 +43,7 @@ def three_ceremonies(key):
 # Holds: RECORD-1
 class TestList:
     def test_registration_sign_in_and_refusal(self, running):
-        assert log(running).stdout == "no ceremonies\n"
+        assert log(running).stdout == "no entries\n"
         assert log(running, "verify").stdout == "no entries; the chain is whole\n"
         made = three_ceremonies(running)
         with client(running) as ctap:
@@ -205,7 +205,7 @@ class TestAtRest:
         running.unlock()
         with client(running) as ctap:
             register(ctap, OWN, SITE, rk=True, uv=True)
-        wait_for("the line", lambda: "the last ceremony is not in the history" in running.said())
+        wait_for("the line", lambda: "the last request is not in the history" in running.said())
         [line] = [line for line in running.said().splitlines() if "is not in the history" in line]
         assert SITE not in line and "liquid-auth log verify" in line
 

@@ -6,10 +6,10 @@ import ProcessIO
 import ProtectorProtocol
 import Recovery
 
-/// What the counter in the TPM says about the store that was opened.
+/// The result of the comparison of the opened store with the counter in the TPM.
 enum CounterFinding: Sendable, Equatable {
   case newest
-  /// The store is an old copy, and was opened this many times after it was made.
+  /// The store is an old copy, after which the vault was opened this many times.
   case oldCopy(openings: UInt64)
   /// The counter cannot be used; the text says why, and what to do.
   case unknown(String)
@@ -21,7 +21,7 @@ enum CounterFinding: Sendable, Equatable {
     case .oldCopy(let openings):
       "the store is an old copy: after it was made, the vault was opened \(openings) \(openings == 1 ? "time" : "times"); "
         + "put the newest store back, or accept this copy with: liquid-auth vault counter accept"
-    case .unknown(let reason): "the TPM cannot tell whether the store is an old copy: \(reason)"
+    case .unknown(let reason): "cannot check whether the store is an old copy: \(reason)"
     }
   }
 }
@@ -35,10 +35,10 @@ struct CounterCheck: Sendable {
   /// Unix milliseconds.
   let time: @Sendable () -> UInt64
 
-  /// Compares the store with its counter, and moves both on by one if the store is the newest one.
+  /// Compares the store with its counter, and increments both if the store is the newest one.
   ///
-  /// In an old copy, the PIN is blocked and the token for reading ends, because both may be older than the owner's last
-  /// change of them.
+  /// In an old copy, the PIN is blocked and the persistent token ends, because the owner may have changed both since the
+  /// copy was made.
   ///
   /// - Returns: `nil` if the store has no counter.
   func run(on store: CredentialDB) -> CounterFinding? {
@@ -54,7 +54,7 @@ struct CounterCheck: Sendable {
         try block(state, in: store)
         return .oldCopy(openings: openings)
       case .counterWentBack:
-        return .unknown("the counter is lower than the store allows, so the TPM itself was put back; \(Self.advice)")
+        return .unknown("the counter is lower than the stored value: the state of the TPM was set back; \(Self.advice)")
       }
     } catch let error as ProtectorFailure {
       return .unknown(Self.words(error))
@@ -63,7 +63,7 @@ struct CounterCheck: Sendable {
     }
   }
 
-  private static let advice = "make a new one with: liquid-auth vault counter on"
+  private static let advice = "make a new counter with: liquid-auth vault counter on"
 
   private static func words(_ failure: ProtectorFailure) -> String {
     failure.description + (failure.kind == .absent ? "; \(advice)" : "")
@@ -78,7 +78,7 @@ struct CounterCheck: Sendable {
       HistoryEntry(time: time(), site: nil, kind: .findOldStore, outcome: .done, verification: .none))
   }
 
-  /// Makes the changes that the owner wants, whose passphrase was checked.
+  /// Makes a change for the owner, whose passphrase was checked.
   ///
   /// - Returns: the index of the counter that the store does not use any more.
   func change(_ change: ChangeCounter.Change, in store: CredentialDB, _ found: CounterFinding?) throws -> UInt32? {
@@ -96,7 +96,7 @@ struct CounterCheck: Sendable {
     case .on(let index, let auth, let value):
       state.counter = StoreCounter(index: index, auth: auth.withUnsafeBytes { Array($0) }, value: value)
     default:
-      guard old != nil else { throw ControlFailure(.notAllowed, "the counter is off already") }
+      guard old != nil else { throw ControlFailure(.notAllowed, "the counter is already off") }
       state.counter = nil
     }
     try store.setState(state)
@@ -120,7 +120,8 @@ struct CounterCheck: Sendable {
 
   /// Writes the next value durably, and then increments the counter.
   ///
-  /// If it ends in between, the store is one ahead of the counter, which the next opening accepts and makes up for.
+  /// If the process ends in between, the store is one ahead of the counter: the next opening accepts this, and increments
+  /// the counter.
   private func advance(_ state: inout StoreState, to value: UInt64, in store: CredentialDB) throws {
     if state.counter?.value != value {
       state.counter?.value = value

@@ -69,7 +69,7 @@ import Vault
   }
 
   // Holds: COUNTER-4, COUNTER-6
-  @Test func `an increment that fails is made up for, and the store is never two ahead`() throws {
+  @Test func `a failed increment is made at the next opening, and the store is never two ahead`() throws {
     try turnOn()
     tpm.incrementing.withLock { $0 = { [tpm] in tpm.failure.withLock { $0 = ProtectorFailure(.failed, "why") } } }
     for _ in 0..<3 {
@@ -104,11 +104,11 @@ import Vault
   }
 
   // Holds: COUNTER-4
-  @Test func `a counter that is missing or went back is said, and changes nothing`() throws {
+  @Test func `a counter that is missing or went back is reported, and changes nothing`() throws {
     try turnOn()
     let before = try store.state()
     tpm.failure.withLock { $0 = ProtectorFailure(.absent, "gone") }
-    #expect(check.run(on: store) == .unknown("gone; make a new one with: liquid-auth vault counter on"))
+    #expect(check.run(on: store) == .unknown("gone; make a new counter with: liquid-auth vault counter on"))
     #expect(throws: ControlFailure.self) { try check.change(.accept, in: store, nil) }
     tpm.failure.withLock { $0 = nil }
     tpm.value.withLock { $0 = 5 }
@@ -116,7 +116,7 @@ import Vault
       Issue.record("it was not found")
       return
     }
-    #expect(reason.hasPrefix("the counter is lower than the store allows"))
+    #expect(reason.hasPrefix("the counter is lower than the stored value"))
     #expect(try store.state() == before)
     #expect(CounterFinding.oldCopy(openings: 1).problem?.contains("was opened 1 time;") == true)
     #expect(CounterFinding.newest.problem == nil)
