@@ -81,7 +81,7 @@ static inline TPM2B_PUBLIC liquid_tpm_sealed_key(const TPM2B_DIGEST *policy, int
   return result;
 }
 
-// The public area of a counter in the TPM's NV memory. Only its auth value reads and increments it, and wrong ones do not
+// The public area of a counter in the TPM's NV memory. Reads and increments need its auth value; wrong auth values do not
 // count towards the lock-out. TPMA_NV_ORDERLY is not set: after a power failure, such a counter would jump ahead.
 static inline TPM2B_NV_PUBLIC liquid_tpm_counter(uint32_t index) {
   return (TPM2B_NV_PUBLIC){
@@ -92,7 +92,7 @@ static inline TPM2B_NV_PUBLIC liquid_tpm_counter(uint32_t index) {
           .dataSize = sizeof(uint64_t)}};
 }
 
-// Returns whether an NV index is such a counter, which was incremented at least once.
+// Returns whether an NV index is such a counter, and was incremented at least once.
 static inline int liquid_tpm_is_counter(const TPM2B_NV_PUBLIC *found, uint32_t index) {
   const TPMS_NV_PUBLIC wanted = liquid_tpm_counter(index).nvPublic, *nv = &found->nvPublic;
   return nv->nvIndex == index && nv->nameAlg == wanted.nameAlg

@@ -65,7 +65,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var lockReason: String?
   /// What unlocked the vault, in words, if not the passphrase.
   package var unlockedBy: String?
-  /// The value of the TPM's counter that the store has; only while unlocked, and if there is a counter.
+  /// The stored value of the counter in the TPM; `nil` while locked, or without a counter.
   package var counter: UInt64?
 
   package init(

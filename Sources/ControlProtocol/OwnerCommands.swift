@@ -103,7 +103,7 @@ package struct OwnerSettings: ControlAnswer, Equatable {
   }
 
   fileprivate static let relyingParty = "a relying party's id"
-  fileprivate static let means = "a means of verification"
+  fileprivate static let means = "a way to verify"
 
   package var members: CBORMap {
     [
@@ -188,7 +188,7 @@ package struct RemoveSlot: ControlCommand, Equatable {
 /// Changes the counter in the TPM that finds an old copy of the store, Recovery §6: {0: auth value?, 1: change, 2: index?,
 /// 3: value?}.
 ///
-/// The changes are 1 on, with the other members, 2 off and 3 accept, without them.
+/// The change is 1 for on, which has the other members, 2 for off, or 3 for accept.
 package struct ChangeCounter: ControlCommand {
   package static let code: UInt8 = 0x6F
 

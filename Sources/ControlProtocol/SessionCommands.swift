@@ -62,6 +62,15 @@ package struct AcceptStore: SecretCommand {
   package static let code: UInt8 = 0x6A
   package var secret: SecretBytes
   package init(_ secret: SecretBytes) { self.secret = secret }
+
+  /// {1: how many entries the history has afterwards}; none if it was modified, because then an empty one began.
+  package struct Answer: ControlAnswer, Equatable {
+    package var entries: UInt64
+
+    package init(entries: UInt64) { self.entries = entries }
+    package init(_ members: CBORMap) throws(ControlFailure) { entries = try decoded(members.requiredUnsigned(1)) }
+    package var members: CBORMap { [1: .unsigned(entries)] }
+  }
 }
 
 /// Attaches or detaches the device: {1: action}; a power cycle needs the passphrase on this connection.

@@ -42,12 +42,15 @@ package struct ProtectorRequest: Sendable {
     case get
     /// Deletes the key.
     case delete
+    /// Answers without a key if a slot can be made with this data, or, with the data of a slot, if what keeps its key is
+    /// there; asks nobody.
+    case find
   }
 
   /// The type of the TPM's counter, which is no slot (Recovery §6).
   ///
   /// `make` needs no data, and answers with the auth value as the key, and BE32 of the index ‖ BE64 of the value as the
-  /// data. The other operations need BE32 of the index ‖ 01 to increment it, otherwise 00. `get` also needs the auth value
+  /// data. `delete` and `get` need BE32 of the index ‖ 01 to increment it, otherwise 00. `get` also needs the auth value
   /// in place of a PIN, and answers with BE64 of the value as the data, without a key.
   package static let counterType: UInt8 = 0
 
@@ -88,7 +91,7 @@ package struct ProtectorRequest: Sendable {
 
 /// The key of a slot, or the value of the TPM's counter; an answer whose kind is 00.
 ///
-/// body: `key ‖ data`; empty after a deletion.
+/// body: `key ‖ data`; empty for `delete` and `find`.
 package struct ProtectorAnswer: Sendable {
   /// 32 bytes; empty if the request is for a counter's value.
   package let key: SecretBytes
@@ -102,7 +105,7 @@ package struct ProtectorAnswer: Sendable {
   init?(_ body: SecretBytes, to request: ProtectorRequest) {
     let size =
       switch (request.operation, request.type) {
-      case (.delete, _), (.get, ProtectorRequest.counterType): 0
+      case (.delete, _), (.find, _), (.get, ProtectorRequest.counterType): 0
       default: ProtectorRequest.keySize
       }
     let dataSize =
@@ -117,12 +120,10 @@ package struct ProtectorAnswer: Sendable {
     }
   }
 
-  /// An answer without a key: to a deletion, or with the value of a counter, BE64.
+  /// An answer without a key: to `delete` and `find`, or with the value of a counter, BE64.
   package static func withoutKey(_ data: [UInt8] = []) -> ProtectorAnswer {
     ProtectorAnswer(key: SecretBytes(count: 0) { _ in }, data: data)
   }
-  /// The answer to a deletion.
-  package static var deleted: ProtectorAnswer { withoutKey() }
 }
 
 /// A program that answers, by its name.

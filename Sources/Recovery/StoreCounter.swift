@@ -1,12 +1,12 @@
 import CBOR
 
-/// What the state row keeps of the counter in the TPM, which finds an old copy of the store (Recovery §6).
+/// The state row's data for the counter in the TPM that finds an old copy of the store (Recovery §6).
 public struct StoreCounter: Sendable, Equatable {
   /// Its NV index.
   public let index: UInt32
   /// Its auth value, 32 random bytes.
   package let auth: [UInt8]
-  /// The value that it had after the last opening of the store.
+  /// The value of the counter after the last opening of the store.
   public package(set) var value: UInt64
 
   /// The length of the auth value, in bytes.
@@ -18,14 +18,14 @@ public struct StoreCounter: Sendable, Equatable {
     (self.index, self.auth, self.value) = (index, auth, value)
   }
 
-  /// What a value of the counter says about the store.
+  /// The result of a comparison of the store with a value of the counter.
   public enum Comparison: Sendable, Equatable {
     /// The store is the newest one.
     case newest
-    /// The store is an old copy, and was opened this many times after it was made, at least once; or the last of these
-    /// openings was interrupted.
+    /// The store is an old copy, after which the store was opened this many times, at least once; the last of these openings
+    /// may have been interrupted.
     case oldCopy(openings: UInt64)
-    /// The counter is lower than the store allows: the state of the TPM itself was put back.
+    /// The counter is lower than the stored value: the state of the TPM was set back.
     case counterWentBack
   }
 

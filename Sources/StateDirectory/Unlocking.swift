@@ -126,10 +126,14 @@ extension StateDirectory {
   /// Accepts a store whose rows were changed from outside: `liquid-auth recover --accept-store`.
   ///
   /// The caller holds the directory's lock, and the store is not open. No row is removed.
+  /// - Returns: how many entries the history has afterwards; a modified one is empty then.
   /// - Throws: `wrongPassphrase`, and what else prevents opening vault or store.
-  public func acceptStore(passphrase: SecretBytes) throws(StateDirectoryError) {
+  public func acceptStore(passphrase: SecretBytes) throws(StateDirectoryError) -> UInt64 {
     let content = try unlock(passphrase: passphrase).content
-    _ = try openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey), rows: .accepted)
+    let store = try openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey), rows: .accepted)
+    do { return try store.checkHistory().count } catch {
+      throw StateDirectoryError(.unusableStore, error.description)
+    }
   }
 
   private func openStore(

@@ -49,10 +49,10 @@ enum ProtectorCommand {
       let (key, data) = try keeper.make(count: ProtectorRequest.keySize)
       return ProtectorAnswer(key: key, data: data)
     case .get: return ProtectorAnswer(key: try keeper.key(count: ProtectorRequest.keySize))
-    case .delete:
-      try keeper.delete()
-      return .deleted
+    case .delete: try keeper.delete()
+    case .find: try keeper.find()
     }
+    return .withoutKey()
   }
 
   private static let unknownType = ProtectorFailure(
@@ -69,7 +69,8 @@ enum ProtectorCommand {
       let (auth, data) = try TPMCounter.make()
       return ProtectorAnswer(key: auth, data: data)
     case .get: return try counter.value().map(ProtectorAnswer.withoutKey)
-    case .delete: return try counter.delete() ? .deleted : nil
+    case .delete: return try counter.delete() ? .withoutKey() : nil
+    case .find: return nil
     }
   }
 
@@ -100,10 +101,14 @@ protocol KeyKeeper {
 
   /// Deletes the key, if it is stored outside the vault.
   func delete() throws(ProtectorFailure)
+
+  /// Checks, without asking anybody, that a slot can be made, or that what keeps the key of the slot is there.
+  func find() throws(ProtectorFailure)
 }
 
 extension KeyKeeper {
   func delete() {}
+  func find() throws(ProtectorFailure) {}
 }
 
 extension TPMSlot: KeyKeeper {}

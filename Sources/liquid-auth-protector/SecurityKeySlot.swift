@@ -39,13 +39,7 @@ struct SecurityKeySlot: KeyKeeper {
   /// - Returns: the key; and salt ‖ credential id.
   /// - Throws: `pinNeeded` if there is no PIN, and the slot has one or the security key makes no credential without it.
   func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
-    let keys = SecurityKey.all()
-    guard let key = keys.first else { throw .noKey }
-    guard keys.count == 1 else {
-      throw ProtectorFailure(.failed, "several security keys are plugged in; leave only one of them, and try again")
-    }
-    guard key.option("clientPin") == true || !hasPIN else { throw .noPIN }
-    guard hasPIN || key.option("alwaysUv") != true else { throw .alwaysVerifies }
+    let key = try onlyKey()
     let isNeeded = key.option("clientPin") == true && key.option("makeCredUvNotRqd") != true
     guard pin != nil || !hasPIN && !isNeeded else { throw .pinNeeded }
     if pin != nil { try checkTries(of: key) }
@@ -62,9 +56,7 @@ struct SecurityKeySlot: KeyKeeper {
   /// - Parameter count: 32, the size of an output of hmac-secret.
   /// - Throws: `pinNeeded` if only the PIN is missing.
   func key(count: Int) throws(ProtectorFailure) -> SecretBytes {
-    guard !credentialID.isEmpty, let key = SecurityKey.all().first(where: { $0.has(credential: credentialID) }) else {
-      throw .otherKey
-    }
+    let key = try ownKey()
     if hasPIN {
       try checkTries(of: key)
       guard let pin else { throw .pinNeeded }
@@ -74,6 +66,29 @@ struct SecurityKeySlot: KeyKeeper {
       throw .alwaysVerifies
     }
     return try key.secret(of: credentialID, salt: salt, count: count, pin: hasPIN ? pin : nil)
+  }
+
+  /// Checks that a slot can be made, or that the security key of the slot is plugged in; needs no touch.
+  func find() throws(ProtectorFailure) { _ = try credentialID.isEmpty ? onlyKey() : ownKey() }
+
+  /// The only security key that is plugged in, if it can have a slot with this choice of a PIN.
+  private func onlyKey() throws(ProtectorFailure) -> SecurityKey {
+    let keys = SecurityKey.all()
+    guard let key = keys.first else { throw .noKey }
+    guard keys.count == 1 else {
+      throw ProtectorFailure(.failed, "several security keys are plugged in; leave only one of them, and try again")
+    }
+    guard key.option("clientPin") == true || !hasPIN else { throw .noPIN }
+    guard hasPIN || key.option("alwaysUv") != true else { throw .alwaysVerifies }
+    return key
+  }
+
+  /// The security key that made the credential.
+  private func ownKey() throws(ProtectorFailure) -> SecurityKey {
+    guard !credentialID.isEmpty, let key = SecurityKey.all().first(where: { $0.has(credential: credentialID) }) else {
+      throw .otherKey
+    }
+    return key
   }
 
   /// Throws if fewer than two tries are left.
@@ -95,13 +110,13 @@ struct SecurityKeySlot: KeyKeeper {
 extension ProtectorFailure {
   static let noKey = ProtectorFailure(
     .absent,
-    "no security key with hmac-secret is free; plug one in, or end what uses it, and try again")
+    "no security key with hmac-secret is free; plug one in, or close the program that uses it, and try again")
   static let otherKey = ProtectorFailure(
     .absent,
-    "the security key of this slot is not plugged in, or another program uses it; plug it in, end what waits for it, and "
+    "the security key of this slot is not plugged in, or another program uses it; plug it in, or close that program, and "
       + "try again")
   static let noAnswer = ProtectorFailure(
-    .failed, "the security key did not answer; plug it in again, end what waits for it, and try again")
+    .failed, "the security key did not answer; plug it in again, close other programs that use it, and try again")
   static let notTouched = ProtectorFailure(.dismissed, "the security key was not touched in time; try again")
   static let alwaysVerifies = ProtectorFailure(
     .failed, "the security key verifies its user at each use (alwaysUv); add a slot with --pin")

@@ -57,6 +57,8 @@ struct SystemdCredential: KeyKeeper {
     return key
   }
 
+  func find() throws(ProtectorFailure) { try checkVersion() }
+
   private func checkVersion() throws(ProtectorFailure) {
     let words = try run(["--version"], input: SecretBytes(count: 0) { _ in }, atMost: 4096).withUnsafeBytes {
       String(decoding: $0, as: UTF8.self).split(whereSeparator: \.isWhitespace)

@@ -22,8 +22,8 @@ final class TPM {
 
   /// Connects to the TPM.
   ///
-  /// - Parameter makesStorageKey: whether it also makes the storage key, which needs the owner hierarchy. Without it,
-  ///   sessions are not salted: the auth value of what they use must be random, and no parameter secret.
+  /// - Parameter makesStorageKey: whether to make the storage key, too, which needs the owner hierarchy. Without it,
+  ///   sessions are not salted: auth values must be random, and no parameter may be secret.
   init(makesStorageKey: Bool = true) throws(ProtectorFailure) {
     // With these environment variables, the library would log commands and their secrets.
     unsetenv("TSS2_LOGFILE")
@@ -262,7 +262,7 @@ final class TPM {
   /// Its first value is greater than that of any counter that this TPM ever had.
   ///
   /// - Parameter auth: the counter's auth value, a TPM2B_AUTH.
-  /// - Returns: whether it was defined; if not, the index is taken.
+  /// - Returns: `false` if the index is in use already.
   func defineCounter(_ index: UInt32, auth: SecretBytes) throws(ProtectorFailure) -> Bool {
     let session = try startSession(LIQUID_SE_HMAC, LIQUID_SESSION_DECRYPT)
     defer { flush(session) }
@@ -284,7 +284,7 @@ final class TPM {
 
   /// Opens a counter that was defined before.
   ///
-  /// - Parameter isNew: whether it was not incremented yet.
+  /// - Parameter isNew: whether it was never incremented.
   /// - Throws: `absent` if the TPM has none with this index.
   func counter(_ index: UInt32, isNew: Bool = false) throws(ProtectorFailure) -> ESYS_TR {
     var handle = LIQUID_TR_NONE
@@ -300,11 +300,13 @@ final class TPM {
     return handle
   }
 
-  /// Reads a counter, after it has incremented it if that is wanted.
+  /// Reads a counter.
   ///
   /// The auth value authenticates the answers, too: no other TPM and no other index can give them.
   ///
-  /// - Parameter auth: the counter's auth value, a TPM2B_AUTH.
+  /// - Parameters:
+  ///   - auth: the counter's auth value, a TPM2B_AUTH.
+  ///   - incremented: whether to increment the counter first.
   /// - Throws: `absent` if the counter has another auth value.
   func read(_ counter: ESYS_TR, auth: SecretBytes, incremented: Bool) throws(ProtectorFailure) -> UInt64 {
     try Self.check(
@@ -366,7 +368,7 @@ extension ProtectorFailure {
       .failed, "the TPM's owner hierarchy has a password; remove it with: tpm2_changeauth -c owner -p PASSWORD")
   }
   static let noCounter = ProtectorFailure(
-    .absent, "this TPM does not have the counter: it was cleared, or is another one")
+    .absent, "the counter is not in this TPM: the TPM was cleared or replaced")
   static let changedPCRs = ProtectorFailure(
     .failed,
     "the state of the machine has changed since the slot was added (PCRs); use the passphrase, then remove the slot "

@@ -2,14 +2,14 @@ import CTSS
 import CryptoPrimitives
 import ProtectorProtocol
 
-/// A counter in the NV memory of the TPM, which nothing can set back (Recovery §6).
+/// A counter in the NV memory of the TPM, which cannot be decreased (Recovery §6).
 struct TPMCounter {
-  /// The handles that the TCG leaves to owners: 0x01800000 to 0x01BFFFFF.
+  /// The range of NV indexes for the owner, in the TCG's registry of handles.
   private static let indexes: ClosedRange<UInt32> = 0x0180_0000...0x01BF_FFFF
-  /// How many random indexes are tried, of which other programs may have taken some.
+  /// How many random indexes are tried, because other programs may use some.
   private static let tries = 8
 
-  /// The NV index, and whether it is incremented before it is read; `nil` to make a counter.
+  /// The NV index, and whether to increment the counter before it is read; `nil` to make a counter.
   private let access: (index: UInt32, increments: Bool)?
   /// The auth value, a TPM2B_AUTH; `nil` to make or remove a counter.
   private let auth: SecretBytes?

@@ -51,6 +51,13 @@ struct TPMSlot {
     return try unseal(object, with: tpm, count: count)
   }
 
+  /// Checks that there is a TPM with the registers, and, if the slot has a key, that it is the TPM that sealed the key.
+  func find() throws(ProtectorFailure) {
+    let tpm = try TPM()
+    guard name.isEmpty || tpm.name == name else { throw .otherTPM }
+    try tpm.checkBank(of: conditions)
+  }
+
   private func unseal(_ object: [UInt8], with tpm: TPM, count: Int) throws(ProtectorFailure) -> SecretBytes {
     let key = try tpm.load(object)
     defer { tpm.flush(key.handle) }

@@ -16,7 +16,7 @@ struct WalletCommand: ParsableCommand {
 
       Exit codes: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running; 4 you refused, \
       nobody answered a prompt, or there is no terminal to ask you on; 5 the dApp did not answer in time; 64 the \
-      command line is wrong; 130 ended by Ctrl-C, or because the reader of --json closed its end.
+      command line is wrong, or there is no link; 130 ended by Ctrl-C, or because the reader of --json closed its end.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
     subcommands: [ConnectCommand.self, KeyriCommand.self])
@@ -58,7 +58,8 @@ struct WalletCommand: ParsableCommand {
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
       // With --json, an event reports the failure, whatever else is wrong with the command line.
       if CommandLine.arguments.contains("--json") {
-        EventOutput(isJSON: true, since: .now).report(.failed(WalletFailure(message(of: error), code: .mistake)))
+        let failure = WalletFailure(withoutCapital(message(for: error)), code: .mistake)
+        EventOutput(isJSON: true, since: .now).report(.failed(failure))
       } else {
         StandardStream.error.write(mistake(error))
       }
@@ -80,17 +81,11 @@ struct WalletCommand: ParsableCommand {
     }
   }
 
-  /// What is wrong in the command line; begins in lower case, as all our messages.
-  private static func message(of error: any Error) -> String {
-    let message = message(for: error)
-    return (message.first.map { String($0).lowercased() } ?? "") + message.dropFirst()
-  }
-
   /// A mistake in the command line: what is wrong, then the usage.
   static func mistake(_ error: any Error) -> String {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     // It repeats the command line, which may contain a dApp's link.
-    return "liquid-auth-wallet: \(message(of: error))\n\(usage)"
+    return "liquid-auth-wallet: \(withoutCapital(message(for: error)))\n\(usage)"
       .split(separator: "\n", omittingEmptySubsequences: false).map { DisplayText.line(String($0)) }
       .joined(separator: "\n")
   }

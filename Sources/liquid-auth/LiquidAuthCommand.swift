@@ -18,7 +18,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         2   the authenticator is not running
         3   the passphrase is wrong, or the command needs it and cannot ask for it
         4   there is no such object
-        64  the command line is wrong: a command name, an option or an argument
+        64  the command line is wrong: a command name, an option or an argument; or input that it needs is missing
       `connect` and `keyri` have more codes: see liquid-auth-wallet --help.
 
       With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}.
@@ -84,11 +84,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
 
   /// The failure for a mistake in the command line: what is wrong, and the usage.
   static func mistake(_ error: any Error) -> CommandFailure {
-    let (message, whole) = (message(for: error), fullMessage(for: error))
-    let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
-    // A name such as SITE stays as it is.
-    let isName = message.prefix(2).count { $0.isUppercase } == 2
-    let first = isName ? message.prefix(1) : message.prefix(1).lowercased()[...]
-    return CommandFailure("\(first)\(message.dropFirst())", code: .usage, usage: usage)
+    let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
+    return CommandFailure(withoutCapital(message(for: error)), code: .usage, usage: usage)
   }
 }

@@ -67,8 +67,8 @@ import Testing
   }
 
   private static let isDomain =
-    "a site is a domain, such as evil.example; its policy also applies to the AppID https://evil.example. Only an AppID "
-    + "with a path is a URL here"
+    "only an AppID with a path is given as a URL; use the domain evil.example, whose policy also applies to the AppID "
+    + "https://evil.example"
 
   private static func isSite(_ text: String) -> String {
     "--site takes a relying party id, such as github.com or ssh:, or an origin, such as https://dapp.example, not '\(text)'"

@@ -58,8 +58,8 @@ import Testing
       } == ["note|the Flatpak application b.B cannot open the key; \(snaps)|-"])
     #expect(
       lines(.applications) { DoctorChecksTests.change(&$0) { $0.transport = "unix:/run/key.sock" } } == [
-        "note|browsers do not see this device: the authenticator uses unix:/run/key.sock; only programs that are given its "
-          + "path can use it|-"
+        "note|browsers cannot use this device: the authenticator uses unix:/run/key.sock; only programs that are given its "
+          + "path can|-"
       ])
     #expect(lines(.applications) { $0.nodes = [] } == ["note|cannot be checked: there is no node|-"])
   }
@@ -296,7 +296,7 @@ import Testing
         == ["ok|it runs, and has actions; it asks for presence|-"])
     #expect(
       auto("notifications: pinentry (pinentry)", .known(nil)) == ["note|none runs; prompts do not need it|-"])
-    let without = ", so notifications cannot ask; the next way asks for presence|-"
+    let without = ", so notifications cannot be shown; the next kind of prompt asks for presence|-"
     #expect(auto("auto: notifications, pinentry (pinentry)", .known(nil)) == ["note|none runs\(without)"])
     #expect(auto("auto: notifications, pinentry (pinentry)", .known([])) == ["note|it has no actions\(without)"])
     #expect(

@@ -35,6 +35,20 @@ import Testing
         """)
   }
 
+  @Test func `setup says why the command that it prints cannot work yet`() {
+    #expect(Setup.obstacle(Self.fine, doctor: "liquid-auth doctor") == "")
+    let system = SystemFindings(uhid: .absent, groupExists: true, isMember: true, sessionHasGroup: true)
+    #expect(
+      Setup.obstacle(system, doctor: "liquid-auth doctor --state-dir /s")
+        == """
+        It cannot make its device before this is repaired:
+        - \(Self.noDevice)
+        To check all parts, run: liquid-auth doctor --state-dir /s
+
+
+        """)
+  }
+
   @Test func `a locked vault shows why it was locked`() {
     var status = Self.running(vault: .locked)
     #expect(StatusReport(running: status, system: Self.fine).text.contains("\nvault          locked\n"))

@@ -34,7 +34,7 @@ import Testing
         "NUMBER TIME KIND OUTCOME VERIFIED BY SITE", "1 1970-01-01 00:00:00 UTC sign-in done token a\\u{1B}b",
         "2 changed outside liquid-auth; see: liquid-auth log verify", "3 1970-01-01 00:00:01 UTC 99 98 97 -",
       ])
-    #expect(HistoryText.list([]) == "no ceremonies")
+    #expect(HistoryText.list([]) == "no entries")
     #expect(HistoryText.list([], of: "a\u{1B}b") == "no entries of a\\u{1B}b")
     #expect(
       entries[0].json == [

@@ -32,6 +32,15 @@ import Testing
     #expect(try Hello.Answer(decoding: packet) == Hello.Answer(version: 4, processID: 258))
   }
 
+  @Test func `the answer to an accepted store has the number of entries of its history`() throws {
+    let packet: [UInt8] = [0x00, 0xA1, 0x01, 0x19, 0x01, 0x02]
+    #expect(AcceptStore.Answer(entries: 258).encoded == packet)
+    #expect(try AcceptStore.Answer(decoding: packet) == AcceptStore.Answer(entries: 258))
+    for malformed in [[0x00], [0x00, 0xA1, 0x01, 0x20], [0x00, 0xA1, 0x01, 0xF5]] as [[UInt8]] {
+      #expect(throws: ControlFailure.self) { try AcceptStore.Answer(decoding: malformed) }
+    }
+  }
+
   @Test func `a credential has the members of its record, and its public key as 14`() throws {
     let packet: [UInt8] = [0x00, 0xAB] + Self.credentialMembers + [0x0E, 0x41, 0xAB]
     #expect(Self.credential.encoded == packet)

@@ -37,7 +37,7 @@ import Testing
 
   // Holds: PROTECT-1
   @Test func `unknown operations and kinds, and words that are not printable, are refused`() {
-    for kind in [0, 4, 255] as [UInt8] { #expect(request(kind, [4, 0, 0]) == nil) }
+    for kind in [0, 5, 255] as [UInt8] { #expect(request(kind, [4, 0, 0]) == nil) }
     // Cut off, and a PIN that is too long.
     for body in [[], [4], [4, 0], [4, 0, 1], [4, 1, 0] + Self.id] as [[UInt8]] { #expect(request(2, body) == nil) }
     #expect(request(2, [4, 0, 0] + [UInt8](repeating: 1, count: 255))?.pin?.count == 255)
@@ -74,7 +74,11 @@ import Testing
       let read = try ask(Self.get, pieces).get()
       #expect(read.key.withUnsafeBytes { Array($0) } == key && read.data == [])
     }
-    #expect(try ask(ProtectorRequest(.delete, type: 4, data: Self.id), [[2, 0, 0, 0]]).get().key.count == 0)
+    for operation in [.delete, .find] as [ProtectorRequest.Operation] {
+      #expect(try ask(ProtectorRequest(operation, type: 4, data: Self.id), [[2, 0, 0, 0]]).get().key.count == 0)
+      let answer = try ask(ProtectorRequest(operation, type: 4, data: Self.id), [[2, 0, 0, 1, 7]])
+      #expect(throws: ProtectorFailure.malformed(.protector)) { try answer.get() }
+    }
     let made = try ask(ProtectorRequest(.make, type: 2, data: []), [[2, 0, 0, 34] + key + [7, 8]]).get()
     #expect(made.key.withUnsafeBytes { Array($0) } == key && made.data == [7, 8])
     let counted = try ask(Self.counted, [[2, 0, 0, 8, 0, 0, 0, 0, 0, 0, 1, 2]]).get()

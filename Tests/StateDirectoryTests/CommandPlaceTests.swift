@@ -10,6 +10,7 @@ import Testing
     "it is damaged; make it anew from the phrase with liquid-auth init --import",
     "the authenticator is not running (no program listens at /s/control.sock); start it with: liquid-authenticator",
     "this session began before that; log in again and start with: liquid-authenticator",
+    "slot 2 already uses this TPM; to add it again, first run: liquid-auth vault remove 2",
   ])
   func `a command at the end gets the same --state-dir`(_ sentence: String) {
     #expect(Self.place.completing(sentence) == sentence + " --state-dir /s")

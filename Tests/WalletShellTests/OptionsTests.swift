@@ -49,7 +49,8 @@ struct LinksTests {
   // Holds: DAPPSERVER-3
   @Test func `white space around a link is ignored`() async throws {
     #expect(try await LinkSource(link: " \tliquid://a \r\n", image: nil).read() == "liquid://a")
-    await #expect(throws: WalletFailure("there is no link; copy the one that the page shows, and try again")) {
+    let failure = WalletFailure("there is no link; copy the one that the page shows, and try again", code: .mistake)
+    await #expect(throws: failure) {
       try await LinkSource(link: " ", image: nil).read()
     }
   }

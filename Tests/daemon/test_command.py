@@ -79,6 +79,13 @@ class TestInitOnTheTerminal:
         phrases = {self.init(Authenticator(tmp_path / name))[0] for name in ("one", "two")}
         assert len(phrases) == 2
 
+    def test_only_enter_leaves_the_words(self, empty):
+        """A text before Enter does not hide the phrase."""
+        command = empty.command("init", "--state-dir", empty.state)
+        answers = [("written down: ", "abandon"), ("type nothing before Enter(?s:.)*written down: ", ""), ("Word .*: ", "\x03")]
+        code, shown = on_terminal(command, answers, empty.environment)
+        assert code == FAILED and shown.count("written down: ") == 2 and not empty.state.exists()
+
     def test_a_wrong_word_and_then_the_right_one(self, empty):
         self.init(empty, ["right", "wrong", "right", "right"])
         assert (empty.state / "vault").exists()
@@ -96,7 +103,7 @@ class TestInitOnTheTerminal:
     def test_without_a_terminal(self, empty):
         done = subprocess.run(empty.command("init", "--state-dir", empty.state), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, start_new_session=True, timeout=60)
-        assert done.returncode == FAILED and "terminal" in done.stderr and done.stdout == ""
+        assert done.returncode == WRONG_USAGE and "terminal" in done.stderr and done.stdout == ""
         assert not empty.state.exists()
 
     # Holds: INPUT-7
@@ -390,7 +397,7 @@ class TestLink:
     @pytest.mark.parametrize("link", [*(link["uri"] for link in vectors.load("fido-uri")["invalid"]), ""])
     def test_other_links_are_refused(self, empty, link):
         fails(empty, "link", link, status=FAILED)
-        fails(empty, "link", status=FAILED, stdin=link)
+        fails(empty, "link", status=FAILED if link else WRONG_USAGE, stdin=link)
 
     # Holds: INPUT-14
     @pytest.mark.parametrize("link, command", [("liquid://dapp.example/?requestId=1", "liquid-auth connect"),
@@ -463,6 +470,16 @@ class TestHelp:
                                          "pin set 1234", "config always-uv", "config min-pin-length 3"])
     def test_wrong_usage(self, empty, command):
         fails(empty, *command.split(), status=WRONG_USAGE)
+
+
+# Holds: INPUT-11
+@pytest.mark.parametrize("command, status, missing", [
+    ("derive --rp a.example --user-handle b", WRONG_USAGE, "standard input ended before the phrase"),
+    ("link", WRONG_USAGE, "there is no link; give it as an argument, or on standard input"),
+    ("init --import --state-dir {state}.new", WRONG_USAGE, "standard input ended before the phrase"),
+    ("vault passphrase --state-dir {state}", WRONG_PASSPHRASE, "standard input ended before the passphrase")])
+def test_missing_input(key, command, status, missing):
+    assert fails(key, *command.format(state=key.state).split(), status=status) == f"liquid-auth: {missing}\n"
 
 
 def test_demo(empty):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -238,7 +239,7 @@ class TestOldRows:
             damaged.stop()
         damaged.ask("recover", "--accept-store", "--state-dir", damaged.state, passphrase="wrong", status=3)
         accepted = damaged.ask("recover", "--accept-store", "--state-dir", damaged.state)
-        assert "accepted the store as it is" in accepted
+        assert re.search("accepted the store as it is; its history is whole, with [1-9][0-9]* entr(y|ies); ", accepted)
         if not running:
             damaged.start()
         assert damaged.run("status", *at).stdout.count("to do") == 0

@@ -43,7 +43,7 @@ def three_ceremonies(key):
 # Holds: RECORD-1
 class TestList:
     def test_registration_sign_in_and_refusal(self, running):
-        assert log(running).stdout == "no ceremonies\n"
+        assert log(running).stdout == "no entries\n"
         assert log(running, "verify").stdout == "no entries; the chain is whole\n"
         made = three_ceremonies(running)
         with client(running) as ctap:
@@ -205,7 +205,7 @@ class TestAtRest:
         running.unlock()
         with client(running) as ctap:
             register(ctap, OWN, SITE, rk=True, uv=True)
-        wait_for("the line", lambda: "the last ceremony is not in the history" in running.said())
+        wait_for("the line", lambda: "the last request is not in the history" in running.said())
         [line] = [line for line in running.said().splitlines() if "is not in the history" in line]
         assert SITE not in line and "liquid-auth log verify" in line
 
@@ -268,7 +268,7 @@ def test_a_change_of_the_file_is_found(running, name):
     place = ["--control", running.control_socket]
     running.run("lock", *place)
     accepted = running.run("recover", "--accept-store", *place, stdin=f"{PASSPHRASE}\n").stdout
-    assert "if its history was modified, the history is empty now" in accepted
+    assert "accepted the store as it is; its history is empty now; check the passkeys with: " in accepted
     assert log(running, "verify").stdout == "no entries; the chain is whole\n"
     assert len(json.loads(running.ask("credentials", "list", "--json"))) == 1
 

@@ -273,11 +273,15 @@ def test_a_problem_is_shown_until_it_is_repaired(machine):
     machine.key.install()
     machine.start()
     machine.key.ask("device", "detach")
-    answers = [(PIN_CHOICE, "1"), (AGAIN, ""), (AGAIN, lambda _: machine.key.ask("device", "attach") and "")]
+    # Another text than s checks nothing.
+    answers = [(PIN_CHOICE, "1"), (AGAIN, ""), (AGAIN, "x"), (AGAIN, lambda _: machine.key.ask("device", "attach") and "")]
     shown = machine.setup([*answers, (PAGE_CHOICE, "2")])
     assert shown.count("- the device is detached; attach it with: liquid-auth device attach") == 2
+    assert "Register your key at a site" in shown
     machine.key.ask("device", "detach")
-    machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])
+    shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])
+    assert "Browsers cannot use the key yet; to see what to repair, run: liquid-auth doctor\r\n" in shown
+    assert "Register your key at a site" not in shown
 
 
 # Holds: INPUT-24
@@ -292,7 +296,7 @@ def test_a_damaged_vault_is_not_replaced(machine):
 def test_without_a_terminal(machine):
     done = subprocess.run([BIN / "liquid-auth", "setup"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env=machine.environment, timeout=60)
-    assert done.returncode == 1 and done.stdout == ""
+    assert done.returncode == 64 and done.stdout == ""
     assert "run setup in a terminal, or in a script use: liquid-auth init --import" in done.stderr
     assert not machine.key.state.exists()
 

@@ -58,7 +58,7 @@ class TestPassphrase:
         for refused, reason in [("short", "at least 8 characters"), ("aaaaaaaaaa", "at least 4 different")]:
             done = vault(stopped, "passphrase", lines=[PASSPHRASE, refused], status=3)
             assert reason in done.stderr
-        done = vault(stopped, "passphrase", lines=[PASSPHRASE], status=1)
+        done = vault(stopped, "passphrase", lines=[PASSPHRASE], status=3)
         assert "standard input ended before the new passphrase" in done.stderr
         assert (stopped.state / "vault").read_bytes() == before
         done = vault(stopped, "passphrase", "--json", lines=[PASSPHRASE, NEW])

@@ -21,10 +21,10 @@ from support.tpm import TPM
 
 OLD = "the store is an old copy: after it was made, the vault was opened {}"
 ONCE = OLD.format("1 time (or that opening was interrupted, for example by a power cut)")
-ACCEPT = "; put the newest store back, or accept this one with: liquid-auth vault counter accept"
-UNKNOWN = "the TPM cannot tell whether the store is an old copy: "
-ABSENT = ("this TPM does not have the counter: it was cleared, or is another one; or the store is from before the last "
-          '"vault counter on"; make a new one with: liquid-auth vault counter on')
+ACCEPT = "; put the newest store back, or accept this copy with: liquid-auth vault counter accept"
+UNKNOWN = "cannot check whether the store is an old copy: "
+ABSENT = ("the counter is not in this TPM: the TPM was cleared or replaced; or the store is from before the last "
+          '"vault counter on"; make a new counter with: liquid-auth vault counter on')
 PIN = "13579"
 STORE = "credentials.sqlite"
 
@@ -162,7 +162,7 @@ class TestCounting:
         assert counter(key, "off") == {"counter": "off", "remains": None}
         assert indexes(tpm) == [] and count(key) is None and open_again(key) == []
         assert tpm.loaded() == []
-        assert "counter is off already" in counter(key, "off", status=1)["error"]
+        assert "counter is already off" in counter(key, "off", status=1)["error"]
 
     def test_what_the_tpm_has(self, counted_key, tpm):
         [(index, text)] = indexes(tpm)
@@ -374,7 +374,7 @@ class TestTPM:
         shutil.copytree(snapshot, tpm.folder)
         tpm.start()
         [problem] = open_again(counted_key)
-        assert problem.startswith(UNKNOWN + "the counter is lower than the store allows, so the TPM itself was put back")
+        assert problem.startswith(UNKNOWN + "the counter is lower than the stored value: the state of the TPM was set back")
         counter(counted_key, "on")
         assert open_again(counted_key) == []
 

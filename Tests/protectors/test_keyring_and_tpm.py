@@ -137,7 +137,8 @@ class TestAdding:
         """A random key of 32 bytes, with an attribute that only names the slot."""
         double = bus.double()
         vault(key, "add", "secret-service")
-        vault(key, "add", "secret-service", "--auto-unlock")
+        done = vault(key, "add", "secret-service", "--auto-unlock")
+        assert "slot 2 is of the type secret-service too; if you do not need it any more, run: liquid-auth" in done.stderr
         items = list(double.items.values())
         assert [item["attributes"] for item in items] == [
             {"application": "liquid-auth", "vault": slot["id"]} for slot in slots(key)[1:]]
@@ -505,6 +506,23 @@ class TestTPM:
         assert ("userwithauth" in attributes) == (not pcrs)
         assert unsealed not in (key.state / "vault").read_bytes()
 
+    # Holds: PROTECT-21
+    def test_a_second_slot(self, key, tpm, tmp_path, monkeypatch):
+        """A slot with the same conditions is refused before anything is typed; others are named."""
+        add_tpm(key)
+        place = f"--state-dir {key.state} --control {key.control_socket}"
+        done = vault(key, "add", "tpm", passphrase=None, status=1)
+        assert done.stderr == (
+            f"liquid-auth: slot 2 already uses this TPM; to add it again, first run: liquid-auth vault remove 2 {place}\n")
+        note = "liquid-auth: slot {0} is of the type tpm too; if you do not need it any more, run: liquid-auth vault remove {0}"
+        assert add_tpm(key, "--pcrs", "7").stderr == f"{note.format(2)} {place}\n"
+        # Another TPM, or a TPM that was cleared.
+        other = TPM(tmp_path / "other")
+        monkeypatch.setenv("LIQUID_AUTH_TCTI", other.tcti)
+        assert add_tpm(key).stderr == "".join(f"{note.format(slot)} {place}\n" for slot in (2, 3))
+        other.stop()
+        assert len(slots(key)) == 4
+
     # Holds: PROTECT-10
     def test_a_pin(self, key, tpm):
         add_tpm(key, "--pcrs", "7", pin=SLOT_PIN)
@@ -551,7 +569,7 @@ class TestTPM:
         key.ask("lock")
         assert len(registration(key)) == 2
         assert f"slot 2 (TPM) did not unlock the vault: {LOCKED_OUT}" in key.said()
-        assert LOCKED_OUT in add_tpm(key, pin=SLOT_PIN, status=1).stderr
+        assert LOCKED_OUT in add_tpm(key, "--pcrs", "7", pin=SLOT_PIN, status=1).stderr
         # A slot without a PIN is not subject to the lock-out.
         add_tpm(key)
         key.ask("lock")
@@ -587,11 +605,13 @@ class TestTPM:
         assert f"slot 2 (TPM) did not unlock the vault: {OTHER_TPM}" in key.said()
         other.stop()
 
-    # Holds: PROTECT-11
+    # Holds: PROTECT-11, PROTECT-21
     def test_no_tpm_and_no_permission(self, key, tmp_path, monkeypatch):
         monkeypatch.setenv("LIQUID_AUTH_TCTI", f"device:{tmp_path}/tpmrm0")
         before = (key.state / "vault").read_bytes()
-        assert "no TPM 2.0 was found" in add_tpm(key, status=1).stderr
+        # Nothing is typed: the command looks for the TPM first.
+        for arguments in ([], ["--pin"]):
+            assert "no TPM 2.0 was found" in vault(key, "add", "tpm", *arguments, passphrase=None, status=1).stderr
         assert (key.state / "vault").read_bytes() == before
         device = tmp_path / "tpmrm0"
         device.write_bytes(b"")
@@ -609,7 +629,10 @@ class TestTPM:
     def test_arguments(self, key, arguments):
         done = vault(key, "add", "tpm", *arguments, status=64)
         assert "PIN" in done.stderr or "registers are 1 to 8 numbers" in done.stderr
-        assert "only for tpm" in vault(key, "add", "secret-service", "--pin", status=64).stderr
+        for slot in ("secret-service", "systemd-creds"):
+            assert "--pin is only for tpm and fido2" in vault(key, "add", slot, "--pin", status=64).stderr
+        for slot in ("secret-service", "systemd-creds", "fido2"):
+            assert "--pcrs is only for tpm" in vault(key, "add", slot, "--pcrs", "7", status=64).stderr
 
     def test_the_library_logs_nothing(self, key, tpm, tmp_path, monkeypatch):
         """With these environment variables, the library would write every key to a file."""

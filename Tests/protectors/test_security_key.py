@@ -155,10 +155,12 @@ def test_our_own_device_is_not_a_security_key(key, plug):
     assert (ours.touches(), other.touches()) == (0, 3)
 
 
-# Holds: PROTECT-14
+# Holds: PROTECT-14, PROTECT-21
 def test_no_key(key, plug, tmp_path):
     before = (key.state / "vault").read_bytes()
-    assert NO_KEY in add(key, status=4).stderr
+    # Nothing is typed: the command looks for the security key first.
+    for arguments in ([], ["--pin"]):
+        assert NO_KEY in vault(key, "add", "fido2", *arguments, passphrase=None, status=4).stderr
     assert (key.state / "vault").read_bytes() == before
     plug("one")
     add(key)
@@ -168,6 +170,19 @@ def test_no_key(key, plug, tmp_path):
     assert f"slot 2 (security key) did not unlock the vault: {OTHER}" in key.said()
     vault(key, "remove", "2")
     assert len(slots(key)) == 1
+
+
+# Holds: PROTECT-21
+def test_a_key_that_has_a_slot_gets_no_other(key, plug):
+    """The command says so before anything is typed; another security key can be added."""
+    plug("one")
+    add(key)
+    place = f"--state-dir {key.state} --control {key.control_socket}"
+    done = vault(key, "add", "fido2", passphrase=None, status=1)
+    assert done.stderr == ("liquid-auth: slot 2 already uses this security key; to add it again, first run: "
+                           f"liquid-auth vault remove 2 {place}\n")
+    plug("two")
+    assert "slot 2" not in add(key).stderr and len(slots(key)) == 3
 
 
 # Holds: PROTECT-15
@@ -396,7 +411,7 @@ def test_wrong_pins(key, plug):
 # Holds: PROTECT-16
 def test_a_key_without_a_pin(key, plug):
     plug("one")
-    done = add(key, "--pin", pin=PIN, status=1)
+    done = vault(key, "add", "fido2", "--pin", passphrase=None, status=1)
     assert "the security key has no PIN; set one, for example with fido2-token -S, or omit --pin" in done.stderr
 
 

@@ -110,7 +110,7 @@ def test_another_key(key, creds, size, reason):
 def test_without_the_program(key, creds, monkeypatch, tmp_path):
     monkeypatch.setenv("LIQUID_AUTH_SYSTEMD_CREDS", str(tmp_path / "none"))
     assert "systemd-creds is not installed; this slot needs systemd 256 or later" in vault(
-        key, "add", "systemd-creds", status=1).stderr
+        key, "add", "systemd-creds", passphrase=None, status=1).stderr
 
 
 # Holds: PROTECT-1

@@ -147,7 +147,7 @@ public struct CommandReport: Sendable {
   /// The time until the answer, with the time of prompts.
   public var elapsed: Duration
   /// The kind of the ceremony; `nil` for a request that is none.
-  var kind: HistoryEntry.Kind?
+  package var kind: HistoryEntry.Kind?
   /// What verified the user; `none` after an error.
   var verification = HistoryEntry.Verification.none
 

@@ -15,7 +15,7 @@ struct LinkSource {
   func read() async throws(WalletFailure) -> String {
     let text = try await found().trimmed
     guard !text.isEmpty else {
-      throw WalletFailure("there is no link; copy the one that the page shows, and try again")
+      throw WalletFailure("there is no link; copy the one that the page shows, and try again", code: .mistake)
     }
     return String(text)
   }

@@ -52,7 +52,8 @@ struct BlobsCommand: ParsableCommand {
     func run() throws {
       // A site chose these bytes: they could control a terminal.
       guard file != nil || isatty(STDOUT_FILENO) == 0 else {
-        throw CommandFailure("a large blob is not shown on a terminal; name a file, or redirect the output with | or >")
+        throw CommandFailure(
+          "a large blob is not shown on a terminal; name a file, or redirect the output with | or >", code: .usage)
       }
       let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)

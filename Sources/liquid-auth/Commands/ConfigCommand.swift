@@ -40,17 +40,18 @@ struct ConfigCommand: ParsableCommand {
         fprintd-enroll. With pam, you answer the questions of PAM, usually with your account's password. With \
         passphrase, you type the vault's passphrase.
 
-        After three wrong tries, or if a means does not work, the prompt asks for the next one. The passphrase always comes \
+        After three wrong tries, or if one of them does not work, the prompt goes on to the next. The passphrase always comes \
         last, even if you leave it out: a reader can be missing and PAM can change, but every open vault has a passphrase. \
         Neither a fingerprint nor PAM unlocks a locked vault.
         """)
     enum Means: String, ExpressibleByArgument, CaseIterable { case fingerprint, pam, passphrase }
-    @Argument(help: "fingerprint, pam and passphrase, each at most once.") var means: [Means]
+    @Argument(help: ArgumentHelp("fingerprint, pam and passphrase, each at most once.", valueName: "way"))
+    var means: [Means]
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-      guard Set(means).count == means.count else { throw ValidationError("name each means of verification once") }
+      guard Set(means).count == means.count else { throw ValidationError("give each way to verify only once") }
       guard !means.dropLast().contains(.passphrase) else {
         throw ValidationError("passphrase comes last: it always works, so nothing after it would be asked for")
       }

@@ -132,7 +132,7 @@ enum StandardInput {
     switch SecretLine.read(from: STDIN_FILENO, isEdited: false) {
     case .line(let line): return line
     case .tooLong: throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")
-    case .ended, .cancelled: throw CommandFailure("standard input ended before \(what)")
+    case .ended, .cancelled: throw CommandFailure("standard input ended before \(what)", code: .usage)
     case .system(let number):
       throw CommandFailure("cannot read standard input: \(number)")
     }

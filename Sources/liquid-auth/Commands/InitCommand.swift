@@ -108,8 +108,8 @@ struct InitCommand: PlacedCommand {
     case .newPhrase(let words):
       guard let terminal = try? TerminalDevice() else {
         throw CommandFailure(
-          "a new phrase is shown only on a terminal, and there is none; run this command in a terminal, or give --import"
-        )
+          "a new phrase is shown only on a terminal, and there is none; run this command in a terminal, or give --import",
+          code: .usage)
       }
       let phrase = BIP39Phrase.generate(words: words)
       var generator = SystemRandomNumberGenerator()

@@ -17,7 +17,7 @@ struct LinkCommand: ParsableCommand {
 
   func run() throws {
     guard let text = link ?? readLine() else {
-      throw CommandFailure("there is no link; give it as an argument, or on standard input")
+      throw CommandFailure("there is no link; give it as an argument, or on standard input", code: .usage)
     }
     let report = FIDOLinkReport(link: try Self.read(text), now: unixMilliseconds())
     output.write(report.text, json: report.json)

@@ -47,9 +47,12 @@ enum PassphraseInput {
   /// Reads from the terminal, without echo, if standard input is one; otherwise reads its next line.
   static func read() throws(CommandFailure) -> SecretBytes {
     if let terminal { return try read(on: terminal) }
-    do {
-      return try check(StandardInput.secretLine("the passphrase"))
-    } catch {
+    return try check(secretLine("the passphrase"))
+  }
+
+  /// Reads the next line of standard input.
+  private static func secretLine(_ what: String) throws(CommandFailure) -> SecretBytes {
+    do { return try StandardInput.secretLine(what) } catch {
       throw CommandFailure(error.description, code: .passphrase)
     }
   }
@@ -74,7 +77,7 @@ enum PassphraseInput {
   /// Reads a new passphrase: from the terminal, twice, if standard input is one; otherwise its next line.
   static func new() throws(CommandFailure) -> SecretBytes {
     if let terminal { return try PassphraseDialogue.new(on: terminal) }
-    let passphrase = try StandardInput.secretLine("the new passphrase")
+    let passphrase = try secretLine("the new passphrase")
     if let objection = PassphraseRule.objection(to: passphrase) { throw CommandFailure(objection, code: .passphrase) }
     return passphrase
   }

@@ -8,15 +8,15 @@ struct LogCommand: ParsableCommand {
     commandName: "log",
     abstract: "Show where and how this key was used.",
     discussion: """
-      The store keeps the last ceremonies, 9000 to 10000 of them: time, site, kind, outcome and means of verification. \
-      They are sealed like the passkeys. Each command asks for the vault's passphrase at the terminal, or reads it from \
-      the first line of standard input.
+      The store keeps a history of the last uses and changes of the key, at most 10000 entries: time, site, kind, outcome, \
+      and what verified you. It is sealed like the passkeys. Each command asks for the vault's passphrase at the terminal, or \
+      reads it from the first line of standard input.
       """,
     subcommands: [List.self, Verify.self], defaultSubcommand: List.self)
 
   struct List: PlacedCommand {
-    static let configuration = CommandConfiguration(abstract: "List the ceremonies, the newest last.")
-    @Option(help: "Only those of this site: its domain, or the whole origin.") var site: String?
+    static let configuration = CommandConfiguration(abstract: "List the entries, the newest last.")
+    @Option(help: "List only the entries of this site: its domain, or the whole origin.") var site: String?
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 

@@ -65,8 +65,8 @@ struct PolicyCommand: PlacedCommand {
     // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site.
     if let host, policy != .default, ["https://\(host)", "https://\(host)/"].contains(site) {
       throw ValidationError(
-        "a site is a domain, such as \(host); its policy also applies to the AppID https://\(host). Only an AppID with a "
-          + "path is a URL here")
+        "only an AppID with a path is given as a URL; use the domain \(host), whose policy also applies to the AppID "
+          + "https://\(host)")
     }
     guard site.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
       throw ValidationError("an AppID is ASCII; encode other characters, as in %C3%BC")

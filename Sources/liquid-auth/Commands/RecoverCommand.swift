@@ -74,20 +74,21 @@ struct RecoverCommand: PlacedCommand {
 
   func run() throws {
     if newStore {
-      try Self.mendStore(place, by: NewStore.init) { (directory, passphrase) throws(StateDirectoryError) in
-        try directory.makeNewStore(passphrase: passphrase)
+      _ = try Self.mendStore(place, by: NewStore.init) { (directory, passphrase) throws(StateDirectoryError) in
+        Done(try directory.makeNewStore(passphrase: passphrase))
       }
       return output.write("made an empty store", json: ["store": .string("made")])
     }
     if acceptStore {
-      try Self.mendStore(place, by: AcceptStore.init) { (directory, passphrase) throws(StateDirectoryError) in
-        try directory.acceptStore(passphrase: passphrase)
-      }
+      let entries = try Self.mendStore(place, by: AcceptStore.init) {
+        (directory, passphrase) throws(StateDirectoryError) in
+        AcceptStore.Answer(entries: try directory.acceptStore(passphrase: passphrase))
+      }.entries
+      let history = entries == 0 ? "is empty now" : "is whole, with \(entries) \(entries == 1 ? "entry" : "entries")"
       return output.write(
         place.completing(
-          "accepted the store as it is; if its history was modified, the history is empty now; check the passkeys with: "
-            + "liquid-auth credentials list"),
-        json: ["store": .string("accepted")])
+          "accepted the store as it is; its history \(history); check the passkeys with: liquid-auth credentials list"),
+        json: ["store": .string("accepted"), "entries": .number(Int64(clamping: entries))])
     }
     let connection = try place.connectAsOwner()
     if let rp {
@@ -103,18 +104,18 @@ struct RecoverCommand: PlacedCommand {
   /// Runs the command in the authenticator that works on the directory; if none runs, changes the store here.
   private static func mendStore<Command: ControlCommand>(
     _ place: PlaceOptions, by command: (SecretBytes) -> Command,
-    orHere mend: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Void
-  ) throws(CommandFailure) {
+    orHere mend: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Command.Answer
+  ) throws(CommandFailure) -> Command.Answer {
     do throws(CommandFailure) {
       let connection = try place.connect()
-      try connection.ask(command(PassphraseInput.read()))
+      return try connection.ask(command(PassphraseInput.read()))
     } catch  where error.code == .notRunning {
       let path = try place.statePath()
       let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
       let lock = try orFailure(directory.lock)
       defer { withExtendedLifetime(lock) {} }
       let passphrase = try PassphraseInput.read()
-      try orFailure { () throws(StateDirectoryError) in try mend(directory, passphrase) }
+      return try orFailure { () throws(StateDirectoryError) in try mend(directory, passphrase) }
     }
   }
 

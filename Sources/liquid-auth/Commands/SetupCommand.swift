@@ -21,7 +21,8 @@ struct SetupCommand: AsyncParsableCommand, PlacedCommand {
   func run() async throws {
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
       throw CommandFailure(
-        "standard input is not a terminal; run setup in a terminal, or in a script use: liquid-auth init --import")
+        "standard input is not a terminal; run setup in a terminal, or in a script use: liquid-auth init --import",
+        code: .usage)
     }
     do throws(CommandFailure) {
       try await Setup(terminal: terminal, place: place).run()

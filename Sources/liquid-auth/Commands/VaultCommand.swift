@@ -91,6 +91,8 @@ struct VaultCommand: ParsableCommand {
     }
 
     func run() throws {
+      // Without a vault in this directory, the next line says so.
+      try check(beside: (try? place.slots()) ?? [])
       let vault = try OwnedVault(at: place)
       let protector: VaultSlot.Protector
       let key: SecretBytes

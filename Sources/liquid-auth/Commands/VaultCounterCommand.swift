@@ -6,15 +6,15 @@ extension VaultCommand {
   /// `liquid-auth vault counter`.
   struct Counter: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let the TPM find an old copy of the store that was put back.",
+      abstract: "Use a counter in the TPM to find an old copy of the store.",
       discussion: """
-        The TPM counts each opening of the vault, and nothing can set its counter back. If somebody puts an old copy of \
-        the state directory back, for example to get more tries for the PIN, the authenticator says so, and blocks the \
-        PIN. Each command asks for the passphrase, and needs a running authenticator.
+        The authenticator increments the counter each time it opens the vault, and nothing can decrease the counter. If \
+        somebody puts an old copy of the state directory back, for example to get more tries for the PIN, the authenticator \
+        reports it, and blocks the PIN. Each command asks for the passphrase, and needs a running authenticator.
 
-        on      make a counter in the TPM, in place of the one that there is
+        on      make a counter in the TPM, or replace the counter with a new one
         off     remove the counter
-        accept  keep the old copy that was found; the PIN gets all its tries
+        accept  accept an old copy as the newest store; the PIN gets all its tries again
         """)
 
     enum Change: String, ExpressibleByArgument, CaseIterable {
@@ -39,13 +39,13 @@ extension VaultCommand {
           _ = Self.remains(of: counter.index)
           throw error
         }
-        write("the TPM now counts each opening of the vault", remains: unused.flatMap(Self.remains))
+        write("the counter is on: the TPM counts each opening of the vault", remains: unused.flatMap(Self.remains))
       case .off:
         let unused = try connection.ask(ChangeCounter(.off)).unused
-        write("the TPM does not count any more", remains: unused.flatMap(Self.remains))
+        write("the counter is off", remains: unused.flatMap(Self.remains))
       case .accept:
         try connection.ask(ChangeCounter(.accept))
-        write("the store is accepted as it is; a PIN has all its tries again", remains: nil)
+        write("the store is accepted as it is; the PIN, if one is set, has all its tries again", remains: nil)
       }
     }
 

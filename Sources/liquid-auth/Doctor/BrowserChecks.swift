@@ -58,7 +58,7 @@ extension DoctorFindings {
     if let other = otherTransport {
       return .note(
         .applications,
-        "browsers do not see this device: the authenticator uses \(other); only programs that are given its path can use it"
+        "browsers cannot use this device: the authenticator uses \(other); only programs that are given its path can"
       )
     }
     let closed = flatpaks.filter { !$0.isBrowser && !$0.hasAllDevices }

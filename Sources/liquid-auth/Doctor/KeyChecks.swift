@@ -29,7 +29,7 @@ extension DoctorFindings {
     return Mend(systemctl("restart") + [UserService.units[1]], isSafe: isSafe)
   }
 
-  /// What repairs a problem that the authenticator, or the vault's file, reports.
+  /// The commands that repair a problem of the authenticator or of the vault's file.
   private func repair(_ problem: String) -> Mend? {
     guard let mend = Mend(endOf: problem) else { return nil }
     switch mend.commands {

@@ -18,8 +18,8 @@ extension DoctorFindings {
   /// Whether a pinentry needs an X display, and there is none: GTK 2 and FLTK do not support Wayland.
   private func needsX(_ name: String) -> Bool { !hasX && Pinentry.needingX.contains(name) }
 
-  /// Whether the authenticator says that its pinentry has no display and no terminal, or it does not run, and there is
-  /// no display.
+  /// Whether the authenticator reports that its pinentry has no display and no terminal; without an authenticator, whether
+  /// there is no display.
   private var mayLackDisplay: Bool {
     guard let status else { return !hasX && !hasWayland }
     return status.problems.contains { $0.contains("may be unable to show a dialog") }
@@ -51,11 +51,11 @@ extension DoctorFindings {
       return notificationDaemon("prompts do not need it; they use \(ways)")
     }
     guard ways.contains(": notifications") else { return notificationDaemon("prompts do not need it") }
-    return notificationDaemon("it asks for presence", without: "the next way asks for presence")
+    return notificationDaemon("it asks for presence", without: "the next kind of prompt asks for presence")
   }
 
   private func notificationDaemon(_ use: String, without: String? = nil) -> Check {
-    let without = without.map { ", so notifications cannot ask; \($0)" } ?? "; \(use)"
+    let without = without.map { ", so notifications cannot be shown; \($0)" } ?? "; \(use)"
     switch notifications {
     case .unknown(let reason): return .note(.notificationDaemon, "cannot be checked: \(reason); \(use)")
     case .known(nil): return .note(.notificationDaemon, "none runs\(without)")

@@ -16,7 +16,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     case passphrase = 3
     /// The requested object does not exist.
     case absent = 4
-    /// The command line is wrong: EX_USAGE of sysexits.h.
+    /// The command line is wrong, or the input that it needs is missing: EX_USAGE of sysexits.h.
     case usage = 64
   }
 

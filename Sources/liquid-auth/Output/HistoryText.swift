@@ -1,11 +1,11 @@
 import ControlProtocol
 import Recovery
 
-/// How the history of ceremonies is shown to people.
+/// The text of the history.
 enum HistoryText {
   /// - Parameter site: whose entries these are; `nil` for all entries.
   static func list(_ entries: [HistoryDescription], of site: String? = nil) -> String {
-    guard !entries.isEmpty else { return site.map { "no entries of \($0.printable)" } ?? "no ceremonies" }
+    guard !entries.isEmpty else { return site.map { "no entries of \($0.printable)" } ?? "no entries" }
     return table(
       [["NUMBER", "TIME", "KIND", "OUTCOME", "VERIFIED BY", "SITE"]]
         + entries.map { entry in

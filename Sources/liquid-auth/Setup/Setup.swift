@@ -26,10 +26,10 @@ struct Setup {
     }
     let (path, passkeys) = try makeVault()
     let wantsPIN = try chooseVerification()
-    try start()
+    let isUsable = try start()
     if wantsPIN { try setPIN() }
     let hasFailed = try await !signIn(passkeys)
-    finish(path)
+    finish(path, isUsable: isUsable)
     if hasFailed {
       throw CommandFailure("the first sign-in failed; find the cause with: liquid-auth doctor")
     }
@@ -126,7 +126,9 @@ struct Setup {
   // MARK: 3
 
   /// Starts the authenticator, or waits until the user has started it.
-  private func start() throws(CommandFailure) {
+  ///
+  /// - Returns: whether a browser can use the key.
+  private func start() throws(CommandFailure) -> Bool {
     begin(3, "Start")
     if let status = try status() {
       terminal.show("Already done: the authenticator runs.\n")
@@ -135,7 +137,7 @@ struct Setup {
     if UserService.isFor(place), UserService.isInstalled {
       terminal.show("Starting the authenticator for this login and all later ones:\n\n    \(UserService.command)\n\n")
       try UserService.enable()
-      try repair(try waitForAnswer(until: .now + .seconds(60)))
+      return try repair(try waitForAnswer(until: .now + .seconds(60)))
     } else {
       terminal.show(
         """
@@ -143,11 +145,18 @@ struct Setup {
 
             \(command("liquid-authenticator"))
 
-        Waiting for it. Ctrl-C ends the set-up; to continue later, run: \(command("liquid-auth setup"))
+        \(Self.obstacle(.current, doctor: command("liquid-auth doctor")))Waiting for it. Ctrl-C ends the set-up; to continue later, run: \(command("liquid-auth setup"))
 
         """)
-      try repair(try waitForAnswer(until: nil))
+      return try repair(try waitForAnswer(until: nil))
     }
+  }
+
+  /// What prevents the start of the authenticator, as a paragraph; empty if nothing does.
+  static func obstacle(_ system: SystemFindings, doctor: String) -> String {
+    system.uhidProblem.map {
+      "It cannot make its device before this is repaired:\n- \($0.printable)\nTo check all parts, run: \(doctor)\n\n"
+    } ?? ""
   }
 
   /// The authenticator's status; `nil` if it does not run.
@@ -181,15 +190,20 @@ struct Setup {
   }
 
   /// Shows what prevents use by a browser until it is repaired, or the user continues without that.
-  private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) {
+  ///
+  /// - Returns: whether it is repaired.
+  private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) -> Bool {
     var status = first
     while true {
       let problems = StatusReport(running: status, system: .current).problems
-      guard !problems.isEmpty else { return }
+      guard !problems.isEmpty else { return true }
       terminal.show("\nA browser cannot use the key yet:\n")
       for problem in problems { terminal.show("- \(place.completing(problem).printable)\n") }
-      let answer = try terminal.ask("Press Enter to check again, or s and Enter to continue without that: ")
-      if answer.lowercased() == "s" { return }
+      var answer: String
+      repeat {
+        answer = try terminal.ask("Press Enter to check again, or s and Enter to continue without that: ").lowercased()
+      } while !["", "s"].contains(answer)
+      if answer == "s" { return false }
       // The service reads the display and the limits only when it starts.
       if UserService.isFor(place), UserService.restart() {
         status = try waitForAnswer(until: .now + .seconds(60))
@@ -253,12 +267,14 @@ struct Setup {
 
   // MARK: 5
 
-  private func finish(_ path: String) {
+  private func finish(_ path: String, isUsable: Bool) {
     begin(5, "Done")
     terminal.show(
+      isUsable
+        ? "Register your key at a site with passkeys now, such as https://webauthn.io.\n\n"
+        : "Browsers cannot use the key yet; to see what to repair, run: \(command("liquid-auth doctor"))\n\n")
+    terminal.show(
       """
-      Register your key at a site with passkeys now, such as https://webauthn.io.
-
       On a new machine, liquid-auth setup and your phrase bring back second
       factors, passkeys whose id the site sends, PRF secrets and Algorand
       accounts. Names of accounts and large blobs do not come back; to keep a

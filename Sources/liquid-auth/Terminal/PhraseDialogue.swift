@@ -19,7 +19,7 @@ enum PhraseDialogue {
     let words = ranges(ofWordsIn: secret)
     try terminal.onSecondScreen { () throws(CommandFailure) in
       show(secret, words, on: terminal)
-      _ = try terminal.askLine("\nPress Enter when they are written down: ")
+      try terminal.askForEnter("\nPress Enter when they are written down: ")
     }
     for position in words.indices.shuffled(using: &generator).prefix(confirmedWords).sorted() {
       try ask(for: position, of: secret, words, on: terminal)

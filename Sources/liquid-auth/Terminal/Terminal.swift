@@ -36,6 +36,11 @@ extension TerminalDevice {
     }
   }
 
+  /// Waits for Enter; after any other line, asks again.
+  func askForEnter(_ prompt: String) throws(CommandFailure) {
+    while try askLine(prompt).count > 0 { show("type nothing before Enter\n") }
+  }
+
   /// Asks for a line that is not shown.
   ///
   /// The line is edited here, and Control-C comes as a byte: only a signal from elsewhere can end the process while the

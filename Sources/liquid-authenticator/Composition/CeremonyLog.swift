@@ -3,11 +3,14 @@ import ControlProtocol
 
 /// One line for each ceremony: command, relying party, result and duration; never its content.
 enum CeremonyLog {
-  /// The line; `nil` for authenticatorGetInfo, which is frequent and concerns no relying party.
+  /// The line; `nil` for a question that every program may ask without a prompt and that concerns no relying party:
+  /// authenticatorGetInfo, and authenticatorClientPIN for the tries or the key agreement.
   static func line(_ report: CommandReport) -> String? {
     let refusal = report.error.map { "\($0.reason) (\($0.status))" }
     guard let command = report.command else { return refusal.map { "refused: \($0)" } }
-    if report.error == nil, report.rpID == nil, command == GetInfo.name { return nil }
+    if report.error == nil, report.rpID == nil {
+      if command == GetInfo.name || command == ClientPIN.name && report.kind == nil { return nil }
+    }
     let (seconds, attoseconds) = report.elapsed.components
     let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
     var line = command

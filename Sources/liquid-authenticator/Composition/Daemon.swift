@@ -60,7 +60,7 @@ final class Daemon: Sendable {
     let deadline = ContinuousClock.now + Self.limitOfBus
     loginSignals = Mutex(follows ? LoginSignals(of: getuid(), until: deadline) : nil)
     let screen = verifies ? ScreenLock(of: getuid(), until: deadline) : nil
-    // Without the lock of the screen, a finger could agree to a prompt behind it.
+    // Without the state of the screen lock, a finger could agree to a prompt behind the lock screen.
     fingerprints = screen == nil ? nil : FingerprintReader(until: deadline)
     // Read before the sandbox is entered, which forbids it.
     let catalogue = Catalogue.ofPerson(fault: log.warning)

@@ -69,14 +69,16 @@ struct DaemonService: ControlService {
     try await mendStore { directory throws(StateDirectoryError) in try directory.makeNewStore(passphrase: passphrase) }
   }
 
-  func acceptStore(_ passphrase: SecretBytes) async throws {
+  func acceptStore(_ passphrase: SecretBytes) async throws -> UInt64 {
     guard !router.vault.hasStore else {
       throw ControlFailure(
         .notAllowed,
         "the passkeys of the store are unmodified; to begin an empty history in place of a modified one, run first: "
           + "liquid-auth lock")
     }
-    try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
+    return try await mendStore { directory throws(StateDirectoryError) in
+      try directory.acceptStore(passphrase: passphrase)
+    }
   }
 
   func changeSlots(
@@ -133,15 +135,16 @@ struct DaemonService: ControlService {
   }
 
   /// Changes the store's file in turn with the ceremonies, and forgets what is cached of the store.
-  private func mendStore(
-    _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Void
-  ) async throws {
+  private func mendStore<Answer: Sendable>(
+    _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Answer
+  ) async throws -> Answer {
     let (directory, vault) = (router.directory, router.vault)
-    try await inTurn { _ in
+    return try await inTurn { _ in
       try await OwnThread.run {
         Result { () throws(StateDirectoryError) in
-          try mend(directory)
+          let answer = try mend(directory)
           vault.storeWasReplaced()
+          return answer
         }
       }.get()
     }

@@ -43,7 +43,7 @@ final class HistoryRecorder: Sendable {
       _ = try? await queue.submit { _ in
         await withTaskExecutorPreference(writer) {
           do throws(RecoveryError) { try store.append(entry) } catch {
-            log("the last ceremony is not in the history: \(error.description)")
+            log("the last request is not in the history: \(error.description)")
           }
         }
       }

@@ -67,7 +67,9 @@ protocol ControlService: Sendable {
   /// Makes an empty store if there is none; needs the vault's passphrase.
   func newStore(_ passphrase: SecretBytes) async throws
   /// Accepts a store that was modified outside liquid-auth; needs the vault's passphrase.
-  func acceptStore(_ passphrase: SecretBytes) async throws
+  ///
+  /// - Returns: how many entries the history has afterwards.
+  func acceptStore(_ passphrase: SecretBytes) async throws -> UInt64
   /// Changes the slots of the vault, which must still be open as `unlocking` opened it.
   ///
   /// - Parameter kind: the kind of the entry in the history.

@@ -137,7 +137,7 @@ extension ChangeSettings: OwnerCommand {
     guard let means else { return nil }
     let parsed = means.compactMap(VerificationMeans.init(name:))
     guard parsed.count == means.count, Set(parsed).count == parsed.count else {
-      throw ControlFailure(.invalidParameter, "a means of verification is unknown, or named twice")
+      throw ControlFailure(.invalidParameter, "a way to verify is unknown, or given twice")
     }
     return parsed
   }

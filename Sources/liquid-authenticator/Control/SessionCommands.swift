@@ -52,8 +52,8 @@ extension NewStore: ServedCommand {
 }
 
 extension AcceptStore: ServedCommand {
-  func handle(in session: isolated ControlSession) async throws -> Done {
-    Done(try await session.service.acceptStore(secret))
+  func handle(in session: isolated ControlSession) async throws -> Answer {
+    Answer(entries: try await session.service.acceptStore(secret))
   }
 }
 

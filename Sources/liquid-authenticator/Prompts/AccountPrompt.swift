@@ -36,9 +36,8 @@ extension UserPrompter {
   /// the passphrase has verified.
   ///
   /// A try is counted with the first answer of a conversation, because the client can withdraw the request before PAM says
-  /// that the answer is wrong. Each error before it counts as a try too: a module that reads fingers reports a wrong one in
-  /// this way, and goes on. PAM does not say whether a finger was wrong or could not be read. All are given back if PAM
-  /// verifies.
+  /// that the answer is wrong. Each error before it counts as a try too: a module that reads fingers sends one for a finger
+  /// that is wrong or could not be read, and goes on. All are given back if PAM verifies.
   func askAccount(for page: PromptText) async throws(UserInteractionError) -> MeansOutcome {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     var dialog: OpenDialog?
@@ -57,7 +56,7 @@ extension UserPrompter {
         case .said(.success((let current, let message)), let time, let isUnlocked):
           conversation = current
           count += 1
-          // What PAM said before was open for half a second, on a screen that is not locked.
+          // An earlier message of PAM was shown for half a second, on a screen that is not locked.
           if !wasSeen, count > 1, isUnlocked, let dialog, !dialog.text.takesPassphrase, let opened = dialog.opened,
             time >= opened.advanced(by: Self.shortestReading)
           {
@@ -168,8 +167,8 @@ extension UserPrompter {
 
   /// Waits for the next message of a conversation, or of a new one.
   ///
-  /// - Parameter checksScreen: whether to check then that the screen is not locked. This can take seconds: a refusal in this
-  ///   time comes before the message.
+  /// - Parameter checksScreen: whether to check then that the screen is not locked. This can take seconds; a refusal in this
+  ///   time is handled before the message.
   private func listen(
     to conversation: AccountConversation?, checksScreen: Bool, _ sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {

@@ -135,7 +135,7 @@ extension UserPrompter {
       if result == .success(.noMatch) { verifier?.count(.fingerprint, isRight: false) }
       if result == .success(.match) {
         watch?.cancel()
-        // The check can take seconds: a refusal in this time comes before the match.
+        // The check can take seconds; a refusal in this time is handled before the match.
         sender.yield(.matched(dialog: dialog, isLocked: await self.isScreenLocked()))
       } else {
         sender.yield(.read(result, dialog: dialog))

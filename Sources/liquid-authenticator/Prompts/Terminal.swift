@@ -7,8 +7,8 @@ import ProcessIO
 /// Dialogs on the terminal from which the daemon was started.
 ///
 /// Input from before the question is discarded. What is typed is not shown, because a user may type the passphrase
-/// where yes or no is expected. If the task is cancelled, the terminal says that the question is withdrawn, or
-/// that the time is over, if it has room for that, and gets its settings back.
+/// where yes or no is expected. If the task is cancelled, the terminal shows that the question was withdrawn or
+/// timed out, if it has room for that, and gets its settings back.
 struct Terminal: PromptBackEnd {
   /// The terminal, `/dev/tty` for the one that the process belongs to.
   var path = "/dev/tty"
@@ -50,7 +50,7 @@ struct Terminal: PromptBackEnd {
   ) async throws(PromptFailure) -> Answer {
     let time = TimeLimit.current
     let unanswered = { @Sendable in
-      dialog.catalogue.text(time?.isOver == true ? Message("(the time is over)") : Message("(withdrawn)"))
+      dialog.catalogue.text(time?.isOver == true ? Message("(timed out)") : Message("(withdrawn)"))
     }
     let answer = await OwnThread.run(cancellable: { [path] cancellation in
       Result { () throws(PromptFailure) in

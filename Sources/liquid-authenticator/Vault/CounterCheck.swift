@@ -6,10 +6,11 @@ import ProcessIO
 import ProtectorProtocol
 import Recovery
 
-/// What the counter in the TPM says about the store that was opened.
+/// The result of the comparison of the opened store with the counter in the TPM.
 enum CounterFinding: Sendable, Equatable {
   case newest
-  /// The store is an old copy, and was opened this many times after it was made; or its last opening was interrupted.
+  /// The store is an old copy, after which the vault was opened this many times; the last opening may have been
+  /// interrupted.
   case oldCopy(openings: UInt64)
   /// The counter cannot be used; the text says why, and what to do.
   case unknown(String)
@@ -23,8 +24,8 @@ enum CounterFinding: Sendable, Equatable {
     case .oldCopy(let openings):
       "the store is an old copy: after it was made, the vault was opened \(openings) "
         + (openings == 1 ? "time (or that opening was interrupted, for example by a power cut)" : "times")
-        + "; put the newest store back, or accept this one with: liquid-auth vault counter accept"
-    case .unknown(let reason): "the TPM cannot tell whether the store is an old copy: \(reason)"
+        + "; put the newest store back, or accept this copy with: liquid-auth vault counter accept"
+    case .unknown(let reason): "cannot check whether the store is an old copy: \(reason)"
     }
   }
 }
@@ -38,10 +39,10 @@ struct CounterCheck: Sendable {
   /// Unix milliseconds.
   let time: @Sendable () -> UInt64
 
-  /// Compares the store with its counter, and moves both on by one if the store is the newest one.
+  /// Compares the store with its counter, and increments both if the store is the newest one.
   ///
-  /// Otherwise the PIN is blocked and the token for reading ends, because both may be older than the owner's last change
-  /// of them.
+  /// Otherwise, the PIN is blocked and the persistent token ends, because the owner may have changed both since the copy
+  /// was made.
   ///
   /// - Returns: `nil` if the store has no counter, or cannot be read.
   func run(on store: CredentialDB) -> CounterFinding? {
@@ -55,7 +56,8 @@ struct CounterCheck: Sendable {
         return .newest
       case .oldCopy(let openings): finding = .oldCopy(openings: openings)
       case .counterWentBack:
-        finding = .unknown("the counter is lower than the store allows, so the TPM itself was put back; \(Self.advice)")
+        finding = .unknown(
+          "the counter is lower than the stored value: the state of the TPM was set back; \(Self.advice)")
       }
     } catch let error as ProtectorFailure {
       finding = .unknown(Self.words(error))
@@ -67,7 +69,7 @@ struct CounterCheck: Sendable {
     return finding
   }
 
-  private static let advice = "make a new one with: liquid-auth vault counter on"
+  private static let advice = "make a new counter with: liquid-auth vault counter on"
 
   private static func words(_ failure: ProtectorFailure) -> String {
     guard failure.kind == .absent else { return failure.description }
@@ -85,7 +87,7 @@ struct CounterCheck: Sendable {
       HistoryEntry(time: time(), site: nil, kind: .findOldStore, outcome: .done, verification: .none))
   }
 
-  /// Makes the changes that the owner wants, whose passphrase was checked.
+  /// Makes a change for the owner, whose passphrase was checked.
   ///
   /// A PIN that the finding has blocked gets all its tries again.
   ///
@@ -104,7 +106,7 @@ struct CounterCheck: Sendable {
     case .on(let index, let auth, let value):
       state.counter = StoreCounter(index: index, auth: auth.withUnsafeBytes { Array($0) }, value: value)
     default:
-      guard old != nil else { throw ControlFailure(.notAllowed, "the counter is off already") }
+      guard old != nil else { throw ControlFailure(.notAllowed, "the counter is already off") }
       state.counter = nil
     }
     try store.setState(state)
@@ -128,9 +130,8 @@ struct CounterCheck: Sendable {
 
   /// Increments the counter, and then writes the value durably.
   ///
-  /// The order matters: if the value were written first, a copy of it that was made before the increment would be the
-  /// newest store after another one was opened. If the store is not written after the increment, it counts as an old
-  /// copy, which the owner can accept.
+  /// In the other order, a copy that is made between the two steps would become the newest store after another copy was
+  /// opened. If the process ends in between, the store counts as an old copy, which the owner can accept.
   private func advance(_ state: inout StoreState, to value: UInt64, in store: CredentialDB) throws {
     guard let counter = state.counter else { return }
     let counted: UInt64

@@ -14,7 +14,7 @@ struct VaultStatus: Sendable, Equatable {
   var lockReason: LockReason?
   /// What is wrong with vault or store, if anything.
   var fault: StateDirectoryError?
-  /// What the counter in the TPM found at the last opening, if something is wrong.
+  /// The problem that the counter in the TPM showed at the last opening, if any.
   var counterProblem: String?
 }
 

@@ -1,4 +1,5 @@
 import ControlProtocol
+import Recovery
 import Testing
 
 @testable import CTAP2
@@ -22,6 +23,16 @@ struct CeremonyLogTests {
   @Test func `getInfo is logged only when it fails`() {
     #expect(CeremonyLog.line(report(GetInfo.name, nil, nil)) == nil)
     #expect(CeremonyLog.line(report(GetInfo.name, nil, CTAPError(.invalidCBOR, "x"))) != nil)
+  }
+
+  @Test func `a question for the tries is logged only when it fails; a token or a change of the PIN always is`() {
+    var asked = report(ClientPIN.name, nil, nil)
+    #expect(CeremonyLog.line(asked) == nil)
+    for kind in [.verify, .changePIN] as [HistoryEntry.Kind] {
+      asked.kind = kind
+      #expect(CeremonyLog.line(asked) == "authenticatorClientPIN done, 1234 ms")
+    }
+    #expect(CeremonyLog.line(report(ClientPIN.name, nil, CTAPError(.pinInvalid, "x"))) != nil)
   }
 
   @Test func `a message without a command is logged only when it is refused`() {

@@ -44,7 +44,10 @@ final class ScriptedService: ControlService {
   }
 
   func newStore(_ passphrase: SecretBytes) async throws { note("newStore") }
-  func acceptStore(_ passphrase: SecretBytes) async throws { note("acceptStore") }
+  func acceptStore(_ passphrase: SecretBytes) async throws -> UInt64 {
+    note("acceptStore")
+    return 3
+  }
   func changeSlots(
     since unlocking: Unlocking, recordedAs kind: HistoryEntry.Kind,
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void

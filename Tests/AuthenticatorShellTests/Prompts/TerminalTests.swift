@@ -235,7 +235,7 @@ import Testing
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
     clock.advance(by: UserPrompter.answer)
     await #expect(throws: UserInteractionError.timedOut) { try await task.value }
-    #expect(terminal.screen.hasSuffix("\n  (the time is over)\n"))
+    #expect(terminal.screen.hasSuffix("\n  (timed out)\n"))
     #expect(terminal.echoes)
   }
 

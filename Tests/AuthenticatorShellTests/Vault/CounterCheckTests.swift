@@ -183,12 +183,12 @@ import Vault
   }
 
   // Holds: COUNTER-4
-  @Test func `a counter that is missing or went back is said, and changes nothing`() throws {
+  @Test func `a counter that is missing or went back is reported, and changes nothing`() throws {
     try turnOn()
     let before = try store.state()
     tpm.failure.withLock { $0 = ProtectorFailure(.absent, "gone") }
     let reason = "gone; or the store is from before the last \"vault counter on\"; "
-    #expect(check.run(on: store) == .unknown("\(reason)make a new one with: liquid-auth vault counter on"))
+    #expect(check.run(on: store) == .unknown("\(reason)make a new counter with: liquid-auth vault counter on"))
     #expect(throws: ControlFailure.self) { try check.change(.accept, in: store, nil) }
     tpm.failure.withLock { $0 = nil }
     tpm.value.withLock { $0 = 5 }
@@ -196,7 +196,7 @@ import Vault
       Issue.record("it was not found")
       return
     }
-    #expect(reason.hasPrefix("the counter is lower than the store allows"))
+    #expect(reason.hasPrefix("the counter is lower than the stored value"))
     #expect(try store.state() == before)
     #expect(CounterFinding.oldCopy(openings: 1).problem?.contains("1 time (or that opening was interrupted,") == true)
     #expect(CounterFinding.newest.problem == nil)
