@@ -257,13 +257,13 @@ final class TPM {
 
   // MARK: Counters
 
-  /// Defines a counter, and increments it once, which makes it readable.
+  /// Defines a counter, which can be read after its first increment.
   ///
   /// Its first value is greater than that of any counter that this TPM ever had.
   ///
   /// - Parameter auth: the counter's auth value, a TPM2B_AUTH.
-  /// - Returns: `false` if the index is in use already.
-  func defineCounter(_ index: UInt32, auth: SecretBytes) throws(ProtectorFailure) -> Bool {
+  /// - Returns: the counter; `nil` if the index is in use already.
+  func defineCounter(_ index: UInt32, auth: SecretBytes) throws(ProtectorFailure) -> ESYS_TR? {
     let session = try startSession(LIQUID_SE_HMAC, LIQUID_SESSION_DECRYPT)
     defer { flush(session) }
     var (area, handle) = (liquid_tpm_counter(index), LIQUID_TR_NONE)
@@ -273,20 +273,19 @@ final class TPM {
         $0.assumingMemoryBound(to: TPM2B_AUTH.self).baseAddress, &area, &handle)
     }
     switch liquid_tpm_result(result) {
-    case LIQUID_TPM_NV_DEFINED: return false
+    case LIQUID_TPM_NV_DEFINED: return nil
     case LIQUID_TPM_NV_SPACE:
       throw ProtectorFailure(
         .failed, "the TPM has no room for a counter; remove an NV index that nothing uses, with: tpm2_nvundefine")
     default: do throws(ProtectorFailure) { try Self.check(result) } catch { throw error.ofOwner }
     }
-    return true
+    return handle
   }
 
   /// Opens a counter that was defined before.
   ///
-  /// - Parameter isNew: whether it was never incremented.
   /// - Throws: `absent` if the TPM has none with this index.
-  func counter(_ index: UInt32, isNew: Bool = false) throws(ProtectorFailure) -> ESYS_TR {
+  func counter(_ index: UInt32) throws(ProtectorFailure) -> ESYS_TR {
     var handle = LIQUID_TR_NONE
     let result = Esys_TR_FromTPMPublic(
       context, index, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &handle)
@@ -296,7 +295,7 @@ final class TPM {
     try Self.check(
       Esys_NV_ReadPublic(context, handle, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &area, nil))
     defer { Esys_Free(area) }
-    guard let area, isNew || liquid_tpm_is_counter(area, index) != 0 else { throw .noCounter }
+    guard let area, liquid_tpm_is_counter(area, index) != 0 else { throw .noCounter }
     return handle
   }
 

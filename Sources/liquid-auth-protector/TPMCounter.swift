@@ -37,16 +37,18 @@ struct TPMCounter {
     let value = TPM.authValue(auth)
     for _ in 0..<tries {
       let index = UInt32.random(in: indexes)
-      guard try tpm.defineCounter(index, auth: value) else { continue }
-      let counter = try tpm.counter(index, isNew: true)
-      let count: UInt64
+      guard let counter = try tpm.defineCounter(index, auth: value) else { continue }
+      let failure: ProtectorFailure
       do throws(ProtectorFailure) {
-        count = try tpm.read(counter, auth: value, incremented: true)
+        return (auth, bytes(index) + bytes(try tpm.read(counter, auth: value, incremented: true)))
       } catch {
-        try? tpm.undefine(counter)
-        throw error
+        failure = error
       }
-      return (auth, bytes(index) + bytes(count))
+      do throws(ProtectorFailure) { try tpm.undefine(counter) } catch {
+        throw ProtectorFailure(
+          failure.kind, "\(failure); the new counter is still in the TPM, at 0x0\(String(index, radix: 16))")
+      }
+      throw failure
     }
     throw ProtectorFailure(.failed, "the TPM has no free NV index for a counter; try again")
   }

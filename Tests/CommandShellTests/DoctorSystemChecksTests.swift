@@ -106,15 +106,43 @@ import Testing
       lines(.vault) {
         ($0.authenticator, $0.vault) = (.notRunning("x"), .init(isThere: true, problem: damaged, path: "/a b/vault"))
       } == ["problem|\(damaged)|\(moving)"])
-    let units = "liquid-authenticator.socket liquid-authenticator.service"
+    let stop = "systemctl --user stop liquid-authenticator.socket liquid-authenticator.service"
     #expect(
       with(.unusable, [damaged]) == [
-        "problem|\(damaged)|systemctl --user stop \(units) && mv --no-clobber /s/vault /s/vault.damaged "
+        "problem|\(damaged)|\(stop) && mv --no-clobber /s/vault /s/vault.damaged "
           + "&& liquid-auth init --import && systemctl --user start liquid-authenticator.socket"
       ])
+    // systemd cannot stop an authenticator that was started by hand, or that may run without an answer.
+    let units: [(inout DoctorFindings) -> Void] = [
+      { $0.isUserService = false }, { $0.serviceUnit = .known(.init(load: "not-found", active: "", file: "")) },
+      {
+        $0.socketUnit = .known(.init(load: "loaded", active: "inactive", file: "enabled"))
+        $0.serviceUnit = $0.socketUnit
+      },
+    ]
+    let stopping =
+      "damaged vault: x; stop the authenticator first, then put a good copy in its place, or move it away and make a new "
+      + "vault from the phrase with: liquid-auth init --import"
+    for work in units {
+      for name: Check.Name in [.vault, .authenticator] {
+        #expect(
+          lines(name) {
+            DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (.unusable, [damaged]) }
+            work(&$0)
+          } == ["problem|\(stopping)|-"])
+      }
+      #expect(
+        lines(.vault) {
+          ($0.authenticator, $0.vault) = (.unknown("x"), .init(isThere: true, problem: damaged, path: "/a b/vault"))
+          work(&$0)
+        } == ["problem|\(stopping)|-"])
+    }
     // There is no file to move.
     let gone = "its store is there; make a new one from the phrase with: liquid-auth init --import"
-    #expect(with(.unusable, [gone]) == ["problem|\(gone)|liquid-auth init --import"])
+    #expect(
+      with(.unusable, [gone]) == [
+        "problem|\(gone)|\(stop) && liquid-auth init --import && systemctl --user start liquid-authenticator.socket"
+      ])
     let lost = "the store is missing; put it back, or make an empty one with: liquid-auth recover --new-store"
     #expect(with(.unusable, [lost]) == ["problem|\(lost)|liquid-auth recover --new-store"])
     #expect(with(.unusable, []) == ["problem|it cannot be used|-"])

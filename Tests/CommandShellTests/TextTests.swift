@@ -66,6 +66,16 @@ import Testing
         "site": .string("x.example"), "policy": .string("allow"), "default": .string("allow"), "sites": [],
         "problems": [],
       ])
+    // The policy of a domain also applies to its AppID without a path, and the strictest one counts.
+    let both = PolicyList(
+      others: 0, sites: [.init(site: "github.com", policy: 2), .init(site: "https://github.com", policy: 1)])
+    let app = PolicyReport(both, of: "https://github.com")
+    #expect(app.text == "SITE                POLICY\ngithub.com          deny\nhttps://github.com  always-verify")
+    #expect(app.json.description.contains(#""policy": "deny""#))
+    #expect(PolicyReport(both, of: "github.com").text == "SITE        POLICY\ngithub.com  deny")
+    #expect(
+      PolicyReport(both, of: "https://github.com/").text
+        == "SITE                 POLICY\nhttps://github.com/  allow (by default)")
     let unknown = PolicyReport(PolicyList(others: 9, sites: []), of: nil)
     #expect(unknown.text == "SITE        POLICY\nevery site  9")
     #expect(unknown.json == ["default": .string("9"), "sites": [], "problems": []])
@@ -105,6 +115,8 @@ import Testing
     arguments: [
       ("a.example", "a.example", true), ("https://a.example", "a.example", true), ("a.example", "b.example", false),
       ("https://a.example", "https://a.example", true), ("https://a.example:8443", "a.example", false),
+      ("https://a.example:8443", "a.example:8443", true), ("http://localhost:3000", "http://localhost:3000", true),
+      ("BÜCHER.example", "BÜCHER.example", true), ("bu\u{308}cher.example", "bücher.example", false),
       ("http://localhost", "localhost", false), ("a.example", "example", false), (nil, "a.example", false),
     ] as [(String?, String, Bool)])
   func `an entry is of a site by its name or its origin`(_ own: String?, _ site: String, _ isOf: Bool) {

@@ -93,6 +93,18 @@ class TestList:
         assert "\x1b" not in shown and "\u202e" not in shown and r"a\u{1B}[2Jb" in shown
         assert entries(running)[0]["site"] == "a\x1b[2Jb\u202e.example"
 
+    def test_any_site_of_the_list_can_be_selected(self, running):
+        """An rp.id is any text; a dApp has an origin, which can have a port."""
+        sites = ["BÜCHER.example", "http://localhost:3000", "https://dapp.example:8443", "https://a.example/login", "a b"]
+        with client(running) as ctap:
+            for site in sites:
+                register(ctap, OWN, site)
+        for site in sites:
+            assert [one["site"] for one in entries(running, "--site", site)] == [site]
+        assert [one["number"] for one in entries(running, "--site", "dapp.example:8443")] == [3]
+        assert log(running, "--site", "bücher.example").stdout == "no entries of bücher.example\n"
+        log(running, "--site", "", status=64)
+
     def test_the_passphrase_is_needed(self, running):
         three_ceremonies(running)
         done = running.run("log", "--control", running.control_socket, stdin="a wrong passphrase\n", status=3)

@@ -9,7 +9,7 @@ import pytest
 from fido2.client import ClientError, DefaultClientDataCollector, Fido2Client
 from fido2.ctap1 import APDU, ApduError, Ctap1
 from fido2.ctap2 import ClientPin
-from support import wire
+from support import control_socket, wire
 from support.authenticator import PASSPHRASE, Authenticator
 from support.ceremonies import OWN, client, refused, register, sign_in
 
@@ -162,9 +162,10 @@ class TestAlwaysVerify:
 # Holds: POLICY-5
 class TestU2F:
     @pytest.mark.parametrize("chosen", ["deny", "always-verify"])
-    @pytest.mark.parametrize("app_id", [SITE, f"https://{SITE}", "https://app.example/id.json"])
+    @pytest.mark.parametrize("app_id", [
+        SITE, f"https://{SITE}", f"https://{SITE}/", "https://app.example/id.json"])
     def test_refused_for_the_site_and_its_app_id(self, running, chosen, app_id):
-        site = SITE if SITE in app_id else app_id
+        site = SITE if app_id == f"https://{SITE}" else app_id
         application = hashlib.sha256(app_id.encode()).digest()
         with contextlib.closing(wire.fido2_device(running.socket)) as device:
             ctap = Ctap1(device)
@@ -206,6 +207,16 @@ class TestKeeping:
         shown = json.loads(policy(running, "ssh:", "--json").stdout)
         assert (shown["site"], shown["policy"], shown["default"]) == ("ssh:", "always-verify", "always-verify")
         assert policies(running) == ("always-verify", {"b.example": "always-verify"})
+
+    def test_a_policy_of_a_url_without_a_path_can_be_shown_and_removed(self, running):
+        """Other programs can set one on the control socket."""
+        with control_socket.ControlProtocol(running.control_socket) as control:
+            assert control.ask(control_socket.UNLOCK, {0: PASSPHRASE.encode()})[0] == control_socket.OK
+            assert control.ask(0x69, {1: f"https://{SITE}", 2: 2})[0] == control_socket.OK
+        assert policy(running, f"https://{SITE}").stdout.splitlines()[1].split() == [f"https://{SITE}", "deny"]
+        policy(running, f"https://{SITE}", "allow", status=64)
+        policy(running, f"https://{SITE}", "default")
+        assert policies(running) == ("allow", {})
 
     def test_they_last_through_lock_restart_and_reset_and_are_not_in_the_file(self, running):
         policy(running, SITE, "deny")

@@ -5,10 +5,14 @@ import json
 import pathlib
 import re
 import shutil
+import socket
 import sqlite3
+import struct
 import subprocess
 import tempfile
+import threading
 
+import cbor2
 import pytest
 from fido2.ctap2 import ClientPin, Ctap2
 from judges import store_counter
@@ -17,7 +21,7 @@ from protectors.test_keyring_and_tpm import tpm  # noqa: F401: a fixture of thes
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.slots import protectors, registration, vault
-from support.tpm import TPM
+from support.tpm import TPM, free_ports
 
 OLD = "the store is an old copy: after it was made, the vault was opened {}"
 ONCE = OLD.format("1 time (or that opening was interrupted, for example by a power cut)")
@@ -532,3 +536,145 @@ class TestCrashes:
         assert "old-store" not in str(kinds(key)) and retries(key) == 0
         key.stop()
         assert stored(key)[2] == counted(tpm, key)
+
+
+class FailingTPM:
+    """A relay to the TPM, which answers TPM_RC_FAILURE to some commands."""
+
+    DEFINE, UNDEFINE, FAILURE = 0x12A, 0x122, struct.pack(">HII", 0x8001, 10, 0x101)
+
+    def __init__(self, tpm):
+        self.tpm, self.port = tpm, free_ports()
+        #: How many commands came after a definition; None before it.
+        self.number = None
+        #: Takes the command code and this number.
+        self.fails = lambda code, number: False
+        self.listeners = [socket.create_server(("127.0.0.1", self.port + offset)) for offset in (0, 1)]
+        for listener, relay in zip(self.listeners, (self.commands, self.control)):
+            threading.Thread(target=self.serve, args=(listener, relay), daemon=True).start()
+
+    @property
+    def tcti(self):
+        return f"swtpm:host=127.0.0.1,port={self.port}"
+
+    def close(self):
+        for listener in self.listeners:
+            # Only this ends accept in the other thread.
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+    def serve(self, listener, relay):
+        with contextlib.suppress(OSError):
+            while True:
+                client = listener.accept()[0]
+                port = self.tpm.port + self.listeners.index(listener)
+                with client, contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as server:
+                    relay(client, server)
+
+    @staticmethod
+    def control(client, server):
+        while data := client.recv(4096):
+            server.sendall(data)
+            client.sendall(server.recv(4096))
+
+    def commands(self, client, server):
+        def message(source):
+            head = source.recv(10, socket.MSG_WAITALL)
+            return head + source.recv(struct.unpack(">I", head[2:6])[0] - 10, socket.MSG_WAITALL) if head else b""
+
+        while command := message(client):
+            code = struct.unpack(">I", command[6:10])[0]
+            self.number = None if self.number is None else self.number + 1
+            if self.fails(code, self.number):
+                client.sendall(self.FAILURE)
+                continue
+            server.sendall(command)
+            client.sendall(message(server))
+            self.number = 0 if code == self.DEFINE else self.number
+
+
+@pytest.fixture
+def failing(key, tpm, monkeypatch):
+    """A TPM that fails for the command; the authenticator, which runs, has the same TPM without faults."""
+    key.start()
+    relay = FailingTPM(tpm)
+    monkeypatch.setenv("LIQUID_AUTH_TCTI", relay.tcti)
+    yield relay
+    relay.close()
+
+
+@contextlib.contextmanager
+def answering(key, path, answer):
+    """A control socket that passes requests on; `answer` takes the answer to ChangeCounter, and may return another one."""
+    def serve():
+        client = listener.accept()[0]
+        with client, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+            server.connect(str(key.control_socket))
+            while request := client.recv(65536):
+                server.sendall(request)
+                packet = server.recv(65536)
+                if request[0] == 0x6F and (packet := answer(packet)) is None:
+                    return
+                client.sendall(packet)
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield path
+        thread.join(10)
+
+
+# Holds: COUNTER-8
+class TestMaking:
+    """A counter that nothing uses does not stay in the TPM; if it does, the command says where it is."""
+
+    FAILED = "the TPM refused a command (0x101); try again"
+
+    def test_the_tpm_fails_after_the_definition(self, key, tpm, failing):
+        outcomes = []
+        for failed in range(1, 8):
+            failing.fails, failing.number = lambda code, number: number == failed, None
+            done = subprocess.run(
+                key.command("vault", "counter", "on", "--json", "--control", key.control_socket),
+                input=f"{PASSPHRASE}\n", text=True, capture_output=True, env=key.environment, timeout=60)
+            failing.fails = lambda code, number: False
+            tpm.flush()
+            outcomes.append(done.returncode)
+            if done.returncode == 0:
+                assert len(indexes(tpm)) == 1
+                counter(key, "off")
+            else:
+                assert json.loads(done.stderr)["error"] == self.FAILED
+            assert indexes(tpm) == [] and count(key) is None
+        assert outcomes == [0, 1, 1, 1, 0, 0, 0], "all but the end of the sessions and of the storage key"
+        counter(key, "on")
+        failing.fails, failing.number = lambda code, number: number is not None, None
+        error = counter(key, "on", status=1)["error"]
+        [(index, _)] = [one for one in indexes(tpm) if "written" not in one[1]]
+        assert error == f"{self.FAILED}; the new counter is still in the TPM, at {index.replace('0x', '0x0')}"
+        tpm.flush()
+        assert open_again(key) == [], "the counter in use is another one"
+
+    def test_the_authenticator_refuses_it(self, key, tpm, failing, tmp_path):
+        refusal = bytes([0x30]) + cbor2.dumps({1: "not today"})
+        for removed in True, False:
+            failing.fails = lambda code, _: code == failing.UNDEFINE and not removed
+            with answering(key, tmp_path / f"{removed}.sock", lambda _: refusal) as path:
+                said = key.run("vault", "counter", "on", "--control", path, stdin=f"{PASSPHRASE}\n", status=1).stderr
+            tpm.flush()
+            stays = [f"liquid-auth: the new counter is still in the TPM, at {index.replace('0x', '0x0')}: {self.FAILED}"
+                     for index, _ in indexes(tpm)]
+            assert said.splitlines() == [*stays, "liquid-auth: not today"] and len(stays) == (not removed)
+
+    def test_the_connection_breaks_after_the_authenticator_has_stored_it(self, key, tpm, tmp_path):
+        key.start()
+        with answering(key, tmp_path / "relay.sock", lambda _: None) as path:
+            said = key.run("vault", "counter", "on", "--control", path, stdin=f"{PASSPHRASE}\n", status=1).stderr
+        [(index, _)] = indexes(tpm)
+        first, second = said.splitlines()
+        assert first == (f"liquid-auth: the new counter is still in the TPM, at {index.replace('0x', '0x0')}, because the "
+                         "authenticator may use it")
+        assert second.startswith("liquid-auth: the connection to the authenticator broke off: ")
+        assert open_again(key) == [] and count(key) is not None

@@ -31,15 +31,9 @@ struct LogCommand: ParsableCommand {
     }
 
     func validate() throws {
-      guard let site else { return }
-      // An origin can have a port.
-      let host = site.replacing(#/^https:\/\/([^:]*)(:[0-9]+)?$/#) { $0.output.1 }
-      guard DeriveCommand.isID(host) else {
-        throw ValidationError(
-          "--site takes a relying party id, such as github.com or ssh:, or an origin, such as https://dapp.example, "
-            + "not '\(site.printable)'")
+      guard site != "" else {
+        throw ValidationError("--site takes a site as the list shows it, such as github.com or https://dapp.example")
       }
-      try PolicyCommand.checkName(host)
     }
   }
 

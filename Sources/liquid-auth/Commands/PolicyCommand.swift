@@ -62,8 +62,9 @@ struct PolicyCommand: PlacedCommand {
       throw ValidationError("SITE is a relying party id, such as github.com or ssh:, not '\(site.printable)'")
     }
     try Self.checkName(host.map(String.init) ?? site)
-    // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site.
-    if let host, policy != .default, ["https://\(host)", "https://\(host)/"].contains(site) {
+    // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site. A
+    // policy of the URL that is there can be shown and removed.
+    if let host, policy?.policy != nil, site == "https://\(host)" {
       throw ValidationError(
         "only an AppID with a path is given as a URL; use the domain \(host), whose policy also applies to the AppID "
           + "https://\(host)")
@@ -74,7 +75,7 @@ struct PolicyCommand: PlacedCommand {
   }
 
   /// Refuses a host or an id that no site sends, because of its letters.
-  static func checkName(_ name: String) throws(ValidationError) {
+  private static func checkName(_ name: String) throws(ValidationError) {
     guard name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), name == name.lowercased() else {
       throw ValidationError(
         "the id of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example")
@@ -105,7 +106,7 @@ struct PolicyCommand: PlacedCommand {
 
 /// The result of `liquid-auth policy`, before it is text or JSON.
 struct PolicyReport: Equatable {
-  /// All policies, or that of one site if it has one.
+  /// All policies, or those that apply to one site: its own, and that of the domain of an AppID `https://` ‖ domain.
   let sites: [PolicyList.Entry]
   /// The policy of sites without one.
   let others: UInt8
@@ -114,10 +115,12 @@ struct PolicyReport: Equatable {
   /// What is wrong and what to do.
   var problems: [String] = []
 
-  /// - Parameter site: shows only this one; `nil` shows all.
+  /// - Parameter site: shows only the policies that apply to this one; `nil` shows all.
   init(_ list: PolicyList, of site: String?) {
     self.site = site
-    sites = list.sites.filter { entry in site.map { $0.utf8.elementsEqual(entry.site.utf8) } ?? true }
+    sites = list.sites.filter { entry in
+      site.map { $0.utf8.elementsEqual(entry.site.utf8) || $0.utf8.elementsEqual("https://\(entry.site)".utf8) } ?? true
+    }
     others = list.others
   }
 
@@ -140,7 +143,7 @@ struct PolicyReport: Equatable {
       site.map {
         [
           .init(name: "site", value: .string($0)),
-          .init(name: "policy", value: .string(Self.word(sites.first?.policy ?? others))),
+          .init(name: "policy", value: .string(Self.word(sites.map(\.policy).max() ?? others))),
         ]
       } ?? []
     return .object(

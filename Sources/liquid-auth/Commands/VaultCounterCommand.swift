@@ -1,5 +1,7 @@
 import ArgumentParser
+import ControlClient
 import ControlProtocol
+import ProcessIO
 import ProtectorProtocol
 
 extension VaultCommand {
@@ -33,16 +35,20 @@ extension VaultCommand {
       case .on:
         let counter = try NewCounter()
         let unused: UInt32?
-        do throws(CommandFailure) {
-          unused = try connection.ask(counter.command).unused
+        do throws(ControlClientError) {
+          unused = try connection.request(counter.command).unused
         } catch {
-          _ = Self.remains(of: counter.index)
-          throw error
+          if let remains = Self.remains(of: counter, after: error) {
+            StandardStream.error.write("liquid-auth: \(remains.printable)")
+          }
+          throw CommandFailure(error)
         }
-        write("the counter is on: the TPM counts each opening of the vault", remains: unused.flatMap(Self.remains))
+        write(
+          "the counter is on: the TPM counts each opening of the vault",
+          remains: unused.flatMap { Self.remains(of: $0) })
       case .off:
         let unused = try connection.ask(ChangeCounter(.off)).unused
-        write("the counter is off", remains: unused.flatMap(Self.remains))
+        write("the counter is off", remains: unused.flatMap { Self.remains(of: $0) })
       case .accept:
         try connection.ask(ChangeCounter(.accept))
         write("the store is accepted as it is; the PIN, if one is set, has all its tries again", remains: nil)
@@ -55,17 +61,33 @@ extension VaultCommand {
         json: ["counter": .string(change.rawValue), "remains": JSON(remains)])
     }
 
+    /// Removes a new counter from the TPM if the authenticator refused it.
+    ///
+    /// After another error, the authenticator may have stored it, and use it from now on.
+    ///
+    /// - Returns: what is left of it, if something is.
+    private static func remains(of counter: NewCounter, after error: ControlClientError) -> String? {
+      guard case .refused = error else {
+        return "\(isStill("the new counter", counter.index)), because the authenticator may use it"
+      }
+      return remains(of: counter.index, "the new counter")
+    }
+
+    private static func isStill(_ name: String, _ index: UInt32) -> String {
+      "\(name) is still in the TPM, at 0x0\(String(index, radix: 16))"
+    }
+
     /// Removes a counter from the TPM.
     ///
     /// - Returns: what is left of it, if something is.
-    private static func remains(of index: UInt32) -> String? {
+    private static func remains(of index: UInt32, _ name: String = "the old counter") -> String? {
       do throws(ProtectorFailure) {
         _ = try ProtectorProgram.answer(
           ProtectorRequest(.delete, type: ProtectorRequest.counterType, data: index.bytes + [0]))
         return nil
       } catch {
         if error.kind == .absent { return nil }
-        return "the old counter is still in the TPM, at 0x0\(String(index, radix: 16)): \(error)"
+        return "\(isStill(name, index)): \(error)"
       }
     }
   }

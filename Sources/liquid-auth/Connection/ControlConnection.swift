@@ -25,7 +25,12 @@ struct ControlConnection {
   /// Sends a command and waits for the answer, without a time limit if it may wait for a person or a key derivation.
   @discardableResult
   func ask<Command: ControlCommand>(_ command: Command) throws(CommandFailure) -> Command.Answer {
-    do { return try client.ask(command) } catch { throw CommandFailure(error) }
+    do { return try request(command) } catch { throw CommandFailure(error) }
+  }
+
+  /// Does the same as ``ask(_:)``; its error tells a refusal of the authenticator from a connection that broke.
+  func request<Command: ControlCommand>(_ command: Command) throws(ControlClientError) -> Command.Answer {
+    try client.ask(command)
   }
 
   /// Sends a CTAP2 message and returns the map of the answer.

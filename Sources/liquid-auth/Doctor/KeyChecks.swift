@@ -29,22 +29,38 @@ extension DoctorFindings {
     return Mend(systemctl("restart") + [UserService.units[1]], isSafe: isSafe)
   }
 
-  /// The commands that repair a problem of the authenticator or of the vault's file.
-  private func repair(_ problem: String) -> Mend? {
-    guard let mend = Mend(endOf: problem) else { return nil }
+  /// The repair of a problem of the authenticator or of the vault's file.
+  ///
+  /// - Returns: the text of the problem, and the commands, if there are any.
+  private func repair(_ problem: String) -> (text: String, mend: Mend?) {
+    guard let mend = Mend(endOf: problem) else { return (problem, nil) }
     switch mend.commands {
-    case [["liquid-auth", "vault", "counter", "accept"]]:
-      // Only the owner knows whether somebody else put the old copy back.
-      return Mend(["man", "liquid-auth-vault"])
-    case [["liquid-auth", "init", "--import"]] where problem.contains("move it away"):
-      guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return mend }
-      let commands = [["mv", "--no-clobber", path, "\(path).damaged"]] + mend.commands
-      guard status != nil, hasUserService, !isByHand else { return Mend(commands) }
-      // The vault cannot be made while the authenticator runs.
-      return Mend(
-        [systemctl("stop") + UserService.units] + commands + [systemctl("start") + [UserService.units[0]]])
-    default: return mend
+    case [["liquid-auth", "vault", "counter", "accept"]], [["liquid-auth", "vault", "counter", "on"]]:
+      // Only the owner knows whether somebody else put an old copy back.
+      return (problem, Mend(["man", "liquid-auth-vault"]))
+    case [["liquid-auth", "init", "--import"]]:
+      var commands = mend.commands
+      if problem.contains("move it away") {
+        guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (problem, mend) }
+        commands.insert(["mv", "--no-clobber", path, "\(path).damaged"], at: 0)
+      }
+      if case .notRunning = authenticator { return (problem, Mend(commands)) }
+      // The vault cannot be made while an authenticator runs, which holds the lock of the state directory.
+      guard hasUserService, units.contains(where: { $0.active == "active" }) else {
+        return (Self.afterStop(problem), nil)
+      }
+      return (
+        problem,
+        Mend([systemctl("stop") + UserService.units] + commands + [systemctl("start") + [UserService.units[0]]])
+      )
+    default: return (problem, mend)
     }
+  }
+
+  /// The problem, with the stop of the authenticator before what else there is to do.
+  private static func afterStop(_ problem: String) -> String {
+    guard let end = problem.ranges(of: "; ").last?.upperBound else { return problem }
+    return "\(problem[..<end])stop the authenticator first, then \(problem[end...])"
   }
 
   var runs: Check {
@@ -59,12 +75,13 @@ extension DoctorFindings {
         ? "a prompt waits for you on the authenticator's terminal"
         : "a prompt waits for you (\(status.prompt)); it can be behind another window"
       guard status.problems.isEmpty else {
-        let texts = status.problems + (status.waiting ? [waiting] : [])
+        let repairs = status.problems.map(repair)
+        let texts = repairs.map(\.text) + (status.waiting ? [waiting] : [])
         // A restart gets the present display and limits; it does not repair a vault or a broker.
         let restart = status.vault != .unusable && status.attached && (hasX || hasWayland) ? restarting : nil
         return .problem(
           .authenticator, texts.joined(separator: "; also: "),
-          mend: status.problems.lazy.compactMap(repair).first ?? restart)
+          mend: repairs.lazy.compactMap(\.mend).first ?? restart)
       }
       if status.waiting { return .note(.authenticator, waiting) }
       return .ok(.authenticator, "it answers as process \(status.processID)")
@@ -122,17 +139,17 @@ extension DoctorFindings {
       if vault.isThere == false {
         return .problem(.vault, "there is no vault", mend: Self.makingVault)
       }
-      if let problem = vault.problem { return .problem(.vault, problem, mend: repair(problem)) }
+      if let problem = vault.problem.map(repair) { return .problem(.vault, problem.text, mend: problem.mend) }
       return .ok(.vault, "there is one, and no authenticator uses it")
     }
-    return switch status.vault {
-    case .missing: .problem(.vault, "there is no vault", mend: Self.makingVault)
+    switch status.vault {
+    case .missing: return .problem(.vault, "there is no vault", mend: Self.makingVault)
     case .unusable:
-      .problem(
-        .vault, status.problems.first ?? "it cannot be used", mend: status.problems.first.flatMap(repair))
-    case .unlocked: .ok(.vault, "unlocked")
+      let problem = status.problems.first.map(repair) ?? (text: "it cannot be used", mend: nil)
+      return .problem(.vault, problem.text, mend: problem.mend)
+    case .unlocked: return .ok(.vault, "unlocked")
     case .locked:
-      .ok(
+      return .ok(
         .vault,
         "locked\(status.lockReason.map { " \($0)" } ?? ""); the next request asks for the passphrase, unless another slot "
           + "unlocks the vault")
