@@ -9,7 +9,7 @@ import os
 from fido2 import cbor
 from support import catalogue, wire
 from support.authenticator import PASSPHRASE, running, wait_for
-from support.ceremonies import OWN, client, client_data_hash, register
+from support.ceremonies import OWN, client, client_data_hash, history, register
 
 #: The locale of the session.
 LANGUAGE = os.environ.get("PROMPTS_LANG", "C.UTF-8")
@@ -77,8 +77,7 @@ def dialogs(key):
 
 def entry(key):
     """Return kind, outcome and verification of the newest entry of the history."""
-    kept = json.loads(key.ask("log", "--json"))
-    return kept[-1]["kind"], kept[-1]["outcome"], kept[-1]["verification"]
+    return history(key)[-1][:3]
 
 
 def shows(key, text):
