@@ -6,8 +6,9 @@ import pytest
 from fido2.ctap2 import Ctap2
 from support import figures, wire
 from support.accounts import own_group_is_private
-from support.authenticator import Authenticator
+from support.authenticator import Authenticator, export
 from support.ceremonies import OWN, register
+from support.keyring import SessionBus
 from support.packages import NAMES, REPOSITORY, run
 
 
@@ -37,6 +38,15 @@ def running(key):
         key.pinentry.set("approve")
         key.unlock()
         yield key
+
+
+@pytest.fixture
+def bus(tmp_path, monkeypatch):
+    """A session bus in the environment of all programs."""
+    made = SessionBus(tmp_path / "bus")
+    export(made.environment, monkeypatch)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from support import wire
 from support.authenticator import export
 from support.catalogue import SOURCE, compile_to, install, place
 from support.ceremonies import OWN, register
-from support.keyring import SessionBus
 from support.notifications import NotificationDaemon
 from support.packages import REPOSITORY
 
@@ -137,11 +136,8 @@ def test_a_faulty_catalogue(german, damage, words):
 
 
 @pytest.fixture
-def double(tmp_path, monkeypatch):
-    bus = SessionBus(tmp_path / "bus")
-    export(bus.environment, monkeypatch)
-    yield NotificationDaemon(bus)
-    bus.close()
+def double(bus):
+    return NotificationDaemon(bus)
 
 
 # Holds: LANGUAGE-1

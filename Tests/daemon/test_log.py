@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 from fido2.ctap2 import ClientPin, CredentialManagement
-from judges import history
+from judges import history as judge
 from support import figures
 from support.authenticator import PASSPHRASE, wait_for
-from support.ceremonies import OWN, client, refused, register, sign_in
+from support.ceremonies import OWN, client, history, refused, register, sign_in
 
 SITE = "secret-friend.example"
 
@@ -22,10 +22,6 @@ def log(key, *arguments, status=0):
 
 def entries(key, *arguments):
     return json.loads(log(key, "--json", *arguments).stdout)
-
-
-def kept(key, *arguments):
-    return [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in entries(key, *arguments)]
 
 
 def three_ceremonies(key):
@@ -52,7 +48,7 @@ class TestList:
             with refused("NO_CREDENTIALS"):
                 ctap.get_assertion("other.example", bytes(32), [made.descriptor])
             register(ctap, OWN, "other.example")
-        assert kept(running) == [
+        assert history(running) == [
             ("register", "done", "passphrase", SITE), ("sign-in", "done", "none", SITE),
             ("sign-in", "denied", "none", SITE), ("register", "done", "none", "other.example")]
         assert [one["number"] for one in entries(running, "--site", SITE)] == [1, 2, 3]
@@ -81,7 +77,7 @@ class TestList:
         running.power_cycle()
         with client(running) as ctap:
             ctap.reset()
-        assert kept(running) == [
+        assert history(running) == [
             ("pin-change", "done", "passphrase", None), ("verify", "verification-failed", "none", None),
             ("verify", "done", "pin", SITE), ("register", "done", "token", SITE), ("reset", "done", "passphrase", None)]
         assert "the chain is whole" in log(running, "verify").stdout
@@ -153,7 +149,7 @@ class TestChanges:
     def test_a_command_that_fails_is_no_entry(self, running):
         owned(running, "config", "min-pin-length", "6")
         running.run("config", "min-pin-length", "5", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n", status=1)
-        assert kept(running) == [("settings", "done", "passphrase", None)]
+        assert history(running) == [("settings", "done", "passphrase", None)]
 
     def test_further_signatures_of_a_sign_in(self, running):
         """Without an allowList, a site with two accounts gets a signature of each after one dialog."""
@@ -163,7 +159,7 @@ class TestChanges:
             first = ctap.get_assertion(SITE, bytes(32))
             assert first.number_of_credentials == 2
             ctap.get_next_assertion()
-        assert kept(running)[2:] == [("sign-in", "done", "none", SITE), ("next-sign-in", "done", "none", SITE)]
+        assert history(running)[2:] == [("sign-in", "done", "none", SITE), ("next-sign-in", "done", "none", SITE)]
 
     def test_a_program_with_a_token_cannot_push_out_the_others(self, running):
         with client(running) as ctap:
@@ -174,7 +170,7 @@ class TestChanges:
             for number in range(105):
                 manager.update_user_info(made.descriptor, {"id": made.user_id, "name": f"name {number}"})
             manager.delete_cred(made.descriptor)
-        found = kept(running)
+        found = history(running)
         assert found[:2] == [("register", "done", "passphrase", SITE), ("verify", "done", "passphrase", None)]
         assert found[2:] == [("rename", "done", "token", SITE)] * 100 + [("remove", "done", "token", SITE)]
 
@@ -196,19 +192,19 @@ class TestAtRest:
             rows = database.execute("SELECT sequence, length(previous), length(nonce), length(sealed) FROM history")
             assert rows.fetchall() == [(number, 32, 24, 272) for number in (1, 2, 3)]
             # Tests/judges/history.py opens the rows with the phrase, and follows the chain.
-            opened = history.of_store(OWN, database)
-        assert [(history.KINDS[one[3]], history.OUTCOMES[one[4]], one[2]) for one in opened] == [
+            opened = judge.of_store(OWN, database)
+        assert [(judge.KINDS[one[3]], judge.OUTCOMES[one[4]], one[2]) for one in opened] == [
             ("register", "done", SITE), ("sign-in", "done", SITE), ("sign-in", "denied", SITE)]
 
     def test_a_killed_daemon_loses_no_entry(self, running):
         three_ceremonies(running)
-        before = kept(running)
+        before = history(running)
         running.process.kill()
         running.process.wait()
         running.process = None
         running.start()
         running.unlock()
-        assert kept(running) == before and len(before) == 3
+        assert history(running) == before and len(before) == 3
 
     def test_no_dialog_and_no_line_names_the_site_if_the_entry_cannot_be_written(self, running):
         running.stop()

@@ -11,7 +11,7 @@ from fido2.ctap1 import APDU, ApduError, Ctap1
 from fido2.ctap2 import ClientPin
 from support import control_socket, wire
 from support.authenticator import PASSPHRASE, Authenticator
-from support.ceremonies import OWN, client, refused, register, sign_in
+from support.ceremonies import OWN, client, history, refused, register, sign_in
 
 SITE = "secret-friend.example"
 OTHER_PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"
@@ -27,10 +27,8 @@ def policies(key):
     return found["default"], {one["site"]: one["policy"] for one in found["sites"]}
 
 
-def history(key):
-    done = key.run("log", "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n")
-    return [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in json.loads(done.stdout)
-            if one["kind"] != "policy"]
+def ceremonies(key):
+    return [entry for entry in history(key) if entry[0] != "policy"]
 
 
 # Holds: POLICY-3
@@ -55,7 +53,7 @@ class TestDeny:
             register(ctap, OWN, "make.me.blink")
             policy(running, SITE, "default")
             sign_in(ctap, made)
-        assert history(running) == [
+        assert ceremonies(running) == [
             ("register", "done", "passphrase", SITE), ("register", "denied-by-policy", "none", SITE),
             ("sign-in", "denied-by-policy", "none", SITE), ("sign-in", "denied-by-policy", "none", SITE),
             ("register", "done", "none", "other.example"), ("sign-in", "done", "none", SITE)]
@@ -132,7 +130,7 @@ class TestAlwaysVerify:
             running.pinentry.set("approve", passphrase="a wrong passphrase")
             with refused("OPERATION_DENIED"):
                 ctap.get_assertion(SITE, challenge, allowed)
-        assert history(running)[:2] == [
+        assert ceremonies(running)[:2] == [
             ("register", "done", "passphrase", SITE), ("sign-in", "done", "passphrase", SITE)]
 
     def test_a_token_with_the_PIN_is_enough_where_the_passphrase_does_not_verify(self, tmp_path):

@@ -1,13 +1,14 @@
-"""An authenticator for each test, and a session with a bus and a screen of its own."""
+"""An authenticator for each test, a session with a bus and a screen of its own, and what verifies the user."""
 
 import pathlib
 
 import pytest
-from daemon.conftest import key, umask_of_debian_13  # noqa: F401: fixtures of these tests too
-from prompts.requesting import LANGUAGE
+from daemon.conftest import bus, key, umask_of_debian_13  # noqa: F401: fixtures of these tests too
+from prompts.requesting import LANGUAGE, PASSPHRASE_BUTTON, start_verifying
 from support import catalogue
+from support.account import Account
 from support.authenticator import export
-from support.keyring import SessionBus
+from support.fingerprint import Reader
 from support.packages import REPOSITORY
 from support.screen import Screen
 
@@ -23,16 +24,7 @@ def language(monkeypatch, request):
 
 
 @pytest.fixture
-def bus(tmp_path, monkeypatch):
-    """A session bus in the environment of all programs."""
-    made = SessionBus(tmp_path / "bus")
-    export(made.environment, monkeypatch)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def auto(key, bus):
+def auto(key, bus):  # noqa: F811
     """An authenticator with `--prompt auto`, which is not started yet."""
     key.extra = ["--prompt", "auto"]
     return key
@@ -62,3 +54,29 @@ def picture(screen, request):
         screen.settle(path)
         return path
     return take
+
+
+@pytest.fixture
+def account(tmp_path, monkeypatch):
+    """The socket of liquid-auth-pam in the runtime directory of all programs; nothing listens there yet."""
+    made = Account(tmp_path / "account")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(made.runtime))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """fprintd with a reader on the system bus of all programs; no finger is enrolled."""
+    made = Reader(tmp_path / "system")
+    export(made.environment, monkeypatch)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def finger_key(key, reader):  # noqa: F811
+    """An open authenticator that verifies by fingerprint; nobody presses a button of the dialog that waits for the finger."""
+    reader.enroll()
+    key.pinentry.set({PASSPHRASE_BUTTON: "never"})
+    return start_verifying(key, "fingerprint")

@@ -1,12 +1,15 @@
-"""The words of prompts, and what the status says about prompts."""
+"""The words of prompts, what the status says about prompts, and requests that a means of verification answers."""
 
+import concurrent.futures
+import contextlib
 import gettext
 import json
 import os
 
-from support import catalogue
-from support.authenticator import running
-
+from fido2 import cbor
+from support import catalogue, wire
+from support.authenticator import PASSPHRASE, running, wait_for
+from support.ceremonies import OWN, client, client_data_hash, history, register
 
 #: The locale of the session.
 LANGUAGE = os.environ.get("PROMPTS_LANG", "C.UTF-8")
@@ -42,3 +45,74 @@ def all_means(key):
 
 def only_pinentry(key):
     return f"{key.extra[-1]}: pinentry ({key.pinentry_program})"
+
+
+#: The last line of the dialog of a request at the device, and of one that waits for a finger.
+DOOR, TOUCH = words("Asked through: the security-key device"), words("Touch the fingerprint reader to agree.")
+#: Buttons of dialogs.
+MAKE, PASSPHRASE_BUTTON = words("Make passkey"), words("Use passphrase")
+
+
+def verification(key, *means, status=0):
+    """Run `liquid-auth config verification …`."""
+    return key.run(
+        "config", "verification", *means, "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n",
+        status=status)
+
+
+def start_verifying(key, means):
+    """Start the authenticator, open its vault, and verify by these means."""
+    key.start()
+    key.unlock()
+    verification(key, means)
+    return key
+
+
+def dialogs(key):
+    """Return the command, the button, the last line and the error of each dialog."""
+    return [
+        (event["command"], event["ok"], event["description"].splitlines()[-1], event.get("error"))
+        for event in key.pinentry.events("ask")]
+
+
+def entry(key):
+    """Return kind, outcome and verification of the newest entry of the history."""
+    return history(key)[-1][:3]
+
+
+def shows(key, text):
+    """Wait until a dialog has had this last line or error."""
+    wait_for(text, lambda: any(text in dialog[2:] for dialog in dialogs(key)))
+
+
+@contextlib.contextmanager
+def registering(key, seconds=60):
+    """Begin a registration with verification; after the block, the list has its result."""
+    with client(key) as ctap, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        before = key.pinentry.asked()
+        pending = pool.submit(register, ctap, OWN, "example.com", uv=True)
+        result = []
+        wait_for("dialog", lambda: key.pinentry.asked() > before)
+        yield result
+        result.append(pending.result(seconds))
+
+
+@contextlib.contextmanager
+def waiting(key, event="ask"):
+    """Send a registration with verification; the block begins after the pinentry's event, and gets the channel."""
+    with wire.Channel(key.socket) as channel:
+        before = len(key.pinentry.events(event))
+        message = {
+            1: client_data_hash(), 2: {"id": "example.com", "name": "x"}, 3: {"id": b"1", "name": "a"},
+            4: [{"alg": -7, "type": "public-key"}], 7: {"uv": True}}
+        channel.send(wire.CBOR, b"\x01" + cbor.encode(message))
+        wait_for("dialog", lambda: len(key.pinentry.events(event)) > before)
+        yield channel
+
+
+def cancel(channel):
+    """Cancel the request of a channel; return how long its answer took, in seconds."""
+    channel.send(wire.CANCEL)
+    answer, seconds, _ = channel.final()
+    assert answer == (wire.CBOR, b"\x2d"), answer
+    return seconds

@@ -7,74 +7,31 @@ import socket
 import subprocess
 
 import pytest
-from fido2 import cbor
 from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
-from prompts.requesting import words
-from support import wire
-from support.account import MATRIX, PASSWORD, USER, Account
+from prompts.requesting import (
+    DOOR, MAKE, PASSPHRASE_BUTTON, cancel, dialogs, entry, start_verifying, status, verification, waiting, words)
+from support.account import MATRIX, PASSWORD, USER
 from support.authenticator import BIN, PASSPHRASE, wait_for
-from support.ceremonies import OWN, client_data_hash, register
+from support.ceremonies import OWN, Request, client, refused, register
 
 ASKS = words("The system asks: {1}", '"Password: "')
-DOOR = words("Asked through: the security-key device")
-MAKE, ANSWER = words("Make passkey"), words("Your answer:")
+ANSWER = words("Your answer:")
 ENDED = "liquid-auth-pam ended without an answer"
 INVALID = "liquid-auth-pam gave no valid answer"
 START = "systemctl --user start liquid-auth-pam.socket"
-
-
-@pytest.fixture
-def account(tmp_path, monkeypatch):
-    made = Account(tmp_path / "account")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(made.runtime))
-    yield made
-    made.close()
+CHATTY = f"optional {MATRIX.parent}/pam_chatty.so"
 
 
 @pytest.fixture
 def running(key, account):
     """An open authenticator that PAM verifies; the person types the account's password."""
     account.listen()
-    key.start()
-    key.unlock()
-    verification(key, "pam")
     key.pinentry.set("approve", PASSWORD)
-    return key
-
-
-def verification(key, *means, status=0):
-    """Run `liquid-auth config verification …`."""
-    return key.run(
-        "config", "verification", *means, "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n",
-        status=status)
-
-
-def dialogs(key):
-    """Return the command, the button, the last line and the error of each dialog."""
-    return [
-        (event["command"], event["ok"], event["description"].splitlines()[-1], event.get("error"))
-        for event in key.pinentry.events("ask")]
+    return start_verifying(key, "pam")
 
 
 def wrong_answer(left):
     return words("Wrong answer, {1} try left", left, plural="Wrong answer, {1} tries left")
-
-
-def entry(key):
-    """Return the newest entry of the history."""
-    kept = json.loads(key.run("log", "--json", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n").stdout)
-    return kept[-1]["kind"], kept[-1]["outcome"], kept[-1]["verification"]
-
-
-def status(key, code=0):
-    return json.loads(key.run("status", "--json", "--control", key.control_socket, status=code).stdout)
-
-
-@contextlib.contextmanager
-def client(key):
-    with contextlib.closing(wire.fido2_device(key.socket)) as device:
-        yield Ctap2(device)
 
 
 def registered(key):
@@ -146,25 +103,16 @@ class TestVerifying:
         assert account.ended() == [0] * 4
 
     # Holds: ACCOUNT-9
-    def test_wrong_passwords_count_over_requests(self, running, account):
+    @pytest.mark.parametrize("modules, behaviours", [
+        ([], [["approve"] * 3 + ["deny"], ["approve"] * 2 + ["deny"]]),
+        ([f"{CHATTY} error", "required pam_debug.so auth=maxtries"],
+         [{PASSPHRASE_BUTTON: "never", "GETPIN": "deny"}] * 2)], ids=["wrong-passwords", "errors-of-a-module"])
+    def test_failures_count_over_requests(self, running, account, modules, behaviours):
+        account.stack(*modules)
         with client(running) as ctap:
-            for wrong, left in ((3, 5), (2, 3)):
-                running.pinentry.set(["approve"] * wrong + ["deny"], PASSPHRASE)
-                with pytest.raises(CtapError, match="OPERATION_DENIED"):
-                    register(ctap, OWN, "example.com", uv=True)
-                assert ctap.client_pin(2, 7)[5] == left
-            running.pinentry.set("approve", PASSPHRASE)
-            before = len(account.started)
-            assert registered(running) == [("GETPIN", MAKE, DOOR, None)]
-            assert len(account.started) == before and ctap.client_pin(2, 7)[5] == 8
-
-    # Holds: ACCOUNT-9
-    def test_errors_of_a_module_count_over_requests(self, running, account):
-        account.stack(f"optional {MATRIX.parent}/pam_chatty.so error", "required pam_debug.so auth=maxtries")
-        with client(running) as ctap:
-            for left in (5, 3):
-                running.pinentry.set({words("Use passphrase"): "never", "GETPIN": "deny"})
-                with pytest.raises(CtapError, match="OPERATION_DENIED"):
+            for behaviour, left in zip(behaviours, (5, 3)):
+                running.pinentry.set(behaviour, PASSPHRASE)
+                with refused("OPERATION_DENIED"):
                     register(ctap, OWN, "example.com", uv=True)
                 assert ctap.client_pin(2, 7)[5] == left
             running.pinentry.set("approve", PASSPHRASE)
@@ -175,23 +123,15 @@ class TestVerifying:
     # Holds: ACCOUNT-4
     def test_a_refusal(self, running, account):
         running.pinentry.set("deny")
-        with client(running) as ctap, pytest.raises(CtapError, match="OPERATION_DENIED"):
+        with client(running) as ctap, refused("OPERATION_DENIED"):
             register(ctap, OWN, "example.com", uv=True)
         assert account.ended() == [0, 0]
 
     # Holds: ACCOUNT-4
     def test_a_cancellation_ends_the_program(self, running, account):
         running.pinentry.set("never")
-        with wire.Channel(running.socket) as channel:
-            before = running.pinentry.asked()
-            message = {
-                1: client_data_hash(), 2: {"id": "example.com", "name": "x"}, 3: {"id": b"1", "name": "a"},
-                4: [{"alg": -7, "type": "public-key"}], 7: {"uv": True}}
-            channel.send(wire.CBOR, b"\x01" + cbor.encode(message))
-            wait_for("dialog", lambda: running.pinentry.asked() > before)
-            channel.send(wire.CANCEL)
-            (kind, content), _, _ = channel.final()
-        assert (kind, content) == (wire.CBOR, b"\x2d")
+        with waiting(running) as channel:
+            cancel(channel)
         assert account.ended() == [0, 0]
 
     # Holds: ACCOUNT-5
@@ -241,21 +181,14 @@ class TestFailures:
 
     def test_the_program_dies_in_the_middle(self, running, account):
         running.pinentry.set({"GETPIN": "wait"})
-        with client(running) as ctap:
-            import threading
-            killer = threading.Thread(target=self.kill, args=[running, account])
-            killer.start()
-            register(ctap, OWN, "example.com", uv=True)
-            killer.join()
-        assert ENDED in running.said()
-        assert entry(running) == ("register", "done", "passphrase")
-
-    @staticmethod
-    def kill(key, account):
-        wait_for("question", lambda: any(event["prompt"] == ANSWER for event in key.pinentry.events("ask")))
+        request = Request(running, uv=True)
+        wait_for("question", lambda: any(event["prompt"] == ANSWER for event in running.pinentry.events("ask")))
         account.started[-1].kill()
         account.started[-1].wait()
-        key.pinentry.set("approve", PASSPHRASE)
+        running.pinentry.set("approve", PASSPHRASE)
+        assert request.end() == "approved"
+        assert ENDED in running.said()
+        assert entry(running) == ("register", "done", "passphrase")
 
     def test_the_socket_is_not_there(self, typing_passphrase, account):
         account.close()
@@ -290,9 +223,7 @@ class TestFailures:
     def test_malformed_messages_of_the_peer(self, key, account, message, reason, tmp_path):
         (tmp_path / "message").write_bytes(message)
         account.listen()
-        key.start()
-        key.unlock()
-        verification(key, "pam")
+        start_verifying(key, "pam")
         account.program = ["/bin/cat", str(tmp_path / "message")]
         key.pinentry.set("approve", PASSPHRASE)
         self.by_passphrase(key, reason)
@@ -300,18 +231,25 @@ class TestFailures:
 
 # Holds: ACCOUNT-8
 class TestProgram:
-    def ask(self, account, *messages):
-        """Return what the program answers to these messages."""
+    @staticmethod
+    @contextlib.contextmanager
+    def connected(account):
+        """Start the program; the block gets the connection to it, and the program ends with it."""
         ours, theirs = socket.socketpair()
         with ours, theirs:
             process = account.start(theirs)
             theirs.close()
             ours.settimeout(20)
-            for message in messages:
-                ours.sendall(message)
-            ours.shutdown(socket.SHUT_WR)
+            yield ours
             assert process.wait(20) == 0
-            return self.rest(ours)
+
+    def ask(self, account, *messages):
+        """Return what the program answers to these messages."""
+        with self.connected(account) as connection:
+            for message in messages:
+                connection.sendall(message)
+            connection.shutdown(socket.SHUT_WR)
+            return self.rest(connection)
 
     @staticmethod
     def rest(connection):
@@ -336,8 +274,7 @@ class TestProgram:
         assert self.ask(account, b"\x02\x01\x00\x00") == b"\x02\x00\x00\x00"
 
     def test_remarks_errors_and_used_up_tries(self, account):
-        chatty = f"optional {MATRIX.parent}/pam_chatty.so"
-        account.stack(f"{chatty} error", f"{chatty} info", "required pam_debug.so auth=maxtries")
+        account.stack(f"{CHATTY} error", f"{CHATTY} info", "required pam_debug.so auth=maxtries")
         said = self.ask(account, b"\x02\x02\x00\x00")
         kinds = []
         while said:
@@ -354,23 +291,17 @@ class TestProgram:
 
     def test_a_stack_that_asks_without_end(self, account):
         account.stack(*[account.matrix()] * 40)
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            process = account.start(theirs)
-            theirs.close()
-            ours.settimeout(20)
-            ours.sendall(b"\x02\x02\x00\x00")
+        with self.connected(account) as connection:
+            connection.sendall(b"\x02\x02\x00\x00")
             questions = 0
-            while (said := ours.recv(4096)) == b"\x02\x11\x00\x0aPassword: ":
+            while (said := connection.recv(4096)) == b"\x02\x11\x00\x0aPassword: ":
                 questions += 1
-                ours.sendall(b"\x02\x03\x00" + bytes([len(PASSWORD)]) + PASSWORD.encode())
+                connection.sendall(b"\x02\x03\x00" + bytes([len(PASSWORD)]) + PASSWORD.encode())
             assert questions == 31 and said[:2] not in (b"", b"\x02\x00")
-            assert process.wait(20) == 0
 
     def test_another_user_is_refused(self, account):
         if os.getuid():
             pytest.skip("only root can connect as another user")
-        ours, theirs = socket.socketpair()
         listener, path = socket.socket(socket.AF_UNIX), account.runtime.parent / "other.sock"
         for folder in (path.parent, *path.parent.parents):
             if folder != folder.parent and folder.stat().st_mode & 0o001 == 0:
@@ -390,8 +321,6 @@ class TestProgram:
         assert process.returncode == 77
         assert said == "liquid-auth-pam: standard input is not a connection of user 0\n"
         assert other.communicate(timeout=20)[0] == b""
-        ours.close()
-        theirs.close()
 
     def test_by_hand(self):
         done = subprocess.run([BIN / "liquid-auth-pam"], stdin=subprocess.DEVNULL, capture_output=True, text=True)

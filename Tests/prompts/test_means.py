@@ -3,8 +3,7 @@
 import time
 
 import pytest
-from prompts.test_account import account  # noqa: F401: a fixture of these tests too
-from prompts.test_fingerprint import PASSPHRASE_BUTTON, reader, verification  # noqa: F401
+from prompts.requesting import PASSPHRASE_BUTTON, start_verifying
 from support import figures
 from support.account import PASSWORD
 from support.authenticator import PASSPHRASE, wait_for
@@ -13,12 +12,10 @@ from support.ceremonies import Request
 
 # Holds: FINGER-17
 @pytest.mark.parametrize("means", ["passphrase", "fingerprint", "pam"])
-def test_the_dialog_and_what_runs_after_it(key, reader, account, means):  # noqa: F811
+def test_the_dialog_and_what_runs_after_it(key, reader, account, means):
     reader.enroll()
     account.listen()
-    key.start()
-    key.unlock()
-    verification(key, means)
+    start_verifying(key, means)
     key.pinentry.set({PASSPHRASE_BUTTON: "never"}, PASSWORD if means == "pam" else PASSPHRASE)
     before = key.pinentry.asked()
     began = time.monotonic()

@@ -17,10 +17,10 @@ import pytest
 from fido2.ctap2 import ClientPin, Ctap2
 from judges import store_counter
 from judges.derivation import Phrase
-from protectors.test_keyring_and_tpm import tpm  # noqa: F401: a fixture of these tests too
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
-from support.slots import protectors, registration, vault
+from support.ceremonies import history
+from support.slots import protector_answer, protectors, registration, vault
 from support.tpm import TPM, free_ports
 
 OLD = "the store is an old copy: after it was made, the vault was opened {}"
@@ -84,7 +84,7 @@ def retries(key):
 
 
 def kinds(key):
-    return [(entry["kind"], entry["outcome"], entry["verification"]) for entry in json.loads(key.ask("log", "--json"))]
+    return [entry[:3] for entry in history(key)]
 
 
 def stored(key):
@@ -387,8 +387,7 @@ class TestTPM:
         b"\2\2\0\x28\0\0\5\1\xc0\0\0\0" + bytes(32), b"\2\2\0\x28\0\0\5\1\x7f\xff\xff\0" + bytes(32),
         b"\2\2\0\x27\0\0\5\1\x80\0\0\0" + bytes(31), b"\2\2\0\x08\0\0\5\1\x80\0\0\0", b"\2\3\0\3\0\0\0"])
     def test_a_malformed_request(self, tpm, request_):
-        done = subprocess.run([BIN / "liquid-auth-protector"], input=request_, capture_output=True, timeout=20)
-        assert done.returncode == 0 and done.stderr == b"" and done.stdout[:2] == b"\2\4", done
+        assert protector_answer(request_)[:2] == b"\2\4"
         assert indexes(tpm) == []
 
     def test_the_authenticator_cannot_make_or_remove_a_counter(self, tpm):

@@ -12,11 +12,8 @@ from judges import vault_slots
 from support import memory, stacks
 from support.authenticator import BIN, PASSPHRASE, PHRASE, is_alive, wait_for
 from support.ceremonies import OWN
-from support.slots import is_open, protectors, registration, vault
-
-from .test_keyring_and_tpm import tpm  # noqa: F401: a fixture of these tests too
-from .test_security_key import DIALOG, plug  # noqa: F401
-from .test_systemd_creds import creds  # noqa: F401
+from support.security_key import BLINKS
+from support.slots import add, is_open, protectors, registration
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the memory of the daemon")
 TYPES = ["secret-service", "tpm", "fido2", "systemd-creds"]
@@ -36,8 +33,8 @@ def prepare(key, bus, request):
         made = request.getfixturevalue(fixture) if fixture else bus.double()
         if type_ == "fido2":
             made("one")
-        key.pinentry.set({DIALOG: "never"})
-        vault(key, "add", type_)
+        key.pinentry.set({BLINKS: "never"})
+        add(key, type_)
     return prepare
 
 
@@ -94,7 +91,7 @@ def test_where_secrets_are(key, prepare, type_):
     else:
         key.pinentry.set()
     key.start()
-    assert len([text for text in registration(key) if DIALOG not in text]) == (2 if type_ == "passphrase" else 1)
+    assert len([text for text in registration(key) if BLINKS not in text]) == (2 if type_ == "passphrase" else 1)
     assert is_open(key) and not protectors()
     key.pinentry.wait_for_no_dialog()
     daemon, others = key.process.pid, [one for one in stacks.descendants(key.process.pid) if is_alive(one)]

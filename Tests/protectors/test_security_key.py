@@ -2,65 +2,42 @@
 
 import json
 import os
-import subprocess
-import threading
-import time
 
 import pytest
 from fido2 import cbor
 from fido2.ctap import STATUS, CtapError
-from fido2.ctap2 import Ctap2
 from judges import vault_slots
-from support import wire
-from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
-from support.ceremonies import OWN, register
+from support import memory
+from support.authenticator import PASSPHRASE, on_terminal, wait_for
+from support.ceremonies import OWN, Request
 from support.hmac_secret import expected
-from support.security_key import SecurityKey
-from support.slots import is_open, killed_at_each_call, protector_arguments, protectors, slots, start_and_open, vault
+from support.security_key import BLINKS
+from support.slots import (
+    ENDS, add, add_killed, end_wait, is_open, killed_at_each_call, place, protector_answer, protector_arguments, protectors,
+    remove, slots, start_and_open, start_and_request, vault)
 from support.slots import registration as all_dialogs
 
-#: The phrases of the security keys. The judge uses the first one.
-PHRASES = [PHRASE, "legal winner thank year wave sausage worth useful legal winner thank yellow"]
 PIN = "corre\u00e7t 12"
 TOUCH = "liquid-auth-protector: touch the security key that blinks"
-#: A line of the dialog while the key blinks, which takes the passphrase instead.
-DIALOG = "Touch the security key that blinks, or type the passphrase."
 OTHER = "the security key of this slot is not plugged in, or another program uses it; plug it in"
 NO_KEY = "no security key with hmac-secret is free; plug one in"
-
-
-@pytest.fixture
-def plug(tmp_path, monkeypatch):
-    """Return a function that makes security keys and plugs them in, in this order, in place of all others."""
-    made = {}
-
-    def plug(*names, pin=None, is_ours=False):
-        for name in names:
-            if name not in made:
-                made[name] = SecurityKey(tmp_path / name, PHRASES[len(made)], pin=pin, is_ours=is_ours)
-        monkeypatch.setenv("LIQUID_AUTH_FIDO2", ",".join(made[name].path for name in names) or "/dev/null")
-        return made[names[-1]] if names else None
-
-    plug()
-    yield plug
-    for key in made.values():
-        key.close()
 
 
 @pytest.fixture(autouse=True)
 def nobody_types(key):
     """While a security key blinks, nobody types the passphrase."""
-    key.pinentry.set({DIALOG: "never"})
+    key.pinentry.set({BLINKS: "never"})
 
 
 def registration(key, uv=False):
     """Register a passkey; return the texts of its dialogs, without the one while the key blinks."""
-    return [text for text in all_dialogs(key, uv) if DIALOG not in text]
+    return [text for text in all_dialogs(key, uv) if BLINKS not in text]
 
 
-def add(key, *arguments, pin=None, status=0):
-    """Run `liquid-auth vault add fido2`; the PIN is typed after the passphrase."""
-    return vault(key, "add", "fido2", *arguments, passphrase=f"{PASSPHRASE}\n{pin}" if pin else PASSPHRASE, status=status)
+def stops(fido, seconds=3):
+    """Wait until the protector ends, and the key stops blinking."""
+    wait_for("end of the protector", lambda: not protectors(), seconds)
+    fido.pinentry.wait_for_no_dialog(3)
 
 
 # Holds: PROTECT-13
@@ -69,27 +46,19 @@ def test_a_slot_is_added_used_and_removed(key, plug, running):
     fido = plug("one")
     if running:
         key.start()
-    done = add(key, "--json")
+    done = add(key, "fido2", "--json")
     assert json.loads(done.stdout) == {"added": "fido2", "slot": 2, "autoUnlock": False, "pin": False}
     assert done.stderr.count(TOUCH) == 2 and fido.touches() == 2
     assert slots(key)[1] == {"slot": 2, "type": "fido2", "autoUnlock": False, "pin": False}
     assert vault(key, "list").stdout.splitlines()[2] == "2     a FIDO2 security key, with a touch, for a request"
     key.stop()
-    key.start()
-    time.sleep(0.3)
-    assert not is_open(key), "it unlocks for a request only"
-    assert len(registration(key)) == 1, "presence, and no passphrase"
-    assert fido.touches() == 3 and key.said().count(TOUCH) == 1
-    assert "unlocked by the security key, fingerprint " in key.ask("status")
-    assert len(registration(key, uv=True)) == 1, "the passphrase"
-    key.ask("lock")
-    assert len(registration(key)) == 1
-    assert "slot 2" not in key.said() and not protectors()
+    # The dialog while the key blinks is one of them.
+    start_and_request(key, "security key", dialogs=2)
+    assert fido.touches() == 4 and key.said().count(TOUCH) == 2
     if not running:
         key.stop()
-    done = json.loads(vault(key, "remove", "2", "--json").stdout)
-    assert done == {"removed": 2, "remains": None} and fido.touches() == 4, "the key keeps nothing"
-    assert [slot["type"] for slot in slots(key)] == ["passphrase"]
+    remove(key)
+    assert fido.touches() == 4, "the key keeps nothing"
 
 
 # Holds: PROTECT-13
@@ -97,7 +66,7 @@ def test_a_slot_is_added_used_and_removed(key, plug, running):
 def test_another_program_opens_the_slot(key, plug, pin):
     """With the phrase of the security key, the judge computes hmac-secret, and PyNaCl opens the slot."""
     plug("one", pin=pin)
-    add(key, *(["--pin"] if pin else []), pin=pin)
+    add(key, "fido2", pin=pin)
     members = cbor.decode((key.state / "vault").read_bytes())
     slot = members[3][1]
     assert slot[1] == 3 and slot[3] is False and slot[4] is bool(pin) and len(slot[7]) == 32 and sorted(slot) == [
@@ -109,21 +78,21 @@ def test_another_program_opens_the_slot(key, plug, pin):
 # Holds: PROTECT-6, PROTECT-13
 def test_unlocked_at_the_start(key, plug):
     fido = plug("one")
-    add(key, "--auto-unlock")
+    add(key, "fido2", "--auto-unlock")
     assert "with a touch, at the start and for a request" in vault(key, "list").stdout
     start_and_open(key, "a security key")
     assert fido.touches() == 3 and key.pinentry.asked() == 0, "no dialog at the start"
-    assert "a slot with a PIN cannot unlock at the start" in add(key, "--auto-unlock", "--pin", status=64).stderr
-    assert "--pcrs is only for tpm" in add(key, "--pcrs", "7", status=64).stderr
+    assert "a slot with a PIN cannot unlock at the start" in add(key, "fido2", "--auto-unlock", "--pin", status=64).stderr
+    assert "--pcrs is only for tpm" in add(key, "fido2", "--pcrs", "7", status=64).stderr
 
 
 # Holds: PROTECT-14
 def test_the_key_of_the_slot_answers(key, plug):
     """Of two keys that are plugged in, only one has the credential; the other does not blink."""
     first = plug("one")
-    add(key)
+    add(key, "fido2")
     second = plug("two")
-    add(key)
+    add(key, "fido2")
     assert (first.touches(), second.touches()) == (2, 2)
     for names in [("one", "two"), ("two", "one")]:
         plug(*names)
@@ -139,16 +108,16 @@ def test_the_key_of_the_slot_answers(key, plug):
     key.stop()
     plug("one", "two")
     before = (key.state / "vault").read_bytes()
-    assert "several security keys are plugged in; leave only one of them" in add(key, status=1).stderr
+    assert "several security keys are plugged in; leave only one of them" in add(key, "fido2", status=1).stderr
     assert (key.state / "vault").read_bytes() == before
 
 
 # Holds: PROTECT-14
 def test_our_own_device_is_not_a_security_key(key, plug):
     ours = plug("ours", is_ours=True)
-    assert NO_KEY in add(key, status=4).stderr
+    assert NO_KEY in add(key, "fido2", status=4).stderr
     other = plug("ours", "other")
-    add(key)
+    add(key, "fido2")
     assert (ours.touches(), other.touches()) == (0, 2)
     key.start()
     assert len(registration(key)) == 1
@@ -163,7 +132,7 @@ def test_no_key(key, plug, tmp_path):
         assert NO_KEY in vault(key, "add", "fido2", *arguments, passphrase=None, status=4).stderr
     assert (key.state / "vault").read_bytes() == before
     plug("one")
-    add(key)
+    add(key, "fido2")
     plug()
     key.start()
     assert len(registration(key)) == 2, "the passphrase, and presence"
@@ -190,10 +159,10 @@ def test_a_touch_that_is_refused(key, plug):
     fido = plug("one")
     fido.pinentry.set("cancel")
     before = (key.state / "vault").read_bytes()
-    assert "the security key refused; try again, and touch it" in add(key, status=1).stderr
+    assert "the security key refused; try again, and touch it" in add(key, "fido2", status=1).stderr
     assert (key.state / "vault").read_bytes() == before
     fido.pinentry.set()
-    add(key)
+    add(key, "fido2")
     fido.pinentry.set("cancel")
     key.start()
     assert len(registration(key)) == 2
@@ -205,73 +174,50 @@ def test_a_touch_that_is_refused(key, plug):
 def test_the_wait_for_a_touch_ends(key, plug, way):
     """Each way ends it: the key stops blinking, and the dialog closes."""
     fido = plug("one")
-    add(key)
+    add(key, "fido2")
     fido.pinentry.set("wait")
-    key.pinentry.set({DIALOG: "wait"})
+    key.pinentry.set({BLINKS: "wait"})
     key.start()
-    ended, outcomes, keepalives = threading.Event(), [], []
-    client = Ctap2(wire.fido2_device(key.socket))
-
-    def request():
-        try:
-            register(client, OWN, "example.com", event=ended, on_keepalive=keepalives.append)
-            outcomes.append("done")
-        except (CtapError, OSError) as failure:
-            outcomes.append(getattr(failure, "code", None))
-
-    thread = threading.Thread(target=request)
-    thread.start()
+    keepalives = []
+    request = Request(key, on_keepalive=keepalives.append)
     wait_for("touch", lambda: fido.touches() == 3)
     assert wait_for("protector", protector_arguments) == [b"--get"]
     wait_for("dialog", lambda: key.pinentry.asked() == 1)
     shown, = key.pinentry.events("ask")
     assert shown["description"].splitlines()[0] == "Unlock your passkeys?" and shown["command"] == "GETPIN"
-    assert "Site: example.com" in shown["description"] and DIALOG in shown["description"].splitlines()
+    assert "Site: example.com" in shown["description"] and BLINKS in shown["description"].splitlines()
     assert (shown["ok"], shown["cancel"]) == ("Unlock", "Deny")
     wait_for("keepalive", lambda: STATUS.UPNEEDED in keepalives)
-    if way == "lock":
-        key.ask("lock")
-    elif way == "cancel":
-        ended.set()
-    elif way == "stop":
-        began = time.monotonic()
-        assert key.stop() == 0 and time.monotonic() - began < 4
-    elif way == "passphrase":
-        key.unlock()
-    elif way == "touched":
+    if way == "touched":
         fido.pinentry.set()
     elif way in ("typed", "refused"):
-        key.pinentry.set({DIALOG: "approve" if way == "typed" else "deny"})
+        key.pinentry.set({BLINKS: "approve" if way == "typed" else "deny"})
     elif way == "time":
         # Half a minute after the touch was needed.
-        key.pinentry.set({DIALOG: "never"})
+        key.pinentry.set({BLINKS: "never"})
+    else:
+        end_wait(key, request, way)
     # A typed passphrase is checked first.
-    wait_for("end of the protector", lambda: not protectors(), {"time": 40, "typed": 20}.get(way, 3))
-    fido.pinentry.wait_for_no_dialog(3)
+    stops(fido, {"time": 40, "typed": 20}.get(way, 3))
     if way == "time":
         wait_for("reason", lambda: "slot 2 (security key) did not unlock the vault: the security key was not touched in "
                  "time; try again" in key.said())
     else:
         assert "did not unlock the vault" not in key.said()
+    assert request.end() == ENDS.get(way, "approved")
     if way != "stop":
-        thread.join(20)
-        assert outcomes == [{
-            "lock": CtapError.ERR.OPERATION_DENIED, "cancel": CtapError.ERR.KEEPALIVE_CANCEL,
-            "refused": CtapError.ERR.OPERATION_DENIED}.get(way, "done")]
         # Presence; after half a minute, the passphrase too.
         assert key.pinentry.asked() == 1 + {"lock": 0, "cancel": 0, "refused": 0, "time": 2}.get(way, 1)
-        assert is_open(key) == (outcomes == ["done"])
+        assert is_open(key) == (way not in ENDS)
         assert ("unlocked by the security key" in key.ask("status")) == (way == "touched")
     key.pinentry.wait_for_no_dialog(3)
-    client.device.close()
-    thread.join(20)
 
 
 # Holds: PROTECT-18
 def test_wrong_passphrases_while_the_key_blinks(key, plug):
     """The same dialog asks again, and the key goes on blinking; the third wrong one ends both."""
     fido = plug("one")
-    add(key)
+    add(key, "fido2")
     fido.pinentry.set("never")
     key.start()
     key.pinentry.set(wrong=1)
@@ -283,66 +229,48 @@ def test_wrong_passphrases_while_the_key_blinks(key, plug):
     with pytest.raises(CtapError, match="OPERATION_DENIED"):
         all_dialogs(key)
     assert fido.touches() == 4 and key.pinentry.asked() == 6 and not is_open(key)
-    wait_for("end of the protector", lambda: not protectors(), 3)
-    fido.pinentry.wait_for_no_dialog(3)
+    stops(fido)
 
 
 # Holds: PROTECT-18
 def test_a_touch_unlocks_without_a_dialog(key, plug):
     """If no dialog can be shown, the wait for the touch goes on."""
     fido = plug("one")
-    add(key)
+    add(key, "fido2")
     fido.pinentry.set("wait")
     key.pinentry.set("die-first")
     key.start()
-    outcomes = []
-
-    def request():
-        with pytest.raises(CtapError) as failure:
-            registration(key)
-        outcomes.append(failure.value.code)
-
-    thread = threading.Thread(target=request)
-    thread.start()
+    request = Request(key)
     wait_for("touch", lambda: fido.touches() == 3)
     wait_for("a dialog that fails", lambda: len(key.pinentry.events("start")) >= 1)
+
     def status():
         return json.loads(key.ask("status", "--json", status=1))
 
     wait_for("reason", lambda: "the last dialog failed" in str(status()["problems"]))
     assert protectors() and status()["vault"] == "locked"
     fido.pinentry.set()
-    thread.join(20)
     # The question for presence cannot be shown, either.
-    assert outcomes == [CtapError.ERR.OPERATION_DENIED] and status()["vault"] == "unlocked"
+    assert request.end() == CtapError.ERR.OPERATION_DENIED and status()["vault"] == "unlocked"
 
 
 # Holds: PROTECT-15
 def test_a_command_that_ends_withdraws_its_touch(key, plug):
     fido = plug("one")
     fido.pinentry.set("never")
-    place = ["--state-dir", key.state, "--control", key.control_socket]
-    process = subprocess.Popen(
-        key.command("vault", "add", "fido2", *place), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, env=key.environment)
-    process.stdin.write(f"{PASSPHRASE}\n".encode())
-    process.stdin.close()
-    wait_for("touch", lambda: fido.touches() == 1)
-    process.kill()
-    process.wait()
-    wait_for("end of the protector", lambda: not protectors(), 3)
+    add_killed(key, "fido2", "touch", lambda: fido.touches() == 1)
     fido.pinentry.wait_for_no_dialog(3)
     assert len(slots(key)) == 1
 
 
 # Holds: PROTECT-16
 def test_a_pin(key, plug):
-    fido = plug("one", pin=PIN)
-    done = json.loads(add(key, "--pin", "--json", pin=PIN).stdout)
+    plug("one", pin=PIN)
+    done = json.loads(add(key, "fido2", "--json", pin=PIN).stdout)
     assert done == {"added": "fido2", "slot": 2, "autoUnlock": False, "pin": True}
     assert "a FIDO2 security key, with a touch and its PIN, for a request" in vault(key, "list").stdout
     key.start()
-    key.pinentry.set({DIALOG: "never"}, passphrase=PIN)
+    key.pinentry.set({BLINKS: "never"}, passphrase=PIN)
     asked = registration(key)
     assert len(asked) == 2
     assert "Type the PIN of slot 2 (security key) of the vault, or use the passphrase." in asked[0]
@@ -364,30 +292,29 @@ def test_a_pin(key, plug):
 def test_a_refusal_after_the_pin(key, plug):
     """After the right PIN, the dialog says that the key blinks; a refusal denies the request."""
     fido = plug("one", pin=PIN)
-    add(key, "--pin", pin=PIN)
+    add(key, "fido2", pin=PIN)
     fido.pinentry.set("never")
     key.start()
-    key.pinentry.set({DIALOG: "deny"}, passphrase=PIN)
+    key.pinentry.set({BLINKS: "deny"}, passphrase=PIN)
     with pytest.raises(CtapError, match="OPERATION_DENIED"):
         all_dialogs(key)
     asked = [event["description"] for event in key.pinentry.events("ask")]
-    assert len(asked) == 2 and DIALOG not in asked[0] and DIALOG in asked[1]
+    assert len(asked) == 2 and BLINKS not in asked[0] and BLINKS in asked[1]
     # The refusal can come before the key blinks a third time.
     assert fido.touches() in (2, 3) and not is_open(key)
-    wait_for("end of the protector", lambda: not protectors(), 3)
-    fido.pinentry.wait_for_no_dialog(3)
+    stops(fido)
 
 
 # Holds: PROTECT-16
 def test_wrong_pins(key, plug):
     """The error says how many tries are left, and the last one is never used."""
     fido = plug("one", pin=PIN)
-    add(key, "--pin", pin=PIN)
+    add(key, "fido2", pin=PIN)
     key.start()
     # The double of pinentry types the passphrase into each dialog; after three, the key must be plugged in again.
     asked = all_dialogs(key)
     assert len(asked) == 5, "three PINs, the passphrase, and presence"
-    assert not any(DIALOG in text for text in asked), "a wrong PIN is found before the touch"
+    assert not any(BLINKS in text for text in asked), "a wrong PIN is found before the touch"
     assert "slot 2 (security key) did not unlock the vault: " in key.said()
     # The slot comes back below: while the security key has one, it gets no other.
     with_slot = (key.state / "vault").read_bytes()
@@ -397,12 +324,12 @@ def test_wrong_pins(key, plug):
         fido.plug_in_again()
         plug("one")
         before = (key.state / "vault").read_bytes()
-        done = add(key, "--pin", pin="wrong pin", status=1)
+        done = add(key, "fido2", pin="wrong pin", status=1)
         tries -= 1
         assert f"the PIN is wrong; {tries} {'try is' if tries == 1 else 'tries are'} left" in done.stderr
         assert (key.state / "vault").read_bytes() == before
     for _ in range(2):
-        done = add(key, "--pin", pin="wrong pin", status=1)
+        done = add(key, "fido2", pin="wrong pin", status=1)
         assert "one more wrong PIN would block the PIN of the security key, so this one is not tried" in done.stderr
     key.stop()
     (key.state / "vault").write_bytes(with_slot)
@@ -423,10 +350,10 @@ def test_a_key_without_a_pin(key, plug):
 # Holds: PROTECT-16
 def test_a_key_that_always_verifies(key, plug):
     fido = plug("one", pin=PIN)
-    add(key)
+    add(key, "fido2")
     fido.authenticator.ask("config", "always-uv", "on")
     always = "the security key verifies its user at each use (alwaysUv); add a slot with --pin"
-    assert always in add(key, status=1).stderr
+    assert always in add(key, "fido2", status=1).stderr
     key.start()
     assert len(registration(key)) == 2
     assert f"slot 2 (security key) did not unlock the vault: {always}" in key.said()
@@ -435,9 +362,8 @@ def test_a_key_that_always_verifies(key, plug):
 def test_on_a_terminal(key, plug):
     """The command says when to touch, and asks for the PIN."""
     plug("one", pin=PIN)
-    place = ["--state-dir", key.state, "--control", key.control_socket]
     status, shown = on_terminal(
-        key.command("vault", "add", "fido2", "--pin", *place),
+        key.command("vault", "add", "fido2", "--pin", *place(key)),
         [("Vault passphrase: ", PASSPHRASE), ("PIN of the security key: ", PIN), (TOUCH, lambda _: None)],
         environment=key.environment)
     assert status == 0 and "the security key now unlocks the vault, too, as slot 2; the passphrase stays valid" in shown
@@ -448,22 +374,13 @@ def test_on_a_terminal(key, plug):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the memory of the daemon")
 def test_no_pin_stays_in_memory(key, plug):
     plug("one", pin=PIN)
-    add(key, "--pin", pin=PIN)
+    add(key, "fido2", pin=PIN)
     key.start()
-    key.pinentry.set({DIALOG: "never"}, passphrase=PIN)
+    key.pinentry.set({BLINKS: "never"}, passphrase=PIN)
     assert len(registration(key)) == 2 and is_open(key)
-    is_read, found = False, []
-    pid = key.process.pid
-    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-        for line in maps:
-            start, end = (int(number, 16) for number in line.split()[0].split("-"))
-            if line.split()[1][0] != "r" or "[v" in line:
-                continue
-            memory.seek(start)
-            content = memory.read(end - start)
-            is_read |= str(key.control_socket).encode() in content
-            found += [line] if PIN.encode() in content else []
-    assert found == [] and is_read
+    found = memory.found(key.process.pid, {"path": str(key.control_socket).encode(), "PIN": PIN.encode()})
+    # The path must be found: otherwise the search would prove nothing.
+    assert sorted(found) == ["path"]
 
 
 # Holds: PROTECT-1
@@ -472,9 +389,7 @@ def test_no_pin_stays_in_memory(key, plug):
     b"\2\2\x04\x25\3\x04\x22\0" + bytes(32 + 1025), b"\2\2\0\x25\3\0\x22\2" + bytes(33)])
 def test_a_malformed_request(plug, request_):
     fido = plug("one")
-    done = subprocess.run([BIN / "liquid-auth-protector"], input=request_, capture_output=True, timeout=20)
-    assert done.returncode == 0 and done.stderr == b""
-    assert done.stdout[1] in (1, 4) and int.from_bytes(done.stdout[2:4], "big") == len(done.stdout) - 4
+    assert protector_answer(request_)[1] in (1, 4)
     assert fido.touches() == 0
 
 
@@ -482,16 +397,11 @@ def test_the_library_logs_nothing(key, plug, monkeypatch):
     """With FIDO_DEBUG, libfido2 would write each message to standard error."""
     monkeypatch.setenv("FIDO_DEBUG", "1")
     plug("one")
-    assert add(key).stderr.splitlines() == [TOUCH, TOUCH]
+    assert add(key, "fido2").stderr.splitlines() == [TOUCH, TOUCH]
 
 
 # Holds: PROTECT-9
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call(key, plug, change):
     plug("one")
-    if change == "remove":
-        add(key)
-    killed_at_each_call(key, *(["add", "fido2"] if change == "add" else ["remove", "2"]))
-    key.start()
-    assert len(registration(key)) in (1, 2)
-    key.unlock()
+    killed_at_each_call(key, change, "fido2")

@@ -3,35 +3,18 @@
 import json
 import os
 import pathlib
-import signal
 import subprocess
-import threading
 import time
 
 import pytest
 from fido2 import cbor
-from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
 from judges import vault_slots
-from support import systemd_creds, wire
+from support import systemd_creds
 from support.authenticator import BIN, PASSPHRASE, is_ours, wait_for
-from support.ceremonies import OWN, register
-from support.slots import is_open, killed_at_each_call, protectors, registration, slots, start_and_open, vault
-
-
-@pytest.fixture
-def creds(tmp_path, monkeypatch):
-    """Return a function that sets what the double does."""
-    control = tmp_path / "creds.json"
-    monkeypatch.setenv("SYSTEMD_CREDS_CONTROL", str(control))
-    monkeypatch.setenv("LIQUID_AUTH_SYSTEMD_CREDS", systemd_creds.__file__)
-
-    def creds(**settings):
-        control.write_text(json.dumps(settings))
-
-    creds()
-    creds.store = control.with_suffix(".store")
-    return creds
+from support.ceremonies import Request, history
+from support.slots import (
+    ENDS, add, add_killed, end_wait, is_open, killed_at_each_call, protector_answer, protectors, registration, remove, slots,
+    start_and_open, start_and_request, vault)
 
 
 def running_doubles():
@@ -47,7 +30,7 @@ def running_doubles():
 
 # Holds: PROTECT-6
 def test_a_slot_is_added_used_and_removed(key, creds):
-    done = json.loads(vault(key, "add", "systemd-creds", "--json").stdout)
+    done = json.loads(add(key, "systemd-creds", "--json").stdout)
     assert done == {"added": "systemd-creds", "slot": 2, "autoUnlock": False}
     assert slots(key)[1] == {"slot": 2, "type": "systemd-creds", "autoUnlock": False}
     assert vault(key, "list").stdout.splitlines()[2] == "2     systemd on this machine (systemd-creds), for a request"
@@ -56,18 +39,13 @@ def test_a_slot_is_added_used_and_removed(key, creds):
     assert slot[2] == b"credential 0\n"
     secret = bytes.fromhex(json.loads(creds.store.read_text())["credential 0\n"])
     assert len(secret) == 32 and len(vault_slots.vault_key(members[2], slot, secret)) == 32
-    key.start()
-    assert not is_open(key), "it unlocks for a request only"
-    assert len(registration(key)) == 1, "presence, and no passphrase"
-    assert "unlocked by the systemd credential, fingerprint " in key.ask("status")
-    assert "slot 2" not in key.said()
-    done = json.loads(vault(key, "remove", "2", "--json").stdout)
-    assert done == {"removed": 2, "remains": None} and len(slots(key)) == 1
+    start_and_request(key, "systemd credential")
+    remove(key)
 
 
 # Holds: PROTECT-6
 def test_unlocked_at_the_start(key, creds):
-    vault(key, "add", "systemd-creds", "--auto-unlock")
+    add(key, "systemd-creds", "--auto-unlock")
     assert "(systemd-creds), at the start and for a request" in vault(key, "list").stdout
     start_and_open(key, "systemd-creds (double)")
 
@@ -84,10 +62,10 @@ def test_it_fails(key, creds, settings, reason):
     """No slot is added. The log says why a slot that was added does not unlock, and the passphrase unlocks."""
     before = (key.state / "vault").read_bytes()
     creds(**settings)
-    assert reason in vault(key, "add", "systemd-creds", status=1).stderr
+    assert reason in add(key, "systemd-creds", status=1).stderr
     assert (key.state / "vault").read_bytes() == before
     creds()
-    vault(key, "add", "systemd-creds")
+    add(key, "systemd-creds")
     creds(**settings)
     key.start()
     assert len(registration(key)) == 2
@@ -99,7 +77,7 @@ def test_it_fails(key, creds, settings, reason):
     (31, "what systemd-creds decrypted is not a key of this program"),
     (33, "what systemd-creds decrypted is not a key of this program"), (32, "the key does not open this slot")])
 def test_another_key(key, creds, size, reason):
-    vault(key, "add", "systemd-creds")
+    add(key, "systemd-creds")
     creds(size=size)
     key.start()
     assert len(registration(key)) == 2
@@ -109,15 +87,13 @@ def test_another_key(key, creds, size, reason):
 # Holds: PROTECT-17
 def test_without_the_program(key, creds, monkeypatch, tmp_path):
     monkeypatch.setenv("LIQUID_AUTH_SYSTEMD_CREDS", str(tmp_path / "none"))
-    assert "systemd-creds is not installed; this slot needs systemd 256 or later" in vault(
-        key, "add", "systemd-creds", passphrase=None, status=1).stderr
+    done = vault(key, "add", "systemd-creds", passphrase=None, status=1)
+    assert "systemd-creds is not installed; this slot needs systemd 256 or later" in done.stderr
 
 
 # Holds: PROTECT-1
 def test_a_malformed_request(creds):
-    request = b"\2\2\x06\x04\5\x06\x01" + bytes(1537)
-    done = subprocess.run([BIN / "liquid-auth-protector"], input=request, capture_output=True, timeout=20)
-    assert done.returncode == 0 and done.stdout[1] == 4
+    assert protector_answer(b"\2\2\x06\x04\5\x06\x01" + bytes(1537))[1] == 4
     assert not pathlib.Path(creds.store).exists()
 
 
@@ -126,56 +102,24 @@ def test_a_malformed_request(creds):
 @pytest.mark.parametrize("command", ["--version", "decrypt", "end"])
 def test_the_wait_for_the_program_ends(key, creds, way, command):
     """The program and what it has started are killed."""
-    vault(key, "add", "systemd-creds")
+    add(key, "systemd-creds")
     creds(hang=command)
     key.start()
-    ended, outcomes = threading.Event(), []
-    client = Ctap2(wire.fido2_device(key.socket))
-
-    def request():
-        try:
-            register(client, OWN, "example.com", event=ended)
-            outcomes.append("done")
-        except (CtapError, OSError) as failure:
-            outcomes.append(getattr(failure, "code", None))
-
-    thread = threading.Thread(target=request)
-    thread.start()
+    request = Request(key)
     wait_for("program", lambda: len(running_doubles()) == 2)
     time.sleep(0.2)
     assert protectors() and not is_open(key) and key.pinentry.asked() == 0
-    if way == "lock":
-        key.ask("lock")
-    elif way == "cancel":
-        ended.set()
-    elif way == "stop":
-        began = time.monotonic()
-        assert key.stop() == 0 and time.monotonic() - began < 4
-    else:
-        key.unlock()
+    end_wait(key, request, way)
     wait_for("end of the protector", lambda: not protectors() and not running_doubles(), 3)
-    if way != "stop":
-        thread.join(20)
-        assert outcomes == [{"lock": CtapError.ERR.OPERATION_DENIED, "cancel": CtapError.ERR.KEEPALIVE_CANCEL}.get(
-            way, "done")]
-    client.device.close()
-    thread.join(20)
+    assert request.end() == ENDS.get(way, "approved")
 
 
 # Holds: PROTECT-8
 @pytest.mark.parametrize("command", ["--version", "encrypt", "decrypt", "end"])
 def test_the_program_ends_with_the_command(key, creds, command):
     creds(hang=command)
-    place = ["--state-dir", key.state, "--control", key.control_socket]
-    process = subprocess.Popen(
-        key.command("vault", "add", "systemd-creds", *place), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, env=key.environment)
-    process.stdin.write(f"{PASSPHRASE}\n".encode())
-    process.stdin.close()
-    wait_for("program", lambda: len(running_doubles()) == 2)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    wait_for("end of the protector", lambda: not protectors() and not running_doubles(), 3)
+    add_killed(
+        key, "systemd-creds", "program", lambda: len(running_doubles()) == 2, lambda: protectors() + running_doubles())
     assert len(slots(key)) == 1
 
 
@@ -183,33 +127,23 @@ def test_the_program_ends_with_the_command(key, creds, command):
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call(key, creds, change):
     """systemd stores nothing that could be lost."""
-    if change == "remove":
-        vault(key, "add", "systemd-creds")
-    killed_at_each_call(key, *(["add", "systemd-creds"] if change == "add" else ["remove", "2"]))
-    key.start()
-    assert len(registration(key)) in (1, 2)
-    key.unlock()
+    killed_at_each_call(key, change, "systemd-creds")
 
 
 # Holds: PROTECT-20
 def test_a_change_without_the_authenticator_is_in_the_history(key, creds):
-    vault(key, "add", "systemd-creds")
-    key.run("vault", "passphrase", "--state-dir", key.state, "--control", key.control_socket,
-            stdin=f"{PASSPHRASE}\n{PASSPHRASE} 2\n")
+    add(key, "systemd-creds")
+    vault(key, "passphrase", passphrase=f"{PASSPHRASE}\n{PASSPHRASE} 2")
     vault(key, "remove", "2", passphrase=f"{PASSPHRASE} 2")
     key.start()
-
-    def log(*arguments):
-        return json.loads(key.ask("log", *arguments, "--json", passphrase=f"{PASSPHRASE} 2"))
-
-    assert [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in log()] == [
+    assert history(key, f"{PASSPHRASE} 2") == [
         (kind, "done", "passphrase", None) for kind in ("slot-add", "passphrase-change", "slot-remove")]
-    assert log("verify")["entries"] == 3
+    assert json.loads(key.ask("log", "verify", "--json", passphrase=f"{PASSPHRASE} 2"))["entries"] == 3
 
 
 # Holds: PROTECT-20
 def test_a_store_that_does_not_open_prevents_no_change(key, creds):
-    vault(key, "add", "systemd-creds")
+    add(key, "systemd-creds")
     store = key.state / "credentials.sqlite"
     store.write_bytes(b"damaged")
     done = vault(key, "remove", "2")

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import secrets
 import threading
 import time
@@ -16,7 +17,7 @@ from judges.derivation import Phrase, judge
 from judges.relying_parties import AT, BE, BS, ED, UP, UV, raw_key
 from judges.strict_cbor import authenticator_data
 from support import wire
-from support.authenticator import PHRASE
+from support.authenticator import PASSPHRASE, PHRASE
 
 ES256, EDDSA = -7, -8
 # The phrase of every vault that the tests import, derived once a run, because PBKDF2 is slow.
@@ -44,6 +45,12 @@ def client(key):
     """A client of the device of an `Authenticator`."""
     with contextlib.closing(wire.fido2_device(key.socket)) as device:
         yield Ctap2(device)
+
+
+def history(key, passphrase=PASSPHRASE):
+    """Return kind, outcome, verification and site of each entry of `liquid-auth log`."""
+    return [(one["kind"], one["outcome"], one["verification"], one["site"])
+            for one in json.loads(key.ask("log", "--json", passphrase=passphrase))]
 
 
 def refused(status):

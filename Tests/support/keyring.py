@@ -21,6 +21,8 @@ import sys
 from support.authenticator import wait_for
 
 NAME, PATH = "org.freedesktop.secrets", "/org/freedesktop/secrets"
+#: The reason why a slot in a locked keyring does not unlock.
+LOCKED = "the keyring is locked, and was not unlocked; unlock it, and try again"
 CONFIGURATION = """
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -129,7 +131,7 @@ class SessionBus:
             *([] if is_locked else ["--pw-stdin"]), str(database), typed=b"" if is_locked else b"a password\n",
             HOME=str(data), XDG_CONFIG_HOME=str(data), TMPDIR=str(data), QT_QPA_PLATFORM="offscreen")
 
-    def kwallet(self, is_open=True):
+    def kwallet(self, is_locked=False):
         """Start KWallet with the wallet "kdewallet", opened as pam_kwallet5 opens it at a log-in; or closed."""
         data = self.folder / "kwallet"
         is_new = not data.exists()
@@ -139,7 +141,7 @@ class SessionBus:
             (data / "kwalletd/kdewallet.salt").write_bytes(bytes(56))
         process = self._serve(
             "kwalletd5", HOME=str(data), XDG_CONFIG_HOME=str(data), XDG_DATA_HOME=str(data), QT_QPA_PLATFORM="offscreen")
-        if is_open:
+        if not is_locked:
             key = hashlib.pbkdf2_hmac("sha512", b"a password", bytes(56), 50_000, 56)
             subprocess.run(
                 ["dbus-send", f"--bus={self.address}", "--print-reply", "--dest=org.kde.kwalletd5", "/modules/kwalletd5",

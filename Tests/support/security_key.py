@@ -9,6 +9,8 @@ from .authenticator import PASSPHRASE, PHRASE, Authenticator
 
 OUR_MODEL = bytes.fromhex("83e27e5d962b474dbe2c9c194dd147a9")
 OTHER_MODEL = bytes(range(16))
+#: A line of our dialog while the key blinks, which takes the passphrase instead.
+BLINKS = "Touch the security key that blinks, or type the passphrase."
 
 
 class OtherModel(wire.PtyTap):

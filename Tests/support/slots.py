@@ -7,17 +7,37 @@ import time
 
 from fido2 import cbor
 from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
 
-from . import figures, wire
-from .authenticator import PASSPHRASE, running, wait_for
-from .ceremonies import OWN, Request, register
+from . import figures
+from .authenticator import BIN, PASSPHRASE, running, wait_for
+from .ceremonies import OWN, Request, client, register
+
+#: How a request ends whose wait for a slot was ended in one of these ways; after any other, it is approved.
+ENDS = {
+    "lock": CtapError.ERR.OPERATION_DENIED, "refused": CtapError.ERR.OPERATION_DENIED,
+    "cancel": CtapError.ERR.KEEPALIVE_CANCEL, "stop": "the device is gone"}
+
+
+def place(key):
+    """Return the options that name the key's directory and socket."""
+    return ["--state-dir", key.state, "--control", key.control_socket]
 
 
 def vault(key, *arguments, status=0, passphrase=PASSPHRASE):
     """Run `liquid-auth vault …` on the key's directory and socket."""
-    place = ["--state-dir", key.state, "--control", key.control_socket]
-    return key.run("vault", *arguments, *place, stdin=f"{passphrase}\n" if passphrase else "", status=status)
+    return key.run("vault", *arguments, *place(key), stdin=f"{passphrase}\n" if passphrase else "", status=status)
+
+
+def add(key, type_, *arguments, pin=None, status=0):
+    """Run `liquid-auth vault add …`; with a PIN, which is typed after the passphrase."""
+    typed = f"{PASSPHRASE}\n{pin}" if pin else PASSPHRASE
+    return vault(key, "add", type_, *arguments, *(["--pin"] if pin else []), passphrase=typed, status=status)
+
+
+def remove(key):
+    """Remove slot 2: the passphrase is the only other one, and nothing remains outside the vault."""
+    assert json.loads(vault(key, "remove", "2", "--json").stdout) == {"removed": 2, "remains": None}
+    assert [slot["type"] for slot in slots(key)] == ["passphrase"]
 
 
 def slots(key):
@@ -36,15 +56,59 @@ def start_and_open(key, slot):
     figures.note(f"start to a vault opened by {slot}", figures.milliseconds(time.monotonic() - began))
 
 
+def start_and_request(key, slot, dialogs=1):
+    """Start the authenticator: a slot opens the vault for a request, not before, and again after a lock.
+
+    The slot verifies nobody: that takes the passphrase. The status calls it `slot`; `dialogs` is the number of dialogs
+    of a request that it opens, by default that for presence.
+    """
+    key.start()
+    time.sleep(0.3)
+    assert not is_open(key), "it unlocks for a request only"
+    assert len(registration(key)) == dialogs and is_open(key)
+    assert f"unlocked by the {slot}, fingerprint " in key.ask("status")
+    assert len(registration(key, uv=True)) == 1, "the passphrase"
+    key.ask("lock")
+    assert len(registration(key)) == dialogs
+    assert "slot 2" not in key.said() and not protectors()
+
+
 def registration(key, uv=False):
     """Register a passkey; return the texts of its dialogs."""
     before = len(key.pinentry.events("ask"))
-    device = wire.fido2_device(key.socket)
-    try:
-        register(Ctap2(device), OWN, "example.com", uv=uv)
-    finally:
-        device.close()
+    with client(key) as ctap:
+        register(ctap, OWN, "example.com", uv=uv)
     return [event.get("description", "") for event in key.pinentry.events("ask")[before:]]
+
+
+def end_wait(key, request, way):
+    """End the wait of a request for a slot: by a lock, a CANCEL, the authenticator's end, or the passphrase."""
+    if way == "lock":
+        key.ask("lock")
+    elif way == "cancel":
+        request.withdrawn.set()
+    elif way == "stop":
+        began = time.monotonic()
+        assert key.stop() == 0 and time.monotonic() - began < 4
+    else:
+        assert way == "passphrase"
+        key.unlock()
+
+
+def add_killed(key, type_, what, waits, processes=None):
+    """Kill `liquid-auth vault add …` once `waits` is true, which `what` names; the programs that it started end.
+
+    `processes` returns those programs, by default the protectors.
+    """
+    process = subprocess.Popen(
+        key.command("vault", "add", type_, *place(key)), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, env=key.environment)
+    process.stdin.write(f"{PASSPHRASE}\n".encode())
+    process.stdin.close()
+    wait_for(what, waits)
+    process.kill()
+    process.wait()
+    wait_for("end of the protector", lambda: not (processes or protectors)(), 3)
 
 
 def cancelled_while_it_waits(key):
@@ -69,25 +133,39 @@ def protector_arguments():
         return pathlib.Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[1:-1]
 
 
-def killed_at_each_call(key, *arguments, before=lambda: None, after=lambda members, is_done: None):
-    """Kill `liquid-auth vault …` at each system call that changes the vault's file, and start it on the same file again.
+def protector_answer(request):
+    """Return the message with which the protector answers a request: version, kind, length, and the rest."""
+    done = subprocess.run([BIN / "liquid-auth-protector"], input=request, capture_output=True, timeout=20)
+    assert done.returncode == 0 and done.stderr == b"", done
+    assert int.from_bytes(done.stdout[2:4], "big") == len(done.stdout) - 4, done
+    return done.stdout
+
+
+def killed_at_each_call(key, change, type_, store=None, before=lambda: None, check=lambda slot: None):
+    """Kill `liquid-auth vault add` or `remove` at each system call that changes the vault's file, each time from the start.
 
     However early or late it is killed, what the passphrase opens is as it was, byte for byte, and the slot is there or
-    not. `before` is called before each start, `after` with the members of the vault's file and whether it was changed.
+    not. `store` is the file of what keeps the key of the slot: it is not changed before a slot is removed. `before` is
+    called before each start of a program, `check` with the slot while the vault's file has it.
     """
+    if change == "remove":
+        add(key, type_)
     file, trace = key.state / "vault", key.folder / "trace"
-    whole = file.read_bytes()
+    whole, stored = file.read_bytes(), store.read_bytes() if store and store.exists() else None
     old = cbor.decode(whole)
 
     def run(*inject):
         file.write_bytes(whole)
         (key.state / "vault.new").unlink(missing_ok=True)
+        if stored is not None:
+            store.write_bytes(stored)
         before()
-        place = ["--state-dir", key.state, "--control", key.control_socket]
+        arguments = ["add", type_] if change == "add" else ["remove", "2"]
         return subprocess.run(
             # Only calls on the directory and its vault count: no call of the protector.
             ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
-             "trace=openat,write,fsync,rename,renameat2,unlink,close", *inject, *key.command("vault", *arguments, *place)],
+             "trace=openat,write,fsync,rename,renameat2,unlink,close", *inject,
+             *key.command("vault", *arguments, *place(key))],
             input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
 
     assert run().returncode == 0
@@ -101,7 +179,13 @@ def killed_at_each_call(key, *arguments, before=lambda: None, after=lambda membe
         assert run("-e", f"inject={name}:signal=SIGKILL:when={nth}").returncode != 0, (name, nth)
         new = cbor.decode(file.read_bytes())
         assert new[3][0] == old[3][0] and {**new, 3: None} == {**old, 3: None}
-        outcomes.add(len(new[3]) != len(old[3]))
-        after(new, len(new[3]) != len(old[3]))
+        outcomes.add(len(new[3]))
+        if len(new[3]) == 2:
+            check(new[3][1])
+            assert change == "add" or stored is None or store.read_bytes() == stored
     print("killed at", end - start + 1, "system calls:", *lines[start : end + 1], sep="\n")
-    assert outcomes == {False, True} and end - start >= 5
+    assert outcomes == {1, 2} and end - start >= 5
+    before()
+    key.start()
+    assert len(registration(key)) in (1, 2)
+    key.unlock()
