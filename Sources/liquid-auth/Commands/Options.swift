@@ -86,6 +86,11 @@ struct OutputOptions: ParsableArguments {
 
   /// Writes a result as text or JSON.
   func write(_ text: @autoclosure () -> String, json value: @autoclosure () -> JSON) {
-    StandardStream.output.write(json ? value().description : text())
+    writeResult(json ? value().description : text(), isJSON: json)
   }
+}
+
+/// Writes lines of a result to standard output; ends the process with the error if that fails.
+func writeResult(_ text: String, isJSON: Bool) {
+  guard StandardStream.output.write(text) else { CommandFailure.unwritten.end(isJSON: isJSON) }
 }
