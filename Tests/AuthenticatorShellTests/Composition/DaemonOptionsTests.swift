@@ -61,7 +61,10 @@ struct DaemonOptionsTests {
       "the option --beside-hardware-key is for hidraw devices (--transport broker or uhid), not for 'pty'"
     ),
     (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'; the values are whole numbers from 1"),
-    (["--max-passkeys", "many"], "the value 'many' is invalid for '--max-passkeys'; the values are whole numbers from 1"),
+    (
+      ["--max-passkeys", "many"],
+      "the value 'many' is invalid for '--max-passkeys'; the values are whole numbers from 1"
+    ),
     (
       ["--prompt", "none"],
       "the value 'none' is invalid for '--prompt'; the values are auto, notifications, pinentry, askpass, terminal"
