@@ -1,4 +1,5 @@
 import CBOR
+import ControlProtocol
 import Recovery
 
 /// The part of authenticatorGetInfo that these commands use, CTAP §6.4.
@@ -40,7 +41,31 @@ struct TriesLeft: Equatable {
   var verification: Int?
 }
 
+extension KeyInformation {
+  /// What prevents the use of the PIN, and the command that repairs it; `nil` if nothing is known to prevent it.
+  func pinProblem(_ tries: TriesLeft?) -> (text: String, repair: [String])? {
+    let change = ["liquid-auth", "pin", "change"]
+    guard isPINSet else { return nil }
+    if tries?.pin == 0 { return ("the PIN is blocked", change) }
+    if tries?.needsReplug == true {
+      return (
+        "three wrong PINs in a row: the PIN can be tried again after a power cycle",
+        ["liquid-auth", "device", "replug", "--power-cycle"]
+      )
+    }
+    return forcePINChange ? ("the PIN must be changed before its next use", change) : nil
+  }
+}
+
 extension ControlConnection {
+  /// Gets the key's information and the tries that are left, as far as that is possible without waiting and without the
+  /// store, which may be damaged.
+  func keyInformationAndTries(_ status: AuthenticatorStatus) -> (KeyInformation?, TriesLeft?) {
+    let information = try? keyInformation()
+    // The question about the tries would wait for an open prompt.
+    return (information, status.waiting ? nil : information.flatMap { try? triesLeft($0) })
+  }
+
   /// Gets the key's information, without a prompt.
   func keyInformation() throws(CommandFailure) -> KeyInformation { KeyInformation(try ctap(0x04)) }
 

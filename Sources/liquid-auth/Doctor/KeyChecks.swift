@@ -67,7 +67,12 @@ extension DoctorFindings {
           mend: status.problems.lazy.compactMap(repair).first ?? restart)
       }
       if status.waiting { return .note(.authenticator, waiting) }
-      return .ok(.authenticator, "it answers as process \(status.processID)")
+      let text = "it answers as process \(status.processID)"
+      guard !status.attached, status.steppedAsideFor == nil else { return .ok(.authenticator, text) }
+      // The line about the node is only for devices of the kernel.
+      guard otherTransport != nil else { return .ok(.authenticator, "\(text); its device is detached") }
+      return .problem(
+        .authenticator, "\(text); its device is detached", mend: Mend(["liquid-auth", "device", "attach"]))
     }
   }
 
@@ -143,17 +148,8 @@ extension DoctorFindings {
     guard case .running(let status, let information?, let tries) = authenticator else {
       return .note(.verification, "cannot be checked: the authenticator gives no information")
     }
-    if information.isPINSet, tries?.pin == 0 {
-      return .problem(.verification, "the PIN is blocked", mend: Mend(["liquid-auth", "pin", "change"]))
-    }
-    if information.isPINSet, tries?.needsReplug == true {
-      return .problem(
-        .verification, "three wrong PINs in a row: the PIN can be tried again after a power cycle",
-        mend: Mend(["liquid-auth", "device", "replug", "--power-cycle"]))
-    }
-    if information.isPINSet, information.forcePINChange {
-      return .problem(
-        .verification, "the PIN must be changed before its next use", mend: Mend(["liquid-auth", "pin", "change"]))
+    if let problem = information.pinProblem(tries) {
+      return .problem(.verification, problem.text, mend: Mend(problem.repair))
     }
     if information.isPINSet, tries == nil {
       return .note(
