@@ -32,8 +32,11 @@ struct StatusCommand: PlacedCommand {
     do throws(CommandFailure) {
       let connection = try place.connect()
       let status = try connection.ask(GetStatus())
-      let (information, tries) = connection.keyInformationAndTries(status)
-      return StatusReport(running: status, system: .current, pinProblem: information?.pinProblem(tries))
+      var pin: PINReport?
+      if case (let information?, let tries?) = connection.keyInformationAndTries(status) {
+        pin = PINReport(information: information, tries: tries)
+      }
+      return StatusReport(running: status, system: .current, pin: pin)
     } catch {
       let path = try place.statePath()
       return StatusReport(stateDirectory: path, vault: VaultFinding(at: path), failure: error, system: .current)

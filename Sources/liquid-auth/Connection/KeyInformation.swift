@@ -41,22 +41,6 @@ struct TriesLeft: Equatable {
   var verification: Int?
 }
 
-extension KeyInformation {
-  /// What prevents the use of the PIN, and the command that repairs it; `nil` if nothing is known to prevent it.
-  func pinProblem(_ tries: TriesLeft?) -> (text: String, repair: [String])? {
-    let change = ["liquid-auth", "pin", "change"]
-    guard isPINSet else { return nil }
-    if tries?.pin == 0 { return ("the PIN is blocked", change) }
-    if tries?.needsReplug == true {
-      return (
-        "three wrong PINs in a row: the PIN can be tried again after a power cycle",
-        ["liquid-auth", "device", "replug", "--power-cycle"]
-      )
-    }
-    return forcePINChange ? ("the PIN must be changed before its next use", change) : nil
-  }
-}
-
 extension ControlConnection {
   /// Gets the key's information and the tries that are left, as far as that is possible without waiting and without the
   /// store, which may be damaged.

@@ -148,8 +148,17 @@ extension DoctorFindings {
     guard case .running(let status, let information?, let tries) = authenticator else {
       return .note(.verification, "cannot be checked: the authenticator gives no information")
     }
-    if let problem = information.pinProblem(tries) {
-      return .problem(.verification, problem.text, mend: Mend(problem.repair))
+    if information.isPINSet, tries?.pin == 0 {
+      return .problem(.verification, "the PIN is blocked", mend: Mend(["liquid-auth", "pin", "change"]))
+    }
+    if information.isPINSet, tries?.needsReplug == true {
+      return .problem(
+        .verification, "three wrong PINs in a row: the PIN can be tried again after a power cycle",
+        mend: Mend(["liquid-auth", "device", "replug", "--power-cycle"]))
+    }
+    if information.isPINSet, information.forcePINChange {
+      return .problem(
+        .verification, "the PIN must be changed before its next use", mend: Mend(["liquid-auth", "pin", "change"]))
     }
     if information.isPINSet, tries == nil {
       return .note(

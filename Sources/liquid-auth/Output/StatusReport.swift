@@ -15,9 +15,8 @@ struct StatusReport: Equatable {
 
   /// The report for an authenticator that runs.
   ///
-  /// - Parameter pinProblem: what ``KeyInformation/pinProblem(_:)`` gives.
-  init(running status: AuthenticatorStatus, system: SystemFindings, pinProblem: (text: String, repair: [String])? = nil)
-  {
+  /// - Parameter pin: the state of the PIN, if it is known.
+  init(running status: AuthenticatorStatus, system: SystemFindings, pin: PINReport? = nil) {
     self.status = status
     isRunning = true
     stateDirectory = status.stateDirectory
@@ -40,7 +39,8 @@ struct StatusReport: Equatable {
     if status.vault == .missing, problems.isEmpty {
       problems.append("there is no vault; make one with: liquid-auth setup")
     }
-    if let pinProblem { problems.append("\(pinProblem.text); run: \(pinProblem.repair.joined(separator: " "))") }
+    // The authenticator reports a blocked PIN itself.
+    if let pin, pin.tries.pin > 0 { problems += pin.problems }
     self.problems = problems
   }
 
