@@ -198,7 +198,7 @@ targets += [
     dependencies: [
       "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlProtocol", "CryptoPrimitives", "DeterministicKeys",
       "LiquidAuth",
-      "ProcessIO", "UHID", "CLinux", "TestVectors", .product(name: "NIOEmbedded", package: "swift-nio"),
+      "ProcessIO", "UHID", "CLinux", "TestVectors", "Vault", .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + localServer,
     swiftSettings: settings),
   // The code of the tutorials in Sources/*/*.docc.

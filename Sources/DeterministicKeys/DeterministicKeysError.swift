@@ -1,6 +1,6 @@
 /// An error in reading a phrase or deriving a key: the only error of this library besides `CryptoError`.
 ///
-/// Word positions start at 1.
+/// Word positions start at 1. No error has a word: most of a mistyped word may be a word of the phrase.
 public enum DeterministicKeysError: Error, Equatable, Sendable {
   /// The kind of the typed words.
   public enum Typed: Sendable {
@@ -15,9 +15,9 @@ public enum DeterministicKeysError: Error, Equatable, Sendable {
   /// A wrong number of words.
   case wordCount(Int, of: Typed)
   /// A word that is not in the list.
-  case unknownWord(String, position: Int)
+  case unknownWord(position: Int)
   /// A word with a character that no word of the list has, so more than its spelling is wrong.
-  case notASCII(String, position: Int)
+  case notASCII(position: Int)
   /// Words of the list with a wrong checksum.
   case checksum(of: Typed)
 
@@ -45,10 +45,10 @@ extension DeterministicKeysError: CustomStringConvertible {
       "the phrase has \(count) \(count == 1 ? "word" : "words"); give all 12, 15, 18, 21 or 24, with spaces between them"
     case .wordCount(let count, of: .mnemonic):
       "the mnemonic has \(count) \(count == 1 ? "word" : "words"); give the 25 words of an Algorand account"
-    case .unknownWord(let word, let position):
-      "word \(position), \(String(reflecting: word)), is not in the English BIP39 list; check how it is spelled"
-    case .notASCII(let word, let position):
-      "word \(position), \(String(reflecting: word)), has a character that no English BIP39 word has; type it again"
+    case .unknownWord(let position):
+      "word \(position) is not in the English BIP39 list; check how it is spelled"
+    case .notASCII(let position):
+      "word \(position) has a character that no English BIP39 word has; type it again"
     case .checksum(of: .phrase):
       "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
         + "changed places; compare them with what was written down"

@@ -22,24 +22,13 @@ enum TypedWords {
         while offset < text.count, separatorLength(text[offset...]) == 0 { offset += 1 }
         let word = UnsafeRawBufferPointer(rebasing: text[start..<offset])
         count += 1
-        guard let number = EnglishWords.number(of: word) else { throw fault(word, position: count) }
+        guard let number = EnglishWords.number(of: word) else {
+          throw word.allSatisfy { $0 < 0x80 } ? .unknownWord(position: count) : .notASCII(position: count)
+        }
         if count <= numbers.count { numbers[count - 1] = number }
       }
       return count
     }
-  }
-
-  private static let shownCharacters = 12
-  private static let shownBytes = 48
-
-  /// The error for a word that is not in the list, with the word or its beginning: a text without spaces may be the
-  /// whole phrase, which must not become a `String`.
-  private static func fault(_ word: UnsafeRawBufferPointer, position: Int) -> DeterministicKeysError {
-    let beginning = String(decoding: word.prefix(shownBytes), as: UTF8.self)
-    let isWhole = word.count <= shownBytes && beginning.count <= shownCharacters
-    let shown = isWhole ? beginning : beginning.prefix(shownCharacters) + "…"
-    let isASCII = word.allSatisfy { $0 < 0x80 }
-    return isASCII ? .unknownWord(shown, position: position) : .notASCII(shown, position: position)
   }
 
   /// The UTF-8 length of the white-space character that `text` begins with, or 0.

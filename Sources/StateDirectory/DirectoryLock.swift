@@ -1,4 +1,5 @@
 import Glibc
+import ProcessIO
 
 /// The lock of one process on a state directory; it ends with the value or with the process.
 public final class DirectoryLock: Sendable {
@@ -17,7 +18,11 @@ extension StateDirectory {
   /// The file stays when the lock ends: removing it would let a third process lock another file of the same name.
   public func lock() throws(StateDirectoryError) -> DirectoryLock {
     let file = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard file >= 0 else { throw .system("open", lockPath) }
+    guard file >= 0 else {
+      let number = errno
+      let hint = "you need permission to write to the directory and the file; see: ls -la \(path)"
+      throw .system("open", lockPath, number, hint: number == EACCES ? hint : nil)
+    }
     guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
       let number = errno
       defer { close(file) }
@@ -33,6 +38,24 @@ extension StateDirectory {
     return DirectoryLock(file: file)
   }
 
+  /// The process that holds the lock, by its file and /proc/locks; `nil` if there is none, or it cannot be found out.
+  ///
+  /// It does not try the lock: an authenticator that starts at that moment would be refused.
+  public var lockHolder: Int32? {
+    var status = stat()
+    guard stat(lockPath, &status) == 0, let file = Descriptor.contents(of: lockPath),
+      let locks = Descriptor.contents(of: "/proc/locks", atMost: 1 << 20)
+    else { return nil }
+    let pid = Self.pid(file)
+    // 1: FLOCK  ADVISORY  WRITE 4711 fe:01:393234 0 EOF. The device of a btrfs is another one than stat(2) gives.
+    let isHeld = locks.split(separator: 0x0A).contains { line in
+      let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+      return words.count >= 6 && words[1] == "FLOCK" && words[4] == "\(pid)"
+        && words[5].hasSuffix(":\(status.st_ino)")
+    }
+    return isHeld ? pid : nil
+  }
+
   private static func inUse(_ path: String, by pid: Int32) -> StateDirectoryError {
     let who = pid > 0 ? "process \(pid)" : "another process"
     let end = pid > 0 ? "stop it first (kill \(pid))" : "stop it first"
@@ -44,6 +67,11 @@ extension StateDirectory {
   private static func pid(in file: Int32) -> Int32 {
     var digits = [UInt8](repeating: 0, count: 16)
     let count = pread(file, &digits, digits.count, 0)
-    return Int32(String(decoding: digits.prefix(max(count, 0)).prefix { $0 != 0x0A }, as: UTF8.self)) ?? 0
+    return pid(Array(digits.prefix(max(count, 0))))
+  }
+
+  /// The first line of the file; 0 if it is not a number.
+  private static func pid(_ file: [UInt8]) -> Int32 {
+    Int32(String(decoding: file.prefix { $0 != 0x0A }, as: UTF8.self)) ?? 0
   }
 }

@@ -41,8 +41,10 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
   }
 
   /// The error of a failed system call: "cannot write /home/…/vault.new: No space left on device".
-  static func system(_ operation: String, _ path: String, _ number: Int32 = errno) -> StateDirectoryError {
-    StateDirectoryError(.system(errno: number), "cannot \(operation) \(path): \(SystemNumber(number))")
+  static func system(
+    _ operation: String, _ path: String, _ number: Int32 = errno, hint: String? = nil
+  ) -> StateDirectoryError {
+    StateDirectoryError(.system(errno: number), "cannot \(operation) \(path): \(SystemNumber(number))", hint: hint)
   }
 }
 

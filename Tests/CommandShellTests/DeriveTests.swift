@@ -57,7 +57,7 @@ import Testing
     let mistake = LiquidAuthCommand.mistake(try #require(error))
     #expect(
       mistake.description
-        == "--origin takes a relying party id, such as example.com, not an address: '\(origin.printable)'")
+        == "--rp (or --origin) takes a relying party id, such as example.com, not an address: '\(origin.printable)'")
     #expect(mistake.code == .usage)
   }
 

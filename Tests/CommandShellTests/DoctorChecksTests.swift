@@ -89,6 +89,15 @@ import UHID
   @Test func authenticator() {
     let lines = { (work: (inout Findings) -> Void) in Self.lines(.authenticator, work) }
     #expect(lines { _ in } == ["ok|it answers as process 42|-"])
+    let detached = "it answers as process 42; its device is detached"
+    for (transport, line) in [
+      ("broker", "ok|\(detached)|-"), ("pty", "problem|\(detached)|liquid-auth device attach"),
+    ] {
+      #expect(
+        lines {
+          Self.change(&$0) { status in (status.attached, status.transport) = (false, transport) }
+        } == [line])
+    }
     #expect(lines { $0.authenticator = .notRunning("nothing listens") } == ["problem|nothing listens|*\(Self.enable)"])
     for work: (inout Findings) -> Void in [
       { $0.socketUnit = .unknown("x") }, { $0.serviceUnit = .known(.init(load: "not-found", active: "", file: "")) },

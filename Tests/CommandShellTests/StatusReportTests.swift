@@ -1,3 +1,4 @@
+import CBOR
 import ControlProtocol
 import Testing
 
@@ -33,6 +34,50 @@ import Testing
         signed         0 by Algorand accounts, 0 for Keyri, since the start
         state          /s
         """)
+  }
+
+  @Test(arguments: ["pty", "unix:/k"])
+  func `a device that browsers do not see is shown as such, and is no problem`(_ transport: String) {
+    var status = Self.running()
+    status.transport = transport
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(
+      report.text.contains(
+        "\ndevice         attached as /dev/hidraw3 (\(transport), which browsers do not see); you may open it\n"))
+    #expect(report.problems.isEmpty)
+  }
+
+  @Test func `what prevents the use of the PIN is a problem, and the authenticator reports a blocked one`() {
+    let change = "the PIN must be changed before it can be used; run: liquid-auth pin change"
+    let replug = "three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle"
+    let cases: [(force: Bool, tries: TriesLeft, problems: [String])] = [
+      (false, TriesLeft(pin: 8, needsReplug: false), []), (true, TriesLeft(pin: 8, needsReplug: false), [change]),
+      (false, TriesLeft(pin: 5, needsReplug: true), [replug]),
+      (true, TriesLeft(pin: 5, needsReplug: true), [replug, change]),
+      (true, TriesLeft(pin: 0, needsReplug: true), []),
+    ]
+    for (force, tries, problems) in cases {
+      for isSet in [true, false] {
+        let information = KeyInformation([4: .map(["clientPin": .bool(isSet)]), 12: .bool(force)])
+        let report = StatusReport(
+          running: Self.running(), system: Self.fine, pin: PINReport(information: information, tries: tries))
+        #expect(report.problems == (isSet ? problems : []))
+      }
+    }
+  }
+
+  @Test func `an authenticator that listens elsewhere is named, with what gives its socket`() {
+    var place = PlaceOptions()
+    (place.stateDir, place.control) = (nil, nil)
+    let reason = "the authenticator runs as process 42, but its control socket is not /c; "
+    #expect(
+      place.unreachable(42, at: "/c")
+        == CommandFailure(
+          reason + "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH"))
+    place.control = "/c"
+    #expect(place.unreachable(42, at: "/c") == CommandFailure(reason + "give its path with --control PATH"))
+    (place.stateDir, place.control) = ("/s", nil)
+    #expect(place.unreachable(42, at: "/c") == CommandFailure(reason + "give its path with --control PATH"))
   }
 
   @Test func `setup says why the command that it prints cannot work yet`() {

@@ -1,4 +1,6 @@
+import CryptoPrimitives
 import Testing
+import Vault
 
 @testable import liquid_auth
 
@@ -9,4 +11,22 @@ import Testing
 ])
 func `removing a slot says which numbers change`(_ slot: Int, _ count: Int, _ text: String) {
   #expect(VaultCommand.Remove.text(removing: slot, of: count) == text)
+}
+
+@Test(arguments: [
+  ([], "for a request"), ([7], "while PCR 7 is unchanged, for a request"),
+  ([0, 7], "while PCRs 0, 7 are unchanged, for a request"),
+])
+func `a TPM slot names its registers`(_ pcrs: [Int], _ end: String) {
+  let slot = TPMSlot(conditions: .init(hasPIN: false, pcrs: pcrs), object: [], autoUnlock: false)
+  #expect(slot.text == "the TPM of this machine, \(end)")
+}
+
+@Test func `a new passphrase must differ from the present one`() {
+  let secret = { (text: String) in Array(text.utf8).withUnsafeBytes { SecretBytes(copying: $0) } }
+  let (present, same) = (secret("correct horse battery staple"), secret("correct horse battery staple"))
+  let other = secret("correct horse battery stapler")
+  #expect(PassphraseRule.objection(to: same, replacing: present) == "the new passphrase is the present one")
+  #expect(PassphraseRule.objection(to: other, replacing: present) == nil)
+  #expect(PassphraseRule.objection(to: same) == nil)
 }

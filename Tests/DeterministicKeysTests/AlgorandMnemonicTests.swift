@@ -40,7 +40,7 @@ import Testing
 
   @Test func `an invalid mnemonic is refused by checksum, word or word count`() throws {
     let errors: [String: DeterministicKeysError] = [
-      "checksum": .checksum(of: .mnemonic), "word not in list": .unknownWord("x-ray", position: 25),
+      "checksum": .checksum(of: .mnemonic), "word not in list": .unknownWord(position: 25),
       "length": .wordCount(3, of: .mnemonic),
     ]
     #expect(vectors.badMnemonics.array.count == 3)
@@ -67,7 +67,7 @@ import Testing
     #expect(throws: DeterministicKeysError.wordCount(24, of: .mnemonic)) {
       try AlgorandMnemonic.seed(parsing: phrase.utf8)
     }
-    #expect(throws: DeterministicKeysError.notASCII("ábandon", position: 1)) {
+    #expect(throws: DeterministicKeysError.notASCII(position: 1)) {
       try AlgorandMnemonic.seed(parsing: SecretBytes(typed: "ábandon abandon"))
     }
   }
@@ -82,11 +82,11 @@ import Testing
       "the mnemonic has 24 words; give the 25 words of an Algorand account"
     ),
     (
-      .unknownWord("x-ray", position: 25),
-      #"word 25, "x-ray", is not in the English BIP39 list; check how it is spelled"#
+      .unknownWord(position: 25),
+      "word 25 is not in the English BIP39 list; check how it is spelled"
     ),
     (
-      .notASCII("é", position: 1), #"word 1, "é", has a character that no English BIP39 word has; type it again"#
+      .notASCII(position: 1), "word 1 has a character that no English BIP39 word has; type it again"
     ),
     (
       .checksum(of: .mnemonic),

@@ -119,22 +119,22 @@ import Testing
     Refusal(valid + " legal", .wordCount(13, of: .phrase)),
     Refusal(Array(repeating: "abandon", count: 25).joined(separator: " "), .wordCount(25, of: .phrase)),
     Refusal(Array(repeating: "abandon", count: 1000).joined(separator: " "), .wordCount(1000, of: .phrase)),
-    Refusal("legal winer thank", .unknownWord("winer", position: 2)),
-    Refusal("Legal Winner Thankk", .unknownWord("Thankk", position: 3)),
-    Refusal("lega winner", .unknownWord("lega", position: 1)),
-    Refusal("abandonability abandon", .unknownWord("abandonabili…", position: 1)),
-    Refusal("aaaaaaaaaaaa", .unknownWord("aaaaaaaaaaaa", position: 1)),
-    Refusal("zzz", .unknownWord("zzz", position: 1)),
-    Refusal("aaa", .unknownWord("aaa", position: 1)),
-    Refusal("legal,winner,thank", .unknownWord("legal,winner…", position: 1)),
-    Refusal("legal winner\u{0} thank", .unknownWord("winner\u{0}", position: 2)),
-    Refusal("legal wïnner thank", .notASCII("wïnner", position: 2)),
-    Refusal("ｌｅｇａｌ winner thank", .notASCII("ｌｅｇａｌ", position: 1)),  // full-width, which NFKD would fold
-    Refusal("あいこくしん", .notASCII("あいこくしん", position: 1)),
-    Refusal("legal\u{200b}winner thank", .notASCII("legal\u{200b}winner", position: 1)),
-    Refusal("\u{feff}legal winner", .notASCII("\u{feff}legal", position: 1)),
-    Refusal(bytes: [0x6c, 0xff], .notASCII("l\u{fffd}", position: 1)),
-    Refusal(bytes: [0xe3, 0x80], .notASCII("\u{fffd}", position: 1)),
+    Refusal("legal winer thank", .unknownWord(position: 2)),
+    Refusal("Legal Winner Thankk", .unknownWord(position: 3)),
+    Refusal("lega winner", .unknownWord(position: 1)),
+    Refusal("abandonability abandon", .unknownWord(position: 1)),
+    Refusal("aaaaaaaaaaaa", .unknownWord(position: 1)),
+    Refusal("zzz", .unknownWord(position: 1)),
+    Refusal("aaa", .unknownWord(position: 1)),
+    Refusal("legal,winner,thank", .unknownWord(position: 1)),
+    Refusal("legal winner\u{0} thank", .unknownWord(position: 2)),
+    Refusal("legal wïnner thank", .notASCII(position: 2)),
+    Refusal("ｌｅｇａｌ winner thank", .notASCII(position: 1)),  // full-width, which NFKD would fold
+    Refusal("あいこくしん", .notASCII(position: 1)),
+    Refusal("legal\u{200b}winner thank", .notASCII(position: 1)),
+    Refusal("\u{feff}legal winner", .notASCII(position: 1)),
+    Refusal(bytes: [0x6c, 0xff], .notASCII(position: 1)),
+    Refusal(bytes: [0xe3, 0x80], .notASCII(position: 1)),
     Refusal("legal winner thank year wave sausage worth useful legal winner thank year", .checksum(of: .phrase)),
     Refusal("winner legal thank year wave sausage worth useful legal winner thank yellow", .checksum(of: .phrase)),
   ]) func `an invalid phrase is refused by word, word count or checksum`(_ refusal: Refusal) {
@@ -176,7 +176,7 @@ import Testing
     #expect(throws: DeterministicKeysError.checksum(of: .phrase)) {
       try BIP39Phrase(upstream.invalidPhrases[0].phrase.text)
     }
-    #expect(throws: DeterministicKeysError.unknownWord("algorand", position: 1)) {
+    #expect(throws: DeterministicKeysError.unknownWord(position: 1)) {
       try BIP39Phrase(upstream.invalidPhrases[1].phrase.text)
     }
     #expect(try BIP39Phrase(upstream.phrase.text).wordCount == 24)
@@ -192,12 +192,12 @@ import Testing
       "the phrase has 25 words, like an Algorand mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
     ),
     (
-      .unknownWord("foo\u{1b}", position: 3),
-      #"word 3, "foo\u{1B}", is not in the English BIP39 list; check how it is spelled"#
+      .unknownWord(position: 3),
+      "word 3 is not in the English BIP39 list; check how it is spelled"
     ),
     (
-      .notASCII("fóo", position: 2),
-      #"word 2, "fóo", has a character that no English BIP39 word has; type it again"#
+      .notASCII(position: 2),
+      "word 2 has a character that no English BIP39 word has; type it again"
     ),
     (
       .checksum(of: .phrase),

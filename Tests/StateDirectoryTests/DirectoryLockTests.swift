@@ -30,6 +30,23 @@ import Testing
     withExtendedLifetime(next) {}
   }
 
+  @Test func `the holder of the lock is found without the lock`() throws {
+    #expect(directory.lockHolder == nil, "there is no file")
+    let lock = try directory.lock()
+    #expect(directory.lockHolder == getpid())
+    // A pid that does not hold the lock.
+    try temporary.write(Array("1\n".utf8), to: "daemon.lock")
+    #expect(directory.lockHolder == nil)
+    try temporary.write(Array("\(getpid())\n".utf8), to: "daemon.lock")
+    #expect(directory.lockHolder == getpid())
+    withExtendedLifetime(lock) {}
+  }
+
+  @Test func `a pid without a lock is not a holder`() throws {
+    try temporary.write(Array("\(getpid())\n".utf8), to: "daemon.lock")
+    #expect(directory.lockHolder == nil)
+  }
+
   @Test func `a stale pid does not block the lock and is replaced`() throws {
     try temporary.write(Array("99999999\nmore than a pid\n".utf8), to: "daemon.lock")
     let lock = try directory.lock()

@@ -140,8 +140,8 @@ class TestImport:
     @pytest.mark.parametrize(
         "phrase, said",
         [
-            (PHRASE.replace("engage", "engagf"), "engagf"),
-            (PHRASE.replace("engage", "éngage"), "éngage"),
+            (PHRASE.replace("engage", "engagf"), "word 3 is not in the English BIP39 list"),
+            (PHRASE.replace("engage", "éngage"), "word 3 has a character that no English BIP39 word has"),
             (PHRASE.replace("slice", "salon"), "checksum"),
             (PHRASE.rsplit(" ", 1)[0], "23"),
             ("", "0"),
@@ -151,7 +151,7 @@ class TestImport:
     def test_an_invalid_phrase_is_refused(self, empty, phrase, said):
         said_instead = fails(empty, "init", "--import", "--state-dir", empty.state, status=FAILED,
                              stdin=f"{phrase}\n{NEW}\n")
-        assert said in said_instead, said_instead
+        assert said in said_instead and "gag" not in said_instead, said_instead
         assert not (empty.state / "vault").exists()
 
     @pytest.mark.parametrize("passphrase", ["", "short", "aaaaaaaaaaaa", "x" * 257])
@@ -208,12 +208,13 @@ class TestDerive:
     def test_a_web_address_is_refused(self, empty, origin):
         """There is no key, because no site can have such an rp.id."""
         said = fails(empty, "derive", "--origin", origin, "--user-handle", "a", status=WRONG_USAGE, stdin=PHRASE + "\n")
-        assert f"--origin takes a relying party id, such as example.com, not an address: '{origin}'" in said
+        assert f"--rp (or --origin) takes a relying party id, such as example.com, not an address: '{origin}'" in said
 
     def test_wrong_usage(self, empty):
         fails(empty, "derive", "--origin", "example.com", status=WRONG_USAGE, stdin=PHRASE)
         fails(empty, "derive", "--origin", "a", "--user-handle-hex", "abc", status=WRONG_USAGE, stdin=PHRASE)
-        fails(empty, "derive", "--origin", "a", "--user-handle", "b", status=FAILED, stdin="not a phrase\n")
+        said = fails(empty, "derive", "--origin", "a", "--user-handle", "b", status=FAILED, stdin="zebrq abandon\n")
+        assert said == "liquid-auth: word 1 is not in the English BIP39 list; check how it is spelled\n", "the word is secret"
 
 
 class TestStatus:
@@ -258,6 +259,54 @@ class TestStatus:
         with key:
             said = key.run("status", "--state-dir", key.state, "--control", key.control_socket).stdout
             assert str(key.process.pid) in said and str(key.state) in said and "locked" in said
+            assert f"({key.transport}, which browsers do not see)" in said
+
+    def test_running_with_another_socket(self, key):
+        """As without XDG_RUNTIME_DIR, for example from cron: the socket is elsewhere, and no command starts another."""
+        place = ["--state-dir", key.state]
+        with key:
+            reason = (f"the authenticator runs as process {key.process.pid}, but its control socket is not "
+                      f"{key.state}/control.sock; give its path with --control PATH")
+            assert fails(key, "lock", *place, status=FAILED) == f"liquid-auth: {reason}\n"
+            assert fails(key, "vault", "passphrase", *place, status=FAILED) == f"liquid-auth: {reason}\n"
+            found = json.loads(key.run("status", "--json", *place, status=FAILED).stdout)
+            assert found["running"] is None and reason in found["problems"]
+            checks = json.loads(key.run("doctor", "--json", *place, status=FAILED).stdout)["checks"]
+            assert [check["explanation"] for check in checks if check["name"] == "authenticator"] == [reason]
+            # Without --state-dir, the variable decides, too.
+            environment = key.environment | {"XDG_STATE_HOME": str(key.folder / "xdg"), "XDG_RUNTIME_DIR": str(key.folder)}
+            (key.folder / "xdg").mkdir()
+            (key.folder / "xdg/liquid-auth").symlink_to(key.state)
+            done = subprocess.run(key.command("lock"), env=environment, capture_output=True, text=True, timeout=60)
+            assert done.returncode == FAILED and "set XDG_RUNTIME_DIR to the value that it has" in done.stderr, done
+        # A stale number in the file is not an authenticator.
+        (key.state / "daemon.lock").write_text(f"{os.getpid()}\n")
+        assert "start it with: liquid-authenticator" in fails(key, "lock", *place, status=NOT_RUNNING)
+
+
+class TestOutput:
+    COMMANDS = [
+        ["status"], ["status", "--json"], ["credentials", "list"], ["log", "--json"], ["vault", "list"], ["doctor", "--json"],
+        ["accounts", "list"], ["demo"]]
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+    def test_output_that_cannot_be_written_is_a_failure(self, running, command):
+        place = [] if command == ["demo"] else ["--state-dir", running.state, "--control", running.control_socket]
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(running.command(*command, *place), input=f"{PASSPHRASE}\n", stdout=full,
+                                  stderr=subprocess.PIPE, text=True, env=running.environment, timeout=60)
+        reason = "cannot write to standard output: No space left on device"
+        assert done.returncode == FAILED
+        if "--json" in command:
+            assert json.loads(done.stderr) == {"error": reason, "exitCode": FAILED}
+        else:
+            assert done.stderr == f"liquid-auth: {reason}\n"
+
+    def test_a_pipe_that_nobody_reads_is_a_failure(self, running):
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", '"$@" | :', "-",
+                               *running.command("log", "--json", "--control", running.control_socket)],
+                              input=f"{PASSPHRASE}\n", capture_output=True, text=True, env=running.environment, timeout=60)
+        assert done.returncode != 0 and done.stdout == done.stderr == "", done
 
 
 class TestLock:

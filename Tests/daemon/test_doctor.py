@@ -275,8 +275,8 @@ class TestPrograms:
 
 def test_status_points_to_doctor(system):
     """With a problem, and only then."""
-    pointer = "to check each part of the system: liquid-auth doctor\n"
+    pointer = "to check each part of the system: liquid-auth doctor"
     assert pointer not in system.key.run("status", "--control", system.key.control_socket).stdout
     system.key.stop()
     done = system.key.run("status", "--state-dir", system.key.state, "--control", system.key.control_socket, status=2)
-    assert done.stdout.endswith("\n\n" + pointer)
+    assert done.stdout.endswith(f"\n\n{pointer} --state-dir {system.key.state} --control {system.key.control_socket}\n")

@@ -96,6 +96,25 @@ def test_the_daemon_is_not_dumpable(tmp_path):
             assert os.stat(f"/proc/{pid}/mem").st_uid == 0, "the daemon is dumpable"
 
 
+def test_a_directory_without_permission_to_write():
+    """Root may write everywhere, so root checks a directory of `nobody`."""
+    with tempfile.TemporaryDirectory(prefix="liquid-auth-") as folder:
+        key = Authenticator(pathlib.Path(folder) / "key").install()
+        (key.state / "daemon.lock").unlink()
+        key.state.chmod(0o500)
+        wrapper = []
+        if os.geteuid() == 0:
+            wrapper = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+            for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
+                shutil.chown(path, "nobody", "nogroup")
+        program = shutil.copy(BIN / "liquid-auth", folder)  # any user may run it there
+        done = subprocess.run([*wrapper, program, "vault", "passphrase", "--state-dir", key.state], input=PASSPHRASE,
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and done.stderr == (
+            f"liquid-auth: cannot open {key.state}/daemon.lock: Permission denied; you need permission to write to the "
+            f"directory and the file; see: ls -la {key.state}\n")
+
+
 def test_files_and_sockets_are_private(key):
     with key:
         key.unlock()

@@ -277,11 +277,14 @@ def test_a_problem_is_shown_until_it_is_repaired(machine):
     answers = [(PIN_CHOICE, "1"), (AGAIN, ""), (AGAIN, "x"), (AGAIN, lambda _: machine.key.ask("device", "attach") and "")]
     shown = machine.setup([*answers, (PAGE_CHOICE, "2")])
     assert shown.count("- the device is detached; attach it with: liquid-auth device attach") == 2
-    assert "Register your key at a site" in shown
+    # The tests' transport is not a device of the kernel.
+    assert f"The authenticator uses {machine.key.transport}, which browsers do not see." in shown
+    assert "Browsers do not see this key. For them, start the authenticator without --transport.\r\n" in shown
+    assert "copy of the blobs, run: liquid-auth blobs export FILE\r\n" in shown
     machine.key.ask("device", "detach")
     shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])
     assert "Browsers cannot use the key yet; to see what to repair, run: liquid-auth doctor\r\n" in shown
-    assert "Register your key at a site" not in shown
+    assert "Register your key at a site" not in shown and "Browsers do not see" not in shown
 
 
 # Holds: INPUT-24

@@ -60,6 +60,12 @@ class TestPassphrase:
             assert reason in done.stderr
         done = vault(stopped, "passphrase", lines=[PASSPHRASE], status=3)
         assert "standard input ended before the new passphrase" in done.stderr
+        for running in (False, True):
+            if running:
+                stopped.start()
+            done = vault(stopped, "passphrase", lines=[PASSPHRASE, PASSPHRASE], status=3)
+            assert done.stderr == "liquid-auth: the new passphrase is the present one; nothing was changed\n"
+            stopped.stop()
         assert (stopped.state / "vault").read_bytes() == before
         done = vault(stopped, "passphrase", "--json", lines=[PASSPHRASE, NEW])
         assert json.loads(done.stdout) == {"passphrase": "changed"}

@@ -18,7 +18,8 @@ ASKS = words("The system asks: {1}", '"Password: "')
 ANSWER = words("Your answer:")
 ENDED = "liquid-auth-pam ended without an answer"
 INVALID = "liquid-auth-pam gave no valid answer"
-START = "systemctl --user start liquid-auth-pam.socket"
+HAS_SYSTEMD = os.path.exists("/run/systemd/system")
+START = "systemctl --user start liquid-auth-pam.socket" if HAS_SYSTEMD else "this machine does not run systemd; use fingerprint"
 CHATTY = f"optional {MATRIX.parent}/pam_chatty.so"
 
 

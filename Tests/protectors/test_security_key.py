@@ -145,13 +145,13 @@ def test_no_key(key, plug, tmp_path):
 def test_a_key_that_has_a_slot_gets_no_other(key, plug):
     """The command says so before anything is typed; another security key can be added."""
     plug("one")
-    add(key)
-    place = f"--state-dir {key.state} --control {key.control_socket}"
+    add(key, "fido2")
+    options = " ".join(map(str, place(key)))
     done = vault(key, "add", "fido2", passphrase=None, status=1)
     assert done.stderr == ("liquid-auth: slot 2 already uses this security key; to add it again, first run: "
-                           f"liquid-auth vault remove 2 {place}\n")
+                           f"liquid-auth vault remove 2 {options}\n")
     plug("two")
-    assert "slot 2" not in add(key).stderr and len(slots(key)) == 3
+    assert "slot 2" not in add(key, "fido2").stderr and len(slots(key)) == 3
 
 
 # Holds: PROTECT-15

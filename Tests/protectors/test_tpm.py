@@ -107,7 +107,7 @@ class TestTPM:
     # Holds: PROTECT-10
     def test_a_pin(self, key, tpm):
         add(key, "tpm", "--pcrs", "7", pin=SLOT_PIN)
-        words = "the TPM of this machine with a PIN, while PCRs 7 are unchanged, for a request"
+        words = "the TPM of this machine with a PIN, while PCR 7 is unchanged, for a request"
         assert words in vault(key, "list").stdout
         key.start()
         key.pinentry.set(passphrase=SLOT_PIN)

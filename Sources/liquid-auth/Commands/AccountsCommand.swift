@@ -52,7 +52,7 @@ struct AccountsCommand: ParsableCommand {
       let answer = try place.connect().ask(GetAddresses(account: account, first: first, count: count))
       let list = AccountList(account: account, first: first, addresses: answer.addresses)
       guard drawn != nil else { return output.write(list.text, json: list.json) }
-      StandardStream.output.write(try list.drawing(inColour: isatty(STDOUT_FILENO) == 1))
+      writeResult(try list.drawing(inColour: isatty(STDOUT_FILENO) == 1), isJSON: false)
     }
 
     /// The index of the address to draw; `nil` for a list.

@@ -61,9 +61,7 @@ struct BlobsCommand: ParsableCommand {
         throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list", code: .absent)
       }
       guard let file else {
-        guard Descriptor.write(content, to: STDOUT_FILENO) else {
-          throw CommandFailure("cannot write to standard output: \(SystemNumber())")
-        }
+        guard Descriptor.write(content, to: STDOUT_FILENO) else { throw CommandFailure.unwritten }
         return
       }
       try NamedFile(file).create(content)

@@ -49,9 +49,9 @@ struct DemoCommand: AsyncParsableCommand {
     } catch {
       throw CommandFailure("the demo stopped early: \(error)")
     }
-    if output.json { StandardStream.output.write(transcript.json(holds: holds).description) }
+    if output.json { writeResult(transcript.json(holds: holds).description, isJSON: true) }
     guard holds else { throw CommandFailure("a check of the demo failed") }
-    if !output.json { StandardStream.output.write("\nall \(transcript.checkCount) checks hold") }
+    if !output.json { writeResult("\nall \(transcript.checkCount) checks hold", isJSON: false) }
   }
 }
 
@@ -67,7 +67,7 @@ final class Transcript: Sendable {
       events.append(event)
       return events.count == 1
     }
-    if !isQuiet { StandardStream.output.write(Self.line(event, isFirst: isFirst)) }
+    if !isQuiet { writeResult(Self.line(event, isFirst: isFirst), isJSON: false) }
   }
 
   var checkCount: Int {

@@ -38,7 +38,7 @@ struct DeriveCommand: ParsableCommand {
   func validate() throws {
     guard Self.isID(origin) else {
       throw ValidationError(
-        "--origin takes a relying party id, such as example.com, not an address: '\(origin.printable)'")
+        "--rp (or --origin) takes a relying party id, such as example.com, not an address: '\(origin.printable)'")
     }
     _ = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
   }

@@ -68,10 +68,7 @@ struct DoctorCommand: PlacedCommand {
     do throws(CommandFailure) {
       let connection = try place.connect()
       let status = try connection.ask(GetStatus())
-      // Settings and tries need the store, which may be damaged. The question about the tries would wait for an open
-      // prompt.
-      let information = try? connection.keyInformation()
-      let tries = status.waiting ? nil : information.flatMap { try? connection.triesLeft($0) }
+      let (information, tries) = connection.keyInformationAndTries(status)
       return .running(status, information, tries)
     } catch {
       return error.code == .notRunning ? .notRunning(error.description) : .unknown(error.description)

@@ -36,9 +36,13 @@ struct UnlockCommand: PlacedCommand {
 }
 
 extension ControlConnection {
-  /// Sends the vault's passphrase, so that this connection may read and change credentials.
-  func unlock() throws(CommandFailure) {
-    try PassphraseInput.tried { (passphrase) throws(CommandFailure) in try ask(Unlock(passphrase)) }
+  /// Sends the vault's passphrase, so that this connection may read and change credentials; returns the passphrase.
+  @discardableResult
+  func unlock() throws(CommandFailure) -> SecretBytes {
+    try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
+      try ask(Unlock(passphrase))
+      return passphrase
+    }
   }
 }
 
@@ -75,10 +79,14 @@ enum PassphraseInput {
   }
 
   /// Reads a new passphrase: from the terminal, twice, if standard input is one; otherwise its next line.
-  static func new() throws(CommandFailure) -> SecretBytes {
-    if let terminal { return try PassphraseDialogue.new(on: terminal) }
+  ///
+  /// - Parameter present: the passphrase that it replaces, if there is one.
+  static func new(replacing present: SecretBytes? = nil) throws(CommandFailure) -> SecretBytes {
+    if let terminal { return try PassphraseDialogue.new(on: terminal, replacing: present) }
     let passphrase = try secretLine("the new passphrase")
-    if let objection = PassphraseRule.objection(to: passphrase) { throw CommandFailure(objection, code: .passphrase) }
+    if let objection = PassphraseRule.objection(to: passphrase, replacing: present) {
+      throw CommandFailure("\(objection); nothing was changed", code: .passphrase)
+    }
     return passphrase
   }
 

@@ -50,13 +50,45 @@ extension PlaceOptions {
 
   /// Connects to the authenticator.
   func connect() throws(CommandFailure) -> ControlConnection {
-    do { return try .open(controlPath()) } catch {
-      // The authenticator starts only with a vault.
-      guard error.code == .notRunning, control == nil, case let finding = VaultFinding(at: try statePath()),
-        finding.isThere == false, let problem = finding.problem
-      else { throw error }
-      throw CommandFailure(problem, code: .notRunning)
+    let path = try controlPath()
+    // An authenticator listens soon after it has locked its directory.
+    var triesLeft = 10
+    while true {
+      do { return try .open(path) } catch {
+        guard error.code == .notRunning else { throw error }
+        guard let process = runningElsewhere else { throw notRunning(error) }
+        guard triesLeft > 0 else { throw unreachable(process, at: path) }
+      }
+      triesLeft -= 1
+      usleep(100_000)
     }
+  }
+
+  /// The failure without an authenticator: it starts only with a vault.
+  private func notRunning(_ error: CommandFailure) -> CommandFailure {
+    guard control == nil, let state = try? statePath(), case let finding = VaultFinding(at: state),
+      finding.isThere == false, let problem = finding.problem
+    else { return error }
+    return CommandFailure(problem, code: .notRunning)
+  }
+
+  /// The authenticator that works on the state directory, wherever it listens; `nil` if there is none.
+  private var runningElsewhere: Int32? {
+    guard let state = try? statePath(), let process = (try? StateDirectory(opening: state))?.lockHolder,
+      // The kernel keeps 15 bytes of the name.
+      let name = Descriptor.contents(of: "/proc/\(process)/comm"), name.starts(with: "liquid-authenti".utf8)
+    else { return nil }
+    return process
+  }
+
+  /// The failure for an authenticator that listens at another path than ours.
+  func unreachable(_ process: Int32, at path: String) -> CommandFailure {
+    let remedy =
+      stateDir == nil && control == nil
+      ? "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH"
+      : "give its path with --control PATH"
+    return CommandFailure(
+      "the authenticator runs as process \(process), but its control socket is not \(path); \(remedy)")
   }
 
   /// Connects and unlocks with the vault's passphrase.
@@ -86,6 +118,11 @@ struct OutputOptions: ParsableArguments {
 
   /// Writes a result as text or JSON.
   func write(_ text: @autoclosure () -> String, json value: @autoclosure () -> JSON) {
-    StandardStream.output.write(json ? value().description : text())
+    writeResult(json ? value().description : text(), isJSON: json)
   }
+}
+
+/// Writes lines of a result to standard output; ends the process with the error if that fails.
+func writeResult(_ text: String, isJSON: Bool) {
+  guard StandardStream.output.write(text) else { CommandFailure.unwritten.end(isJSON: isJSON) }
 }

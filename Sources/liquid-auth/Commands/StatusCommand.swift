@@ -9,8 +9,8 @@ struct StatusCommand: PlacedCommand {
     commandName: "status",
     abstract: "Show the state of vault, authenticator and device, and what to do about problems.",
     discussion: """
-      Works with and without a running authenticator, and never asks for a secret. The exit code is 0 if a browser can \
-      use the authenticator now, 2 if it is not running, and 1 if there is another problem. A value that cannot be found \
+      Works with and without a running authenticator, and never asks for a secret. The exit code is 0 if the \
+      authenticator is ready, 2 if it is not running, and 1 if there is another problem. A value that cannot be found \
       is "unknown" in the table, and null in JSON.
       """)
 
@@ -20,7 +20,8 @@ struct StatusCommand: PlacedCommand {
   func run() throws {
     var report = try Self.report(place)
     report.problems = report.problems.map(place.completing)
-    output.write(report.problems.isEmpty ? report.text : report.text + Self.pointer, json: report.json)
+    let pointer = report.problems.isEmpty ? "" : place.completing(Self.pointer)
+    output.write(report.text + pointer, json: report.json)
     guard report.problems.isEmpty else { throw ExitCode(report.isRunning == false ? 2 : 1) }
   }
 
@@ -29,7 +30,13 @@ struct StatusCommand: PlacedCommand {
 
   private static func report(_ place: PlaceOptions) throws(CommandFailure) -> StatusReport {
     do throws(CommandFailure) {
-      return StatusReport(running: try place.connect().ask(GetStatus()), system: .current)
+      let connection = try place.connect()
+      let status = try connection.ask(GetStatus())
+      var pin: PINReport?
+      if case (let information?, let tries?) = connection.keyInformationAndTries(status) {
+        pin = PINReport(information: information, tries: tries)
+      }
+      return StatusReport(running: status, system: .current, pin: pin)
     } catch {
       let path = try place.statePath()
       return StatusReport(stateDirectory: path, vault: VaultFinding(at: path), failure: error, system: .current)

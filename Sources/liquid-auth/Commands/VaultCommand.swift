@@ -47,7 +47,7 @@ struct VaultCommand: ParsableCommand {
 
     func run() throws {
       let vault = try OwnedVault(at: place)
-      let passphrase = try PassphraseInput.new()
+      let passphrase = try PassphraseInput.new(replacing: vault.passphrase)
       let (salt, cost) = (randomBytes(Argon2id.saltSize), PassphraseCost.standard)
       let key: SecretBytes
       do { key = try cost.key(passphrase: passphrase, salt: salt) } catch { throw CommandFailure("\(error)") }

@@ -1,4 +1,5 @@
 import CBOR
+import ControlProtocol
 import Recovery
 
 /// The part of authenticatorGetInfo that these commands use, CTAP §6.4.
@@ -41,6 +42,14 @@ struct TriesLeft: Equatable {
 }
 
 extension ControlConnection {
+  /// Gets the key's information and the tries that are left, as far as that is possible without waiting and without the
+  /// store, which may be damaged.
+  func keyInformationAndTries(_ status: AuthenticatorStatus) -> (KeyInformation?, TriesLeft?) {
+    let information = try? keyInformation()
+    // The question about the tries would wait for an open prompt.
+    return (information, status.waiting ? nil : information.flatMap { try? triesLeft($0) })
+  }
+
   /// Gets the key's information, without a prompt.
   func keyInformation() throws(CommandFailure) -> KeyInformation { KeyInformation(try ctap(0x04)) }
 

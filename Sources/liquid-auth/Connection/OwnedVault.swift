@@ -17,28 +17,36 @@ extension PlaceOptions {
 /// A vault whose passphrase the user has typed, and whose slots can be changed: by the authenticator that works on its
 /// directory, or here if none runs.
 enum OwnedVault {
-  case there(ControlConnection)
-  case here(StateDirectory, DirectoryLock, UnlockedVault)
+  case there(ControlConnection, passphrase: SecretBytes)
+  case here(StateDirectory, DirectoryLock, UnlockedVault, passphrase: SecretBytes)
 
   /// Asks for the passphrase.
   init(at place: PlaceOptions) throws(CommandFailure) {
     do throws(CommandFailure) {
-      self = .there(try place.connectAsOwner())
+      let connection = try place.connect()
+      self = .there(connection, passphrase: try connection.unlock())
     } catch  where error.code == .notRunning {
       let path = try place.statePath()
       let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
       let lock = try orFailure(directory.lock)
-      let unlocked = try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
-        try orFailure { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
+      self = try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
+        let unlocked = try orFailure { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
+        return .here(directory, lock, unlocked, passphrase: passphrase)
       }
-      self = .here(directory, lock, unlocked)
+    }
+  }
+
+  /// The passphrase that the user has typed.
+  var passphrase: SecretBytes {
+    switch self {
+    case .there(_, let passphrase), .here(_, _, _, let passphrase): passphrase
     }
   }
 
   func seal(for protector: VaultSlot.Protector, key: SecretBytes) throws(CommandFailure) {
     switch self {
-    case .there(let connection): try connection.ask(SealSlot(key: key, protector: protector.members))
-    case .here(_, _, let unlocked):
+    case .there(let connection, _): try connection.ask(SealSlot(key: key, protector: protector.members))
+    case .here(_, _, let unlocked, _):
       try change(recordedAs: protector.isPassphrase ? .changePassphrase : .addSlot) { (file) throws(VaultError) in
         var generator = SystemRandomNumberGenerator()
         try file.seal(unlocked, for: protector, key: key, using: &generator)
@@ -48,7 +56,7 @@ enum OwnedVault {
 
   func removeSlot(_ id: [UInt8]) throws(CommandFailure) {
     switch self {
-    case .there(let connection): try connection.ask(RemoveSlot(id: id))
+    case .there(let connection, _): try connection.ask(RemoveSlot(id: id))
     case .here: try change(recordedAs: .removeSlot) { (file) throws(VaultError) in try file.removeSlot(id) }
     }
   }
@@ -56,7 +64,7 @@ enum OwnedVault {
   private func change(
     recordedAs kind: HistoryEntry.Kind, _ change: (inout VaultFile) throws(VaultError) -> Void
   ) throws(CommandFailure) {
-    guard case .here(let directory, let lock, let unlocked) = self else { return }
+    guard case .here(let directory, let lock, let unlocked, _) = self else { return }
     defer { withExtendedLifetime(lock) {} }
     _ = try orFailure { () throws(StateDirectoryError) in try directory.changeSlots(change) }
     let entry = HistoryEntry(

@@ -231,9 +231,7 @@ extension DoctorFindings {
   var isByHand: Bool { status != nil && ![socketUnit, serviceUnit].contains { $0.value?.active == "active" } }
 
   /// The transport of the running authenticator if that is not a device of the kernel.
-  var otherTransport: String? {
-    status.flatMap { ["broker", "uhid"].contains($0.transport) ? nil : $0.transport }
-  }
+  var otherTransport: String? { status?.otherTransport }
 
   /// The node of this user's authenticator.
   var ownNode: Node? {

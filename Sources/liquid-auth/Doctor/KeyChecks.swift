@@ -84,7 +84,12 @@ extension DoctorFindings {
           mend: repairs.lazy.compactMap(\.mend).first ?? restart)
       }
       if status.waiting { return .note(.authenticator, waiting) }
-      return .ok(.authenticator, "it answers as process \(status.processID)")
+      let text = "it answers as process \(status.processID)"
+      guard !status.attached, status.steppedAsideFor == nil else { return .ok(.authenticator, text) }
+      // The line about the node is only for devices of the kernel.
+      guard otherTransport != nil else { return .ok(.authenticator, "\(text); its device is detached") }
+      return .problem(
+        .authenticator, "\(text); its device is detached", mend: Mend(["liquid-auth", "device", "attach"]))
     }
   }
 

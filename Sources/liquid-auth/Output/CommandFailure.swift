@@ -59,6 +59,9 @@ extension CommandFailure {
   /// The user pressed Ctrl-C, or ended the input, at a question.
   static let cancelled = CommandFailure("cancelled; nothing was changed")
 
+  /// The result could not be written; the reason is in `errno`.
+  static var unwritten: CommandFailure { CommandFailure("cannot write to standard output: \(SystemNumber())") }
+
   /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(
     "cancelled; no vault was made. Keep the paper: to use its phrase, run: liquid-auth init --import")

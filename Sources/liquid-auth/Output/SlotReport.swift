@@ -66,8 +66,14 @@ extension TPMSlot {
   /// For people.
   var text: String {
     let pin = conditions.hasPIN ? " with a PIN" : ""
-    let pcrs = conditions.pcrs.map { "\($0)" }.joined(separator: ", ")
-    return "the TPM of this machine\(pin)\(pcrs.isEmpty ? "" : ", while PCRs \(pcrs) are unchanged"), "
+    let list = conditions.pcrs.map { "\($0)" }.joined(separator: ", ")
+    let pcrs =
+      switch conditions.pcrs.count {
+      case 0: ""
+      case 1: ", while PCR \(list) is unchanged"
+      default: ", while PCRs \(list) are unchanged"
+      }
+    return "the TPM of this machine\(pin)\(pcrs), "
       + "\(autoUnlock ? "at the start and " : "")for a request"
   }
 }

@@ -14,7 +14,9 @@ struct StatusReport: Equatable {
   var problems: [String]
 
   /// The report for an authenticator that runs.
-  init(running status: AuthenticatorStatus, system: SystemFindings) {
+  ///
+  /// - Parameter pin: the state of the PIN, if it is known.
+  init(running status: AuthenticatorStatus, system: SystemFindings, pin: PINReport? = nil) {
     self.status = status
     isRunning = true
     stateDirectory = status.stateDirectory
@@ -32,11 +34,13 @@ struct StatusReport: Equatable {
           + "liquid-auth device attach")
     } else if !status.attached, problems.isEmpty {
       problems.append(
-        ["broker", "uhid"].contains(status.transport) ? system.uhidProblem ?? Self.detached : Self.detached)
+        status.otherTransport == nil ? system.uhidProblem ?? Self.detached : Self.detached)
     }
     if status.vault == .missing, problems.isEmpty {
       problems.append("there is no vault; make one with: liquid-auth setup")
     }
+    // The authenticator reports a blocked PIN itself.
+    if let pin, pin.tries.pin > 0 { problems += pin.problems }
     self.problems = problems
   }
 
@@ -53,6 +57,11 @@ struct StatusReport: Equatable {
   }
 
   private static let unknown = "unknown"
+}
+
+extension AuthenticatorStatus {
+  /// The transport if it is not a device of the kernel, so that browsers do not see it.
+  var otherTransport: String? { ["broker", "uhid"].contains(transport) ? nil : transport }
 }
 
 extension StatusReport {
@@ -96,7 +105,8 @@ extension StatusReport {
     guard status.attached else { return "detached (\(status.transport))" }
     let node = status.node.map { " as \($0)" } ?? ""
     let access = status.access.map { "; \($0) may open it" } ?? ""
-    return "attached\(node) (\(status.transport))\(access)"
+    let limit = status.otherTransport == nil ? "" : ", which browsers do not see"
+    return "attached\(node) (\(status.transport)\(limit))\(access)"
   }
 
   /// Signatures other than those of passkeys; a wallet program gets none without a prompt.

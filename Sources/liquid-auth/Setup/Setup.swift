@@ -26,10 +26,10 @@ struct Setup {
     }
     let (path, passkeys) = try makeVault()
     let wantsPIN = try chooseVerification()
-    let isUsable = try start()
+    let closing = try start()
     if wantsPIN { try setPIN() }
     let hasFailed = try await !signIn(passkeys)
-    finish(path, isUsable: isUsable)
+    finish(path, closing)
     if hasFailed {
       throw CommandFailure("the first sign-in failed; find the cause with: liquid-auth doctor")
     }
@@ -127,8 +127,8 @@ struct Setup {
 
   /// Starts the authenticator, or waits until the user has started it.
   ///
-  /// - Returns: whether a browser can use the key.
-  private func start() throws(CommandFailure) -> Bool {
+  /// - Returns: what the last step says about browsers.
+  private func start() throws(CommandFailure) -> String {
     begin(3, "Start")
     if let status = try status() {
       terminal.show("Already done: the authenticator runs.\n")
@@ -191,19 +191,27 @@ struct Setup {
 
   /// Shows what prevents use by a browser until it is repaired, or the user continues without that.
   ///
-  /// - Returns: whether it is repaired.
-  private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) -> Bool {
+  /// - Returns: what the last step says about browsers.
+  private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) -> String {
     var status = first
     while true {
       let problems = StatusReport(running: status, system: .current).problems
-      guard !problems.isEmpty else { return true }
+      guard !problems.isEmpty else {
+        guard let other = status.otherTransport else {
+          return "Register your key at a site with passkeys now, such as https://webauthn.io."
+        }
+        terminal.show("The authenticator uses \(other.printable), which browsers do not see.\n")
+        return "Browsers do not see this key. For them, start the authenticator without --transport."
+      }
       terminal.show("\nA browser cannot use the key yet:\n")
       for problem in problems { terminal.show("- \(place.completing(problem).printable)\n") }
       var answer: String
       repeat {
         answer = try terminal.ask("Press Enter to check again, or s and Enter to continue without that: ").lowercased()
       } while !["", "s"].contains(answer)
-      if answer == "s" { return false }
+      if answer == "s" {
+        return "Browsers cannot use the key yet; to see what to repair, run: \(command("liquid-auth doctor"))"
+      }
       // The service reads the display and the limits only when it starts.
       if UserService.isFor(place), UserService.restart() {
         status = try waitForAnswer(until: .now + .seconds(60))
@@ -267,18 +275,17 @@ struct Setup {
 
   // MARK: 5
 
-  private func finish(_ path: String, isUsable: Bool) {
+  /// - Parameter closing: what to say about browsers.
+  private func finish(_ path: String, _ closing: String) {
     begin(5, "Done")
     terminal.show(
-      isUsable
-        ? "Register your key at a site with passkeys now, such as https://webauthn.io.\n\n"
-        : "Browsers cannot use the key yet; to see what to repair, run: \(command("liquid-auth doctor"))\n\n")
-    terminal.show(
       """
+      \(closing)
+
       On a new machine, liquid-auth setup and your phrase bring back second
       factors, passkeys whose id the site sends, PRF secrets and Algorand
       accounts. Names of accounts and large blobs do not come back; to keep a
-      copy of the blobs, run: liquid-auth blobs export
+      copy of the blobs, run: liquid-auth blobs export FILE
 
       vault      \(path.printable)/vault
       state      \(command("liquid-auth status"))

@@ -11,9 +11,12 @@ enum PassphraseRule {
 
   /// Why a new passphrase is rejected; `nil` if it is accepted.
   ///
+  /// It must differ from the present one, if there is one: the two are compared in constant time.
+  ///
   /// Argon2id makes each guess cost a quarter of a gigabyte, so a moderate passphrase is enough; a short or uniform one
   /// is not.
-  static func objection(to passphrase: SecretBytes) -> String? {
+  static func objection(to passphrase: SecretBytes, replacing present: SecretBytes? = nil) -> String? {
+    if present?.isEqual(to: passphrase) == true { return "the new passphrase is the present one" }
     let longest = ControlMessage.maximumPassphraseSize
     return passphrase.withUnsafeBytes { bytes in
       if bytes.count > longest { return "a passphrase has at most \(longest) bytes" }
@@ -51,10 +54,12 @@ enum PassphraseDialogue {
   static let tries = 3
 
   /// Asks for a new passphrase, twice, until it is accepted; a new phrase may be on paper already.
-  static func new(on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
+  static func new(
+    on terminal: TerminalDevice, replacing present: SecretBytes? = nil
+  ) throws(CommandFailure) -> SecretBytes {
     while true {
       let passphrase = try terminal.askSecret("New passphrase for the vault: ")
-      if let objection = PassphraseRule.objection(to: passphrase) {
+      if let objection = PassphraseRule.objection(to: passphrase, replacing: present) {
         terminal.show("\(objection); try another\n")
         continue
       }

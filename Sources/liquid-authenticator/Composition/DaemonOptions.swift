@@ -2,19 +2,19 @@ import Recovery
 import StateDirectory
 
 /// Built-in user verification.
-enum VerificationChoice: String, Sendable {
+enum VerificationChoice: String, CaseIterable, Sendable {
   case passphrase
   case none
 }
 
 /// What the device does while another FIDO key is plugged in.
-enum BesideHardwareKeyChoice: String, Sendable {
+enum BesideHardwareKeyChoice: String, CaseIterable, Sendable {
   case stay
   case stepAside = "step-aside"
 }
 
 /// Whether the daemon gives up the rights that it does not need: ``DaemonSandbox``.
-enum SandboxChoice: String, Sendable {
+enum SandboxChoice: String, CaseIterable, Sendable {
   case on
   case off
 }
@@ -71,7 +71,7 @@ struct DaemonOptions: Equatable, Sendable {
       }
       switch parts[0] {
       case "--prompt":
-        named.prompt = try Self.choice(parts[0], value, of: PromptChoice.allCases.map(\.rawValue), PromptChoice.init)
+        named.prompt = try Self.choice(parts[0], value, of: PromptChoice.allCases, PromptChoice.init)
       case "--pinentry": named.pinentry = value
       default: try set(parts[0], value)
       }
@@ -102,30 +102,43 @@ struct DaemonOptions: Equatable, Sendable {
 
   private mutating func set(_ name: String, _ value: String) throws(Refusal) {
     switch name {
-    case "--transport": transport = try Self.choice(name, value, TransportChoice.init)
-    case "--verification": verification = try Self.choice(name, value, VerificationChoice.init)
+    case "--transport": transport = try Self.choice(name, value, of: TransportChoice.values, TransportChoice.init)
+    case "--verification":
+      verification = try Self.choice(name, value, of: VerificationChoice.allCases, VerificationChoice.init)
     case "--askpass": askpass = value
     case "--state-dir": stateDir = value
     case "--beside-hardware-key":
-      besideHardwareKey = try Self.choice(name, value, BesideHardwareKeyChoice.init)
+      besideHardwareKey = try Self.choice(
+        name, value, of: BesideHardwareKeyChoice.allCases, BesideHardwareKeyChoice.init)
     case "--max-passkeys":
-      maximumPasskeys = try Self.choice(name, value) { Int($0).flatMap { $0 > 0 ? $0 : nil } }
-    case "--lock-on": session.lockEvents = try Self.choice(name, value, SessionPolicy.lockEvents)
-    case "--lock-after": session.idleLimit = try Self.choice(name, value, SessionPolicy.idleLimit)
-    case "--sandbox": sandbox = try Self.choice(name, value, SandboxChoice.init)
+      maximumPasskeys = try Self.choice(name, value, of: "whole numbers from 1") {
+        Int($0).flatMap { $0 > 0 ? $0 : nil }
+      }
+    case "--lock-on":
+      session.lockEvents = try Self.choice(name, value, of: SessionPolicy.lockEventValues, SessionPolicy.lockEvents)
+    case "--lock-after":
+      session.idleLimit = try Self.choice(name, value, of: SessionPolicy.idleLimitValues, SessionPolicy.idleLimit)
+    case "--sandbox": sandbox = try Self.choice(name, value, of: SandboxChoice.allCases, SandboxChoice.init)
     case "--in-background":
-      session.detachesInBackground = try Self.choice(name, value) { ["detach": true, "stay": false][$0] }
+      session.detachesInBackground = try Self.choice(name, value, of: "detach, stay") {
+        ["detach": true, "stay": false][$0]
+      }
     default: control = value
     }
   }
 
-  /// - Parameter values: what the refusal lists.
+  private static func choice<Choice: RawRepresentable<String>>(
+    _ name: String, _ value: String, of choices: [Choice], _ read: (String) -> Choice?
+  ) throws(Refusal) -> Choice {
+    try choice(name, value, of: choices.map(\.rawValue).joined(separator: ", "), read)
+  }
+
+  /// - Parameter values: as the refusal lists them.
   private static func choice<Choice>(
-    _ name: String, _ value: String, of values: [String] = [], _ read: (String) -> Choice?
+    _ name: String, _ value: String, of values: String, _ read: (String) -> Choice?
   ) throws(Refusal) -> Choice {
     guard let choice = read(value) else {
-      let list = values.isEmpty ? "" : "; the values are \(values.joined(separator: ", "))"
-      throw .usage("the value '\(value)' is invalid for '\(name)'\(list)")
+      throw .usage("the value '\(value)' is invalid for '\(name)'; the values are \(values)")
     }
     return choice
   }

@@ -191,6 +191,17 @@ extension UserPrompter {
 }
 
 extension HelperProcess {
+  /// Whether systemd is the first process: sd_booted(3).
+  static var hasSystemd: Bool { access("/run/systemd/system", F_OK) == 0 }
+
+  /// Why PAM cannot verify if nothing listens at its socket.
+  static func noAccountService(hasSystemd: Bool) -> String {
+    hasSystemd
+      ? "nothing listens at the socket of liquid-auth-pam; start it with: systemctl --user start liquid-auth-pam.socket"
+      : "verification by PAM needs a user service of systemd, and this machine does not run systemd; use fingerprint or "
+        + "passphrase"
+  }
+
   /// Begins a conversation with `liquid-auth-pam`, which systemd starts for each connection.
   @Sendable func converse(_ request: AccountRequest) -> Result<AccountConversation, ProtectorFailure> {
     Result { () throws(ProtectorFailure) in
@@ -199,10 +210,7 @@ extension HelperProcess {
         connection = try connect(to: CLINUX_ACCOUNT)
       } catch {
         guard error.number != ENOENT, error.number != ECONNREFUSED else {
-          throw ProtectorFailure(
-            .noService,
-            "nothing listens at the socket of liquid-auth-pam; start it with: systemctl --user start liquid-auth-pam.socket"
-          )
+          throw ProtectorFailure(.noService, Self.noAccountService(hasSystemd: Self.hasSystemd))
         }
         throw ProtectorFailure(.failed, "liquid-auth-pam cannot be reached: \(error)")
       }

@@ -20,6 +20,12 @@ struct SessionPolicy: Equatable, Sendable {
   /// Whether a signal of logind can lock the vault; logind's files show a switch.
   var needsSignals: Bool { !lockEvents.isDisjoint(with: [.suspend, .screenLock]) }
 
+  /// What ``lockEvents(_:)`` reads.
+  static let lockEventValues =
+    "never, or a list of \(LockEvent.allCases.map(\.rawValue).joined(separator: ", ")) with commas between them"
+  /// What ``idleLimit(_:)`` reads.
+  static let idleLimitValues = "never, or a number of hours, 1 to 1000"
+
   /// Reads a list such as `suspend,screen-lock`, or `never`.
   static func lockEvents(_ text: String) -> Set<LockEvent>? {
     if text == "never" { return [] }

@@ -82,9 +82,11 @@ struct BrokerTransport: ReportTransport {
     }
   }
 
-  private static func hint(_ number: Int32) -> String {
+  static func hint(_ number: Int32, hasSystemd: Bool = HelperProcess.hasSystemd) -> String {
     switch number {
     case EAGAIN: "the broker is busy; try again later"
+    case ENOENT where !hasSystemd, ECONNREFUSED where !hasSystemd:
+      "it needs systemd, which this machine does not run; use --transport uhid"
     case ENOENT, ECONNREFUSED: "start it with: sudo systemctl enable --now liquid-auth-broker.socket"
     default: "see: systemctl status liquid-auth-broker.socket"
     }

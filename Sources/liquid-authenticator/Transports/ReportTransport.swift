@@ -44,7 +44,10 @@ enum TransportChoice: Equatable, Sendable {
   /// The broker where it is installed, else uhid.
   static var preferred: Self { BrokerMessage.isInstalled ? .broker : .uhid }
 
-  /// Reads `broker`, `uhid`, `unix:PATH` or `pty`.
+  /// What ``init(_:)`` reads.
+  static let values = "broker, uhid, unix:PATH, pty"
+
+  /// Reads one of ``values``.
   init?(_ text: String) {
     switch text {
     case "broker": self = .broker

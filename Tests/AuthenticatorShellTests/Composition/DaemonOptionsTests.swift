@@ -26,19 +26,45 @@ struct DaemonOptionsTests {
   }
 
   @Test(arguments: [
-    (["--transport", "usb"], "the value 'usb' is invalid for '--transport'"),
-    (["--transport", "unix:"], "the value 'unix:' is invalid for '--transport'"),
+    (
+      ["--transport", "usb"],
+      "the value 'usb' is invalid for '--transport'; the values are broker, uhid, unix:PATH, pty"
+    ),
+    (
+      ["--transport", "unix:"],
+      "the value 'unix:' is invalid for '--transport'; the values are broker, uhid, unix:PATH, pty"
+    ),
     (["--transport"], "missing value for '--transport'"),
     (["--control="], "missing value for '--control'"),
     (["--state-dir", ""], "missing value for '--state-dir'"),
-    (["--verification", "always"], "the value 'always' is invalid for '--verification'"),
-    (["--beside-hardware-key", "leave"], "the value 'leave' is invalid for '--beside-hardware-key'"),
+    (
+      ["--verification", "always"],
+      "the value 'always' is invalid for '--verification'; the values are passphrase, none"
+    ),
+    (
+      ["--beside-hardware-key", "leave"],
+      "the value 'leave' is invalid for '--beside-hardware-key'; the values are stay, step-aside"
+    ),
+    (["--sandbox", "of"], "the value 'of' is invalid for '--sandbox'; the values are on, off"),
+    (["--in-background", "hide"], "the value 'hide' is invalid for '--in-background'; the values are detach, stay"),
+    (
+      ["--lock-on", "suspend,foo"],
+      "the value 'suspend,foo' is invalid for '--lock-on'; the values are never, or a list of suspend, "
+        + "screen-lock, switch with commas between them"
+    ),
+    (
+      ["--lock-after", "0"],
+      "the value '0' is invalid for '--lock-after'; the values are never, or a number of hours, 1 to 1000"
+    ),
     (
       ["--beside-hardware-key", "stay", "--transport", "pty"],
       "the option --beside-hardware-key is for hidraw devices (--transport broker or uhid), not for 'pty'"
     ),
-    (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'"),
-    (["--max-passkeys", "many"], "the value 'many' is invalid for '--max-passkeys'"),
+    (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'; the values are whole numbers from 1"),
+    (
+      ["--max-passkeys", "many"],
+      "the value 'many' is invalid for '--max-passkeys'; the values are whole numbers from 1"
+    ),
     (
       ["--prompt", "none"],
       "the value 'none' is invalid for '--prompt'; the values are auto, notifications, pinentry, askpass, terminal"

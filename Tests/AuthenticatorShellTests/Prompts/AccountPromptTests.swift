@@ -534,3 +534,14 @@ struct AccountPromptTests {
     #expect(first.lastVerification == .fingerprint && account.begun == 0)
   }
 }
+
+@Test func `without systemd, PAM is not an option, and no command of systemd is named`() {
+  #expect(
+    HelperProcess.noAccountService(hasSystemd: true)
+      == "nothing listens at the socket of liquid-auth-pam; start it with: systemctl --user start liquid-auth-pam.socket"
+  )
+  #expect(
+    HelperProcess.noAccountService(hasSystemd: false)
+      == "verification by PAM needs a user service of systemd, and this machine does not run systemd; use fingerprint or "
+      + "passphrase")
+}

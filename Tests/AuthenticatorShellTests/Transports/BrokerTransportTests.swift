@@ -126,7 +126,15 @@ struct BrokerTransportTests {
     #expect(
       error?.description
         == "cannot reach the broker at \(BrokerMessage.path): No such file or directory; "
-        + "start it with: sudo systemctl enable --now liquid-auth-broker.socket")
+        + BrokerTransport.hint(ENOENT))
+    for number in [ENOENT, ECONNREFUSED] {
+      #expect(
+        BrokerTransport.hint(number, hasSystemd: true)
+          == "start it with: sudo systemctl enable --now liquid-auth-broker.socket")
+      #expect(
+        BrokerTransport.hint(number, hasSystemd: false)
+          == "it needs systemd, which this machine does not run; use --transport uhid")
+    }
   }
 
   // Holds: BROKER-8

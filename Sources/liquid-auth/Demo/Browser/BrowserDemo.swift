@@ -34,18 +34,18 @@ struct BrowserDemo: Sendable {
   private func begin(at url: String) {
     let isOpening = opensBrowser && Self.open(url)
     if isJSON {
-      StandardStream.output.write((["event": "listening", "url": .string(url)] as JSON).line)
+      writeResult((["event": "listening", "url": .string(url)] as JSON).line, isJSON: true)
     } else {
-      StandardStream.output.write(
+      writeResult(
         """
         \(isOpening ? "opening this page in your browser" : "open this page in a browser on this machine"): \(url)
         the demo ends with "Done" in the page, with Ctrl-C here, or after 15 minutes without a request
-        """)
+        """, isJSON: false)
     }
   }
 
   private func end(_ results: DemoResults) {
-    StandardStream.output.write(isJSON ? JSON.finished(results).line : results.text)
+    writeResult(isJSON ? JSON.finished(results).line : results.text, isJSON: isJSON)
   }
 
   /// Starts the desktop's browser; returns whether there is a program for that.
