@@ -12,7 +12,7 @@ package struct GetStatus: PlainCommand {
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
-/// 20: counter?}.
+/// 20: counter?, 21: default policy?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -65,15 +65,18 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var lockReason: String?
   /// What unlocked the vault, in words, if not the passphrase.
   package var unlockedBy: String?
-  /// The stored value of the counter in the TPM; `nil` while locked, or without a counter.
+  /// The value of the counter in the TPM; `nil` while locked, without a counter, or if the store did not agree with it.
   package var counter: UInt64?
+  /// The policy of all sites that have none, as it is stored; only while unlocked.
+  package var defaultPolicy: UInt8?
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
     problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
-    lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil
+    lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
+    defaultPolicy: UInt8? = nil
   ) {
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
@@ -81,7 +84,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
     (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
     (self.hasReaders, self.lockReason, self.unlockedBy) = (hasReaders, lockReason, unlockedBy)
-    self.counter = counter
+    (self.counter, self.defaultPolicy) = (counter, defaultPolicy)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -109,6 +112,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     lockReason = try decoded(members.optionalText(18))
     unlockedBy = try decoded(members.optionalText(19))
     counter = try decoded(members.optionalUnsigned(20))
+    defaultPolicy = try members.integer(21, as: UInt8.self)
   }
 
   package var members: CBORMap {
@@ -119,6 +123,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
       18: lockReason.map(CBORValue.text), 19: unlockedBy.map(CBORValue.text), 20: counter.map(CBORValue.unsigned),
+      21: defaultPolicy.map(CBORValue.number),
     ])
   }
 }

@@ -22,22 +22,26 @@ public struct SiteResemblance: Sendable, Equatable {
 
   /// Compares a new site with the known ones.
   ///
-  /// If several known sites are resembled, the first case of ``Kind`` counts, and of one kind the first site.
+  /// If several known sites are resembled, the nearest counts: the first case of ``Kind``; but a name that looks alike and
+  /// has another end comes last. Of equally near sites, the first counts.
   ///
   /// - Parameters:
   ///   - site: an rp.id. Only domains are compared, not ids such as `ssh:`.
   ///   - known: rp.ids. A site whose name and suffix are those of a known site, such as a subdomain, resembles none.
   public init?(of site: String, to known: some Sequence<String>) {
     guard let new = DomainName(site) else { return nil }
-    var best: SiteResemblance?
+    var best: (resemblance: SiteResemblance, distance: Int)?
     for other in known {
       guard let domain = DomainName(other) else { continue }
       if new.name == domain.name, new.suffix == domain.suffix { return nil }
-      guard let kind = new.kind(to: domain), kind.rawValue < best?.kind.rawValue ?? .max else { continue }
-      best = SiteResemblance(known: other, kind: kind, decoded: new.decoded)
+      guard let kind = new.kind(to: domain) else { continue }
+      let differsTwice = kind == .looksAlike && new.suffix != domain.suffix
+      let distance = differsTwice ? Kind.otherSuffix.rawValue + 1 : kind.rawValue
+      guard distance < best?.distance ?? .max else { continue }
+      best = (SiteResemblance(known: other, kind: kind, decoded: new.decoded), distance)
     }
     guard let best else { return nil }
-    self = best
+    self = best.resemblance
   }
 }
 

@@ -133,6 +133,25 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      (0, nil, #""allow""#), (1, "always-verify", #""always-verify""#), (2, "deny", #""deny""#), (9, "9", #""9""#),
+      (nil, nil, "null"),
+    ] as [(UInt8?, String?, String)]) func `a policy of all other sites is shown, unless it allows them`(
+      policy: UInt8?, word: String?, json: String
+    )
+  {
+    var status = Self.running()
+    status.defaultPolicy = policy
+    let report = StatusReport(running: status, system: Self.fine)
+    let row = word.map { "policies       \($0) for all sites that have no policy" }
+    #expect(
+      report.text.split(separator: "\n").filter { $0.hasPrefix("policies") }.map(String.init) == [row].compactMap { $0 }
+    )
+    #expect(report.json.description.contains("\"defaultPolicy\": \(json)"))
+    #expect(report.problems.isEmpty, "the owner has chosen it")
+  }
+
   @Test func `a locked vault is not a problem`() {
     let report = StatusReport(running: Self.running(vault: .locked), system: Self.fine)
     #expect(report.problems.isEmpty)
@@ -225,7 +244,7 @@ import Testing
       running == [
         "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
         "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures", "associationSignatures",
-        "lockReason", "unlockedBy", "readers", "counter", "stateDirectory", "problems",
+        "lockReason", "unlockedBy", "readers", "counter", "defaultPolicy", "stateDirectory", "problems",
       ])
   }
 

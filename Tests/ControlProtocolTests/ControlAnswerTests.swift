@@ -18,7 +18,7 @@ import Testing
     processID: 258, vault: .unlocked, transport: "uhid", attached: true, node: "/dev/hidraw0", access: "you",
     verification: "none", prompt: "tty", fingerprint: [1, 2, 3, 4], waiting: true, problems: ["p"],
     stateDirectory: "/s", credentials: 3, steppedAsideFor: "h", algorandSignatures: 4, associationSignatures: 300,
-    hasReaders: true, unlockedBy: "k")
+    hasReaders: true, unlockedBy: "k", counter: 9, defaultPolicy: 2)
 
   @Test func `an answer without members is its status byte`() throws {
     #expect(Done().encoded == [0x00])
@@ -173,13 +173,13 @@ import Testing
   }
 
   @Test func `status has its exact bytes`() throws {
-    var packet: [UInt8] = [0x00, 0xB2, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64]
+    var packet: [UInt8] = [0x00, 0xB4, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64]
     packet += Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
     packet += Array("/dev/hidraw0".utf8) + [0x06, 0x63] + Array("you".utf8) + [0x07, 0x64] + Array("none".utf8)
     packet += [0x08, 0x63] + Array("tty".utf8) + [0x09, 0x44, 1, 2, 3, 4]
     packet += [0x0A, 0xF5, 0x0B, 0x81, 0x61, 0x70, 0x0C, 0x62]
     packet += Array("/s".utf8) + [0x0D, 0x03, 0x0E, 0x61, 0x68, 0x0F, 0x04, 0x10, 0x19, 0x01, 0x2C, 0x11, 0xF5]
-    packet += [0x13, 0x61, 0x6B]
+    packet += [0x13, 0x61, 0x6B, 0x14, 0x09, 0x15, 0x02]
     #expect(Self.status.encoded == packet)
     #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
   }

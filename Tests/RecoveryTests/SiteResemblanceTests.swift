@@ -41,9 +41,22 @@ import Testing
     #expect(SiteResemblance(of: "api.github.com", to: ["githup.com", "gist.github.com"]) == nil)
   }
 
-  @Test func `the closest kind counts, and an encoded name is decoded`() {
-    let known = ["paypal.net", "paypaI2.com", "paypal.com"]
-    #expect(SiteResemblance(of: "paypa1.com", to: known)?.known == "paypal.net", "the first that looks alike")
+  // Holds: WORDS-1
+  @Test(arguments: [
+    // A name that looks alike is the nearest, unless its end differs too.
+    ("paypa1.com", ["paypal.net", "paypa2.com", "paypal.com"], "paypal.com"),
+    ("example.net", ["examp1e.com", "example.com"], "example.com"),
+    ("example.net", ["example.com", "examp1e.com"], "example.com"),
+    ("example.net", ["examp1e.com", "exomple.net"], "exomple.net"),
+    ("example.net", ["example.com", "exomple.net"], "exomple.net"),
+    // Of equally near sites, the first counts.
+    ("example.net", ["example.org", "example.com"], "example.org"),
+    ("example.net", ["examp1e.org", "examp1e.com"], "examp1e.org"),
+  ]) func `of several known sites, the nearest counts`(_ site: String, _ known: [String], _ nearest: String) {
+    #expect(SiteResemblance(of: site, to: known)?.known == nearest)
+  }
+
+  @Test func `an encoded name is decoded`() {
     let found = SiteResemblance(of: "xn--pypal-4ve.com", to: ["paypal.com"])
     #expect(found == SiteResemblance(known: "paypal.com", kind: .looksAlike, decoded: "p\u{430}ypal.com"))
   }

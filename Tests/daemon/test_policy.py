@@ -93,6 +93,7 @@ class TestDeny:
 
     def test_default_deny_leaves_the_sites_that_are_allowed(self, running):
         policy(running, "--default", "deny")
+        assert "policies       deny for all sites that have no policy\n" in running.ask("status")
         policy(running, SITE, "allow")
         with client(running) as ctap:
             register(ctap, OWN, SITE)

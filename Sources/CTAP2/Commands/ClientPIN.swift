@@ -115,7 +115,7 @@ extension ClientPIN: AuthenticatorCommand {
     let permissions = try request.requiredPermissions()
     try permissions.check(rpID: request.rpID)
     guard authenticator.interaction.verificationTriesLeft > 0 else {
-      throw CTAPError(.uvBlocked, "verification is blocked; lock and unlock the vault")
+      throw CTAPError(.uvBlocked, CTAPError.verificationBlocked)
     }
     let peer = try P256.PublicKey(keyAgreement: key)
     var prompt = UserPrompt(purpose: .authorize(permissions), rpID: request.rpID)
@@ -182,8 +182,7 @@ extension CTAPError {
   fileprivate init(ofToken error: UserInteractionError) {
     switch error {
     case .verificationFailed: self.init(.uvInvalid, "the user could not be verified", prompt: error)
-    case .verificationBlocked:
-      self.init(.uvBlocked, "verification is blocked; lock and unlock the vault", prompt: error)
+    case .verificationBlocked: self.init(.uvBlocked, Self.verificationBlocked, prompt: error)
     default: self.init(error)
     }
   }

@@ -94,10 +94,12 @@ extension CTAPError {
       case .timedOut: (.userActionTimeout, "nobody answered in time")
       case .cancelled: (.keepaliveCancel, "the client withdrew the request")
       case .verificationFailed: (.operationDenied, "the user could not be verified")
-      case .verificationBlocked: (.pinBlocked, "verification is blocked; lock and unlock the vault")
+      case .verificationBlocked: (.pinBlocked, Self.verificationBlocked)
       }
     self.init(status, reason, prompt: error, file: file, line: line)
   }
+
+  static let verificationBlocked = "verification is blocked until the vault is unlocked with its passphrase"
 
   /// Maps an error in making, reading or writing credentials; a store's reason and hint name the file and what to do.
   public init(_ error: RecoveryError, file: String = #fileID, line: UInt = #line) {

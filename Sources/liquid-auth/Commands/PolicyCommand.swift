@@ -157,7 +157,7 @@ struct PolicyReport: Equatable {
   }
 
   /// A number that this version does not know is shown as it is.
-  private static func word(_ number: UInt8) -> String {
+  static func word(_ number: UInt8) -> String {
     switch SitePolicy(rawValue: number) {
     case .allow: PolicyCommand.Choice.allow.rawValue
     case .alwaysVerify: PolicyCommand.Choice.alwaysVerify.rawValue

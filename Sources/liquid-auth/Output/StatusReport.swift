@@ -1,4 +1,5 @@
 import ControlProtocol
+import Recovery
 
 /// The result of `liquid-auth status`, before it is text or JSON.
 struct StatusReport: Equatable {
@@ -79,6 +80,9 @@ extension StatusReport {
       ]
       if let count = status.credentials { rows.insert(["passkeys", "\(count) on this machine"], at: 3) }
       if let value = status.counter { rows.append(["counter", "in the TPM, at \(value)"]) }
+      if let policy = status.defaultPolicy, policy != SitePolicy.allow.rawValue {
+        rows.append(["policies", "\(PolicyReport.word(policy)) for all sites that have no policy"])
+      }
       if status.hasReaders == true {
         rows.append([
           "readers", "a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers",
@@ -136,6 +140,7 @@ extension StatusReport {
       "unlockedBy": JSON(status?.unlockedBy),
       "readers": status?.hasReaders.map(JSON.bool) ?? .null,
       "counter": status?.counter.map { .number(Int64(clamping: $0)) } ?? .null,
+      "defaultPolicy": JSON(status?.defaultPolicy.map(PolicyReport.word)),
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map(JSON.string)),
     ]

@@ -93,8 +93,11 @@ final class Daemon: Sendable {
     let idle = options.session.idleLimit.map { limit in
       IdleLock(limit: limit, clock: loop, executor: writer) { Self.lock(vault, .idle(limit), log) }
     }
-    vault.ifOpened { idle?.wasOpened() }
     let history = HistoryRecorder(vault: vault, writer: writer, time: Self.unixMilliseconds, log: log.warning)
+    vault.ifOpened {
+      idle?.wasOpened()
+      history.vaultOpened()
+    }
     let report: @Sendable (CommandReport) -> Void = { report in
       idle?.ended(report)
       history.ended(report)

@@ -43,7 +43,8 @@ struct DaemonService: ControlService {
       steppedAsideFor: await key.steppedAsideFor?.description,
       algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
       hasReaders: state?.settings.hasPersistentToken, lockReason: vault.lockReason?.description,
-      unlockedBy: vault.unlockedBy, counter: state?.counter?.value)
+      unlockedBy: vault.unlockedBy, counter: vault.counterProblem == nil ? state?.counter?.value : nil,
+      defaultPolicy: state?.policies.standard.rawValue)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.

@@ -20,6 +20,13 @@ struct CeremonyLogTests {
         == "authenticatorSelection no (operationDenied), 1234 ms")
   }
 
+  @Test func `blocked verification is said with what ends it`() {
+    #expect(
+      CeremonyLog.line(report("authenticatorMakeCredential", "example.com", CTAPError(.verificationBlocked)))
+        == "authenticatorMakeCredential example.com verification is blocked until the vault is unlocked with its "
+        + "passphrase (pinBlocked), 1234 ms")
+  }
+
   @Test func `getInfo is logged only when it fails`() {
     #expect(CeremonyLog.line(report(GetInfo.name, nil, nil)) == nil)
     #expect(CeremonyLog.line(report(GetInfo.name, nil, CTAPError(.invalidCBOR, "x"))) != nil)

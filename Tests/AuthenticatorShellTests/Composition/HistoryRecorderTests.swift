@@ -1,0 +1,99 @@
+import CBOR
+import CredentialDB
+import Recovery
+import Testing
+
+@testable import CTAP2
+@testable import liquid_authenticator
+
+@Suite struct HistoryRecorderTests {
+  private let made: MadeVault
+  private let vault: VaultKeySource
+  private let queue: RequestQueue<Authenticator>
+  private let recorder: HistoryRecorder
+  /// Runs its jobs in order, one at a time.
+  private let writer: EventLoop
+  private let lines = Lines()
+
+  /// A user who types only wrong passphrases.
+  init() throws {
+    made = try MadeVault(passphrase: "right")
+    writer = try EventLoop()
+    let verifier = PassphraseVerifier()
+    let prompter = UserPrompter(
+      testing: ScriptedBackEnd(typed: ["wrong", "wrong", "wrong"]), verifier: verifier)
+    let vault = VaultKeySource(
+      directory: made.directory, prompter: prompter, verifier: verifier, log: lines.add)
+    let recorder = HistoryRecorder(vault: vault, writer: writer, time: { 1234 }, log: lines.add)
+    vault.ifOpened { [weak recorder] in recorder?.vaultOpened() }
+    queue = RequestQueue(
+      Authenticator(
+        keySource: vault, interaction: prompter, extensions: [], randomness: SystemRandomNumberGenerator(),
+        now: { .zero }, wallClock: { 0 }, report: recorder.ended))
+    recorder.record(queue)
+    (self.vault, self.recorder) = (vault, recorder)
+  }
+
+  /// The status of a registration with verification.
+  private func register() async throws -> UInt8? {
+    let message: CBORMap = [
+      1: .bytes([UInt8](repeating: 0, count: 32)), 2: .map([.text("id"): .text("a.example")]),
+      3: .map([.text("id"): .bytes([1]), .text("name"): .text("al")]),
+      4: .array([.map([.text("alg"): -7, .text("type"): .text("public-key")])]), 7: .map([.text("uv"): .bool(true)]),
+    ]
+    return try await queue.submit { authenticator in
+      await authenticator.respond(
+        to: [0x01] + CBOREncoder.encode(.map(message)), in: RequestContext(channel: 1, poweredUpAt: .zero))
+    }.first
+  }
+
+  /// The entries, after those that the recorder is writing now.
+  private func written() async throws -> [HistoryEntry?] {
+    try await Task(executorPreference: writer) { [queue, vault] in
+      try await queue.submit { _ in
+        try? vault.openStore?.history(after: .min, count: 1000).map(\.entry)
+      }
+    }.value ?? []
+  }
+
+  private func entry(
+    _ kind: HistoryEntry.Kind, _ site: String?, _ outcome: HistoryEntry.Outcome
+  ) -> HistoryEntry { HistoryEntry(time: 1234, site: site, kind: kind, outcome: outcome, verification: .none) }
+
+  private func end(_ kind: HistoryEntry.Kind, _ site: String, _ error: CTAPError? = nil) {
+    recorder.ended(CommandReport(command: nil, rpID: site, error: error, elapsed: .zero, kind: kind))
+  }
+
+  // Holds: RECORD-8
+  @Test func `wrong passphrases that lock the vault are in the history after it is unlocked`() async throws {
+    try await vault.unlock(passphrase: secret("right"))
+    let (denied, blocked) = (CTAPStatus.operationDenied.rawValue, CTAPStatus.pinBlocked.rawValue)
+    #expect(try await [register(), register()] == [denied, denied])
+    let failed = entry(.register, "a.example", .verificationFailed)
+    #expect(try await written() == [failed, failed])
+    #expect(try await register() == blocked)
+    #expect(vault.current == nil && !vault.hasStore, "nothing keeps the store and its keys")
+    try await vault.unlock(passphrase: secret("right"))
+    #expect(try await written() == [failed, failed, failed])
+    vault.lock()
+    try await vault.unlock(passphrase: secret("right"))
+    #expect(try await written() == [failed, failed, failed], "each is written once")
+  }
+
+  // Holds: RECORD-8
+  @Test func `of requests that end while the vault is locked, the first 100 are kept, in their order`() async throws {
+    for number in 0..<150 { end(.signIn, "\(number).example") }
+    try await vault.unlock(passphrase: secret("right"))
+    end(.register, "last.example")
+    let kept = (0..<100).map { entry(.signIn, "\($0).example", .done) }
+    #expect(try await written() == kept + [entry(.register, "last.example", .done)])
+    #expect(lines.all == [])
+  }
+
+  // Holds: RECORD-8
+  @Test func `a request that asked nobody is not kept`() async throws {
+    end(.signIn, "a.example", CTAPError(.noCredentials, "no"))
+    try await vault.unlock(passphrase: secret("right"))
+    #expect(try await written() == [])
+  }
+}
