@@ -25,8 +25,13 @@ extension StateDirectory {
     do {
       try CredentialDB.inspect(storePath, vaultPath: vaultPath)
     } catch {
-      throw StateDirectoryError(.unusableStore, error.description)
+      throw unusableStore(error)
     }
+  }
+
+  /// The error for a store that cannot be read or written.
+  public func unusableStore(_ error: RecoveryError) -> StateDirectoryError {
+    StateDirectoryError(.unusableStore, error.description)
   }
 
   /// The error for a vault file that opens, but has other secrets than the open vault.
@@ -132,7 +137,7 @@ extension StateDirectory {
     let content = try unlock(passphrase: passphrase).content
     let store = try openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey), rows: .accepted)
     do { return try store.checkHistory().count } catch {
-      throw StateDirectoryError(.unusableStore, error.description)
+      throw unusableStore(error)
     }
   }
 
@@ -144,7 +149,7 @@ extension StateDirectory {
       return try CredentialDB(
         opening: storePath, vaultPath: vaultPath, keys: keys, storeID: content.storeID, rows: rows)
     } catch {
-      throw StateDirectoryError(.unusableStore, error.description)
+      throw unusableStore(error)
     }
   }
 }

@@ -205,7 +205,7 @@ extension Authenticator {
   fileprivate func checkPINCanBeTried(_ vault: OpenVault) throws(CTAPError) {
     guard let pin = try vault.settings().pin else { throw CTAPError(.pinNotSet, "no PIN is set") }
     guard pin.retries > 0 else {
-      throw CTAPError(.pinBlocked, "no tries are left; set another PIN with: liquid-auth pin change")
+      throw CTAPError(.pinBlocked, "no tries are left; see: liquid-auth status")
     }
     guard !pinUVAuth.isBlocked else {
       throw CTAPError(.pinAuthBlocked, threeWrongPINs)

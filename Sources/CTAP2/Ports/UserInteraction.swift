@@ -194,7 +194,7 @@ public struct Confirmation: Sendable, Hashable {
 public enum UserInteractionError: Error, Sendable, Equatable {
   /// The user refused.
   case declined
-  /// No prompt could be shown, or the vault is not open; the log says why.
+  /// No prompt could be shown, or the vault is not open.
   case unavailable
   /// The prompt timed out.
   case timedOut

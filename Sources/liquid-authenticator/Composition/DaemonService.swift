@@ -190,12 +190,14 @@ struct DaemonService: ControlService {
     return
       ([vault.fault?.description, vault.counterProblem, sessionProblem(), device] + prompts + [
         nothingVerifies ? OwnerSettings.nothingVerifies : nil,
-        isPINBlocked ? vault.counterProblem == nil ? Self.pinBlocked : "the PIN is blocked until then" : nil,
+        isPINBlocked ? vault.counterProblem == nil ? Self.pinBlocked : Self.pinBlockedByCounter : nil,
         SecretBytes.areLocked ? nil : Self.notLocked,
       ]).compactMap { $0 }
   }
 
   private static let pinBlocked = "the PIN is blocked: no tries are left; set another with: liquid-auth pin change"
+  private static let pinBlockedByCounter =
+    "the PIN is blocked, because the store may be an old copy: see liquid-auth-vault(1)"
   private static let notLocked = """
     the system did not lock all memory that holds secrets, so they may be written to swap; raise the limit to \
     1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= in a systemd unit) and restart liquid-authenticator

@@ -15,8 +15,6 @@ enum CounterFinding: Sendable, Equatable {
   /// The counter cannot be used; the text says why, and what to do.
   case unknown(String)
 
-  var isOldCopy: Bool { if case .oldCopy = self { true } else { false } }
-
   /// What is wrong and what to do.
   var problem: String? {
     switch self {
@@ -44,29 +42,39 @@ struct CounterCheck: Sendable {
   /// Otherwise, the PIN is blocked and the persistent token ends, because the owner may have changed both since the copy
   /// was made.
   ///
-  /// - Returns: `nil` if the store has no counter, or cannot be read.
-  func run(on store: CredentialDB) -> CounterFinding? {
-    guard var state = try? store.state(), let counter = state.counter else { return nil }
-    let finding: CounterFinding
+  /// - Returns: `nil` if the store has no counter.
+  /// - Throws: if the store cannot be read, or a PIN or token in it cannot be blocked.
+  func run(on store: CredentialDB) throws(RecoveryError) -> CounterFinding? {
+    let state = try store.state()
+    guard let counter = state.counter else { return nil }
+    let finding = finding(counter, state, in: store)
+    if finding != .newest { try block(in: store) }
+    if case .oldCopy = finding {
+      // The log has the finding, too, if this fails.
+      try? store.append(
+        HistoryEntry(time: time(), site: nil, kind: .findOldStore, outcome: .done, verification: .none))
+    }
+    return finding
+  }
+
+  private func finding(_ counter: StoreCounter, _ state: StoreState, in store: CredentialDB) -> CounterFinding {
     do {
       let value = try value(of: counter)
       switch counter.compared(with: value) {
       case .newest:
-        try advance(&state, to: value + 1, in: store)
+        try advance(state, to: value + 1, in: store)
         return .newest
-      case .oldCopy(let openings): finding = .oldCopy(openings: openings)
+      case .oldCopy(let openings): return .oldCopy(openings: openings)
       case .counterWentBack:
-        finding = .unknown(
+        return .unknown(
           "the counter is lower than the stored value: the state of the TPM was set back; \(Self.advice)")
       }
     } catch let error as ProtectorFailure {
-      finding = .unknown(Self.words(error))
+      return .unknown(Self.words(error))
     } catch {
-      finding = .unknown("\(error)")
+      // The error of the store names its file and what to do.
+      return .unknown("\(error)")
     }
-    // If the store cannot be written, no try of the PIN can be counted either, and none is allowed.
-    try? block(finding, in: store)
-    return finding
   }
 
   private static let advice = "make a new counter with: liquid-auth vault counter on"
@@ -76,36 +84,36 @@ struct CounterCheck: Sendable {
     return "\(failure); or the store is from before the last \"vault counter on\"; \(advice)"
   }
 
-  private func block(_ finding: CounterFinding, in store: CredentialDB) throws {
-    var state = try store.state()
-    let found = state
+  private func block(in store: CredentialDB) throws(RecoveryError) {
+    let found = try store.state()
+    var state = found
     state.settings.pin?.retries = 0
     state.settings.endPersistentToken()
     if state != found { try store.setState(state) }
-    guard case .oldCopy = finding else { return }
-    try store.append(
-      HistoryEntry(time: time(), site: nil, kind: .findOldStore, outcome: .done, verification: .none))
   }
 
   /// Makes a change for the owner, whose passphrase was checked.
   ///
-  /// A PIN that the finding has blocked gets all its tries again.
+  /// The PIN gets all its tries, because the counter may have blocked it.
   ///
   /// - Returns: the index of the counter that the store does not use any more.
   func change(_ change: ChangeCounter.Change, in store: CredentialDB, _ found: CounterFinding?) throws -> UInt32? {
     var state = try store.state()
     let old = state.counter?.index
-    if case .unknown = found { state.settings.pin?.retries = StoredPIN.retries }
-    switch change {
-    case .accept:
-      try accept(&state, in: store)
+    if old != nil { state.settings.pin?.retries = StoredPIN.retries }
+    if case .accept = change {
+      try accept(state, in: store)
       return nil
-    case _ where found?.isOldCopy == true:
+    }
+    if case .oldCopy = found {
       throw ControlFailure(
         .notAllowed, "the store is an old copy; accept it first, with: liquid-auth vault counter accept")
+    }
+    switch change {
+    case .accept: break
     case .on(let index, let auth, let value):
       state.counter = StoreCounter(index: index, auth: auth.withUnsafeBytes { Array($0) }, value: value)
-    default:
+    case .off:
       guard old != nil else { throw ControlFailure(.notAllowed, "the counter is already off") }
       state.counter = nil
     }
@@ -113,14 +121,13 @@ struct CounterCheck: Sendable {
     return old
   }
 
-  /// Makes an old copy the newest store, and gives the PIN all its tries.
-  private func accept(_ state: inout StoreState, in store: CredentialDB) throws {
+  /// Makes an old copy the newest store, with this state.
+  private func accept(_ state: StoreState, in store: CredentialDB) throws {
     do {
       guard let counter = state.counter, case let value = try value(of: counter),
         case .oldCopy = counter.compared(with: value)
       else { throw ControlFailure(.notAllowed, "the store is not an old copy: there is nothing to accept") }
-      state.settings.pin?.retries = StoredPIN.retries
-      try advance(&state, to: value + 1, in: store)
+      try advance(state, to: value + 1, in: store)
     } catch let error as ProtectorFailure {
       throw ControlFailure(.unavailable, Self.words(error))
     }
@@ -132,17 +139,14 @@ struct CounterCheck: Sendable {
   ///
   /// In the other order, a copy that is made between the two steps would become the newest store after another copy was
   /// opened. If the process ends in between, the store counts as an old copy, which the owner can accept.
-  private func advance(_ state: inout StoreState, to value: UInt64, in store: CredentialDB) throws {
+  private func advance(_ state: StoreState, to value: UInt64, in store: CredentialDB) throws {
     guard let counter = state.counter else { return }
-    let counted: UInt64
-    do {
-      counted = try self.value(of: counter, incremented: true)
-    } catch {
-      // The program can have ended after the increment, before its answer.
-      counted = try self.value(of: counter)
-      guard counted == value else { throw error }
+    guard try self.value(of: counter, incremented: true) == value else {
+      throw ProtectorFailure(
+        .failed,
+        "another authenticator works on a copy of this directory; stop one of them, then lock and unlock the vault")
     }
-    guard counted == value else { throw ProtectorFailure(.failed, "another program has incremented the counter") }
+    var state = state
     state.counter?.value = value
     try store.setState(state)
   }

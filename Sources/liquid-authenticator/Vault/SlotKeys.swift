@@ -91,10 +91,10 @@ final class SlotKeys: Sendable {
         let wait = begin(ProtectorRequest(.get, type: protector.type, data: data, pin: pin), while: isWanted)
         let answer = await wait.answer()
         guard case .failure(let failure)? = answer else { return .accepted((wait, answer)) }
-        guard isWanted(), !Task.isCancelled else { return .ended(.declined) }
+        guard isWanted(), !Task.isCancelled else { return .ended(.unavailable) }
         let isWrong = failure.kind == .wrongPIN
         if !isWrong || isLastTry { report(number, protector, failure.description) }
-        return isWrong ? .wrong(then: .declined) : .ended(.declined)
+        return isWrong ? .wrong(then: .declined) : .ended(.unavailable)
       }
     } catch {
       // After a refusal, the person can still type the passphrase; after a time-out, nobody is there.

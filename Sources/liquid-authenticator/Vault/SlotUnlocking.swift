@@ -3,14 +3,13 @@ import CryptoPrimitives
 import ProcessIO
 import Recovery
 import StateDirectory
-import Synchronization
 import Vault
 
 /// Unlocking with the slots whose keys other programs keep.
 extension VaultKeySource {
   /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
   func openAtStart() async {
-    _ = try? await openByProtectors(for: nil, orBy: nil, unlessLockedSince: state.withLock { $0.lockings })
+    _ = try? await openByProtectors(for: nil, orBy: nil, unlessLockedSince: lockings)
   }
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
@@ -46,18 +45,18 @@ extension VaultKeySource {
   ) async throws(UserInteractionError) -> OpenVault? {
     if let current { return current }
     // It waited for its turn.
-    guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
+    guard self.lockings == lockings else { throw lockedMeanwhile() }
     guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
     for (number, slot) in zip(1..., slots) {
       guard passphrase == nil ? slot.protector.unlocksAtStart : !slot.protector.isPassphrase else { continue }
       let outcome = try await slotKeys.key(
         of: slot, number: number, for: reason, orBy: passphrase,
-        while: { [self] in state.withLock { $0.lockings == lockings && $0.open == nil } })
+        while: { [self] in self.lockings == lockings && current == nil })
       if case .opened(let vault) = outcome { return vault }
       guard !Task.isCancelled else { throw .cancelled }
       // The passphrase came from the control socket meanwhile.
       if let current { return current }
-      guard state.withLock({ $0.lockings == lockings }) else { throw lockedMeanwhile() }
+      guard self.lockings == lockings else { throw lockedMeanwhile() }
       guard case .key(let key) = outcome else { continue }
       let unlocked: UnlockedVault
       do {
@@ -70,7 +69,7 @@ extension VaultKeySource {
       do {
         vault = try await install(unlocked, nil, unlessLockedSince: lockings)
       } catch {
-        throw decline(error)
+        throw unavailable(error)
       }
       guard let vault else { throw lockedMeanwhile() }
       return vault

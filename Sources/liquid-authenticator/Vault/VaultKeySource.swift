@@ -23,7 +23,7 @@ final class VaultKeySource: KeySource {
   let verifier: PassphraseVerifier
   let slotKeys: SlotKeys?
   private let counter: CounterCheck?
-  let state: Mutex<State>
+  private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
   /// Queues the passphrases from the control socket: each costs 256 MiB, so one is checked at a time.
@@ -31,7 +31,7 @@ final class VaultKeySource: KeySource {
   /// Queues the requests to the protector, which may show a prompt.
   let protectorTurns = RequestQueue(())
 
-  struct State {
+  private struct State {
     var open: OpenVault?
     /// The settings that the store keeps in clear, for use while it is not open.
     var reported: ReportedSettings
@@ -106,12 +106,15 @@ final class VaultKeySource: KeySource {
 
   var current: OpenVault? { state.withLock { $0.open } }
 
+  /// How many times the vault was locked.
+  var lockings: Int { state.withLock { $0.lockings } }
+
   var reported: ReportedSettings { state.withLock { $0.reported } }
 
   func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
     if let current { return current }
-    do { try directory.check() } catch { throw decline(error) }
-    let lockings = state.withLock { $0.lockings }
+    do { try directory.check() } catch { throw unavailable(error) }
+    let lockings = lockings
     let judge = judge(unlessLockedSince: lockings)
     let vault = try await openByProtectors(for: reason, orBy: judge, unlessLockedSince: lockings)
     if let vault { return vault }
@@ -132,7 +135,7 @@ final class VaultKeySource: KeySource {
         if isLastTry { log(error.description) }
         return .wrong(then: .wrongPassphrase)
       } catch {
-        return .ended(decline(error))
+        return .ended(unavailable(error))
       }
     }
   }
@@ -171,8 +174,7 @@ final class VaultKeySource: KeySource {
   /// - Throws: `wrongPassphrase`, also for a vault that is not the open one; or why vault or store cannot be opened.
   @discardableResult
   func unlock(passphrase: SecretBytes) async throws(StateDirectoryError) -> Unlocking? {
-    let lockings = state.withLock { $0.lockings }
-    let directory = directory
+    let (lockings, directory) = (lockings, directory)
     let opened: Result<UnlockedVault, StateDirectoryError>
     do {
       opened = try await turns.submit { _ in
@@ -318,7 +320,12 @@ final class VaultKeySource: KeySource {
       throw remembered(error)
     }
     // A store that stayed open is the same file.
-    let finding = kept == nil ? counter?.run(on: store) : state.withLock(\.counter)
+    let finding: CounterFinding?
+    do throws(RecoveryError) {
+      finding = if kept == nil { try counter?.run(on: store) } else { state.withLock(\.counter) }
+    } catch {
+      throw remembered(directory.unusableStore(error))
+    }
     finding?.problem.map(log)
     state.withLock { state in
       state.fault = nil
@@ -344,7 +351,8 @@ final class VaultKeySource: KeySource {
 
   private var stamps: [FileStamp?] { [FileStamp(directory.vaultPath), FileStamp(directory.storePath)] }
 
-  func decline(_ error: StateDirectoryError) -> UserInteractionError {
+  /// Logs why the vault is not open.
+  func unavailable(_ error: StateDirectoryError) -> UserInteractionError {
     log(error.description)
     return .unavailable
   }
