@@ -283,7 +283,7 @@ def test_a_problem_is_shown_until_it_is_repaired(machine):
     assert "copy of the blobs, run: liquid-auth blobs export FILE\r\n" in shown
     machine.key.ask("device", "detach")
     shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])
-    assert "Browsers cannot use the key yet; to see what to repair, run: liquid-auth doctor\r\n" in shown
+    assert "Problems remain; to see them, run: liquid-auth doctor\r\n" in shown
     assert "Register your key at a site" not in shown and "Browsers do not see" not in shown
 
 
