@@ -63,10 +63,3 @@ package enum StandardStream: Int32 {
   /// Writes a whole line; returns `false` and sets `errno` on failure.
   @discardableResult package func write(_ line: String) -> Bool { Descriptor.write((line + "\n").utf8, to: rawValue) }
 }
-
-/// A sentence of the argument parser, as our own errors begin: in lower case, unless its first word is a name, such as
-/// SITE.
-package func withoutCapital(_ sentence: String) -> String {
-  guard !sentence.prefix(2).allSatisfy(\.isUppercase) else { return sentence }
-  return sentence.prefix(1).lowercased() + sentence.dropFirst()
-}

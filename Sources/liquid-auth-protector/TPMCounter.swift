@@ -45,8 +45,11 @@ struct TPMCounter {
         failure = error
       }
       do throws(ProtectorFailure) { try tpm.undefine(counter) } catch {
+        let place = "0x0\(String(index, radix: 16))"
         throw ProtectorFailure(
-          failure.kind, "\(failure); the new counter is still in the TPM, at 0x0\(String(index, radix: 16))")
+          failure.kind,
+          "the new counter is still in the TPM, at \(place): \(failure); remove this counter with: tpm2_nvundefine \(place)"
+        )
       }
       throw failure
     }

@@ -58,7 +58,7 @@ struct WalletCommand: ParsableCommand {
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
       // With --json, an event reports the failure, whatever else is wrong with the command line.
       if CommandLine.arguments.contains("--json") {
-        let failure = WalletFailure(withoutCapital(message(for: error)), code: .mistake)
+        let failure = WalletFailure(message(for: error).withoutCapital, code: .mistake)
         EventOutput(isJSON: true, since: .now).report(.failed(failure))
       } else {
         StandardStream.error.write(mistake(error))
@@ -85,7 +85,7 @@ struct WalletCommand: ParsableCommand {
   static func mistake(_ error: any Error) -> String {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     // It repeats the command line, which may contain a dApp's link.
-    return "liquid-auth-wallet: \(withoutCapital(message(for: error)))\n\(usage)"
+    return "liquid-auth-wallet: \(message(for: error).withoutCapital)\n\(usage)"
       .split(separator: "\n", omittingEmptySubsequences: false).map { DisplayText.line(String($0)) }
       .joined(separator: "\n")
   }

@@ -85,6 +85,6 @@ struct LiquidAuthCommand: AsyncParsableCommand {
   /// The failure for a mistake in the command line: what is wrong, and the usage.
   static func mistake(_ error: any Error) -> CommandFailure {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
-    return CommandFailure(withoutCapital(message(for: error)), code: .usage, usage: usage)
+    return CommandFailure(message(for: error).withoutCapital, code: .usage, usage: usage)
   }
 }

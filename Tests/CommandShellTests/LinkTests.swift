@@ -19,9 +19,14 @@ import Testing
       "https://acme.onekey.to?sessionId=1\n", "this is the link of a Keyri login; open it with: liquid-auth keyri qr"
     ),
     ("https://acme.example/?sessionId=1", "this is not a FIDO:/ link; copy the link from the browser's code"),
-    ("", "this is not a FIDO:/ link; copy the link from the browser's code"),
     ("FIDO:/1", "the FIDO:/ link is incomplete; scan the code again"),
   ]
+
+  @Test(arguments: ["", " ", "\t\u{A0}\r\n"]) func `blank text is no link`(_ text: String) {
+    #expect(
+      throws: CommandFailure("there is no link; give it as an argument, or on standard input", code: .usage)
+    ) { try LinkCommand.read(text) }
+  }
 
   // Holds: INPUT-14
   @Test(arguments: others)

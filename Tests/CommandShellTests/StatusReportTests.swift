@@ -80,18 +80,45 @@ import Testing
     #expect(place.unreachable(42, at: "/c") == CommandFailure(reason + "give its path with --control PATH"))
   }
 
-  @Test func `setup says why the command that it prints cannot work yet`() {
+  @Test func `setup says first why no browser can find a key yet`() {
     #expect(Setup.obstacle(Self.fine, doctor: "liquid-auth doctor") == "")
     let system = SystemFindings(uhid: .absent, groupExists: true, isMember: true, sessionHasGroup: true)
     #expect(
       Setup.obstacle(system, doctor: "liquid-auth doctor --state-dir /s")
         == """
-        It cannot make its device before this is repaired:
+
+        Browsers cannot find a key on this machine before this is repaired:
         - \(Self.noDevice)
         To check all parts, run: liquid-auth doctor --state-dir /s
-
+        To see a sign-in without a browser, run: liquid-auth demo
 
         """)
+  }
+
+  @Test func `setup ends with what is possible, and with what remains to be repaired`() {
+    let register = "Register your key at a site with passkeys now, such as https://webauthn.io."
+    let unseen = "Browsers do not see this key. For them, start the authenticator without --transport."
+    let remain = "Problems remain; to see them, run: liquid-auth doctor --state-dir /s"
+    let blocked = Self.running(problems: ["the PIN is blocked"])
+    var other = Self.running()
+    other.transport = "unix:/k"
+    let cases: [(status: AuthenticatorStatus?, skipped: [String], signedIn: [String])] = [
+      (Self.running(), [register], [register]),
+      (Self.running(vault: .locked), [register], [register]),
+      (blocked, [register, remain], [register, remain]),
+      (other, [unseen], [register]),
+      (Self.running(attached: false), [remain], [register, remain]),
+      (Self.running(vault: .missing), [remain], [register, remain]),
+      (Self.running(vault: .unusable, problems: ["the vault is damaged"]), [remain], [register, remain]),
+      (nil, [remain], [register, remain]),
+    ]
+    for (status, skipped, signedIn) in cases {
+      for hasSignedIn in [false, true] {
+        let text = Setup.closing(
+          status, system: Self.fine, hasSignedIn: hasSignedIn, doctor: "liquid-auth doctor --state-dir /s")
+        #expect(text == (hasSignedIn ? signedIn : skipped).joined(separator: "\n"))
+      }
+    }
   }
 
   @Test func `a locked vault shows why it was locked`() {

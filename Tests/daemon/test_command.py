@@ -443,10 +443,17 @@ class TestLink:
         assert fields["1"] not in text + str(told), "the secret was shown"
         assert "security key" in text
 
-    @pytest.mark.parametrize("link", [*(link["uri"] for link in vectors.load("fido-uri")["invalid"]), ""])
+    @pytest.mark.parametrize("link", [link["uri"] for link in vectors.load("fido-uri")["invalid"]])
     def test_other_links_are_refused(self, empty, link):
-        fails(empty, "link", link, status=FAILED)
-        fails(empty, "link", status=FAILED if link else WRONG_USAGE, stdin=link)
+        status = FAILED if link.strip() else WRONG_USAGE
+        fails(empty, "link", link, status=status)
+        fails(empty, "link", status=status, stdin=link)
+
+    @pytest.mark.parametrize("blank", ["", "\n", " \t\r\n"])
+    def test_blank_text_is_no_link(self, empty, blank):
+        for arguments, stdin in ([blank], ""), ([], blank):
+            said = fails(empty, "link", *arguments, status=WRONG_USAGE, stdin=stdin)
+            assert said.endswith("there is no link; give it as an argument, or on standard input\n")
 
     # Holds: INPUT-14
     @pytest.mark.parametrize("link, command", [("liquid://dapp.example/?requestId=1", "liquid-auth connect"),

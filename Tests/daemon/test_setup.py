@@ -126,6 +126,8 @@ def test_from_nothing_to_a_sign_in(machine):
     browser.join()
     assert [(status, failed(verdict)) for status, verdict in verdicts] == [(200, []), (200, [])]
     assert "checks hold" in shown and "FAILED" not in shown and "\n5. Done" in shown
+    # The transport is not the kernel's, but a sign-in has succeeded.
+    assert "\n5. Done\r\n\r\nRegister your key at a site" in shown
     assert "systemctl --user enable --now liquid-authenticator.socket liquid-authenticator.service" in shown
     assert machine.calls.read_text().splitlines() == [
         "--user cat liquid-authenticator.socket liquid-authenticator.service",
@@ -283,8 +285,12 @@ def test_a_problem_is_shown_until_it_is_repaired(machine):
     assert "copy of the blobs, run: liquid-auth blobs export FILE\r\n" in shown
     machine.key.ask("device", "detach")
     shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])
-    assert "Browsers cannot use the key yet; to see what to repair, run: liquid-auth doctor\r\n" in shown
+    assert "Problems remain; to see them, run: liquid-auth doctor\r\n" in shown
     assert "Register your key at a site" not in shown and "Browsers do not see" not in shown
+    # The last step has the status after step 4.
+    attach = (PAGE_CHOICE, lambda _: machine.key.ask("device", "attach") and "2")
+    shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), attach])
+    assert "Browsers do not see this key. For them" in shown and "Problems remain" not in shown
 
 
 # Holds: INPUT-24

@@ -674,7 +674,9 @@ class TestMaking:
         failing.fails, failing.number = lambda code, number: number is not None, None
         error = counter(key, "on", status=1)["error"]
         [(index, _)] = [one for one in indexes(tpm) if "written" not in one[1]]
-        assert error == f"{self.FAILED}; the new counter is still in the TPM, at {index.replace('0x', '0x0')}"
+        index = index.replace("0x", "0x0")
+        assert error == (f"the new counter is still in the TPM, at {index}: {self.FAILED}; remove this counter with: "
+                         f"tpm2_nvundefine {index}")
         tpm.flush()
         assert open_again(key) == [], "the counter in use is another one"
 
@@ -694,8 +696,9 @@ class TestMaking:
         with answering(key, tmp_path / "relay.sock", lambda _: None) as path:
             said = key.run("vault", "counter", "on", "--control", path, stdin=f"{PASSPHRASE}\n", status=1).stderr
         [(index, _)] = indexes(tpm)
+        index = index.replace("0x", "0x0")
         first, second = said.splitlines()
-        assert first == (f"liquid-auth: the new counter is still in the TPM, at {index.replace('0x', '0x0')}, because the "
-                         "authenticator may use it")
+        assert first == (f"liquid-auth: the new counter is still in the TPM, at {index}, because the authenticator may use "
+                         f"it; if not (see: liquid-auth status), remove it with: tpm2_nvundefine {index}")
         assert second.startswith("liquid-auth: the connection to the authenticator broke off: ")
         assert open_again(key) == [] and count(key) is not None

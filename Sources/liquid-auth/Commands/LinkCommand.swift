@@ -16,16 +16,16 @@ struct LinkCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func run() throws {
-    guard let text = link ?? readLine() else {
-      throw CommandFailure("there is no link; give it as an argument, or on standard input", code: .usage)
-    }
-    let report = FIDOLinkReport(link: try Self.read(text), now: unixMilliseconds())
+    let report = FIDOLinkReport(link: try Self.read(link ?? readLine() ?? ""), now: unixMilliseconds())
     output.write(report.text, json: report.json)
   }
 
   /// Reads a link; ignores white space around it.
   static func read(_ text: String) throws(CommandFailure) -> FIDOURI {
     let text = String(text.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+    guard !text.isEmpty else {
+      throw CommandFailure("there is no link; give it as an argument, or on standard input", code: .usage)
+    }
     do throws(LiquidAuthError) {
       return try FIDOURI(text)
     } catch {

@@ -68,14 +68,18 @@ extension VaultCommand {
     /// - Returns: what is left of it, if something is.
     private static func remains(of counter: NewCounter, after error: ControlClientError) -> String? {
       guard case .refused = error else {
-        return "\(isStill("the new counter", counter.index)), because the authenticator may use it"
+        return "\(isStill("the new counter", counter.index)), because the authenticator may use it; "
+          + "if not (see: liquid-auth status), remove it with: tpm2_nvundefine \(hexadecimal(counter.index))"
       }
       return remains(of: counter.index, "the new counter")
     }
 
     private static func isStill(_ name: String, _ index: UInt32) -> String {
-      "\(name) is still in the TPM, at 0x0\(String(index, radix: 16))"
+      "\(name) is still in the TPM, at \(hexadecimal(index))"
     }
+
+    /// An NV index, as tpm2-tools take it.
+    private static func hexadecimal(_ index: UInt32) -> String { "0x0\(String(index, radix: 16))" }
 
     /// Removes a counter from the TPM.
     ///

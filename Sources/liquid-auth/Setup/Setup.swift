@@ -14,25 +14,30 @@ struct Setup {
   /// - Throws: ``CommandFailure/cancelled`` after Ctrl-C; else why a step failed. What was done until then stays.
   func run() async throws(CommandFailure) {
     terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can\ncontinue later.\n")
-    if let problem = try status() == nil ? SystemFindings.current.uhidProblem : nil {
-      terminal.show(
-        """
-
-        Browsers cannot find a key on this machine yet:
-        - \(problem.printable)
-        To see a sign-in without a browser, run: liquid-auth demo
-
-        """)
-    }
+    if try status() == nil { terminal.show(Self.obstacle(.current, doctor: command("liquid-auth doctor"))) }
     let (path, passkeys) = try makeVault()
     let wantsPIN = try chooseVerification()
-    let closing = try start()
+    try start()
     if wantsPIN { try setPIN() }
-    let hasFailed = try await !signIn(passkeys)
-    finish(path, closing)
-    if hasFailed {
+    let outcome = try await signIn(passkeys)
+    finish(path, outcome)
+    if outcome == .failed {
       throw CommandFailure("the first sign-in failed; find the cause with: liquid-auth doctor")
     }
+  }
+
+  /// What prevents the start of the authenticator, as a paragraph; empty if nothing does.
+  static func obstacle(_ system: SystemFindings, doctor: String) -> String {
+    system.uhidProblem.map {
+      """
+
+      Browsers cannot find a key on this machine before this is repaired:
+      - \($0.printable)
+      To check all parts, run: \(doctor)
+      To see a sign-in without a browser, run: liquid-auth demo
+
+      """
+    } ?? ""
   }
 
   /// One of our commands with the place options.
@@ -126,37 +131,30 @@ struct Setup {
   // MARK: 3
 
   /// Starts the authenticator, or waits until the user has started it.
-  ///
-  /// - Returns: what the last step says about browsers.
-  private func start() throws(CommandFailure) -> String {
+  private func start() throws(CommandFailure) {
     begin(3, "Start")
     if let status = try status() {
       terminal.show("Already done: the authenticator runs.\n")
-      return try repair(status)
+      try repair(status)
+      return
     }
     if UserService.isFor(place), UserService.isInstalled {
       terminal.show("Starting the authenticator for this login and all later ones:\n\n    \(UserService.command)\n\n")
       try UserService.enable()
-      return try repair(try waitForAnswer(until: .now + .seconds(60)))
+      try repair(try waitForAnswer(until: .now + .seconds(60)))
     } else {
+      let setup = command("liquid-auth setup")
       terminal.show(
         """
         Start the authenticator in another terminal, and leave it running:
 
             \(command("liquid-authenticator"))
 
-        \(Self.obstacle(.current, doctor: command("liquid-auth doctor")))Waiting for it. Ctrl-C ends the set-up; to continue later, run: \(command("liquid-auth setup"))
+        Waiting for it. Ctrl-C ends the set-up; to continue later, run: \(setup)
 
         """)
-      return try repair(try waitForAnswer(until: nil))
+      try repair(try waitForAnswer(until: nil))
     }
-  }
-
-  /// What prevents the start of the authenticator, as a paragraph; empty if nothing does.
-  static func obstacle(_ system: SystemFindings, doctor: String) -> String {
-    system.uhidProblem.map {
-      "It cannot make its device before this is repaired:\n- \($0.printable)\nTo check all parts, run: \(doctor)\n\n"
-    } ?? ""
   }
 
   /// The authenticator's status; `nil` if it does not run.
@@ -189,29 +187,24 @@ struct Setup {
     }
   }
 
-  /// Shows what prevents use by a browser until it is repaired, or the user continues without that.
-  ///
-  /// - Returns: what the last step says about browsers.
-  private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) -> String {
+  /// Shows the problems until they are repaired, or the user continues.
+  private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) {
     var status = first
     while true {
       let problems = StatusReport(running: status, system: .current).problems
       guard !problems.isEmpty else {
-        guard let other = status.otherTransport else {
-          return "Register your key at a site with passkeys now, such as https://webauthn.io."
+        if let other = status.otherTransport {
+          terminal.show("The authenticator uses \(other.printable), which browsers do not see.\n")
         }
-        terminal.show("The authenticator uses \(other.printable), which browsers do not see.\n")
-        return "Browsers do not see this key. For them, start the authenticator without --transport."
+        return
       }
-      terminal.show("\nA browser cannot use the key yet:\n")
+      terminal.show("\nThere are problems:\n")
       for problem in problems { terminal.show("- \(place.completing(problem).printable)\n") }
       var answer: String
       repeat {
-        answer = try terminal.ask("Press Enter to check again, or s and Enter to continue without that: ").lowercased()
+        answer = try terminal.ask("Press Enter to check again, or s and Enter to continue anyway: ").lowercased()
       } while !["", "s"].contains(answer)
-      if answer == "s" {
-        return "Browsers cannot use the key yet; to see what to repair, run: \(command("liquid-auth doctor"))"
-      }
+      if answer == "s" { return }
       // The service reads the display and the limits only when it starts.
       if UserService.isFor(place), UserService.restart() {
         status = try waitForAnswer(until: .now + .seconds(60))
@@ -226,15 +219,23 @@ struct Setup {
 
   // MARK: 4
 
+  /// How the first sign-in ended.
+  enum SignInOutcome {
+    case succeeded
+    /// The user skipped or stopped it.
+    case skipped
+    /// A check failed, or another key made the passkey.
+    case failed
+  }
+
   /// Offers the demo in the user's browser.
   ///
   /// - Parameter passkeys: how many are stored, if known; counts only while the vault is locked.
-  /// - Returns: false if a sign-in was tried and failed, or if another key made the passkey.
-  private func signIn(_ passkeys: Int?) async throws(CommandFailure) -> Bool {
+  private func signIn(_ passkeys: Int?) async throws(CommandFailure) -> SignInOutcome {
     begin(4, "A first sign-in, in your own browser")
     guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else {
       terminal.show("There is no desktop in this session. On the desktop, run: liquid-auth demo --browser\n")
-      return true
+      return .skipped
     }
     terminal.show(
       """
@@ -246,13 +247,13 @@ struct Setup {
 
 
       """)
-    guard try terminal.choose(["open the page now", "not now"]) == 0 else { return true }
+    guard try terminal.choose(["open the page now", "not now"]) == 0 else { return .skipped }
     terminal.show("\n")
     let before = try status()?.credentials ?? passkeys.map(UInt64.init)
     let results = try await BrowserDemo(port: 0, opensBrowser: true, isJSON: false).run()
     let after = try status()?.credentials
     let isOfAnotherKey = !results.storedIDs.isEmpty && before != nil && after == before
-    guard !results.holds || isOfAnotherKey else { return true }
+    guard !results.holds || isOfAnotherKey else { return .succeeded }
     let isStopped = results.failures == 0 && !isOfAnotherKey
     if results.holds {
       terminal.show(
@@ -270,14 +271,36 @@ struct Setup {
       To try it again, run: liquid-auth demo --browser
 
       """)
-    return isStopped
+    return isStopped ? .skipped : .failed
   }
 
   // MARK: 5
 
-  /// - Parameter closing: what to say about browsers.
-  private func finish(_ path: String, _ closing: String) {
+  /// What to do next, as one or two lines.
+  ///
+  /// - Parameters:
+  ///   - status: the authenticator's, after the first sign-in; `nil` if it gives none.
+  ///   - hasSignedIn: whether the first sign-in succeeded, which shows that a browser can use the key.
+  static func closing(
+    _ status: AuthenticatorStatus?, system: SystemFindings, hasSignedIn: Bool, doctor: String
+  ) -> String {
+    var lines: [String] = []
+    let isUsable = status.map { $0.attached && [.locked, .unlocked].contains($0.vault) } ?? false
+    if hasSignedIn || isUsable && status?.otherTransport == nil {
+      lines.append("Register your key at a site with passkeys now, such as https://webauthn.io.")
+    } else if isUsable {
+      lines.append("Browsers do not see this key. For them, start the authenticator without --transport.")
+    }
+    if status.map({ !StatusReport(running: $0, system: system).problems.isEmpty }) ?? true {
+      lines.append("Problems remain; to see them, run: \(doctor)")
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private func finish(_ path: String, _ outcome: SignInOutcome) {
     begin(5, "Done")
+    let closing = Self.closing(
+      try? status(), system: .current, hasSignedIn: outcome == .succeeded, doctor: command("liquid-auth doctor"))
     terminal.show(
       """
       \(closing)

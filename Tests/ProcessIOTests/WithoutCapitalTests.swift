@@ -1,7 +1,7 @@
 import ProcessIO
 import Testing
 
-struct SentenceTests {
+struct WithoutCapitalTests {
   @Test(arguments: [
     ("Missing expected argument '<type>'", "missing expected argument '<type>'"),
     ("SITE is missing", "SITE is missing"),
@@ -10,6 +10,6 @@ struct SentenceTests {
     ("", ""),
   ])
   func `the parser's sentence begins in lower case, unless a name is first`(sentence: String, shown: String) {
-    #expect(withoutCapital(sentence) == shown)
+    #expect(sentence.withoutCapital == shown)
   }
 }
