@@ -65,7 +65,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var lockReason: String?
   /// What unlocked the vault, in words, if not the passphrase.
   package var unlockedBy: String?
-  /// The value of the counter in the TPM; `nil` while locked, without a counter, or if the store did not agree with it.
+  /// The value of the counter in the TPM; `nil` while locked, without a counter, or if the store does not agree with it.
   package var counter: UInt64?
   /// The policy of all sites that have none, as it is stored; only while unlocked.
   package var defaultPolicy: UInt8?

@@ -1,6 +1,6 @@
 /// An error in reading a phrase or deriving a key: the only error of this library besides `CryptoError`.
 ///
-/// Word positions start at 1. No error has a word: most of a mistyped word may be a word of the phrase.
+/// Word positions start at 1. No error contains a typed word: even a mistyped one can reveal a word of the phrase.
 public enum DeterministicKeysError: Error, Equatable, Sendable {
   /// The kind of the typed words.
   public enum Typed: Sendable {

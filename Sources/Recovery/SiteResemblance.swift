@@ -22,7 +22,7 @@ public struct SiteResemblance: Sendable, Equatable {
 
   /// Compares a new site with the known ones.
   ///
-  /// If several known sites are resembled, the nearest counts: the first case of ``Kind``; but a name that looks alike and
+  /// If the site resembles several known sites, the nearest counts: the first case of ``Kind``. A name that looks alike and
   /// has another end comes last. Of equally near sites, the first counts.
   ///
   /// - Parameters:

@@ -38,7 +38,7 @@ extension StateDirectory {
     return DirectoryLock(file: file)
   }
 
-  /// The process that holds the lock, by its file and /proc/locks; `nil` if there is none, or it cannot be found out.
+  /// The process that holds the lock: the file names it, and /proc/locks confirms it; `nil` if there is none, or it cannot be found out.
   ///
   /// It does not try the lock: an authenticator that starts at that moment would be refused.
   public var lockHolder: Int32? {
@@ -47,7 +47,7 @@ extension StateDirectory {
       let locks = Descriptor.contents(of: "/proc/locks", atMost: 1 << 20)
     else { return nil }
     let pid = Self.pid(file)
-    // 1: FLOCK  ADVISORY  WRITE 4711 fe:01:393234 0 EOF. The device of a btrfs is another one than stat(2) gives.
+    // 1: FLOCK  ADVISORY  WRITE 4711 fe:01:393234 0 EOF. On btrfs, the device is not that of stat(2).
     let isHeld = locks.split(separator: 0x0A).contains { line in
       let words = String(decoding: line, as: UTF8.self).split(separator: " ")
       return words.count >= 6 && words[1] == "FLOCK" && words[4] == "\(pid)"

@@ -48,7 +48,7 @@ struct TPMCounter {
         let place = "0x0\(String(index, radix: 16))"
         throw ProtectorFailure(
           failure.kind,
-          "the new counter is still in the TPM, at \(place): \(failure); remove this counter with: tpm2_nvundefine \(place)"
+          "\(failure); the new counter is still in the TPM, at \(place); remove it with: tpm2_nvundefine \(place)"
         )
       }
       throw failure

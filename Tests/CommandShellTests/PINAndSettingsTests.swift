@@ -54,7 +54,7 @@ private func information(
 
   static let locks: [(left: Int, replug: Bool, forced: Bool, todo: [String])] = [
     (5, true, false, ["three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle"]),
-    (0, true, true, ["the PIN is blocked; set another one with: liquid-auth pin change"]),
+    (0, true, true, ["the PIN is blocked; see: liquid-auth status"]),
     (8, false, true, ["the PIN must be changed before it can be used; run: liquid-auth pin change"]),
   ]
 

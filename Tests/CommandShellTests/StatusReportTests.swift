@@ -87,7 +87,7 @@ import Testing
       Setup.obstacle(system, doctor: "liquid-auth doctor --state-dir /s")
         == """
 
-        Browsers cannot find a key on this machine before this is repaired:
+        Until this is repaired, browsers cannot find a key on this machine:
         - \(Self.noDevice)
         To check all parts, run: liquid-auth doctor --state-dir /s
         To see a sign-in without a browser, run: liquid-auth demo
@@ -97,7 +97,7 @@ import Testing
 
   @Test func `setup ends with what is possible, and with what remains to be repaired`() {
     let register = "Register your key at a site with passkeys now, such as https://webauthn.io."
-    let unseen = "Browsers do not see this key. For them, start the authenticator without --transport."
+    let unseen = "Browsers do not see this key. To use it in browsers, start the authenticator without --transport."
     let remain = "Problems remain; to see them, run: liquid-auth doctor --state-dir /s"
     let blocked = Self.running(problems: ["the PIN is blocked"])
     var other = Self.running()

@@ -213,8 +213,8 @@ class TestAtRest:
         running.unlock()
         with client(running) as ctap:
             register(ctap, OWN, SITE, rk=True, uv=True)
-        wait_for("the line", lambda: "the last request is not in the history" in running.said())
-        [line] = [line for line in running.said().splitlines() if "is not in the history" in line]
+        wait_for("the line", lambda: "the last requests are not in the history" in running.said())
+        [line] = [line for line in running.said().splitlines() if "are not in the history" in line]
         assert SITE not in line and "liquid-auth log verify" in line
 
 

@@ -281,7 +281,7 @@ def test_a_problem_is_shown_until_it_is_repaired(machine):
     assert shown.count("- the device is detached; attach it with: liquid-auth device attach") == 2
     # The tests' transport is not a device of the kernel.
     assert f"The authenticator uses {machine.key.transport}, which browsers do not see." in shown
-    assert "Browsers do not see this key. For them, start the authenticator without --transport.\r\n" in shown
+    assert "Browsers do not see this key. To use it in browsers, start the authenticator without --transport.\r\n" in shown
     assert "copy of the blobs, run: liquid-auth blobs export FILE\r\n" in shown
     machine.key.ask("device", "detach")
     shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])
@@ -290,7 +290,7 @@ def test_a_problem_is_shown_until_it_is_repaired(machine):
     # The last step has the status after step 4.
     attach = (PAGE_CHOICE, lambda _: machine.key.ask("device", "attach") and "2")
     shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), attach])
-    assert "Browsers do not see this key. For them" in shown and "Problems remain" not in shown
+    assert "Browsers do not see this key. " in shown and "Problems remain" not in shown
 
 
 # Holds: INPUT-24

@@ -383,7 +383,9 @@ class TestTPM:
         tpm.tool("changeauth", "-c", "o", "owner")
         assert open_again(key) == []
         [(index, _)] = indexes(tpm)
-        assert counter(key, "off")["remains"] == f"the old counter is still in the TPM, at {index.replace('0x', '0x0')}: {words}"
+        assert counter(key, "off")["remains"] == (
+            f"the old counter is still in the TPM, at {index.replace('0x', '0x0')}: {words}; then remove it with: "
+            f"tpm2_nvundefine {index.replace('0x', '0x0')}")
         assert count(key) is None and len(indexes(tpm)) == 1
 
     # Holds: COUNTER-4
@@ -675,7 +677,7 @@ class TestMaking:
         error = counter(key, "on", status=1)["error"]
         [(index, _)] = [one for one in indexes(tpm) if "written" not in one[1]]
         index = index.replace("0x", "0x0")
-        assert error == (f"the new counter is still in the TPM, at {index}: {self.FAILED}; remove this counter with: "
+        assert error == (f"{self.FAILED}; the new counter is still in the TPM, at {index}; remove it with: "
                          f"tpm2_nvundefine {index}")
         tpm.flush()
         assert open_again(key) == [], "the counter in use is another one"
@@ -687,8 +689,8 @@ class TestMaking:
             with answering(key, tmp_path / f"{removed}.sock", lambda _: refusal) as path:
                 said = key.run("vault", "counter", "on", "--control", path, stdin=f"{PASSPHRASE}\n", status=1).stderr
             tpm.flush()
-            stays = [f"liquid-auth: the new counter is still in the TPM, at {index.replace('0x', '0x0')}: {self.FAILED}"
-                     for index, _ in indexes(tpm)]
+            stays = [f"liquid-auth: the new counter is still in the TPM, at {index}: {self.FAILED}; then remove it with: "
+                     f"tpm2_nvundefine {index}" for index in (index.replace("0x", "0x0") for index, _ in indexes(tpm))]
             assert said.splitlines() == [*stays, "liquid-auth: not today"] and len(stays) == (not removed)
 
     def test_the_connection_breaks_after_the_authenticator_has_stored_it(self, key, tpm, tmp_path):
@@ -699,6 +701,6 @@ class TestMaking:
         index = index.replace("0x", "0x0")
         first, second = said.splitlines()
         assert first == (f"liquid-auth: the new counter is still in the TPM, at {index}, because the authenticator may use "
-                         f"it; if not (see: liquid-auth status), remove it with: tpm2_nvundefine {index}")
+                         f"it; run: liquid-auth vault counter on; then remove this one with: tpm2_nvundefine {index}")
         assert second.startswith("liquid-auth: the connection to the authenticator broke off: ")
         assert open_again(key) == [] and count(key) is not None

@@ -12,7 +12,7 @@ from . import figures
 from .authenticator import BIN, PASSPHRASE, running, wait_for
 from .ceremonies import OWN, Request, client, register
 
-#: How a request ends whose wait for a slot was ended in one of these ways; after any other, it is approved.
+#: The result of a request, by what ended its wait for a slot; otherwise it is approved.
 ENDS = {
     "lock": CtapError.ERR.OPERATION_DENIED, "refused": CtapError.ERR.OPERATION_DENIED,
     "cancel": CtapError.ERR.KEEPALIVE_CANCEL, "stop": "the device is gone"}
@@ -96,7 +96,7 @@ def end_wait(key, request, way):
 
 
 def add_killed(key, type_, what, waits, processes=None):
-    """Kill `liquid-auth vault add …` once `waits` is true, which `what` names; the programs that it started end.
+    """Kill `liquid-auth vault add …` once `waits` is true (`what` names this state); the programs that it started end.
 
     `processes` returns those programs, by default the protectors.
     """

@@ -104,7 +104,7 @@ struct PINReport: Equatable {
 
   private static func problems(_ information: KeyInformation, _ tries: TriesLeft) -> [String] {
     guard information.isPINSet else { return [] }
-    if tries.pin == 0 { return ["the PIN is blocked; set another one with: liquid-auth pin change"] }
+    if tries.pin == 0 { return ["the PIN is blocked; see: liquid-auth status"] }
     var problems: [String] = []
     if tries.needsReplug {
       problems.append(

@@ -62,8 +62,8 @@ struct PolicyCommand: PlacedCommand {
       throw ValidationError("SITE is a relying party id, such as github.com or ssh:, not '\(site.printable)'")
     }
     try Self.checkName(host.map(String.init) ?? site)
-    // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site. A
-    // policy of the URL that is there can be shown and removed.
+    // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site. An
+    // existing policy of the URL can still be shown and removed.
     if let host, policy?.policy != nil, site == "https://\(host)" {
       throw ValidationError(
         "only an AppID with a path is given as a URL; use the domain \(host), whose policy also applies to the AppID "

@@ -14,8 +14,8 @@ struct RecoverCommand: PlacedCommand {
 
       --rp and --user-handle write the record of a passkey whose id is a hash, for sites that send no id.
       --accept-before-reset undoes a reset of this machine, for passkeys that the phrase can open.
-      --new-store makes an empty store if the store is lost. Its names, settings and counter do not come back: to turn a \
-      counter on again, run `liquid-auth vault counter on`. It also works without a running authenticator.
+      --new-store makes an empty store if the store is lost. The names, settings and counter of the lost store do not \
+      come back. To make a new counter, run `liquid-auth vault counter on`. It also works without a running authenticator.
       --accept-store opens a store that was modified outside liquid-auth, such as a partly restored copy, and accepts its \
       present content. Afterwards, check the passkeys (liquid-auth credentials list), and change the PIN if one is set \
       (liquid-auth pin change). It also works without a running authenticator.

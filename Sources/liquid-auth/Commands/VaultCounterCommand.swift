@@ -69,7 +69,7 @@ extension VaultCommand {
     private static func remains(of counter: NewCounter, after error: ControlClientError) -> String? {
       guard case .refused = error else {
         return "\(isStill("the new counter", counter.index)), because the authenticator may use it; "
-          + "if not (see: liquid-auth status), remove it with: tpm2_nvundefine \(hexadecimal(counter.index))"
+          + "run: liquid-auth vault counter on; then remove this one with: tpm2_nvundefine \(hexadecimal(counter.index))"
       }
       return remains(of: counter.index, "the new counter")
     }
@@ -91,7 +91,7 @@ extension VaultCommand {
         return nil
       } catch {
         if error.kind == .absent { return nil }
-        return "\(isStill(name, index)): \(error)"
+        return "\(isStill(name, index)): \(error); then remove it with: tpm2_nvundefine \(hexadecimal(index))"
       }
     }
   }

@@ -26,12 +26,12 @@ struct Setup {
     }
   }
 
-  /// What prevents the start of the authenticator, as a paragraph; empty if nothing does.
+  /// What prevents browsers from finding the key, as a paragraph; empty if nothing does.
   static func obstacle(_ system: SystemFindings, doctor: String) -> String {
     system.uhidProblem.map {
       """
 
-      Browsers cannot find a key on this machine before this is repaired:
+      Until this is repaired, browsers cannot find a key on this machine:
       - \($0.printable)
       To check all parts, run: \(doctor)
       To see a sign-in without a browser, run: liquid-auth demo
@@ -289,7 +289,7 @@ struct Setup {
     if hasSignedIn || isUsable && status?.otherTransport == nil {
       lines.append("Register your key at a site with passkeys now, such as https://webauthn.io.")
     } else if isUsable {
-      lines.append("Browsers do not see this key. For them, start the authenticator without --transport.")
+      lines.append("Browsers do not see this key. To use it in browsers, start the authenticator without --transport.")
     }
     if status.map({ !StatusReport(running: $0, system: system).problems.isEmpty }) ?? true {
       lines.append("Problems remain; to see them, run: \(doctor)")

@@ -111,7 +111,7 @@ struct DaemonOptions: Equatable, Sendable {
       besideHardwareKey = try Self.choice(
         name, value, of: BesideHardwareKeyChoice.allCases, BesideHardwareKeyChoice.init)
     case "--max-passkeys":
-      maximumPasskeys = try Self.choice(name, value, of: "whole numbers from 1") {
+      maximumPasskeys = try Self.choice(name, value, of: "a whole number, at least 1") {
         Int($0).flatMap { $0 > 0 ? $0 : nil }
       }
     case "--lock-on":
@@ -138,7 +138,7 @@ struct DaemonOptions: Equatable, Sendable {
     _ name: String, _ value: String, of values: String, _ read: (String) -> Choice?
   ) throws(Refusal) -> Choice {
     guard let choice = read(value) else {
-      throw .usage("the value '\(value)' is invalid for '\(name)'; the values are \(values)")
+      throw .usage("the value '\(value)' is invalid for '\(name)'; the values are: \(values)")
     }
     return choice
   }

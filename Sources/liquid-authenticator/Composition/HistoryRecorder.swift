@@ -14,7 +14,7 @@ final class HistoryRecorder: Sendable {
   /// These are requests that were not done, and changes with a token. They could push all others out of the history.
   static let repeatedInARow = 100
   /// How many entries are kept in memory until the vault is opened; later ones are dropped, because the first ones show how
-  /// it began.
+  /// the series began.
   static let keptWhileLocked = 100
 
   private let vault: VaultKeySource
@@ -71,7 +71,7 @@ final class HistoryRecorder: Sendable {
     }
     for entry in entries {
       do throws(RecoveryError) { try store.append(entry) } catch {
-        return log("the last request is not in the history: \(error.description)")
+        return log("the last requests are not in the history: \(error.description)")
       }
     }
   }

@@ -22,7 +22,7 @@ struct SessionPolicy: Equatable, Sendable {
 
   /// What ``lockEvents(_:)`` reads.
   static let lockEventValues =
-    "never, or a list of \(LockEvent.allCases.map(\.rawValue).joined(separator: ", ")) with commas between them"
+    "never, or one or more of \(LockEvent.allCases.map(\.rawValue).joined(separator: ", ")), separated by commas"
   /// What ``idleLimit(_:)`` reads.
   static let idleLimitValues = "never, or a number of hours, 1 to 1000"
 

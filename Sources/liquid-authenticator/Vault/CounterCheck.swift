@@ -43,14 +43,14 @@ struct CounterCheck: Sendable {
   /// was made.
   ///
   /// - Returns: `nil` if the store has no counter.
-  /// - Throws: if the store cannot be read, or a PIN or token in it cannot be blocked.
+  /// - Throws: if the store cannot be read, or the PIN cannot be blocked.
   func run(on store: CredentialDB) throws(RecoveryError) -> CounterFinding? {
     let state = try store.state()
     guard let counter = state.counter else { return nil }
     let finding = finding(counter, state, in: store)
     if finding != .newest { try block(in: store) }
     if case .oldCopy = finding {
-      // The log has the finding, too, if this fails.
+      // If this fails, the finding is still in the log.
       try? store.append(
         HistoryEntry(time: time(), site: nil, kind: .findOldStore, outcome: .done, verification: .none))
     }

@@ -28,50 +28,53 @@ struct DaemonOptionsTests {
   @Test(arguments: [
     (
       ["--transport", "usb"],
-      "the value 'usb' is invalid for '--transport'; the values are broker, uhid, unix:PATH, pty"
+      "the value 'usb' is invalid for '--transport'; the values are: broker, uhid, unix:PATH, pty"
     ),
     (
       ["--transport", "unix:"],
-      "the value 'unix:' is invalid for '--transport'; the values are broker, uhid, unix:PATH, pty"
+      "the value 'unix:' is invalid for '--transport'; the values are: broker, uhid, unix:PATH, pty"
     ),
     (["--transport"], "missing value for '--transport'"),
     (["--control="], "missing value for '--control'"),
     (["--state-dir", ""], "missing value for '--state-dir'"),
     (
       ["--verification", "always"],
-      "the value 'always' is invalid for '--verification'; the values are passphrase, none"
+      "the value 'always' is invalid for '--verification'; the values are: passphrase, none"
     ),
     (
       ["--beside-hardware-key", "leave"],
-      "the value 'leave' is invalid for '--beside-hardware-key'; the values are stay, step-aside"
+      "the value 'leave' is invalid for '--beside-hardware-key'; the values are: stay, step-aside"
     ),
-    (["--sandbox", "of"], "the value 'of' is invalid for '--sandbox'; the values are on, off"),
-    (["--in-background", "hide"], "the value 'hide' is invalid for '--in-background'; the values are detach, stay"),
+    (["--sandbox", "of"], "the value 'of' is invalid for '--sandbox'; the values are: on, off"),
+    (["--in-background", "hide"], "the value 'hide' is invalid for '--in-background'; the values are: detach, stay"),
     (
       ["--lock-on", "suspend,foo"],
-      "the value 'suspend,foo' is invalid for '--lock-on'; the values are never, or a list of suspend, "
-        + "screen-lock, switch with commas between them"
+      "the value 'suspend,foo' is invalid for '--lock-on'; the values are: never, or one or more of suspend, "
+        + "screen-lock, switch, separated by commas"
     ),
     (
       ["--lock-after", "0"],
-      "the value '0' is invalid for '--lock-after'; the values are never, or a number of hours, 1 to 1000"
+      "the value '0' is invalid for '--lock-after'; the values are: never, or a number of hours, 1 to 1000"
     ),
     (
       ["--beside-hardware-key", "stay", "--transport", "pty"],
       "the option --beside-hardware-key is for hidraw devices (--transport broker or uhid), not for 'pty'"
     ),
-    (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'; the values are whole numbers from 1"),
+    (
+      ["--max-passkeys", "0"],
+      "the value '0' is invalid for '--max-passkeys'; the values are: a whole number, at least 1"
+    ),
     (
       ["--max-passkeys", "many"],
-      "the value 'many' is invalid for '--max-passkeys'; the values are whole numbers from 1"
+      "the value 'many' is invalid for '--max-passkeys'; the values are: a whole number, at least 1"
     ),
     (
       ["--prompt", "none"],
-      "the value 'none' is invalid for '--prompt'; the values are auto, notifications, pinentry, askpass, terminal"
+      "the value 'none' is invalid for '--prompt'; the values are: auto, notifications, pinentry, askpass, terminal"
     ),
     (
       ["--prompt", "notification"],
-      "the value 'notification' is invalid for '--prompt'; the values are auto, notifications, pinentry, askpass, terminal"
+      "the value 'notification' is invalid for '--prompt'; the values are: auto, notifications, pinentry, askpass, terminal"
     ),
     (["--prompt", "askpass"], "--prompt askpass needs --askpass PROGRAM"),
     (["--askpass", "a", "--prompt", "pinentry"], "--askpass cannot be used with --prompt pinentry"),
