@@ -86,7 +86,7 @@ def test_a_blob_is_not_written_to_a_terminal(key, ctap, tmp_path):
     theirs(ctap).put_blob(alice.blob_key, b"\x1b]0;obeyed\x07")
     command = key.command(*asked(key, "blobs", "get", digits(alice)))
     code, shown = on_terminal(command, [], key.environment, seconds=10)
-    assert code == FAILED and "name a file, or redirect the output with | or >" in shown and "obeyed" not in shown
+    assert code == WRONG_USAGE and "name a file, or redirect the output with | or >" in shown and "obeyed" not in shown
     code, shown = on_terminal([*command, tmp_path / "got"], [("Vault passphrase: ", PASSPHRASE)], key.environment)
     assert code == 0 and b"obeyed" in (tmp_path / "got").read_bytes()
 

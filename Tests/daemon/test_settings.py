@@ -106,7 +106,8 @@ class TestPIN:
             try_wrong_ones(round, ERR.PIN_AUTH_BLOCKED if round == 3 else ERR.PIN_BLOCKED)
             device.close()
             running.power_cycle()
-        assert "liquid-auth pin change" in running.ask("pin", "status")
+        assert "the PIN is blocked; see: liquid-auth status" in running.ask("pin", "status")
+        assert "liquid-auth pin change" in running.run("status", "--control", running.control_socket, status=1).stdout
         typed(running, "pin", "change")
         device = wire.fido2_device(running.socket)
         assert ClientPin(Ctap2(device)).get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
