@@ -47,25 +47,6 @@ import Testing
     #expect(report.problems.isEmpty)
   }
 
-  @Test func `what prevents the use of the PIN is a problem, and the authenticator reports a blocked one`() {
-    let change = "the PIN must be changed before it can be used; run: liquid-auth pin change"
-    let replug = "three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle"
-    let cases: [(force: Bool, tries: TriesLeft, problems: [String])] = [
-      (false, TriesLeft(pin: 8, needsReplug: false), []), (true, TriesLeft(pin: 8, needsReplug: false), [change]),
-      (false, TriesLeft(pin: 5, needsReplug: true), [replug]),
-      (true, TriesLeft(pin: 5, needsReplug: true), [replug, change]),
-      (true, TriesLeft(pin: 0, needsReplug: true), []),
-    ]
-    for (force, tries, problems) in cases {
-      for isSet in [true, false] {
-        let information = KeyInformation([4: .map(["clientPin": .bool(isSet)]), 12: .bool(force)])
-        let report = StatusReport(
-          running: Self.running(), system: Self.fine, pin: PINReport(information: information, tries: tries))
-        #expect(report.problems == (isSet ? problems : []))
-      }
-    }
-  }
-
   @Test func `an authenticator that listens elsewhere is named, with what gives its socket`() {
     var place = PlaceOptions()
     (place.stateDir, place.control) = (nil, nil)

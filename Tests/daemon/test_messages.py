@@ -185,9 +185,7 @@ class TestStatus:
                     for _ in range(3 if life < 2 else 2):
                         with pytest.raises(CtapError):
                             client.get_pin_token("another", ClientPin.PERMISSION.GET_ASSERTION, "a.example")
-                problems = status(key, FAILED)["problems"]
-                assert len(problems) == 1, problems
-                assert ("PIN is blocked" if life == 2 else "three wrong PINs in a row") in problems[0]
+                assert ("PIN is blocked" in "".join(status(key, FAILED if life == 2 else 0)["problems"])) is (life == 2)
                 key.power_cycle()
 
 

@@ -7,7 +7,7 @@ import socket
 import threading
 
 import pytest
-from prompts.requesting import DOOR, MAKE, PASSPHRASE_BUTTON, TOUCH, dialogs, registering, shows, verification
+from prompts.requesting import DOOR, MAKE, PASSPHRASE_BUTTON, TOUCH, dialogs, registering, shows, verification, words
 
 
 # Holds: FINGER-15
@@ -20,7 +20,7 @@ class TestLockedScreen:
         reader.set_session(LockedHint="true")
         with registering(finger_key) as made:
             pass
-        assert made and dialogs(finger_key) == [("GETPIN", MAKE, DOOR, "The screen was locked")]
+        assert made and dialogs(finger_key) == [("GETPIN", MAKE, DOOR, words("The screen was locked"))]
         reader.set_session(LockedHint="false")
         with registering(finger_key) as made:
             reader.do("SCAN right")
@@ -33,7 +33,7 @@ class TestLockedScreen:
             reader.set_session(IdleHint="true")
             assert not reader.is_free(), "another property has changed"
             reader.set_session(LockedHint="true")
-            shows(finger_key, "The screen was locked")
+            shows(finger_key, words("The screen was locked"))
             reader.wait_until_free()
             finger_key.pinentry.set("approve")
         assert made and "cannot verify" not in finger_key.said()

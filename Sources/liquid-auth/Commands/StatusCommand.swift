@@ -30,13 +30,7 @@ struct StatusCommand: PlacedCommand {
 
   private static func report(_ place: PlaceOptions) throws(CommandFailure) -> StatusReport {
     do throws(CommandFailure) {
-      let connection = try place.connect()
-      let status = try connection.ask(GetStatus())
-      var pin: PINReport?
-      if case (let information?, let tries?) = connection.keyInformationAndTries(status) {
-        pin = PINReport(information: information, tries: tries)
-      }
-      return StatusReport(running: status, system: .current, pin: pin)
+      return StatusReport(running: try place.connect().ask(GetStatus()), system: .current)
     } catch {
       let path = try place.statePath()
       return StatusReport(stateDirectory: path, vault: VaultFinding(at: path), failure: error, system: .current)

@@ -15,9 +15,7 @@ struct StatusReport: Equatable {
   var problems: [String]
 
   /// The report for an authenticator that runs.
-  ///
-  /// - Parameter pin: the state of the PIN, if it is known.
-  init(running status: AuthenticatorStatus, system: SystemFindings, pin: PINReport? = nil) {
+  init(running status: AuthenticatorStatus, system: SystemFindings) {
     self.status = status
     isRunning = true
     stateDirectory = status.stateDirectory
@@ -40,8 +38,6 @@ struct StatusReport: Equatable {
     if status.vault == .missing, problems.isEmpty {
       problems.append("there is no vault; make one with: liquid-auth setup")
     }
-    // The authenticator reports a blocked PIN itself.
-    if let pin, pin.tries.pin > 0 { problems += pin.problems }
     self.problems = problems
   }
 
