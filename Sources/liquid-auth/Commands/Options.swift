@@ -51,8 +51,9 @@ extension PlaceOptions {
   /// Connects to the authenticator.
   func connect() throws(CommandFailure) -> ControlConnection {
     let path = try controlPath()
-    // An authenticator listens soon after it has locked its directory.
-    var triesLeft = 10
+    // An authenticator listens some time after it has locked its directory: it first connects to the system bus, for at
+    // most 5 s. It also stops listening before it ends.
+    var triesLeft = 70
     while true {
       do { return try .open(path) } catch {
         guard error.code == .notRunning else { throw error }
@@ -72,9 +73,11 @@ extension PlaceOptions {
     return CommandFailure(problem, code: .notRunning)
   }
 
-  /// The authenticator that works on the state directory, wherever it listens; `nil` if there is none.
+  /// The authenticator that works on the state directory, wherever it listens; `nil` if there is none, or if only a socket
+  /// was named.
   private var runningElsewhere: Int32? {
-    guard let state = try? statePath(), let process = (try? StateDirectory(opening: state))?.lockHolder,
+    guard control == nil || stateDir != nil, let state = try? statePath(),
+      let process = (try? StateDirectory(opening: state))?.lockHolder,
       // The kernel keeps 15 bytes of the name.
       let name = Descriptor.contents(of: "/proc/\(process)/comm"), name.starts(with: "liquid-authenti".utf8)
     else { return nil }

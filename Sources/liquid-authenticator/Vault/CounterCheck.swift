@@ -144,7 +144,7 @@ struct CounterCheck: Sendable {
     guard try self.value(of: counter, incremented: true) == value else {
       throw ProtectorFailure(
         .failed,
-        "another authenticator works on a copy of this directory; stop one of them, then lock and unlock the vault")
+        "another authenticator works on a copy of this directory; stop one of them, then \(Self.advice)")
     }
     var state = state
     state.counter?.value = value

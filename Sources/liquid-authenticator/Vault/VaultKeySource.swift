@@ -324,7 +324,8 @@ final class VaultKeySource: KeySource {
     do throws(RecoveryError) {
       finding = if kept == nil { try counter?.run(on: store) } else { state.withLock(\.counter) }
     } catch {
-      throw remembered(directory.unusableStore(error))
+      // Not remembered: the store is whole, and opens once it can be written.
+      throw directory.unusableStore(error)
     }
     finding?.problem.map(log)
     state.withLock { state in
