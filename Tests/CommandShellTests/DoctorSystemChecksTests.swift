@@ -96,7 +96,6 @@ import Testing
       lines(.vault) { DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (vault, problems) } }
     }
     #expect(with(.unlocked, []) == ["ok|unlocked|-"])
-    #expect(with(.missing, []) == ["problem|there is no vault|liquid-auth setup"])
     #expect(with(.unusable, ["it is damaged"]) == ["problem|it is damaged|-"])
     let damaged =
       "damaged vault: x; put a good copy in its place, or move it away and make a new vault from the phrase with: "
@@ -111,6 +110,15 @@ import Testing
       with(.unusable, [damaged]) == [
         "problem|\(damaged)|\(stop) && mv --no-clobber /s/vault /s/vault.damaged "
           + "&& liquid-auth init --import && systemctl --user start liquid-authenticator.socket"
+      ])
+    let missing = "there is no vault /s/vault; make one with: liquid-auth setup"
+    #expect(with(.missing, [missing]) == ["problem|\(missing)|\(stop) && liquid-auth setup"])
+    #expect(
+      lines(.vault) {
+        DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (.missing, [missing]) }
+        $0.isUserService = false
+      } == [
+        "problem|there is no vault /s/vault; stop the authenticator first, then make one with: liquid-auth setup|-"
       ])
     // systemd cannot stop an authenticator that was started by hand, or that may run without an answer.
     let units: [(inout DoctorFindings) -> Void] = [
@@ -176,7 +184,18 @@ import Testing
         == ["note|nothing verifies you, so sites that require verification refuse the key|liquid-auth pin set"])
     #expect(
       key(.verification, with(true, false, true, false), TriesLeft(pin: 0, needsReplug: true))
-        == ["problem|the PIN is blocked|liquid-auth pin change"])
+        == ["problem|the PIN is blocked; see: liquid-auth status|-"])
+    for (problem, mend) in [
+      ("the PIN is blocked: no tries are left; set another with: liquid-auth pin change", "liquid-auth pin change"),
+      ("the PIN is blocked, because the store may be an old copy: see liquid-auth-vault(1)", "-"),
+    ] {
+      let found = lines(.verification) {
+        $0.authenticator = .running(
+          DoctorChecksTests.status(), with(true, false, true, false), TriesLeft(pin: 0, needsReplug: false))
+        DoctorChecksTests.change(&$0) { $0.problems = ["the clock is wrong", problem] }
+      }
+      #expect(found == ["problem|\(problem)|\(mend)"])
+    }
     #expect(
       key(.verification, with(true, false, true, false), TriesLeft(pin: 5, needsReplug: true)) == [
         "problem|three wrong PINs in a row: the PIN can be tried again after a power cycle|"
@@ -188,12 +207,6 @@ import Testing
     #expect(
       key(.verification, with(true, false, true, false))
         == ["note|the tries of the PIN cannot be checked: the authenticator does not give them|-"])
-    #expect(
-      lines(.verification) {
-        var status = DoctorChecksTests.status()
-        status.waiting = true
-        $0.authenticator = .running(status, with(true, false, true, false), nil)
-      } == ["note|the tries of the PIN cannot be checked while a prompt waits|-"])
     #expect(key(.u2f, with(false, false, true, false)) == ["ok|on, beside FIDO2|-"])
     #expect(
       key(.u2f, with(false, true, true, false)) == [

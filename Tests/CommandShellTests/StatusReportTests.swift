@@ -89,7 +89,7 @@ import Testing
       (blocked, [register, remain], [register, remain]),
       (other, [unseen], [register]),
       (Self.running(attached: false), [remain], [register, remain]),
-      (Self.running(vault: .missing), [remain], [register, remain]),
+      (Self.running(vault: .missing, problems: ["there is no vault"]), [remain], [register, remain]),
       (Self.running(vault: .unusable, problems: ["the vault is damaged"]), [remain], [register, remain]),
       (nil, [remain], [register, remain]),
     ]

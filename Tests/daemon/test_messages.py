@@ -211,6 +211,28 @@ class TestCommands:
             ceremony.join()
             device.close()
 
+    def test_reports_do_not_wait_for_an_open_dialog(self, key):
+        """`pin status` and `doctor` give the tries of the PIN while a request is being served."""
+        place = ["--control", key.control_socket]
+        with key:
+            key.unlock()
+            key.run("pin", "set", *place, stdin=f"{PASSPHRASE}\n1234\n")
+            key.pinentry.set("wait")
+            device = wire.fido2_device(key.socket)
+            ceremony = threading.Thread(target=register, args=(Ctap2(device), OWN))
+            ceremony.start()
+            wait_for("dialog", key.pinentry.asked)
+            status = json.loads(key.run("pin", "status", *place, "--json").stdout)
+            doctor = subprocess.run(key.command("doctor", *place, "--json"), capture_output=True, text=True)
+            found = {check["name"]: check for check in json.loads(doctor.stdout)["checks"]}
+            assert ceremony.is_alive(), "the dialog is open"
+            key.pinentry.set("approve")
+            ceremony.join()
+            device.close()
+        assert status["triesLeft"] == 8
+        assert found["verification"]["explanation"] == "by passphrase or PIN"
+        assert found["authenticator"]["explanation"].startswith("a prompt waits for you")
+
     def test_a_waiting_command_checks_for_a_prompt_once(self, tmp_path):
         """A test server delays each answer: the command checks for a prompt once, and not while Argon2id runs."""
         def packet(members=None):

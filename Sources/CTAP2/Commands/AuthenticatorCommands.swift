@@ -44,6 +44,21 @@ extension Authenticator {
     return answer
   }
 
+  /// Whether a message is authenticatorGetInfo (CTAP §6.4), getPINRetries or getUVRetries (§6.5.5.2, §6.5.5.3).
+  ///
+  /// They show no prompt and change nothing, so a copy of the authenticator can answer them.
+  public static func isReport(_ message: [UInt8]) -> Bool {
+    switch message.first {
+    case GetInfo.code: true
+    case ClientPIN.code:
+      switch try? ClientPIN.Request(parameters: decode(Array(message.dropFirst()))).subcommand {
+      case .getPINRetries, .getUVRetries: true
+      default: false
+      }
+    default: false
+    }
+  }
+
   /// Runs one command on a request that was read already.
   public mutating func perform<Command: AuthenticatorCommand>(
     _ command: Command.Type, _ request: Command.Request, in context: RequestContext

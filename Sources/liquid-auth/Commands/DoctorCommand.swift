@@ -68,8 +68,9 @@ struct DoctorCommand: PlacedCommand {
     do throws(CommandFailure) {
       let connection = try place.connect()
       let status = try connection.ask(GetStatus())
-      let (information, tries) = connection.keyInformationAndTries(status)
-      return .running(status, information, tries)
+      // The store may be damaged; the other lines do not need it.
+      let information = try? connection.keyInformation()
+      return .running(status, information, information.flatMap { try? connection.triesLeft($0) })
     } catch {
       return error.code == .notRunning ? .notRunning(error.description) : .unknown(error.description)
     }

@@ -42,18 +42,10 @@ struct TriesLeft: Equatable {
 }
 
 extension ControlConnection {
-  /// Gets the key's information and the tries that are left, as far as that is possible without waiting and without the
-  /// store, which may be damaged.
-  func keyInformationAndTries(_ status: AuthenticatorStatus) -> (KeyInformation?, TriesLeft?) {
-    let information = try? keyInformation()
-    // The question about the tries would wait for an open prompt.
-    return (information, status.waiting ? nil : information.flatMap { try? triesLeft($0) })
-  }
-
-  /// Gets the key's information, without a prompt.
+  /// Gets the key's information, without a prompt; does not wait for other requests.
   func keyInformation() throws(CommandFailure) -> KeyInformation { KeyInformation(try ctap(0x04)) }
 
-  /// Gets the tries that are left, without a prompt.
+  /// Gets the tries that are left, without a prompt; does not wait for other requests.
   func triesLeft(_ information: KeyInformation) throws(CommandFailure) -> TriesLeft {
     let pin = try ctap(0x06, [2: 1])
     let verification: Int? = information.canVerify ? try ctap(0x06, [2: 7]).number(0x05) : nil

@@ -38,7 +38,7 @@ extension DoctorFindings {
     case [["liquid-auth", "vault", "counter", "accept"]], [["liquid-auth", "vault", "counter", "on"]]:
       // Only the owner knows whether somebody else put an old copy back.
       return (problem, Mend(["man", "liquid-auth-vault"]))
-    case [["liquid-auth", "init", "--import"]]:
+    case [["liquid-auth", "init", "--import"]], Self.makingVault.commands:
       var commands = mend.commands
       if problem.contains("move it away") {
         guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (problem, mend) }
@@ -49,10 +49,10 @@ extension DoctorFindings {
       guard hasUserService, units.contains(where: { $0.active == "active" }) else {
         return (Self.afterStop(problem), nil)
       }
-      return (
-        problem,
-        Mend([systemctl("stop") + UserService.units] + commands + [systemctl("start") + [UserService.units[0]]])
-      )
+      let stop = systemctl("stop") + UserService.units
+      // Setup starts the service.
+      let start = mend == Self.makingVault ? [] : [systemctl("start") + [UserService.units[0]]]
+      return (problem, Mend([stop] + commands + start))
     default: return (problem, mend)
     }
   }
@@ -148,8 +148,7 @@ extension DoctorFindings {
       return .ok(.vault, "there is one, and no authenticator uses it")
     }
     switch status.vault {
-    case .missing: return .problem(.vault, "there is no vault", mend: Self.makingVault)
-    case .unusable:
+    case .missing, .unusable:
       let problem = status.problems.first.map(repair) ?? (text: "it cannot be used", mend: nil)
       return .problem(.vault, problem.text, mend: problem.mend)
     case .unlocked: return .ok(.vault, "unlocked")
@@ -166,7 +165,10 @@ extension DoctorFindings {
       return .note(.verification, "cannot be checked: the authenticator gives no information")
     }
     if information.isPINSet, tries?.pin == 0 {
-      return .problem(.verification, "the PIN is blocked", mend: Mend(["liquid-auth", "pin", "change"]))
+      // The status gives the reason, unless a request is being served.
+      let problem = status.problems.first { $0.hasPrefix("the PIN is blocked") }.map(repair)
+      return .problem(
+        .verification, problem?.text ?? "the PIN is blocked; see: liquid-auth status", mend: problem?.mend)
     }
     if information.isPINSet, tries?.needsReplug == true {
       return .problem(
@@ -179,10 +181,7 @@ extension DoctorFindings {
     }
     if information.isPINSet, tries == nil {
       return .note(
-        .verification,
-        status.waiting
-          ? "the tries of the PIN cannot be checked while a prompt waits"
-          : "the tries of the PIN cannot be checked: the authenticator does not give them")
+        .verification, "the tries of the PIN cannot be checked: the authenticator does not give them")
     }
     guard information.canVerify || information.isPINSet else {
       return .note(

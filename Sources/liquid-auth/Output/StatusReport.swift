@@ -35,9 +35,6 @@ struct StatusReport: Equatable {
       problems.append(
         status.otherTransport == nil ? system.uhidProblem ?? Self.detached : Self.detached)
     }
-    if status.vault == .missing, problems.isEmpty {
-      problems.append("there is no vault; make one with: liquid-auth setup")
-    }
     self.problems = problems
   }
 

@@ -30,10 +30,10 @@ struct RequestRouter: Sendable {
 
   /// Answers a CTAP2 message in its turn; one that is withdrawn before that gets KEEPALIVE_CANCEL.
   ///
-  /// authenticatorGetInfo (CTAP §6.4) shows no prompt and changes nothing, so it does not wait for its turn: while a
-  /// person reads a wallet's transactions, a platform can still find the key.
+  /// A report does not wait for its turn: while a person reads a wallet's transactions, a platform can still find the
+  /// key.
   func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
-    if message.first == GetInfo.code, queue.isTaken {
+    if queue.isTaken, Authenticator.isReport(message) {
       // On the loop it would have to wait for a request that is writing.
       let authenticator = queue.copy
       return await withTaskExecutorPreference(writer) {
