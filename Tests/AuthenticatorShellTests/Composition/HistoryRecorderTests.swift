@@ -1,6 +1,8 @@
 import CBOR
 import CredentialDB
+import Glibc
 import Recovery
+import StateDirectory
 import Testing
 
 @testable import CTAP2
@@ -25,7 +27,7 @@ import Testing
     let vault = VaultKeySource(
       directory: made.directory, prompter: prompter, verifier: verifier, log: lines.add)
     let recorder = HistoryRecorder(vault: vault, writer: writer, time: { 1234 }, log: lines.add)
-    vault.ifOpened { [weak recorder] in recorder?.vaultOpened() }
+    vault.observe { [weak recorder] in recorder?.vaultChanged($0) }
     queue = RequestQueue(
       Authenticator(
         keySource: vault, interaction: prompter, extensions: [], randomness: SystemRandomNumberGenerator(),
@@ -64,6 +66,12 @@ import Testing
     recorder.ended(CommandReport(command: nil, rpID: site, error: error, elapsed: .zero, kind: kind))
   }
 
+  /// Makes a new store; the old one is not open.
+  private func makeNewStore() throws {
+    #expect(unlink(made.directory.storePath) == 0)
+    try made.directory.makeNewStore(passphrase: secret("right"))
+  }
+
   // Holds: RECORD-8
   @Test func `wrong passphrases that lock the vault are in the history after it is unlocked`() async throws {
     try await vault.unlock(passphrase: secret("right"))
@@ -95,5 +103,26 @@ import Testing
     end(.signIn, "a.example", CTAPError(.noCredentials, "no"))
     try await vault.unlock(passphrase: secret("right"))
     #expect(try await written() == [])
+  }
+
+  // Holds: RECORD-8
+  @Test func `a new store gets no entries of the lost one`() async throws {
+    end(.signIn, "lost.example")
+    try makeNewStore()
+    vault.storeWasReplaced(isNew: true)
+    end(.signIn, "new.example")
+    try await vault.unlock(passphrase: secret("right"))
+    let new = entry(.signIn, "new.example", .done)
+    #expect(try await written() == [new])
+    vault.lock()
+    end(.register, "accepted.example")
+    vault.storeWasReplaced(isNew: false)
+    try await vault.unlock(passphrase: secret("right"))
+    #expect(try await written() == [new, entry(.register, "accepted.example", .done)], "the same store")
+    vault.lock()
+    end(.register, "lost.example")
+    try makeNewStore()
+    try await vault.unlock(passphrase: secret("right"))
+    #expect(try await written() == [], "its id is another one")
   }
 }
