@@ -61,11 +61,12 @@ final class HistoryRecorder: Sendable {
   /// Adds the entries of requests that ended while the vault was locked, unless they belong to another store.
   func vaultChanged(_ event: VaultKeySource.Event) {
     switch event {
-    case .storeOpened(let id):
+    case .storeOpened(let store, let id):
       unwritten.withLock { unwritten in
         if let last = unwritten.storeID, last != id { unwritten.entries = [] }
         unwritten.storeID = id
       }
+      append(to: store)
     case .opened: write()
     case .newStore: unwritten.withLock { $0 = Unwritten() }
     }

@@ -33,8 +33,8 @@ final class VaultKeySource: KeySource {
 
   /// What happens to the vault and its store.
   enum Event: Sendable {
-    /// The store with this id was opened.
-    case storeOpened(id: [UInt8])
+    /// The store with this id was opened, and is not compared with its counter yet.
+    case storeOpened(CredentialDB, id: [UInt8])
     /// The vault was opened.
     case opened
     /// A new store takes the place of a lost one.
@@ -331,7 +331,7 @@ final class VaultKeySource: KeySource {
     } catch {
       throw remembered(error)
     }
-    if kept == nil { state.withLock(\.observer)?(.storeOpened(id: content.storeID)) }
+    if kept == nil { state.withLock(\.observer)?(.storeOpened(store, id: content.storeID)) }
     // A store that stayed open is the same file.
     let finding: CounterFinding?
     do throws(RecoveryError) {

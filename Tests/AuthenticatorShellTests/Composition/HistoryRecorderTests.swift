@@ -1,9 +1,12 @@
 import CBOR
 import CredentialDB
+import CryptoPrimitives
 import Glibc
+import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Testing
+import Vault
 
 @testable import CTAP2
 @testable import liquid_authenticator
@@ -25,7 +28,9 @@ import Testing
     let prompter = UserPrompter(
       testing: ScriptedBackEnd(typed: ["wrong", "wrong", "wrong"]), verifier: verifier)
     let vault = VaultKeySource(
-      directory: made.directory, prompter: prompter, verifier: verifier, log: lines.add)
+      directory: made.directory, prompter: prompter, verifier: verifier,
+      counter: CounterCheck(ask: { _, _, _ in .success(.withoutKey(UInt64(9).bigEndianBytes)) }, time: { 1235 }),
+      log: lines.add)
     let recorder = HistoryRecorder(vault: vault, writer: writer, time: { 1234 }, log: lines.add)
     vault.observe { [weak recorder] in recorder?.vaultChanged($0) }
     queue = RequestQueue(
@@ -124,5 +129,20 @@ import Testing
     try makeNewStore()
     try await vault.unlock(passphrase: secret("right"))
     #expect(try await written() == [], "its id is another one")
+  }
+
+  // Holds: RECORD-8, COUNTER-2
+  @Test func `entries from before an opening precede its entry of an old store`() async throws {
+    do {
+      let content = try made.directory.unlock(passphrase: secret("right")).content
+      let store = try made.directory.openStore(of: content, keys: made.keys)
+      var state = try store.state()
+      state.counter = StoreCounter(index: 0x0180_0001, auth: [UInt8](repeating: 1, count: 32), value: 7)
+      try store.setState(state)
+    }
+    end(.signIn, "a.example")
+    try await vault.unlock(passphrase: secret("right"))
+    let old = HistoryEntry(time: 1235, site: nil, kind: .findOldStore, outcome: .done, verification: .none)
+    #expect(try await written() == [entry(.signIn, "a.example", .done), old])
   }
 }
