@@ -7,15 +7,15 @@ import Synchronization
 ///
 /// Its turn keeps the loop from waiting for a store that is being written. A request that ends while the vault is locked
 /// gets its entry when the store of that time is opened: wrong passphrases can lock the vault before their request ends. A
-/// failure costs the ceremony nothing.
+/// failure costs the ceremony nothing, and the next opening or request tries again.
 final class HistoryRecorder: Sendable {
   /// How many entries that a program can cause without limit are kept in a row.
   ///
   /// These are requests that were not done, and changes with a token. They could push all others out of the history.
   static let repeatedInARow = 100
-  /// How many entries are kept in memory until the vault is opened; later ones are dropped, because the first ones show how
-  /// the series began.
-  static let keptWhileLocked = 100
+  /// How many entries are kept in memory until they can be written; later ones are dropped, because the first ones show
+  /// how the series began.
+  static let keptUnwritten = 100
 
   private let vault: VaultKeySource
   private let writer: any TaskExecutor
@@ -52,7 +52,7 @@ final class HistoryRecorder: Sendable {
   func ended(_ report: CommandReport) {
     guard let entry = report.historyEntry(at: time()), isWanted(entry) else { return }
     unwritten.withLock { unwritten in
-      guard vault.openStore != nil || unwritten.entries.count < Self.keptWhileLocked else { return }
+      guard vault.openStore != nil || unwritten.entries.count < Self.keptUnwritten else { return }
       unwritten.entries.append(entry)
     }
     write()
@@ -85,14 +85,26 @@ final class HistoryRecorder: Sendable {
   private func append(to store: CredentialDB) {
     do throws(RecoveryError) {
       let id = try store.state().storeID
-      let entries = unwritten.withLock { unwritten -> [HistoryEntry] in
+      var entries = unwritten.withLock { unwritten -> [HistoryEntry] in
         guard unwritten.storeID == id else { return [] }
         defer { unwritten.entries = [] }
         return unwritten.entries
       }
-      for entry in entries { try store.append(entry) }
+      defer { putBack(entries, of: id) }
+      while let entry = entries.first {
+        try store.append(entry)
+        entries.removeFirst()
+      }
     } catch {
-      log("the last requests are not in the history: \(error.description)")
+      log("the last requests are not in the history yet: \(error.description)")
+    }
+  }
+
+  /// Keeps entries that could not be written, in front of later ones.
+  private func putBack(_ entries: [HistoryEntry], of id: [UInt8]) {
+    unwritten.withLock { unwritten in
+      guard !entries.isEmpty, unwritten.storeID == id else { return }
+      unwritten.entries = Array((entries + unwritten.entries).prefix(Self.keptUnwritten))
     }
   }
 

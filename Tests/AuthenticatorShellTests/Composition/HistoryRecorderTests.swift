@@ -1,5 +1,4 @@
 import CBOR
-import CredentialDB
 import CryptoPrimitives
 import Glibc
 import ProtectorProtocol
@@ -9,6 +8,7 @@ import Testing
 import Vault
 
 @testable import CTAP2
+@testable import CredentialDB
 @testable import liquid_authenticator
 
 @Suite struct HistoryRecorderTests {
@@ -71,6 +71,13 @@ import Vault
     recorder.ended(CommandReport(command: nil, rpID: site, error: error, elapsed: .zero, kind: kind))
   }
 
+  /// Runs a statement on the connection of an open store.
+  private static func execute(_ sql: String, in store: CredentialDB) {
+    #expect(throws: Never.self) {
+      try store.with { session throws(StoreFault) in try session.connection.execute(sql) }
+    }
+  }
+
   /// Makes a new store; the old one is not open.
   private func makeNewStore() throws {
     #expect(unlink(made.directory.storePath) == 0)
@@ -108,6 +115,42 @@ import Vault
     end(.signIn, "a.example", CTAPError(.noCredentials, "no"))
     try await vault.unlock(passphrase: secret("right"))
     #expect(try await written() == [])
+  }
+
+  // Holds: RECORD-8
+  @Test(arguments: [true, false])
+  func `entries that cannot be written are written later, the first 100`(_ atNextOpening: Bool) async throws {
+    vault.observe { [weak recorder] event in
+      if case .storeOpened(let store, _) = event {
+        Self.execute(
+          """
+          CREATE TEMP TRIGGER full BEFORE INSERT ON history WHEN NEW.sequence = 3
+          BEGIN SELECT RAISE(ABORT, 'there is no third entry'); END
+          """, in: store)
+      }
+      recorder?.vaultChanged(event)
+    }
+    for number in 0..<10 { end(.signIn, "\(number).example") }
+    try await vault.unlock(passphrase: secret("right"))
+    var all = (0..<102).map { entry(.signIn, "\($0).example", .done) }
+    #expect(try await written() == Array(all[..<2]))
+    for number in 10..<150 { end(.signIn, "\(number).example") }
+    #expect(try await written() == Array(all[..<2]))
+    #expect(!lines.all.isEmpty)
+    for line in lines.all {
+      #expect(line.hasPrefix("the last requests are not in the history yet: ") && line.contains("no third entry"))
+    }
+    vault.observe { [weak recorder] in recorder?.vaultChanged($0) }
+    if atNextOpening {
+      vault.lock()
+      #expect(!vault.hasStore)
+      try await vault.unlock(passphrase: secret("right"))
+    } else {
+      Self.execute("DROP TRIGGER full", in: try #require(vault.openStore))
+      end(.register, "last.example")
+      all.append(entry(.register, "last.example", .done))
+    }
+    #expect(try await written() == all)
   }
 
   // Holds: RECORD-8
