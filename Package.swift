@@ -196,9 +196,9 @@ targets += [
   .testTarget(
     name: "CommandShellTests",
     dependencies: [
-      "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlProtocol", "CryptoPrimitives", "DeterministicKeys",
-      "LiquidAuth",
-      "ProcessIO", "UHID", "CLinux", "TestVectors", "Vault", .product(name: "NIOEmbedded", package: "swift-nio"),
+      "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlClient", "ControlProtocol", "CryptoPrimitives",
+      "DeterministicKeys", "LiquidAuth", "ProcessIO", "UHID", "CLinux", "TestVectors", "Vault",
+      .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + localServer,
     swiftSettings: settings),
   // The code of the tutorials in Sources/*/*.docc.

@@ -1,3 +1,4 @@
+import ControlClient
 import CryptoPrimitives
 import Testing
 import Vault
@@ -29,4 +30,23 @@ func `a TPM slot names its registers`(_ pcrs: [Int], _ end: String) {
   #expect(PassphraseRule.objection(to: same, replacing: present) == "the new passphrase is the present one")
   #expect(PassphraseRule.objection(to: other, replacing: present) == nil)
   #expect(PassphraseRule.objection(to: same) == nil)
+}
+
+// Holds: COUNTER-8
+@Test func `advice about a counter that may be in use is for the same place`() {
+  let broken = ControlClientError.failed("the connection broke off; run: liquid-auth status")
+  let text = { (status: String, on: String) in
+    "the connection broke off; run: liquid-auth status\(status); the new counter is still in the TPM, at 0x01800001, because "
+      + "the authenticator may use it; run: liquid-auth vault counter on\(on); then remove this one with: "
+      + "tpm2_nvundefine 0x01800001"
+  }
+  for (state, control, options) in [
+    (nil, nil, ""), ("state", nil, " --state-dir state"), ("/s", "/c d", " --state-dir /s --control '/c d'"),
+  ] {
+    var place = PlaceOptions()
+    (place.stateDir, place.control) = (state, control)
+    let failure = VaultCommand.Counter.failure(broken, of: 0x0180_0001, at: place)
+    #expect(failure == CommandFailure(text(options, options)))
+    #expect(failure.completed(by: place) == failure, "the options are added once")
+  }
 }

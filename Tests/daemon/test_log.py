@@ -218,6 +218,28 @@ class TestAtRest:
         assert SITE not in line and "liquid-auth log verify" in line
 
 
+# Holds: RECORD-8
+def test_a_new_store_gets_no_entries_of_the_lost_one(running):
+    place = ["--state-dir", running.state, "--control", running.control_socket]
+    running.pinentry.set("deny")
+
+    def deny():
+        running.run("lock", *place)
+        with client(running) as ctap, refused("OPERATION_DENIED"):
+            register(ctap, OWN, SITE, rk=True, uv=True)
+
+    deny()
+    assert history(running) == [("register", "denied", "none", SITE)]
+    deny()
+    for path in running.state.glob("credentials.sqlite*"):
+        path.unlink()
+    running.run("recover", "--new-store", *place, stdin=f"{PASSPHRASE}\n")
+    running.pinentry.set("approve")
+    with client(running) as ctap:
+        register(ctap, OWN, "new.example", rk=True, uv=True)
+    assert history(running) == [("register", "done", "passphrase", "new.example")]
+
+
 def change(key, *statements):
     with contextlib.closing(sqlite3.connect(key.state / "credentials.sqlite")) as database:
         for statement in statements:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import re
+import shlex
 import shutil
 import socket
 import sqlite3
@@ -695,18 +696,25 @@ class TestMaking:
             with answering(key, tmp_path / f"{removed}.sock", lambda _: refusal) as path:
                 said = key.run("vault", "counter", "on", "--control", path, stdin=f"{PASSPHRASE}\n", status=1).stderr
             tpm.flush()
-            stays = [f"liquid-auth: the new counter is still in the TPM, at {index}: {self.FAILED}; then remove it with: "
+            stays = [f"; the new counter is still in the TPM, at {index}: {self.FAILED}; then remove it with: "
                      f"tpm2_nvundefine {index}" for index in (index.replace("0x", "0x0") for index, _ in indexes(tpm))]
-            assert said.splitlines() == [*stays, "liquid-auth: not today"] and len(stays) == (not removed)
+            assert len(stays) == (not removed)
+            assert said == f"liquid-auth: not today{''.join(stays)}\n"
 
-    def test_the_connection_breaks_after_the_authenticator_has_stored_it(self, key, tpm, tmp_path):
+    @pytest.mark.parametrize("json_option", [[], ["--json"]], ids=["text", "json"])
+    def test_the_connection_breaks_after_the_authenticator_has_stored_it(self, key, tpm, tmp_path, json_option):
         key.start()
-        with answering(key, tmp_path / "relay.sock", lambda _: None) as path:
-            said = key.run("vault", "counter", "on", "--control", path, stdin=f"{PASSPHRASE}\n", status=1).stderr
+        place = ["--state-dir", key.state, "--control", tmp_path / "relay.sock"]
+        with answering(key, place[-1], lambda _: None):
+            said = key.run("vault", "counter", "on", *json_option, *place, stdin=f"{PASSPHRASE}\n", status=1).stderr
         [(index, _)] = indexes(tpm)
         index = index.replace("0x", "0x0")
-        first, second = said.splitlines()
-        assert first == (f"liquid-auth: the new counter is still in the TPM, at {index}, because the authenticator may use "
-                         f"it; run: liquid-auth vault counter on; then remove this one with: tpm2_nvundefine {index}")
-        assert second.startswith("liquid-auth: the connection to the authenticator broke off: ")
+        options = shlex.join(map(str, place))
+        [line] = said.splitlines()
+        error = json.loads(line)["error"] if json_option else line.removeprefix("liquid-auth: ")
+        assert error.startswith("the connection to the authenticator broke off: ")
+        assert error.endswith(
+            f"; see its log, and run: liquid-auth status {options}; the new counter is still in the TPM, at {index}, because "
+            f"the authenticator may use it; run: liquid-auth vault counter on {options}; then remove this one with: "
+            f"tpm2_nvundefine {index}")
         assert open_again(key) == [] and count(key) is not None

@@ -38,10 +38,7 @@ extension VaultCommand {
         do throws(ControlClientError) {
           unused = try connection.request(counter.command).unused
         } catch {
-          if let remains = Self.remains(of: counter, after: error) {
-            StandardStream.error.write("liquid-auth: \(remains.printable)")
-          }
-          throw CommandFailure(error)
+          throw Self.failure(error, of: counter.index, at: place)
         }
         write(
           "the counter is on: the TPM counts each opening of the vault",
@@ -65,13 +62,20 @@ extension VaultCommand {
     ///
     /// After another error, the authenticator may have stored it, and use it from now on.
     ///
-    /// - Returns: what is left of it, if something is.
-    private static func remains(of counter: NewCounter, after error: ControlClientError) -> String? {
-      guard case .refused = error else {
-        return "\(isStill("the new counter", counter.index)), because the authenticator may use it; "
-          + "run: liquid-auth vault counter on; then remove this one with: tpm2_nvundefine \(hexadecimal(counter.index))"
+    /// - Returns: the failure, which also says what is left of the counter, if something is.
+    static func failure(_ error: ControlClientError, of index: UInt32, at place: PlaceOptions) -> CommandFailure {
+      let failure = CommandFailure(error)
+      let left: String?
+      if case .refused = error {
+        left = remains(of: index, "the new counter")
+      } else {
+        let advice = place.completing("run: liquid-auth vault counter on")
+        left =
+          "\(isStill("the new counter", index)), because the authenticator may use it; \(advice); "
+          + "then remove this one with: tpm2_nvundefine \(hexadecimal(index))"
       }
-      return remains(of: counter.index, "the new counter")
+      guard let left else { return failure }
+      return CommandFailure("\(failure.completed(by: place).description); \(left)", code: failure.code)
     }
 
     private static func isStill(_ name: String, _ index: UInt32) -> String {

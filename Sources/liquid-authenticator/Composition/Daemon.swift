@@ -94,9 +94,9 @@ final class Daemon: Sendable {
       IdleLock(limit: limit, clock: loop, executor: writer) { Self.lock(vault, .idle(limit), log) }
     }
     let history = HistoryRecorder(vault: vault, writer: writer, time: Self.unixMilliseconds, log: log.warning)
-    vault.ifOpened {
-      idle?.wasOpened()
-      history.vaultOpened()
+    vault.observe { event in
+      if case .opened = event { idle?.wasOpened() }
+      history.vaultChanged(event)
     }
     let report: @Sendable (CommandReport) -> Void = { report in
       idle?.ended(report)

@@ -67,7 +67,9 @@ struct DaemonService: ControlService {
   }
 
   func newStore(_ passphrase: SecretBytes) async throws {
-    try await mendStore { directory throws(StateDirectoryError) in try directory.makeNewStore(passphrase: passphrase) }
+    try await mendStore(isNew: true) { directory throws(StateDirectoryError) in
+      try directory.makeNewStore(passphrase: passphrase)
+    }
   }
 
   func acceptStore(_ passphrase: SecretBytes) async throws -> UInt64 {
@@ -77,7 +79,7 @@ struct DaemonService: ControlService {
         "the passkeys of the store are unmodified; to begin an empty history in place of a modified one, run first: "
           + "liquid-auth lock")
     }
-    return try await mendStore { directory throws(StateDirectoryError) in
+    return try await mendStore(isNew: false) { directory throws(StateDirectoryError) in
       try directory.acceptStore(passphrase: passphrase)
     }
   }
@@ -137,14 +139,14 @@ struct DaemonService: ControlService {
 
   /// Changes the store's file in turn with the ceremonies, and forgets what is cached of the store.
   private func mendStore<Answer: Sendable>(
-    _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Answer
+    isNew: Bool, _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Answer
   ) async throws -> Answer {
     let (directory, vault) = (router.directory, router.vault)
     return try await inTurn { _ in
       try await OwnThread.run {
         Result { () throws(StateDirectoryError) in
           let answer = try mend(directory)
-          vault.storeWasReplaced()
+          vault.storeWasReplaced(isNew: isNew)
           return answer
         }
       }.get()

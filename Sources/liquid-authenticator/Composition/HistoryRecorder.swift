@@ -5,17 +5,17 @@ import Synchronization
 
 /// Adds each ceremony to the history of the store, after its answer and in turn with the requests.
 ///
-/// Its turn keeps the loop from waiting for a store that is being written. A failure costs the ceremony nothing. A request
-/// that ends while the vault is locked gets its entry when the vault is opened: wrong passphrases can lock the vault before
-/// their request ends.
+/// Its turn keeps the loop from waiting for a store that is being written. A request that ends while the vault is locked
+/// gets its entry when the store of that time is opened: wrong passphrases can lock the vault before their request ends. A
+/// failure costs the ceremony nothing, and the next opening or request tries again.
 final class HistoryRecorder: Sendable {
   /// How many entries that a program can cause without limit are kept in a row.
   ///
   /// These are requests that were not done, and changes with a token. They could push all others out of the history.
   static let repeatedInARow = 100
-  /// How many entries are kept in memory until the vault is opened; later ones are dropped, because the first ones show how
-  /// the series began.
-  static let keptWhileLocked = 100
+  /// How many entries are kept in memory until they can be written; later ones are dropped, because the first ones show
+  /// how the series began.
+  static let keptUnwritten = 100
 
   private let vault: VaultKeySource
   private let writer: any TaskExecutor
@@ -23,8 +23,15 @@ final class HistoryRecorder: Sendable {
   private let log: @Sendable (String) -> Void
   private let queue = Mutex<RequestQueue<Authenticator>?>(nil)
   private let repeated = Mutex(0)
-  /// The entries that are not written yet, the oldest first.
-  private let unwritten = Mutex<[HistoryEntry]>([])
+  private let unwritten = Mutex(Unwritten())
+
+  /// The entries that are not written yet.
+  private struct Unwritten {
+    /// The store that was opened last, to which the entries belong; `nil` if they belong to the next one.
+    var storeID: [UInt8]?
+    /// The oldest first.
+    var entries: [HistoryEntry] = []
+  }
 
   /// - Parameters:
   ///   - vault: has the store, while it is open.
@@ -45,17 +52,28 @@ final class HistoryRecorder: Sendable {
   func ended(_ report: CommandReport) {
     guard let entry = report.historyEntry(at: time()), isWanted(entry) else { return }
     unwritten.withLock { unwritten in
-      guard vault.openStore != nil || unwritten.count < Self.keptWhileLocked else { return }
-      unwritten.append(entry)
+      guard vault.openStore != nil || unwritten.entries.count < Self.keptUnwritten else { return }
+      unwritten.entries.append(entry)
     }
     write()
   }
 
-  /// The vault was opened: adds the entries of requests that ended while it was locked.
-  func vaultOpened() { write() }
+  /// Adds the entries of requests that ended while the vault was locked, unless they belong to another store.
+  func vaultChanged(_ event: VaultKeySource.Event) {
+    switch event {
+    case .storeOpened(let store, let id):
+      unwritten.withLock { unwritten in
+        if let last = unwritten.storeID, last != id { unwritten.entries = [] }
+        unwritten.storeID = id
+      }
+      append(to: store)
+    case .opened: write()
+    case .newStore: unwritten.withLock { $0 = Unwritten() }
+    }
+  }
 
   private func write() {
-    guard unwritten.withLock({ !$0.isEmpty }), let store = vault.openStore, let queue = queue.withLock(\.self)
+    guard unwritten.withLock({ !$0.entries.isEmpty }), let store = vault.openStore, let queue = queue.withLock(\.self)
     else { return }
     Task(executorPreference: writer) { [self] in
       _ = try? await queue.submit { [self] _ in
@@ -65,14 +83,28 @@ final class HistoryRecorder: Sendable {
   }
 
   private func append(to store: CredentialDB) {
-    let entries = unwritten.withLock { unwritten in
-      defer { unwritten = [] }
-      return unwritten
-    }
-    for entry in entries {
-      do throws(RecoveryError) { try store.append(entry) } catch {
-        return log("the last requests are not in the history: \(error.description)")
+    do throws(RecoveryError) {
+      let id = try store.state().storeID
+      var entries = unwritten.withLock { unwritten -> [HistoryEntry] in
+        guard unwritten.storeID == id else { return [] }
+        defer { unwritten.entries = [] }
+        return unwritten.entries
       }
+      defer { putBack(entries, of: id) }
+      while let entry = entries.first {
+        try store.append(entry)
+        entries.removeFirst()
+      }
+    } catch {
+      log("the last requests are not in the history yet: \(error.description)")
+    }
+  }
+
+  /// Keeps entries that could not be written, in front of later ones.
+  private func putBack(_ entries: [HistoryEntry], of id: [UInt8]) {
+    unwritten.withLock { unwritten in
+      guard !entries.isEmpty, unwritten.storeID == id else { return }
+      unwritten.entries = Array((entries + unwritten.entries).prefix(Self.keptUnwritten))
     }
   }
 

@@ -31,6 +31,16 @@ final class VaultKeySource: KeySource {
   /// Queues the requests to the protector, which may show a prompt.
   let protectorTurns = RequestQueue(())
 
+  /// What happens to the vault and its store.
+  enum Event: Sendable {
+    /// The store with this id was opened, and is not compared with its counter yet.
+    case storeOpened(CredentialDB, id: [UInt8])
+    /// The vault was opened.
+    case opened
+    /// A new store takes the place of a lost one.
+    case newStore
+  }
+
   private struct State {
     var open: OpenVault?
     /// The settings that the store keeps in clear, for use while it is not open.
@@ -39,8 +49,7 @@ final class VaultKeySource: KeySource {
     var unlocked: UnlockedVault?
     /// Why the vault was locked the last time.
     var lockReason: LockReason?
-    /// Called after each opening.
-    var opened: (@Sendable () -> Void)?
+    var observer: (@Sendable (Event) -> Void)?
     /// How many times the vault was locked: an unlocking that began before the last lock does not count.
     var lockings = 0
     /// A store that a ceremony still uses survives a lock, and cannot be opened a second time meanwhile.
@@ -208,8 +217,8 @@ final class VaultKeySource: KeySource {
     }
   }
 
-  /// Calls `action` after each opening of the vault, on any thread.
-  func ifOpened(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.opened = action } }
+  /// Calls `observer` for each event, on any thread.
+  func observe(_ observer: @escaping @Sendable (Event) -> Void) { state.withLock { $0.observer = observer } }
 
   /// The store of the open vault; `nil` while it is locked.
   var openStore: CredentialDB? { state.withLock { $0.open == nil ? nil : $0.store } }
@@ -218,8 +227,11 @@ final class VaultKeySource: KeySource {
   var hasStore: Bool { state.withLock { $0.store != nil } }
 
   /// Forgets everything about a store that was replaced.
-  func storeWasReplaced() {
+  ///
+  /// - Parameter isNew: whether it was replaced by a new one; otherwise it was accepted as it is.
+  func storeWasReplaced(isNew: Bool) {
     lock()
+    if isNew { state.withLock(\.observer)?(.newStore) }
     let reported = directory.reportedSettings()
     state.withLock { ($0.reported, $0.fault, $0.counter) = (reported, nil, nil) }
   }
@@ -281,7 +293,7 @@ final class VaultKeySource: KeySource {
       Result { () throws(StateDirectoryError) in
         try opening.withLock { _ throws(StateDirectoryError) -> OpenVault? in
           let vault = try openVault(unlocked.content)
-          let opened = state.withLock { state -> (@Sendable () -> Void)?? in
+          let observer = state.withLock { state -> (@Sendable (Event) -> Void)?? in
             guard state.lockings == lockings else { return nil }
             if passphrase == nil {
               guard !verifier.isBlocked else { return nil }
@@ -293,10 +305,10 @@ final class VaultKeySource: KeySource {
             state.lockReason = nil
             slotKeys?.cancel()
             if let passphrase { verifier.remember(passphrase) } else { verifier.expect() }
-            return .some(state.opened)
+            return .some(state.observer)
           }
-          guard let opened else { return nil }
-          opened?()
+          guard let observer else { return nil }
+          observer?(.opened)
           return vault
         }
       }
@@ -319,6 +331,7 @@ final class VaultKeySource: KeySource {
     } catch {
       throw remembered(error)
     }
+    if kept == nil { state.withLock(\.observer)?(.storeOpened(store, id: content.storeID)) }
     // A store that stayed open is the same file.
     let finding: CounterFinding?
     do throws(RecoveryError) {

@@ -1,9 +1,14 @@
 import CBOR
-import CredentialDB
+import CryptoPrimitives
+import Glibc
+import ProtectorProtocol
 import Recovery
+import StateDirectory
 import Testing
+import Vault
 
 @testable import CTAP2
+@testable import CredentialDB
 @testable import liquid_authenticator
 
 @Suite struct HistoryRecorderTests {
@@ -23,9 +28,11 @@ import Testing
     let prompter = UserPrompter(
       testing: ScriptedBackEnd(typed: ["wrong", "wrong", "wrong"]), verifier: verifier)
     let vault = VaultKeySource(
-      directory: made.directory, prompter: prompter, verifier: verifier, log: lines.add)
+      directory: made.directory, prompter: prompter, verifier: verifier,
+      counter: CounterCheck(ask: { _, _, _ in .success(.withoutKey(UInt64(9).bigEndianBytes)) }, time: { 1235 }),
+      log: lines.add)
     let recorder = HistoryRecorder(vault: vault, writer: writer, time: { 1234 }, log: lines.add)
-    vault.ifOpened { [weak recorder] in recorder?.vaultOpened() }
+    vault.observe { [weak recorder] in recorder?.vaultChanged($0) }
     queue = RequestQueue(
       Authenticator(
         keySource: vault, interaction: prompter, extensions: [], randomness: SystemRandomNumberGenerator(),
@@ -64,6 +71,19 @@ import Testing
     recorder.ended(CommandReport(command: nil, rpID: site, error: error, elapsed: .zero, kind: kind))
   }
 
+  /// Runs a statement on the connection of an open store.
+  private static func execute(_ sql: String, in store: CredentialDB) {
+    #expect(throws: Never.self) {
+      try store.with { session throws(StoreFault) in try session.connection.execute(sql) }
+    }
+  }
+
+  /// Makes a new store; the old one is not open.
+  private func makeNewStore() throws {
+    #expect(unlink(made.directory.storePath) == 0)
+    try made.directory.makeNewStore(passphrase: secret("right"))
+  }
+
   // Holds: RECORD-8
   @Test func `wrong passphrases that lock the vault are in the history after it is unlocked`() async throws {
     try await vault.unlock(passphrase: secret("right"))
@@ -95,5 +115,77 @@ import Testing
     end(.signIn, "a.example", CTAPError(.noCredentials, "no"))
     try await vault.unlock(passphrase: secret("right"))
     #expect(try await written() == [])
+  }
+
+  // Holds: RECORD-8
+  @Test(arguments: [true, false])
+  func `entries that cannot be written are written later, the first 100`(_ atNextOpening: Bool) async throws {
+    vault.observe { [weak recorder] event in
+      if case .storeOpened(let store, _) = event {
+        Self.execute(
+          """
+          CREATE TEMP TRIGGER full BEFORE INSERT ON history WHEN NEW.sequence = 3
+          BEGIN SELECT RAISE(ABORT, 'there is no third entry'); END
+          """, in: store)
+      }
+      recorder?.vaultChanged(event)
+    }
+    for number in 0..<10 { end(.signIn, "\(number).example") }
+    try await vault.unlock(passphrase: secret("right"))
+    var all = (0..<102).map { entry(.signIn, "\($0).example", .done) }
+    #expect(try await written() == Array(all[..<2]))
+    for number in 10..<150 { end(.signIn, "\(number).example") }
+    #expect(try await written() == Array(all[..<2]))
+    #expect(!lines.all.isEmpty)
+    for line in lines.all {
+      #expect(line.hasPrefix("the last requests are not in the history yet: ") && line.contains("no third entry"))
+    }
+    vault.observe { [weak recorder] in recorder?.vaultChanged($0) }
+    if atNextOpening {
+      vault.lock()
+      #expect(!vault.hasStore)
+      try await vault.unlock(passphrase: secret("right"))
+    } else {
+      Self.execute("DROP TRIGGER full", in: try #require(vault.openStore))
+      end(.register, "last.example")
+      all.append(entry(.register, "last.example", .done))
+    }
+    #expect(try await written() == all)
+  }
+
+  // Holds: RECORD-8
+  @Test func `a new store gets no entries of the lost one`() async throws {
+    end(.signIn, "lost.example")
+    try makeNewStore()
+    vault.storeWasReplaced(isNew: true)
+    end(.signIn, "new.example")
+    try await vault.unlock(passphrase: secret("right"))
+    let new = entry(.signIn, "new.example", .done)
+    #expect(try await written() == [new])
+    vault.lock()
+    end(.register, "accepted.example")
+    vault.storeWasReplaced(isNew: false)
+    try await vault.unlock(passphrase: secret("right"))
+    #expect(try await written() == [new, entry(.register, "accepted.example", .done)], "the same store")
+    vault.lock()
+    end(.register, "lost.example")
+    try makeNewStore()
+    try await vault.unlock(passphrase: secret("right"))
+    #expect(try await written() == [], "its id is another one")
+  }
+
+  // Holds: RECORD-8, COUNTER-2
+  @Test func `entries from before an opening precede its entry of an old store`() async throws {
+    do {
+      let content = try made.directory.unlock(passphrase: secret("right")).content
+      let store = try made.directory.openStore(of: content, keys: made.keys)
+      var state = try store.state()
+      state.counter = StoreCounter(index: 0x0180_0001, auth: [UInt8](repeating: 1, count: 32), value: 7)
+      try store.setState(state)
+    }
+    end(.signIn, "a.example")
+    try await vault.unlock(passphrase: secret("right"))
+    let old = HistoryEntry(time: 1235, site: nil, kind: .findOldStore, outcome: .done, verification: .none)
+    #expect(try await written() == [entry(.signIn, "a.example", .done), old])
   }
 }
