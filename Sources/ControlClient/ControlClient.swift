@@ -37,10 +37,12 @@ package final class ControlClient: Sendable {
     self.onPrompt = onPrompt
   }
 
+  /// How long to wait for an authenticator that does not listen yet: it connects to the system bus first, for at most 5 s.
+  package static let patience = Duration.seconds(7)
+
   /// Connects as ``connect()`` does, and waits for an authenticator of this place that does not listen yet.
   ///
-  /// An authenticator listens some time after it has locked its directory: it first connects to the system bus, for at
-  /// most 5 s. It also stops listening before it ends.
+  /// An authenticator listens some time after it has locked its directory, and stops listening before it ends.
   ///
   /// - Parameters:
   ///   - place: the place of the path.
@@ -48,7 +50,7 @@ package final class ControlClient: Sendable {
   ///   - onWait: called once with the authenticator's process, if it does not listen within a second.
   /// - Throws: `notRunning` if no authenticator runs; `failed` if it runs but does not listen there.
   package func connect(
-    in place: CommandPlace, patience: Duration = .seconds(7), onWait: (Int32) -> Void = { _ in }
+    in place: CommandPlace, patience: Duration = ControlClient.patience, onWait: (Int32) -> Void = { _ in }
   ) throws(ControlClientError) {
     let start = ContinuousClock.now
     var hasReported = false

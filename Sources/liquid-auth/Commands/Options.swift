@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlClient
 import Glibc
 import ProcessIO
 import StateDirectory
@@ -49,9 +50,15 @@ extension PlaceOptions {
   }
 
   /// Connects to the authenticator.
-  func connect() throws(CommandFailure) -> ControlConnection {
+  ///
+  /// - Parameters:
+  ///   - patience: how long to wait for an authenticator that does not listen yet.
+  ///   - onWait: called once with its process, if it does not listen within a second.
+  func connect(
+    patience: Duration = ControlClient.patience, onWait: (Int32) -> Void = { _ in }
+  ) throws(CommandFailure) -> ControlConnection {
     do throws(CommandFailure) {
-      return try .open(controlPath(), in: commandPlace)
+      return try .open(controlPath(), in: commandPlace, patience: patience, onWait: onWait)
     } catch {
       throw error.code == .notRunning ? notRunning(error) : error
     }
