@@ -93,7 +93,7 @@ extension PortError {
     }
     let index = failure.transaction.flatMap { Int(exactly: $0) }
     switch (failure.status, index, failure.group) {
-    case (.operationDenied, _, _): self = .declined
+    case (.operationDenied, _, _): self.init(.declined, failure.description)
     case (.userActionTimeout, _, _): self = .timedOut
     case (.wrongGroup, _, .some(let group)): self.init(.wrongGroup(computed: group), failure.description)
     case (.notOurSigner, .some(let index), _): self.init(.notOurSigner(index: index), failure.description)
