@@ -3,7 +3,7 @@ package import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
-import StateDirectory
+package import StateDirectory
 import Synchronization
 
 /// A connection to the running authenticator: one request, one answer.
@@ -37,13 +37,38 @@ package final class ControlClient: Sendable {
     self.onPrompt = onPrompt
   }
 
-  /// Makes a client, connects it and agrees on the version.
-  package static func open(
-    _ path: String, onPrompt: @escaping @Sendable () -> Void
-  ) throws(ControlClientError) -> ControlClient {
-    let client = ControlClient(path, onPrompt: onPrompt)
-    try client.connect()
-    return client
+  /// How long to wait for an authenticator that does not listen yet: it connects to the system bus first, for at most 5 s.
+  package static let patience = Duration.seconds(7)
+
+  /// Connects as ``connect()`` does, and waits for an authenticator of this place that does not listen yet.
+  ///
+  /// An authenticator listens some time after it has locked its directory, and stops listening before it ends.
+  ///
+  /// - Parameters:
+  ///   - place: the place of the path.
+  ///   - patience: how long to wait, at least.
+  ///   - onWait: called once with the authenticator's process, if it does not listen within a second.
+  /// - Throws: `notRunning` if no authenticator runs; `failed` if it runs but does not listen there.
+  package func connect(
+    in place: CommandPlace, patience: Duration = ControlClient.patience, onWait: (Int32) -> Void = { _ in }
+  ) throws(ControlClientError) {
+    let start = ContinuousClock.now
+    var hasReported = false
+    while true {
+      do throws(ControlClientError) { return try connect() } catch {
+        guard case .notRunning = error, let process = place.authenticator(environment: environmentVariable) else {
+          throw error
+        }
+        let waited = start.duration(to: .now)
+        guard waited < patience else { throw .failed(place.unreachable(process, at: path)) }
+        if !hasReported, waited > .seconds(1) {
+          onWait(process)
+          hasReported = true
+        }
+      }
+      usleep(100_000)
+      if state.withLock(\.isOver) { throw Self.givenUp }
+    }
   }
 
   /// Connects and agrees on the version; call it once.

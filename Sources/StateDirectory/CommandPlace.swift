@@ -1,12 +1,19 @@
-/// The place options of a program, so that the commands in its messages work in the same place.
+import ProcessIO
+
+/// The place options of a program: where the authenticator works, and how commands in messages name the same place.
 public struct CommandPlace: Sendable, Equatable {
-  private let arguments: String
+  private let stateDirectory: String?
+  private let control: String?
 
   /// - Parameters:
   ///   - stateDirectory: the value of `--state-dir`.
   ///   - control: the value of `--control`.
   public init(stateDirectory: String?, control: String?) {
-    arguments = [("--state-dir", stateDirectory), ("--control", control)]
+    (self.stateDirectory, self.control) = (stateDirectory, control)
+  }
+
+  private var arguments: String {
+    [("--state-dir", stateDirectory), ("--control", control)]
       .compactMap { name, path in path.map { " \(name) \(Self.quoted($0))" } }.joined()
   }
 
@@ -45,5 +52,35 @@ public struct CommandPlace: Sendable, Equatable {
     }
     if isPlain, !path.isEmpty { return path }
     return "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+}
+
+// MARK: - The authenticator of the place
+
+extension CommandPlace {
+  /// The state directory's path; `nil` if only a socket was named, or the default directory is not known.
+  public func statePath(environment: (String) -> String?) -> String? {
+    guard control == nil || stateDirectory != nil else { return nil }
+    return stateDirectory ?? (try? StateDirectory.defaultPath(environment: environment))
+  }
+
+  /// The process of the authenticator that works on the state directory, wherever it listens; `nil` if there is none, or
+  /// if only a socket was named.
+  public func authenticator(environment: (String) -> String?) -> Int32? {
+    guard let state = statePath(environment: environment),
+      let process = (try? StateDirectory(opening: state))?.lockHolder,
+      // The kernel keeps 15 bytes of the name.
+      let name = Descriptor.contents(of: "/proc/\(process)/comm"), name.starts(with: "liquid-authenti".utf8)
+    else { return nil }
+    return process
+  }
+
+  /// What to say about an authenticator that listens at another path than ours: what happened, then what to do.
+  public func unreachable(_ process: Int32, at path: String) -> String {
+    let remedy =
+      stateDirectory == nil && control == nil
+      ? "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH"
+      : "give its path with --control PATH"
+    return "the authenticator runs as process \(process), but its control socket is not \(path); \(remedy)"
   }
 }

@@ -85,7 +85,7 @@ extension Conversation.Ending {
   /// The ending that follows from the only answer.
   fileprivate init(of error: ARC27Error?) {
     switch error {
-    case .methodCanceled(let method)?: self = .refused(.methodCanceled(method))
+    case .methodCanceled(let method, let reason)?: self = .refused(.methodCanceled(method, reason: reason))
     case .methodTimedOut(let method)?: self = .refused(.methodTimedOut(method))
     default: self = .asWanted
     }

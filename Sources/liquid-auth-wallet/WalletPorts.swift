@@ -2,6 +2,7 @@ import CPSL
 import LiquidAuth
 import NIOCore
 import NIOPosix
+import StateDirectory
 
 /// All ports of the wallet, opened and closed together.
 struct WalletPorts: Sendable {
@@ -17,7 +18,8 @@ struct WalletPorts: Sendable {
 
   /// Makes the ports; opens no connection.
   init(
-    controlPath: String, configuration: WalletConfiguration, onPrompt: @escaping @Sendable () -> Void
+    controlPath: String, in place: CommandPlace, configuration: WalletConfiguration,
+    onPrompt: @escaping @Sendable () -> Void
   ) throws(WalletFailure) {
     let policy = try TLSPolicy(certificateAuthorities: configuration.certificateAuthorities)
     publicSuffixes = try PublicSuffixList()
@@ -30,7 +32,7 @@ struct WalletPorts: Sendable {
     thread.submit { [peerConnections] _ in peerConnections.loadAhead() }
     http = HTTPExchanges(on: group, policy)
     timer = EventLoopTimer(on: group.next())
-    socket = ControlSocket(controlPath, thread: thread, onPrompt: onPrompt)
+    socket = ControlSocket(controlPath, in: place, thread: thread, onPrompt: onPrompt)
   }
 
   /// Closes all ports; returns when they are closed.

@@ -47,20 +47,6 @@ import Testing
     #expect(report.problems.isEmpty)
   }
 
-  @Test func `an authenticator that listens elsewhere is named, with what gives its socket`() {
-    var place = PlaceOptions()
-    (place.stateDir, place.control) = (nil, nil)
-    let reason = "the authenticator runs as process 42, but its control socket is not /c; "
-    #expect(
-      place.unreachable(42, at: "/c")
-        == CommandFailure(
-          reason + "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH"))
-    place.control = "/c"
-    #expect(place.unreachable(42, at: "/c") == CommandFailure(reason + "give its path with --control PATH"))
-    (place.stateDir, place.control) = ("/s", nil)
-    #expect(place.unreachable(42, at: "/c") == CommandFailure(reason + "give its path with --control PATH"))
-  }
-
   @Test func `setup says first why no browser can find a key yet`() {
     #expect(Setup.obstacle(Self.fine, doctor: "liquid-auth doctor") == "")
     let system = SystemFindings(uhid: .absent, groupExists: true, isMember: true, sessionHasGroup: true)

@@ -20,7 +20,7 @@ struct ControlClientTests {
 
   @Test func `the error for an invalid socket path names the path`() {
     for path in ["", "/" + String(repeating: "x", count: 107)] {
-      let error = #expect(throws: ControlClientError.self) { _ = try ControlClient.open(path, onPrompt: {}) }
+      let error = #expect(throws: ControlClientError.self) { try ControlClient(path, onPrompt: {}).connect() }
       #expect(error?.description.contains("has 1 to 107 bytes: \(path); ") == true)
     }
   }

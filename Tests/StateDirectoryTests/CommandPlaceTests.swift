@@ -37,4 +37,33 @@ import Testing
     let place = CommandPlace(stateDirectory: stateDirectory, control: control)
     #expect(place.completing("run: liquid-auth lock") == "run: liquid-auth lock" + arguments)
   }
+
+  @Test func `an authenticator that listens elsewhere is named, with what gives its socket`() {
+    let reason = "the authenticator runs as process 42, but its control socket is not /c; "
+    #expect(
+      CommandPlace(stateDirectory: nil, control: nil).unreachable(42, at: "/c")
+        == reason + "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH")
+    for place in [Self.place, CommandPlace(stateDirectory: nil, control: "/c")] {
+      #expect(place.unreachable(42, at: "/c") == reason + "give its path with --control PATH")
+    }
+  }
+
+  @Test(
+    arguments: [
+      (nil, nil, "/home/me/.local/state/liquid-auth"), ("/s", nil, "/s"), ("/s", "/c", "/s"), (nil, "/c", nil),
+    ] as [(String?, String?, String?)])
+  func `a socket alone names no state directory`(_ stateDirectory: String?, _ control: String?, _ path: String?) {
+    let place = CommandPlace(stateDirectory: stateDirectory, control: control)
+    #expect(place.statePath { $0 == "HOME" ? "/home/me" : nil } == path)
+    #expect(CommandPlace(stateDirectory: nil, control: nil).statePath { _ in nil } == nil)
+  }
+
+  @Test func `a process that holds the lock is an authenticator only if it has its name`() throws {
+    let temporary = try TemporaryDirectory()
+    let place = CommandPlace(stateDirectory: temporary.path, control: nil)
+    #expect(place.authenticator { _ in nil } == nil)
+    let lock = try StateDirectory(opening: temporary.path).lock()
+    #expect(place.authenticator { _ in nil } == nil, "the process of the tests has another name")
+    withExtendedLifetime(lock) {}
+  }
 }

@@ -113,7 +113,11 @@ import Testing
 
   // Holds: DAPP-10
   @Test(arguments: [
-    (PortError.declined, Conversation.Ending.refused(.methodCanceled(.signMessage))),
+    (PortError.declined, Conversation.Ending.refused(.methodCanceled(.signMessage, reason: "the user refused"))),
+    (
+      PortError(.declined, "no prompt could be shown"),
+      .refused(.methodCanceled(.signMessage, reason: "no prompt could be shown"))
+    ),
     (.timedOut, .refused(.methodTimedOut(.signMessage))), (.refused("no vault"), .asWanted),
   ])
   func `--once ends as a refusal if the user refused`(failure: PortError, ending: Conversation.Ending)

@@ -46,7 +46,7 @@ struct WalletEventTests {
       .answered(method: "discover", error: nil), #"{"event": "answered", "ms": 7, "method": "discover", "error": null}"#
     ),
     (
-      .answered(method: "sign_message", error: .methodCanceled(.signMessage)),
+      .answered(method: "sign_message", error: .methodCanceled(.signMessage, reason: "no prompt could be shown")),
       #"{"event": "answered", "ms": 7, "method": "sign_message", "error": 4001}"#
     ),
     (.signIn(.noCommonPasskey), #"{"event": "noCommonPasskey", "ms": 7}"#),
@@ -129,8 +129,8 @@ struct SentencesTests {
     (.signing(.signedMessage), "signed a message"),
     (.signing(.posted(["A"])), "posted 1 transaction:\nA"),
     (
-      .answered(method: "sign_message", error: .methodCanceled(.signMessage)),
-      "the dApp asked for sign_message, which failed with error 4001: the authenticator's prompt was refused, or could not be shown"
+      .answered(method: "sign_message", error: .methodCanceled(.signMessage, reason: "no prompt could be shown")),
+      "the dApp asked for sign_message, which failed with error 4001: no prompt could be shown"
     ),
     (
       .answered(method: "sign_message", error: .methodTimedOut(.signMessage)),
@@ -174,6 +174,9 @@ struct FailureCodesTests {
     #expect(
       WalletFailure(refused: .methodTimedOut(.signMessage))
         == WalletFailure("nothing was signed: nobody answered the authenticator's prompt", code: .refused))
+    #expect(
+      WalletFailure(refused: .methodCanceled(.signMessage, reason: "no prompt could be shown"))
+        == WalletFailure("nothing was signed: no prompt could be shown", code: .refused))
   }
 
   @Test func `a missing dApp has its own exit code`() {
@@ -186,7 +189,7 @@ struct FailureCodesTests {
   }
 
   @Test(arguments: [
-    (ControlFailure(.operationDenied, "no"), PortError.declined),
+    (ControlFailure(.operationDenied, "the user refused"), PortError.declined),
     (ControlFailure(.userActionTimeout, "late"), .timedOut),
     (ControlFailure(.unavailable, "no vault"), .refused("no vault")),
   ])
@@ -195,7 +198,7 @@ struct FailureCodesTests {
   }
 
   @Test(arguments: [
-    (ControlFailure(.operationDenied, ""), PortError.declined),
+    (ControlFailure(.operationDenied, "no prompt"), PortError(.declined, "no prompt")),
     (ControlFailure(.userActionTimeout, ""), .timedOut),
     (ControlFailure(.wrongGroup, "why", group: [1]), .init(.wrongGroup(computed: [1]), "why")),
     (ControlFailure(.notOurSigner, "why", transaction: 3), .init(.notOurSigner(index: 3), "why")),

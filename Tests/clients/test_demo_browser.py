@@ -1,6 +1,7 @@
 """`liquid-auth demo --browser`: python-fido2's client does what the script does, over HTTP, with the running key."""
 
 import contextlib
+import http.client
 import json
 import resource
 import signal
@@ -335,6 +336,27 @@ def test_a_port_that_is_taken(running, tmp_path):
     done = subprocess.run([BIN / "liquid-auth", "demo", "--browser", "--no-open", "--port", str(running.port)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and f"cannot listen on port {running.port}" in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_a_result_that_cannot_be_written_is_a_failure(options):
+    """The reader of the output is gone when the first ceremony ends."""
+    command = [BIN / "liquid-auth", "demo", "--browser", "--no-open", *options]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        line = demo.stdout.readline()
+        demo.stdout.close()
+        page = Page(json.loads(line)["url"] if options else line.split()[-1])
+        page.begin("passkey")
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            page.post("/failed", {"ceremony": "passkey", "error": "NotAllowedError"})
+        try:
+            status = demo.wait(20)
+        finally:
+            demo.kill()
+        said = demo.stderr.read()
+    reason = "cannot write to standard output: Broken pipe"
+    assert status == 1
+    assert said == (json.dumps({"error": reason, "exitCode": 1}) if options else f"liquid-auth: {reason}") + "\n"
 
 
 def test_the_browser_is_opened(tmp_path):

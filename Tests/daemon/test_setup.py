@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -189,6 +190,23 @@ def test_without_systemd_and_without_a_desktop(machine):
     shown = machine.setup(answers, environment=environment)
     assert "\r\n    liquid-authenticator\r\n" in shown
     assert "no desktop in this session. On the desktop, run: liquid-auth demo --browser" in shown
+
+
+def test_an_authenticator_that_starts_slowly(machine, monkeypatch):
+    """It has locked its directory, and is stopped while it connects to the system bus."""
+    machine.key.install()
+    with socket.socket(socket.AF_UNIX) as bus:
+        bus.bind(str(machine.folder / "bus"))
+        bus.listen()
+        monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={machine.folder}/bus")
+        machine.key.start(wait=False)
+        process = machine.key.process.pid
+        bus.accept()
+        os.kill(process, signal.SIGSTOP)
+        assert (machine.key.state / "daemon.lock").read_text() == f"{process}\n" and not machine.key.control_socket.exists()
+    begun = (f"The authenticator runs as process {process}, but does not listen yet.", lambda _: os.kill(process, signal.SIGCONT))
+    shown = machine.setup([begun, (PIN_CHOICE, "1"), (PAGE_CHOICE, "2")])
+    assert steps_done(shown) == [1, 3] and shown.count("The set-up waits up to a minute for it.") == 1
 
 
 # Holds: INPUT-24

@@ -14,6 +14,9 @@ from support.authenticator import wait_for
 
 EVENTS = events.documented("Of all commands", "Of `connect`")
 
+NO_PROMPT = ("nothing was signed: no prompt could be shown, or the vault is not open; to see why, run: "
+             "liquid-auth status")
+
 
 def command(key, link: str | None, *options, root, is_known=True) -> list[str]:
     """Return a command that trusts the test's authority and uses no STUN or TURN server unless a test names one."""

@@ -12,6 +12,7 @@ from judges import derivation, events, keyri
 from support import stacks
 from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal
 
+from .connecting import NO_PROMPT
 from .doubles.keyri_server import KeyriServer
 
 EVENTS = events.documented("Of all commands", "Of `keyri`")
@@ -150,9 +151,17 @@ def test_a_refused_prompt(registered, server):
     before = len(server.received)
     registered.key.pinentry.set("deny")
     events = registered.events("login", ALICE, status=REFUSED)
-    assert "refused" in events["failed"]["reason"] and "signedIn" not in events
+    assert events["failed"]["reason"] == "nothing was signed: the user refused" and "signedIn" not in events
     assert len(server.received) == before, "nothing was sent"
     assert registered.signed() == registered.signed_before
+
+
+def test_a_prompt_that_cannot_be_shown(registered):
+    registered.key.pinentry.set("die-first")
+    events = registered.events("login", ALICE, status=REFUSED)
+    assert events["failed"]["reason"] == NO_PROMPT
+    registered.key.pinentry.set("approve")
+    assert "signedIn" in registered.events("login", ALICE)
 
 
 # Holds: KEYRI-2

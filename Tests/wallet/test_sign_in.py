@@ -12,6 +12,7 @@ from judges.relying_parties import b64
 from support.authenticator import PHRASE, wait_for
 from support.control_socket import OK, WALLET_PASSKEY, ControlProtocol
 
+from .connecting import NO_PROMPT
 from .doubles.wallet import Account, Wallet
 
 OURS = Account(PHRASE)
@@ -168,3 +169,13 @@ def test_a_wrong_passphrase_is_reported_as_such(key, serve, connect):
     assert wallet.end() not in (0, 4), "4 is the person's refusal"
     assert "the vault stays locked: the passphrase was wrong in every try" in wallet.text, wallet.text
     assert not server.received, "the server was asked nothing"
+
+
+def test_a_prompt_that_cannot_be_shown(key, serve, connect):
+    """The first request, for the account, opens the vault; `liquid-auth status` gives the reason."""
+    key.ask("lock")
+    key.pinentry.set("die-first")
+    wallet = connect(key, serve().link("one"))
+    assert wallet.end() == 4 and wallet.text == NO_PROMPT
+    problems = json.loads(key.run("status", "--json", "--control", key.control_socket, status=1).stdout)["problems"]
+    assert any(str(key.pinentry_program) in problem for problem in problems), problems

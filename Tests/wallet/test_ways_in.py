@@ -124,7 +124,7 @@ def configuration(tmp_path):
 
 
 PLAIN, SECRET = ("keyri a = https://a.example KEY", 0o664), ("algod testnet-v1.0 = https://a.example TOKEN", 0o660)
-NOT_RUNNING = 2
+FAILED, NOT_RUNNING = 1, 2
 
 
 # Holds: INPUT-4
@@ -149,6 +149,14 @@ def test_a_configuration_writable_by_any_other_group(tmp_path, configuration, fi
     said = key.run("connect", "liquid://a.example/?requestId=1", "--config", path, "--control", "/no/where", status=1,
                    wrapper=on_machine(tmp_path / "machine", *accounts)).stderr
     assert f"{path} {fault} {path}" in said
+
+
+def test_an_authenticator_with_another_socket_is_named(key):
+    """As without XDG_RUNTIME_DIR, for example from cron. Also in the sandbox, which allows the file of the lock."""
+    reason = (f"the authenticator runs as process {key.process.pid}, but its control socket is not {key.state}/control.sock; "
+              "give its path with --control PATH")
+    said = key.run("connect", "liquid://a.example/?requestId=1", "--yes", "--state-dir", key.state, status=FAILED).stderr
+    assert said.endswith(f"liquid-auth-wallet: {reason}\n")
 
 
 class TestFirstUse:

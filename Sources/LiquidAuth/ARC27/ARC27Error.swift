@@ -4,8 +4,8 @@ import CBOR
 public enum ARC27Error: Error, Equatable, Sendable {
   /// 4000: a fault outside the request; the reason is shown to the user, and not sent to the dApp.
   case unknown(reason: String)
-  /// 4001: the user refused.
-  case methodCanceled(ARC27Method)
+  /// 4001: the user refused, or no prompt could be shown; the reason is shown to the user, and not sent to the dApp.
+  case methodCanceled(ARC27Method, reason: String)
   /// 4002: no answer to the prompt in time.
   case methodTimedOut(ARC27Method)
   /// 4003: the name of a method that is unknown, or needs a node that is not configured.
@@ -47,7 +47,7 @@ public enum ARC27Error: Error, Equatable, Sendable {
   var data: LooseCBORValue? {
     switch self {
     case .unknown, .invalidInput: nil
-    case .methodCanceled(let method), .methodTimedOut(let method): ["method": .text(method.rawValue)]
+    case .methodCanceled(let method, _), .methodTimedOut(let method): ["method": .text(method.rawValue)]
     case .methodNotSupported(let method): ["method": .text(method)]
     case .networkNotSupported(let genesisHash): ["genesisHash": .text(genesisHash)]
     case .unauthorizedSigner(let address): ["signer": .text(address)]
@@ -79,6 +79,7 @@ extension ARC27Error: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unknown(let reason): "\(message): \(reason)"
+    case .methodCanceled(_, let reason): reason
     case .failedToPostSomeTransactions(_, let failures):
       (["the network did not accept all transactions"] + failures.map(\.nodeInWords)).joined(separator: "; ")
     default: message

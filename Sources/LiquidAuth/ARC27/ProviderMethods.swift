@@ -200,7 +200,7 @@ extension ARC27Error {
   /// The error for a dApp when the signer did not sign.
   fileprivate init(_ failure: PortError, _ method: ARC27Method, _ items: [WalletTransaction]) {
     switch failure.kind {
-    case .declined: self = .methodCanceled(method)
+    case .declined: self = .methodCanceled(method, reason: failure.reason)
     case .timedOut: self = .methodTimedOut(method)
     case .wrongGroup(let computed): self = .invalidGroupID(computed: computed)
     case .notOurSigner(let index):

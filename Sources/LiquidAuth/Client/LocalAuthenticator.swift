@@ -55,7 +55,7 @@ extension PortError {
   /// The port's error for an authenticator's status.
   fileprivate init(_ error: CTAPError) {
     switch error.status {
-    case .operationDenied: self = .declined
+    case .operationDenied: self.init(.declined, error.reason)
     case .userActionTimeout: self = .timedOut
     default: self = .refused(error.reason)
     }

@@ -34,7 +34,7 @@ extension LiquidAuthError {
   /// The port's reason is a whole sentence, except for a refusal or a timeout.
   static func keyriAuthenticator(_ failure: PortError) -> Self {
     switch failure.kind {
-    case .declined: Self(.userCanceled, "the authenticator's prompt was refused, and nothing was signed")
+    case .declined: declined(failure)
     case .timedOut:
       Self(.timedOut, "nobody answered the authenticator's prompt, and nothing was signed", hint: "try again")
     case .unreachable: Self(.notRunning, failure.reason)

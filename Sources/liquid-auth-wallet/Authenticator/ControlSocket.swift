@@ -3,6 +3,7 @@ import ControlProtocol
 import CryptoPrimitives
 import LiquidAuth
 import NIOPosix
+import StateDirectory
 
 /// The client of the authenticator's control socket, for tasks.
 ///
@@ -10,16 +11,18 @@ import NIOPosix
 /// withdraws the request.
 struct ControlSocket: Sendable {
   private let path: String
+  private let place: CommandPlace
   private let thread: NIOThreadPool
   private let onPrompt: @Sendable () -> Void
   private let notRunning = Latch()
 
   /// - Parameters:
   ///   - path: the socket's path.
+  ///   - place: the place of the path.
   ///   - thread: the threads on which requests wait.
   ///   - onPrompt: called when a prompt must be answered before a response comes.
-  init(_ path: String, thread: NIOThreadPool, onPrompt: @escaping @Sendable () -> Void) {
-    self.path = path
+  init(_ path: String, in place: CommandPlace, thread: NIOThreadPool, onPrompt: @escaping @Sendable () -> Void) {
+    (self.path, self.place) = (path, place)
     self.thread = thread
     self.onPrompt = onPrompt
   }
@@ -38,8 +41,8 @@ struct ControlSocket: Sendable {
     do {
       let client = ControlClient(path, onPrompt: onPrompt)
       return try await withTaskCancellationHandler {
-        try await thread.runIfActive {
-          try client.connect()
+        try await thread.runIfActive { [place] in
+          try client.connect(in: place)
           return try body(client)
         }
       } onCancel: {
@@ -90,7 +93,7 @@ extension PortError {
     }
     let index = failure.transaction.flatMap { Int(exactly: $0) }
     switch (failure.status, index, failure.group) {
-    case (.operationDenied, _, _): self = .declined
+    case (.operationDenied, _, _): self.init(.declined, failure.description)
     case (.userActionTimeout, _, _): self = .timedOut
     case (.wrongGroup, _, .some(let group)): self.init(.wrongGroup(computed: group), failure.description)
     case (.notOurSigner, .some(let index), _): self.init(.notOurSigner(index: index), failure.description)

@@ -76,7 +76,9 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     output.report(.link(origin: link.origin.serialized, requestID: link.requestID.text))
     let configuration = try network.configuration()
     let servers = try iceServers(configuration)
-    let ports = try WalletPorts(controlPath: network.controlPath(), configuration: configuration) {
+    let ports = try WalletPorts(
+      controlPath: network.controlPath(), in: network.place, configuration: configuration
+    ) {
       output.report(.prompt)
     }
     let wallet = Wallet(ports: ports, configuration: configuration, output: output, isAskedAboutHosts: !yes)

@@ -28,10 +28,16 @@ struct NetworkOptions: ParsableArguments {
     return try StateDirectory.controlSocketPath(stateDirectory: stateDir, environment: environmentVariable)
   }
 
-  /// The files that the options and the configuration name.
+  /// Where the authenticator works.
+  var place: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
+
+  /// The files that the options and the configuration name, and the lock of the state directory, which names the
+  /// authenticator's process.
   var files: [String] {
     let authorities = try? configuration().certificateAuthorities?.path
-    return [config ?? WalletConfiguration.usualPath(environmentVariable), authorities].compactMap(\.self)
+    let lock = place.statePath(environment: environmentVariable)
+      .flatMap { try? StateDirectory(opening: $0).lockPath }
+    return [config ?? WalletConfiguration.usualPath(environmentVariable), authorities, lock].compactMap(\.self)
   }
 
   /// The configuration, with the overrides of the command line.

@@ -149,7 +149,9 @@ struct KeyriOptions: ParsableArguments {
     _ body: (KeyriWallet) async throws -> Void
   ) async throws {
     let (output, configuration) = (output, try network.configuration())
-    let ports = try WalletPorts(controlPath: network.controlPath(), configuration: configuration) {
+    let ports = try WalletPorts(
+      controlPath: network.controlPath(), in: network.place, configuration: configuration
+    ) {
       output.report(.prompt)
     }
     let result: Result<Void, any Error>

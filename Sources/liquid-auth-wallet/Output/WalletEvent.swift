@@ -72,7 +72,6 @@ extension ARC27Error {
   /// The error in words for the user, without its number, and with a remedy if there is one.
   var inWords: String {
     switch self {
-    case .methodCanceled: "the authenticator's prompt was refused, or could not be shown"
     case .methodTimedOut: "nobody answered the authenticator's prompt"
     case .methodNotSupported(let name) where ARC27Method(rawValue: name) != nil:
       "no node of the network is configured; name one in ~/.config/liquid-auth/wallet.conf, such as: "

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlClient
 import Glibc
 import ProcessIO
 import StateDirectory
@@ -25,10 +26,10 @@ protocol PlacedCommand: ParsableCommand {
 }
 
 extension PlaceOptions {
+  private var commandPlace: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
+
   /// Adds the place options to the command at the end of a sentence.
-  func completing(_ sentence: String) -> String {
-    CommandPlace(stateDirectory: stateDir, control: control).completing(sentence)
-  }
+  func completing(_ sentence: String) -> String { commandPlace.completing(sentence) }
 
   /// The state directory's path: the option, or `$XDG_STATE_HOME/liquid-auth`.
   func statePath() throws(CommandFailure) -> String {
@@ -49,19 +50,17 @@ extension PlaceOptions {
   }
 
   /// Connects to the authenticator.
-  func connect() throws(CommandFailure) -> ControlConnection {
-    let path = try controlPath()
-    // An authenticator listens some time after it has locked its directory: it first connects to the system bus, for at
-    // most 5 s. It also stops listening before it ends.
-    var triesLeft = 70
-    while true {
-      do { return try .open(path) } catch {
-        guard error.code == .notRunning else { throw error }
-        guard let process = runningElsewhere else { throw notRunning(error) }
-        guard triesLeft > 0 else { throw unreachable(process, at: path) }
-      }
-      triesLeft -= 1
-      usleep(100_000)
+  ///
+  /// - Parameters:
+  ///   - patience: how long to wait for an authenticator that does not listen yet.
+  ///   - onWait: called once with its process, if it does not listen within a second.
+  func connect(
+    patience: Duration = ControlClient.patience, onWait: (Int32) -> Void = { _ in }
+  ) throws(CommandFailure) -> ControlConnection {
+    do throws(CommandFailure) {
+      return try .open(controlPath(), in: commandPlace, patience: patience, onWait: onWait)
+    } catch {
+      throw error.code == .notRunning ? notRunning(error) : error
     }
   }
 
@@ -71,27 +70,6 @@ extension PlaceOptions {
       finding.isThere == false, let problem = finding.problem
     else { return error }
     return CommandFailure(problem, code: .notRunning)
-  }
-
-  /// The authenticator that works on the state directory, wherever it listens; `nil` if there is none, or if only a socket
-  /// was named.
-  private var runningElsewhere: Int32? {
-    guard control == nil || stateDir != nil, let state = try? statePath(),
-      let process = (try? StateDirectory(opening: state))?.lockHolder,
-      // The kernel keeps 15 bytes of the name.
-      let name = Descriptor.contents(of: "/proc/\(process)/comm"), name.starts(with: "liquid-authenti".utf8)
-    else { return nil }
-    return process
-  }
-
-  /// The failure for an authenticator that listens at another path than ours.
-  func unreachable(_ process: Int32, at path: String) -> CommandFailure {
-    let remedy =
-      stateDir == nil && control == nil
-      ? "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH"
-      : "give its path with --control PATH"
-    return CommandFailure(
-      "the authenticator runs as process \(process), but its control socket is not \(path); \(remedy)")
   }
 
   /// Connects and unlocks with the vault's passphrase.

@@ -2,6 +2,7 @@ import CBOR
 import ControlClient
 import ControlProtocol
 import ProcessIO
+import StateDirectory
 
 /// A connection to the running authenticator; its errors are the command's failures.
 struct ControlConnection {
@@ -9,17 +10,19 @@ struct ControlConnection {
 
   /// Connects, and agrees on the version.
   ///
-  /// - Throws: `notRunning` if no program listens there.
-  static func open(_ path: String) throws(CommandFailure) -> ControlConnection {
-    do {
-      return ControlConnection(
-        client: try ControlClient.open(path) {
-          StandardStream.error.write(
-            "liquid-auth: waiting for an answer to the authenticator's prompt, in its window or terminal")
-        })
-    } catch {
-      throw CommandFailure(error)
+  /// - Parameters:
+  ///   - patience: how long to wait for an authenticator that does not listen yet.
+  ///   - onWait: called once with its process, if it does not listen within a second.
+  /// - Throws: `notRunning` if no authenticator runs in the place.
+  static func open(
+    _ path: String, in place: CommandPlace, patience: Duration, onWait: (Int32) -> Void
+  ) throws(CommandFailure) -> ControlConnection {
+    let client = ControlClient(path) {
+      StandardStream.error.write(
+        "liquid-auth: waiting for an answer to the authenticator's prompt, in its window or terminal")
     }
+    do { try client.connect(in: place, patience: patience, onWait: onWait) } catch { throw CommandFailure(error) }
+    return ControlConnection(client: client)
   }
 
   /// Sends a command and waits for the answer, without a time limit if it may wait for a person or a key derivation.

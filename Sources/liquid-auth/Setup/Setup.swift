@@ -158,9 +158,18 @@ struct Setup {
   }
 
   /// The authenticator's status; `nil` if it does not run.
+  ///
+  /// It waits a minute for an authenticator that has started and does not listen yet.
   private func status() throws(CommandFailure) -> AuthenticatorStatus? {
     do throws(CommandFailure) {
-      return try place.connect().ask(GetStatus())
+      return try place.connect(patience: .seconds(60)) { process in
+        terminal.show(
+          """
+          The authenticator runs as process \(process), but does not listen yet.
+          The set-up waits up to a minute for it.
+
+          """)
+      }.ask(GetStatus())
     } catch {
       guard error.code == .notRunning else { throw error }
       return nil

@@ -119,8 +119,12 @@ extension ControlFailure {
   }
 
   /// Keeps the CTAP status, except for a wrong passphrase, which has a control status of its own.
+  ///
+  /// A refusal and a prompt that could not be shown have the same status, and different reasons.
   private init(_ error: CTAPError) {
     switch error.status {
+    case .operationDenied where error.prompt == .unavailable:
+      self.init(.operationDenied, "\(error.reason); to see why, run: liquid-auth status")
     case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, try again")
     default: self.init(ControlStatus(rawValue: error.status.rawValue), error.reason)
     }

@@ -1,4 +1,5 @@
 import CBOR
+import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import Recovery
@@ -42,6 +43,16 @@ import Testing
   func `hello of another version is refused, and does not count`(_ version: UInt64) async {
     #expect(await ask(Hello(version: version)) == .versionMismatch)
     #expect(await ask(GetStatus()) == .versionMismatch)
+  }
+
+  @Test func `a refusal, and a prompt that could not be shown, have one status and different reasons`() {
+    let declined = ControlFailure(CTAPError(UserInteractionError.declined))
+    let unavailable = ControlFailure(CTAPError(UserInteractionError.unavailable))
+    #expect((declined.status, declined.reason) == (.operationDenied, "the user refused"))
+    #expect(unavailable.status == .operationDenied)
+    #expect(
+      unavailable.reason
+        == "no prompt could be shown, or the vault is not open; to see why, run: liquid-auth status")
   }
 
   @Test func `hello returns version and process id`() async throws {

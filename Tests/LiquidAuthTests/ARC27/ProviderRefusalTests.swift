@@ -243,6 +243,14 @@ import Testing
     }
   }
 
+  @Test func `only the user sees that no prompt could be shown`() async throws {
+    var fixture = try ProviderFixture(failure: PortError(.declined, "no prompt could be shown"))
+    let said = try await fixture.ask("sign_message", ["message": "a"])
+    #expect(said.reply.error == .methodCanceled(.signMessage, reason: "no prompt could be shown"))
+    #expect(said.reply.error?.description == "no prompt could be shown")
+    #expect(said.message == "the user refused")
+  }
+
   // Holds: ARC27-7
   @Test func `only the user sees why the authenticator is missing`() async throws {
     var fixture = try ProviderFixture(failure: .unreachable("no socket"))

@@ -227,7 +227,7 @@ import Testing
     (.success([0, 0x80]), .signingFailed("its answer is not canonical CBOR")),
     (.success([0, 0xA1, 0x18, 0x01, 0x00]), .signingFailed("its answer is not canonical CBOR")),
     (.success([0, 0xA0, 0x00]), .signingFailed("its answer is not canonical CBOR")),
-    (.failure(.declined), .userCanceled), (.failure(.timedOut), .timedOut),
+    (.failure(.declined), .declined(.declined)), (.failure(.timedOut), .timedOut),
     (.failure(.unreachable("gone; start it")), .authenticator(.refused("gone; start it"))),
     (.failure(.refused("too old; update it")), .authenticator(.refused("too old; update it"))),
   ]
@@ -242,8 +242,10 @@ import Testing
   }
 
   @Test func `a refused or invalid account or passkey is an error`() async {
-    await #expect(throws: LiquidAuthError.userCanceled) {
-      try await Self.run(Parrot(account: .failure(.declined)), .registration)
+    for reason in ["the user refused", "no prompt could be shown; run: liquid-auth status"] {
+      await #expect(throws: LiquidAuthError(.userCanceled, "nothing was signed: \(reason)")) {
+        try await Self.run(Parrot(account: .failure(PortError(.declined, reason))), .registration)
+      }
     }
     await #expect(throws: LiquidAuthError.signingFailed("it returned no address")) {
       try await Self.run(Parrot(account: .success("me")), .registration)

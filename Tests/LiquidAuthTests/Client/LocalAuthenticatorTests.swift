@@ -45,6 +45,7 @@ import Testing
 
   @Test(arguments: [
     (UserInteractionError.declined, PortError.declined), (.timedOut, .timedOut),
+    (.unavailable, PortError(.declined, "no prompt could be shown, or the vault is not open")),
     (.wrongPassphrase, .refused("the vault stays locked: the passphrase was wrong in every try")),
   ])
   func `a vault that stays locked has its own error`(

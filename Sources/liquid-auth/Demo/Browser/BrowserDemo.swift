@@ -21,7 +21,7 @@ struct BrowserDemo: Sendable {
     defer { signals.restore() }
     let server = try await DemoServer(port: port)
     let site = DemoSite(port: server.port, at: .now) { [isJSON] event in
-      StandardStream.output.write(isJSON ? event.json.line : event.lines.joined(separator: "\n"))
+      writeResult(isJSON ? event.json.line : event.lines.joined(separator: "\n"), isJSON: isJSON)
     }
     server.serve(site) { ending.cancel() }
     begin(at: site.address)
@@ -80,7 +80,7 @@ private struct EndingSignals {
     }
     var ignoring = sigaction()
     ignoring.__sigaction_handler.sa_handler = SIG_IGN
-    // A browser, or a reader of the output, that goes away must not end the process.
+    // A browser that goes away must not end the process, and a result that cannot be written must be an error.
     for (number, action) in [(SIGINT, handling), (SIGTERM, handling), (SIGHUP, handling), (SIGPIPE, ignoring)] {
       var (action, earlier) = (action, sigaction())
       sigaction(number, &action, &earlier)
