@@ -95,7 +95,7 @@ extension VaultCommand {
         return nil
       } catch {
         if error.kind == .absent { return nil }
-        return "\(isStill(name, index)): \(error); then remove it with: tpm2_nvundefine \(hexadecimal(index))"
+        return "\(isStill(name, index)): \(error); remove it with: tpm2_nvundefine \(hexadecimal(index))"
       }
     }
   }

@@ -167,8 +167,8 @@ extension DoctorFindings {
     if information.isPINSet, tries?.pin == 0 {
       // The status gives the reason, unless a request is being served.
       let problem = status.problems.first { $0.hasPrefix("the PIN is blocked") }.map(repair)
-      return .problem(
-        .verification, problem?.text ?? "the PIN is blocked; see: liquid-auth status", mend: problem?.mend)
+      let later = "the PIN is blocked; for the reason, when no request is served any more, run: liquid-auth status"
+      return .problem(.verification, problem?.text ?? later, mend: problem?.mend)
     }
     if information.isPINSet, tries?.needsReplug == true {
       return .problem(

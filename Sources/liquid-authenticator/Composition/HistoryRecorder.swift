@@ -6,8 +6,8 @@ import Synchronization
 /// Adds each ceremony to the history of the store, after its answer and in turn with the requests.
 ///
 /// Its turn keeps the loop from waiting for a store that is being written. A request that ends while the vault is locked
-/// gets its entry when the store of that time is opened: wrong passphrases can lock the vault before their request ends. A
-/// failure costs the ceremony nothing, and the next opening or request tries again.
+/// gets its entry when the store is opened, before other requests use it: wrong passphrases can lock the vault before
+/// their request ends. A failure costs the ceremony nothing, and the next opening or request tries again.
 final class HistoryRecorder: Sendable {
   /// How many entries that a program can cause without limit are kept in a row.
   ///
@@ -31,6 +31,8 @@ final class HistoryRecorder: Sendable {
     var storeID: [UInt8]?
     /// The oldest first.
     var entries: [HistoryEntry] = []
+    /// The last warning, until an entry is written.
+    var warning: String?
   }
 
   /// - Parameters:
@@ -62,14 +64,22 @@ final class HistoryRecorder: Sendable {
   func vaultChanged(_ event: VaultKeySource.Event) {
     switch event {
     case .storeOpened(let store, let id):
-      unwritten.withLock { unwritten in
-        if let last = unwritten.storeID, last != id { unwritten.entries = [] }
-        unwritten.storeID = id
-      }
+      if let last = unwritten.withLock(\.storeID), last != id { drop() }
+      unwritten.withLock { $0.storeID = id }
       append(to: store)
     case .opened: write()
-    case .newStore: unwritten.withLock { $0 = Unwritten() }
+    case .newStore: drop()
     }
+  }
+
+  /// Forgets the entries of a store that another one has replaced.
+  private func drop() {
+    let count = unwritten.withLock { unwritten in
+      defer { unwritten = Unwritten() }
+      return unwritten.entries.count
+    }
+    repeated.withLock { $0 = 0 }
+    if count > 0 { log("not in the history: the last \(count) requests to the store that was replaced") }
   }
 
   private func write() {
@@ -83,6 +93,7 @@ final class HistoryRecorder: Sendable {
   }
 
   private func append(to store: CredentialDB) {
+    guard unwritten.withLock({ !$0.entries.isEmpty }) else { return }
     do throws(RecoveryError) {
       let id = try store.state().storeID
       var entries = unwritten.withLock { unwritten -> [HistoryEntry] in
@@ -94,9 +105,14 @@ final class HistoryRecorder: Sendable {
       while let entry = entries.first {
         try store.append(entry)
         entries.removeFirst()
+        unwritten.withLock { $0.warning = nil }
       }
     } catch {
-      log("the last requests are not in the history yet: \(error.description)")
+      let isNew = unwritten.withLock { unwritten in
+        defer { unwritten.warning = error.description }
+        return unwritten.warning != error.description
+      }
+      if isNew { log("the last requests are not in the history yet: \(error.description)") }
     }
   }
 

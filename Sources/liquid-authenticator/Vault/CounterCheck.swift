@@ -62,7 +62,7 @@ struct CounterCheck: Sendable {
       let value = try value(of: counter)
       switch counter.compared(with: value) {
       case .newest:
-        try advance(state, to: value + 1, in: store)
+        try advance(state, to: value + 1, in: store, remedy: Self.advice)
         return .newest
       case .oldCopy(let openings): return .oldCopy(openings: openings)
       case .counterWentBack:
@@ -127,7 +127,8 @@ struct CounterCheck: Sendable {
       guard let counter = state.counter, case let value = try value(of: counter),
         case .oldCopy = counter.compared(with: value)
       else { throw ControlFailure(.notAllowed, "the store is not an old copy: there is nothing to accept") }
-      try advance(state, to: value + 1, in: store)
+      try advance(
+        state, to: value + 1, in: store, remedy: "try again with: liquid-auth vault counter accept")
     } catch let error as ProtectorFailure {
       throw ControlFailure(.unavailable, Self.words(error))
     }
@@ -139,12 +140,13 @@ struct CounterCheck: Sendable {
   ///
   /// In the other order, a copy that is made between the two steps would become the newest store after another copy was
   /// opened. If the process ends in between, the store counts as an old copy, which the owner can accept.
-  private func advance(_ state: StoreState, to value: UInt64, in store: CredentialDB) throws {
+  ///
+  /// - Parameter remedy: what to do after another authenticator has incremented it, and was stopped.
+  private func advance(_ state: StoreState, to value: UInt64, in store: CredentialDB, remedy: String) throws {
     guard let counter = state.counter else { return }
     guard try self.value(of: counter, incremented: true) == value else {
       throw ProtectorFailure(
-        .failed,
-        "another authenticator works on a copy of this directory; stop one of them, then \(Self.advice)")
+        .failed, "another authenticator works on a copy of this directory; stop one of them, then \(remedy)")
     }
     var state = state
     state.counter?.value = value

@@ -337,7 +337,8 @@ final class VaultKeySource: KeySource {
     do throws(RecoveryError) {
       finding = if kept == nil { try counter?.run(on: store) } else { state.withLock(\.counter) }
     } catch {
-      // Not remembered: the store is whole, and opens once it can be written.
+      // No fault of the store: it is whole, and opens once it can be written.
+      state.withLock { $0.counter = .unknown(error.description) }
       throw directory.unusableStore(error)
     }
     finding?.problem.map(log)
