@@ -197,7 +197,7 @@ targets += [
     name: "CommandShellTests",
     dependencies: [
       "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlClient", "ControlProtocol", "CryptoPrimitives",
-      "DeterministicKeys", "LiquidAuth", "ProcessIO", "UHID", "CLinux", "TestVectors", "Vault",
+      "DeterministicKeys", "LiquidAuth", "ProcessIO", "ProtectorProtocol", "UHID", "CLinux", "TestVectors", "Vault",
       .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + localServer,
     swiftSettings: settings),

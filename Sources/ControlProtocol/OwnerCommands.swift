@@ -112,6 +112,9 @@ package struct OwnerSettings: ControlAnswer, Equatable {
     ]
   }
 
+  /// The problem if the PIN is too short now, or the owner requested another one.
+  package static let pinMustBeChanged =
+    "the PIN must be changed before its next use; change it with: liquid-auth pin change"
   /// The problem if every ceremony asks for verification, and neither passphrase nor PIN can verify.
   package static let nothingVerifies = "nothing can verify you; set a PIN with: liquid-auth pin set"
 }

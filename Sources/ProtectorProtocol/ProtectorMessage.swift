@@ -54,6 +54,9 @@ package struct ProtectorRequest: Sendable {
   /// in place of a PIN, and answers with BE64 of the value as the data, without a key.
   package static let counterType: UInt8 = 0
 
+  /// The label of an item in a keyring, which holds the key of a slot.
+  package static let keyringLabel = "Liquid Auth vault on this machine"
+
   package let operation: Operation
   /// The type of the slot (Recovery §1), or ``counterType``.
   package let type: UInt8

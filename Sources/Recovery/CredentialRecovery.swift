@@ -84,7 +84,7 @@ extension OpenVault {
         .notReplaced, "the account's passkey with counter \(here) was removed here, and is not restored",
         hint: "register again at the site, or give the --counter of a later registration")
       : RecoveryError(
-        .notReplaced, "the account has a credential here already, with counter \(here)", hint: "it is not replaced")
+        .notReplaced, "the account has a passkey here already, with counter \(here)", hint: "it is not replaced")
   }
 }
 

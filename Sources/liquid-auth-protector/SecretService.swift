@@ -18,7 +18,6 @@ struct SecretService: KeyKeeper {
   private static let path = "/org/freedesktop/secrets"
   /// The path that stands for no object.
   private static let none = "/"
-  private static let label = "Liquid Auth vault on this machine"
 
   private let bus: SessionBus<ProtectorFailure>
   /// The keyring's own name on the bus.
@@ -63,7 +62,9 @@ struct SecretService: KeyKeeper {
       try call.append("a", of: "{sv}") { () throws(ProtectorFailure) in
         try call.append("e", of: "sv") { () throws(ProtectorFailure) in
           try call.append(Self.interface + "Item.Label")
-          try call.append("v", of: "s") { () throws(ProtectorFailure) in try call.append(Self.label) }
+          try call.append("v", of: "s") { () throws(ProtectorFailure) in
+            try call.append(ProtectorRequest.keyringLabel)
+          }
         }
         try call.append("e", of: "sv") { () throws(ProtectorFailure) in
           try call.append(Self.interface + "Item.Attributes")

@@ -45,7 +45,7 @@ import Testing
 
   // Holds: INPUT-8
   @Test(arguments: [
-    "", " ", "https://example.com", "HTTPS://example.com", "http://localhost", "https://example.com/login", "https://",
+    " ", "https://example.com", "HTTPS://example.com", "http://localhost", "https://example.com/login", "https://",
     "example.com/", "example.com/login", "/", "//example.com", "example.com:8443", "localhost:3000", "example.com:",
     "example.com?a=b", "example.com#top", "anna@example.com", "example.com ", " example.com", "example\n.com",
     "pam://host/path", "pam://host.example.com:22", "pam://",
@@ -58,6 +58,16 @@ import Testing
     #expect(
       mistake.description
         == "--rp (or --origin) takes a relying party id, such as example.com, not an address: '\(origin.printable)'")
+    #expect(mistake.code == .usage)
+  }
+
+  // Holds: INPUT-8
+  @Test func `an empty relying party id is refused`() throws {
+    let error = #expect(throws: (any Error).self) {
+      try LiquidAuthCommand.parseAsRoot(["derive", "--rp", "", "--user-handle", "a"])
+    }
+    let mistake = LiquidAuthCommand.mistake(try #require(error))
+    #expect(mistake.description == "--rp (or --origin) is empty; give a relying party id, such as example.com")
     #expect(mistake.code == .usage)
   }
 

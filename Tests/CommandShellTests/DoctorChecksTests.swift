@@ -78,7 +78,7 @@ import UHID
 
   private static let enable =
     "systemctl --user enable --now liquid-authenticator.socket liquid-authenticator.service"
-  private static let restart = "*systemctl --user restart liquid-authenticator.service"
+  static let restart = "*systemctl --user restart liquid-authenticator.service"
 
   /// Nothing ran before the question, and systemd did not start it.
   private static func stop(_ findings: inout Findings) {

@@ -189,13 +189,19 @@ import Testing
     for (problem, mend) in [
       ("the PIN is blocked: no tries are left; set another with: liquid-auth pin change", "liquid-auth pin change"),
       ("the PIN is blocked, because the store may be an old copy: see liquid-auth-vault(1)", "-"),
+      ("the PIN must be changed before its next use; change it with: liquid-auth pin change", "liquid-auth pin change"),
     ] {
-      let found = lines(.verification) {
-        $0.authenticator = .running(
-          DoctorChecksTests.status(), with(true, false, true, false), TriesLeft(pin: 0, needsReplug: false))
-        DoctorChecksTests.change(&$0) { $0.problems = ["the clock is wrong", problem] }
+      for information in [with(true, false, true, false), nil] {
+        let work = { (findings: inout DoctorFindings) in
+          findings.authenticator = .running(
+            DoctorChecksTests.status(), information, TriesLeft(pin: 0, needsReplug: false))
+          DoctorChecksTests.change(&findings) { $0.problems = ["the clock is wrong", problem] }
+        }
+        #expect(lines(.verification, work) == ["problem|\(problem)|\(mend)"])
+        #expect(
+          lines(.authenticator, work) == ["problem|the clock is wrong|\(DoctorChecksTests.restart)"],
+          "the line about verification has the problem of the PIN")
       }
-      #expect(found == ["problem|\(problem)|\(mend)"])
     }
     #expect(
       key(.verification, with(true, false, true, false), TriesLeft(pin: 5, needsReplug: true)) == [
@@ -204,7 +210,9 @@ import Testing
       ])
     #expect(
       key(.verification, with(true, false, true, true), tries)
-        == ["problem|the PIN must be changed before its next use|liquid-auth pin change"])
+        == [
+          "problem|the PIN must be changed before its next use; change it with: liquid-auth pin change|liquid-auth pin change"
+        ])
     #expect(
       key(.verification, with(true, false, true, false))
         == ["note|the tries of the PIN cannot be checked: the authenticator does not give them|-"])

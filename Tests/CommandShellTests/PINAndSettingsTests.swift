@@ -55,7 +55,7 @@ private func information(
   static let locks: [(left: Int, replug: Bool, forced: Bool, todo: [String])] = [
     (5, true, false, ["three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle"]),
     (0, true, true, ["the PIN is blocked; see: liquid-auth status"]),
-    (8, false, true, ["the PIN must be changed before it can be used; run: liquid-auth pin change"]),
+    (8, false, true, ["the PIN must be changed before its next use; change it with: liquid-auth pin change"]),
   ]
 
   @Test(arguments: locks)
@@ -101,13 +101,16 @@ private func information(
         sites that can read it  a.example, \\u{1B}[2J
         change of PIN           required before the PIN can be used
         enterprise attestation  not supported
+
+        to do
+        - the PIN must be changed before its next use; change it with: liquid-auth pin change
         """)
     #expect(
       report.json == [
         "verification": .array([.string("pam"), .string("fingerprint"), .string("passphrase")]),
         "alwaysUv": .bool(false), "minimumPinLength": .number(6),
         "minimumPinLengthSites": .array([.string("a.example"), .string("\u{1B}[2J")]), "forcePinChange": .bool(true),
-        "enterpriseAttestation": .bool(false), "problems": .array([]),
+        "enterpriseAttestation": .bool(false), "problems": .array([.string(OwnerSettings.pinMustBeChanged)]),
       ])
   }
 

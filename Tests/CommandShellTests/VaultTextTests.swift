@@ -1,5 +1,6 @@
 import ControlClient
 import CryptoPrimitives
+import ProtectorProtocol
 import Testing
 import Vault
 
@@ -7,11 +8,62 @@ import Vault
 
 // Holds: PROTECT-4
 @Test(arguments: [
-  (2, 2, "slot 2 is removed"), (2, 3, "slot 2 is removed; slot 3 is now slot 2"),
-  (1, 3, "slot 1 is removed; slot 2 is now slot 1; slot 3 is now slot 2"),
+  (2, 2, "slot 2, the TPM of this machine, while PCR 7 is unchanged, for a request, is removed"),
+  (
+    2, 3,
+    "slot 2, the TPM of this machine, while PCR 7 is unchanged, for a request, is removed; slot 3 is now slot 2"
+  ),
+  (
+    1, 3,
+    "slot 1, the TPM of this machine, while PCR 7 is unchanged, for a request, is removed; slot 2 is now slot 1; slot 3 is "
+      + "now slot 2"
+  ),
 ])
-func `removing a slot says which numbers change`(_ slot: Int, _ count: Int, _ text: String) {
-  #expect(VaultCommand.Remove.text(removing: slot, of: count) == text)
+func `removing a slot says what it was, and which numbers change`(_ slot: Int, _ count: Int, _ text: String) {
+  let tpm = TPMSlot(conditions: .init(hasPIN: false, pcrs: [7]), object: [], autoUnlock: false)
+  #expect(VaultCommand.Remove.text(removing: SlotReport(number: slot, protector: .tpm(tpm)), of: count) == text)
+}
+
+// Holds: PROTECT-4
+@Test func `the removal of a damaged slot does not say to remove it`() {
+  let slot = SlotReport(number: 2, protector: .damaged(type: 4))
+  #expect(VaultCommand.Remove.text(removing: slot, of: 2) == "slot 2, keyring, damaged, is removed")
+  #expect(slot.text == "keyring, damaged: it unlocks nothing; remove the slot, and add it again")
+}
+
+// Holds: PROTECT-21
+@Test(arguments: [
+  (
+    [2],
+    "slot 2 is of the type tpm too; if you do not need it any more, run: liquid-auth vault remove 2 --state-dir /s"
+  ),
+  (
+    [2, 3, 5],
+    "slots 5 and 3 and 2 are of the type tpm too; if you do not need them any more, run: liquid-auth vault remove 5 "
+      + "--state-dir /s; then run: liquid-auth vault remove 3 --state-dir /s; then run: liquid-auth vault remove 2 "
+      + "--state-dir /s"
+  ),
+])
+func `other slots of the type are removed from the highest number down`(_ numbers: [Int], _ advice: String) {
+  var place = PlaceOptions()
+  (place.stateDir, place.control) = ("/s", nil)
+  #expect(VaultCommand.Add.advice(numbers, .tpm, at: place) == advice)
+}
+
+// Holds: PROTECT-5
+@Test(arguments: [
+  (
+    "the keyring is locked, and was not unlocked; unlock it, and try again",
+    "the keyring is locked, and was not unlocked"
+  ),
+  ("it was cancelled", "it was cancelled"),
+])
+func `an item that remains in the keyring is named, and nothing is to be tried again`(_ text: String, _ reason: String)
+{
+  #expect(
+    ProtectorProgram.item([0x0A, 0xFF], remainsAfter: ProtectorFailure(.dismissed, text))
+      == "its item \"Liquid Auth vault on this machine\" (attribute vault: 0aff) remains in the keyring, because \(reason); "
+      + "the item opens nothing any more: delete it with the keyring's program")
 }
 
 @Test(arguments: [

@@ -158,7 +158,7 @@ import Testing
           == (isDeleted
             ? "the account's passkey with counter 5 was removed here, and is not restored; register again at the site, or give the "
               + "--counter of a later registration"
-            : "the account has a credential here already, with counter 5; it is not replaced"))
+            : "the account has a passkey here already, with counter 5; it is not replaced"))
     }
     #expect(try machine.entry("alice") == before)
     try machine.vault.recover(rpID: "example.com", userID: Array("alice".utf8), counter: 6, now: 5000)

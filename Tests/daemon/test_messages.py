@@ -17,7 +17,7 @@ from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
-from support.ceremonies import OWN, register
+from support.ceremonies import OWN, client, register
 from support.control_socket import ControlProtocol
 
 
@@ -179,12 +179,12 @@ class TestStatus:
             key.unlock()
             for life in range(3):
                 with contextlib.closing(wire.fido2_device(key.socket)) as device:
-                    client = ClientPin(Ctap2(device))
+                    pin = ClientPin(Ctap2(device))
                     if life == 0:
-                        client.set_pin("1234-pin")
+                        pin.set_pin("1234-pin")
                     for _ in range(3 if life < 2 else 2):
                         with pytest.raises(CtapError):
-                            client.get_pin_token("another", ClientPin.PERMISSION.GET_ASSERTION, "a.example")
+                            pin.get_pin_token("another", ClientPin.PERMISSION.GET_ASSERTION, "a.example")
                 assert ("PIN is blocked" in "".join(status(key, FAILED if life == 2 else 0)["problems"])) is (life == 2)
                 key.power_cycle()
 
@@ -300,7 +300,14 @@ class TestCommands:
         done = key.run("recover", "--new-store", "--json", "--state-dir", key.state, stdin=PASSPHRASE)
         assert json.loads(done.stdout) == {"store": "made"}
         with key:
-            assert json.loads(key.ask("recover", "--accept-before-reset", "--json")) == {"beforeReset": "accepted"}
+            accept = "recover", "--accept-before-reset", "--json"
+            done = key.run(*accept, "--control", key.control_socket, stdin=PASSPHRASE, status=FAILED)
+            assert json.loads(done.stderr) == {
+                "error": "this store has no reset to undo: there is nothing to accept", "exitCode": FAILED}
+            key.power_cycle()
+            with client(key) as ctap:
+                ctap.reset()
+            assert json.loads(key.ask(*accept)) == {"beforeReset": "accepted"}
 
     # Holds: INPUT-19
     @pytest.mark.parametrize("wrong, code", [(2, 0), (3, WRONG_PASSPHRASE)])

@@ -217,6 +217,14 @@ class TestKeeping:
         policy(running, f"https://{SITE}", "default")
         assert policies(running) == ("allow", {})
 
+    def test_a_policy_of_an_app_id_says_that_it_is_for_u2f_only(self, running):
+        note = ("liquid-auth: this policy applies only to the U2F AppID https://app.example/id.json; for the passkeys of the "
+                "site, give its id, such as app.example\n")
+        assert policy(running, "https://app.example/id.json", "deny").stderr == note
+        for arguments in [[], ["default"]]:
+            assert policy(running, "https://app.example/id.json", *arguments).stderr == ""
+        assert policy(running, "app.example", "deny").stderr == ""
+
     def test_they_last_through_lock_restart_and_reset_and_are_not_in_the_file(self, running):
         policy(running, SITE, "deny")
         policy(running, "--default", "always-verify")
@@ -276,7 +284,7 @@ class TestKeeping:
         ["GitHub.com", "deny"], ["github.com.", "deny"], ["https://GitHub.com/id", "deny"], ["https://github.com./id", "deny"],
         ["http://github.com", "deny"], ["https://github.com:443/", "deny"],
         ["https://github.com", "deny"], ["deny"], ["github.com/login", "deny"], ["", "deny"],
-        ["a b", "deny"], ["bücher.example", "deny"], ["x" * 254 + ".example", "deny"], ["github.com", "never"],
+        ["*.github.com", "deny"], [".github.com", "deny"], ["list"], ["show"], ["a b", "deny"], ["bücher.example", "deny"], ["x" * 254 + ".example", "deny"], ["github.com", "never"],
         ["github.com", "deny", "deny"], ["github.com", "--default", "deny"], ["--default", "never"], ["--default"],
     ])
     def test_what_no_site_sends_is_refused(self, running, arguments):

@@ -205,6 +205,10 @@ class TestConfig:
         assert told(running, "config", "min-pin-length", "7")["minimumPinLengthSites"] == ["a.example", "b.example"]
         assert self.info(ctap).min_pin_length == 7 and self.info(ctap).force_pin_change
         assert "pin change" in running.ask("pin", "status")
+        problem = "the PIN must be changed before its next use; change it with: liquid-auth pin change"
+        assert told(running, "config", "show")["problems"][0].startswith(problem)
+        status = running.run("status", "--json", "--control", running.control_socket, status=FAILED)
+        assert any(text.startswith(problem) for text in json.loads(status.stdout)["problems"])
         fails(running, "config", "min-pin-length", "6", "--control", running.control_socket, status=FAILED,
               stdin=PASSPHRASE + "\n")
         assert "at least 7 characters" in fails(
@@ -212,6 +216,7 @@ class TestConfig:
             stdin=f"{PASSPHRASE}\n123457\n")
         typed(running, "pin", "change", pin="1234567")
         assert not self.info(ctap).force_pin_change
+        assert json.loads(running.ask("status", "--json"))["problems"] == []
         assert told(running, "config", "min-pin-length", "7", "--no-rp")["minimumPinLengthSites"] == []
 
     def test_listed_sites_get_the_minimum_length(self, running, ctap):

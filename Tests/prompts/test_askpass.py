@@ -136,6 +136,16 @@ class TestAskpass:
         reason = "cannot start /nonexistent/askpass: No such file or directory; install it, or name another with --askpass"
         assert reason in key.said()
 
+    def test_it_is_not_executable(self, key, bus, tmp_path):
+        program = tmp_path / "not-executable"
+        program.touch(0o600)
+        key.prompts = ["--askpass", str(program)]
+        key.start()
+        reason = (f"cannot start {program}: Permission denied; make it executable, or name another with --askpass PROGRAM")
+        assert reason in key.run("status", "--control", key.control_socket, status=1).stdout
+        assert Request(key).end() == CtapError.ERR.OPERATION_DENIED
+        assert reason in key.said()
+
     def test_with_auto_it_takes_the_place_of_the_pinentry(self, key, bus, tmp_path):
         program, double = Program(tmp_path / "askpass"), NotificationDaemon(bus)
         key.prompts = ["--prompt", "auto", "--askpass", str(program.path)]

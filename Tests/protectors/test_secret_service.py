@@ -83,6 +83,18 @@ class TestAdding:
         done = add(key, "secret-service", status=1)
         assert "there is no session bus" in done.stderr
 
+    # Holds: PROTECT-5
+    def test_what_remains_without_a_bus(self, key, bus):
+        bus.double()
+        add(key, "secret-service")
+        id = slots(key)[1]["id"]
+        bus.close()
+        assert vault(key, "remove", "2").stdout == (
+            "slot 2, the keyring of your session (Secret Service), for a request, is removed; its item \"Liquid Auth vault on "
+            f"this machine\" (attribute vault: {id}) remains in the keyring, because there is no session bus, so no keyring can "
+            "be reached; the item opens nothing any more: delete it with the keyring's program\n")
+        assert len(slots(key)) == 1
+
     def test_a_keyring_that_the_person_unlocks(self, key, bus):
         double = bus.double()
         double.set(locked=True)

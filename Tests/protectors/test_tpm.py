@@ -95,14 +95,21 @@ class TestTPM:
         done = vault(key, "add", "tpm", passphrase=None, status=1)
         assert done.stderr == (
             f"liquid-auth: slot 2 already uses this TPM; to add it again, first run: liquid-auth vault remove 2 {options}\n")
-        note = "liquid-auth: slot {0} is of the type tpm too; if you do not need it any more, run: liquid-auth vault remove {0}"
-        assert add(key, "tpm", "--pcrs", "7").stderr == f"{note.format(2)} {options}\n"
+        # A command that adds nothing names no slot.
+        assert "too" not in vault(key, "add", "tpm", "--pcrs", "7", passphrase="wrong passphrase", status=3).stderr
+        assert add(key, "tpm", "--pcrs", "7").stderr == (
+            "liquid-auth: slot 2 is of the type tpm too; if you do not need it any more, run: liquid-auth vault remove 2 "
+            f"{options}\n")
         # Another TPM, or a TPM that was cleared.
         other = TPM(tmp_path / "other")
         monkeypatch.setenv("LIQUID_AUTH_TCTI", other.tcti)
-        assert add(key, "tpm").stderr == "".join(f"{note.format(slot)} {options}\n" for slot in (2, 3))
+        assert add(key, "tpm").stderr == (
+            "liquid-auth: slots 3 and 2 are of the type tpm too; if you do not need them any more, run: liquid-auth vault remove 3 "
+            f"{options}; then run: liquid-auth vault remove 2 {options}\n")
         other.stop()
         assert len(slots(key)) == 4
+        assert vault(key, "remove", "3").stdout == (
+            "slot 3, the TPM of this machine, while PCR 7 is unchanged, for a request, is removed; slot 4 is now slot 3\n")
 
     # Holds: PROTECT-10
     def test_a_pin(self, key, tpm):

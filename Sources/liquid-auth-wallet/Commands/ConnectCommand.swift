@@ -61,10 +61,10 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   private static let start = ContinuousClock.now
 
   func validate() throws {
-    guard (link == nil) != (image == nil) else { throw ValidationError("Give one link, or --image.") }
-    guard !(register && authenticate) else { throw ValidationError("Give --register or --authenticate, not both.") }
+    guard (link == nil) != (image == nil) else { throw ValidationError("give one link, or --image") }
+    guard !(register && authenticate) else { throw ValidationError("give --register or --authenticate, not both") }
     guard !(noIceServers && !iceServer.isEmpty) else {
-      throw ValidationError("Give --ice-server or --no-ice-servers, not both.")
+      throw ValidationError("give --ice-server or --no-ice-servers, not both")
     }
     guard 1...3600 ~= timeout else { throw ValidationError("--timeout is 1 to 3600 seconds.") }
   }

@@ -89,8 +89,8 @@ struct KeyriCommand: ParsableCommand {
     var files: [String] { general.network.files + [image].compactMap(\.self) }
 
     func validate() throws {
-      guard (link == nil) != (image == nil) else { throw ValidationError("Give one link, or --image.") }
-      guard confirm == nil || !deny else { throw ValidationError("Give --confirm or --deny, not both.") }
+      guard (link == nil) != (image == nil) else { throw ValidationError("give one link, or --image") }
+      guard confirm == nil || !deny else { throw ValidationError("give --confirm or --deny, not both") }
     }
 
     func perform() async throws {

@@ -167,7 +167,8 @@ struct SettingsReport: Equatable {
     (alwaysUV, minimumPINLength) = (information.alwaysUV, information.minimumPINLength)
     (forcePINChange, sites) = (information.forcePINChange, nil)
     means = information.canVerify ? verification.split(separator: ", ").map(String.init) : []
-    problems = Self.problems(alwaysUV, canVerify: information.canVerify || information.isPINSet)
+    problems = Self.problems(
+      alwaysUV, isPINSet: information.isPINSet, canVerify: information.canVerify, mustBeChanged: forcePINChange)
   }
 
   /// The settings that the owner can read.
@@ -175,11 +176,13 @@ struct SettingsReport: Equatable {
     (alwaysUV, minimumPINLength) = (settings.alwaysUV, Int(settings.minimumPINLength))
     (forcePINChange, sites) = (settings.forcePINChange, settings.minimumPINLengthRPIDs)
     means = information.canVerify ? settings.means + ["passphrase"] : []
-    problems = Self.problems(alwaysUV, canVerify: information.canVerify || settings.isPINSet)
+    problems = Self.problems(
+      alwaysUV, isPINSet: settings.isPINSet, canVerify: information.canVerify, mustBeChanged: forcePINChange)
   }
 
-  private static func problems(_ alwaysUV: Bool, canVerify: Bool) -> [String] {
-    alwaysUV && !canVerify ? [OwnerSettings.nothingVerifies] : []
+  private static func problems(_ alwaysUV: Bool, isPINSet: Bool, canVerify: Bool, mustBeChanged: Bool) -> [String] {
+    guard isPINSet else { return alwaysUV && !canVerify ? [OwnerSettings.nothingVerifies] : [] }
+    return mustBeChanged ? [OwnerSettings.pinMustBeChanged] : []
   }
 
   /// For people.

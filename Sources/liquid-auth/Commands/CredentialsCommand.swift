@@ -42,7 +42,7 @@ struct CredentialsCommand: ParsableCommand {
   struct Rename: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Change the names of a passkey on this machine.",
-      discussion: "An empty name removes it. The site's own names do not change.")
+      discussion: "An empty name removes the name. The site's own names do not change.")
     @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
     @Option(help: "The account's name.") var name: String?
     @Option(help: "The display name of the account.") var displayName: String?

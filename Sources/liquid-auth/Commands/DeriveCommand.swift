@@ -36,6 +36,9 @@ struct DeriveCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    guard !origin.isEmpty else {
+      throw ValidationError("--rp (or --origin) is empty; give a relying party id, such as example.com")
+    }
     guard Self.isID(origin) else {
       throw ValidationError(
         "--rp (or --origin) takes a relying party id, such as example.com, not an address: '\(origin.printable)'")

@@ -24,8 +24,9 @@ struct InitCommand: PlacedCommand {
   @Flag(name: .customLong("import"), help: "Use an existing phrase instead of a new one.")
   var isImport = false
 
-  @Option(help: ArgumentHelp("How many words a new phrase has: 12, 15, 18, 21 or 24.", valueName: "count"))
-  var words = 24
+  @Option(
+    help: ArgumentHelp("How many words a new phrase has: 12, 15, 18, 21 or 24. (default: 24)", valueName: "count"))
+  var words: Int?
 
   @Option(
     help: ArgumentHelp("The form of the ids of new passkeys: sealed or hash. (default: sealed)", valueName: "form"))
@@ -41,14 +42,16 @@ struct InitCommand: PlacedCommand {
   }
 
   func validate() throws {
+    guard let words else { return }
     guard BIP39Phrase.wordCounts.contains(words) else {
       throw ValidationError("--words must be 12, 15, 18, 21 or 24")
     }
+    guard !isImport else { throw ValidationError("--words is only for a new phrase: omit it, or --import") }
   }
 
   func run() throws {
-    let made = try Self.make(
-      in: place.statePath(), ask: isImport ? .existingPhrase : .newPhrase(words: words), form: credentialIds?.form)
+    let source = isImport ? Source.existingPhrase : .newPhrase(words: words ?? 24)
+    let made = try Self.make(in: place.statePath(), ask: source, form: credentialIds?.form)
     let store =
       made.passkeys.map { "\nfor the store that was there, with \($0) \($0 == 1 ? "passkey" : "passkeys")" } ?? ""
     output.write(

@@ -111,7 +111,7 @@ struct PINReport: Equatable {
         "three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle")
     }
     if information.forcePINChange {
-      problems.append("the PIN must be changed before it can be used; run: liquid-auth pin change")
+      problems.append(OwnerSettings.pinMustBeChanged)
     }
     return problems
   }

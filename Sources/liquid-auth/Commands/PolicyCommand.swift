@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlProtocol
+import ProcessIO
 import Recovery
 
 /// `liquid-auth policy`.
@@ -56,12 +57,21 @@ struct PolicyCommand: PlacedCommand {
     if policy == nil, Choice(rawValue: site) != nil {
       throw ValidationError("SITE is missing; give it before \(site): liquid-auth policy SITE \(site)")
     }
+    if policy == nil, ["list", "show"].contains(site) {
+      throw ValidationError(
+        "give a relying party id, such as github.com; to show all policies, run: liquid-auth policy")
+    }
     // An AppID of U2F is a URL; its path can have upper-case letters.
     let host = site.hasPrefix("https://") ? site.dropFirst(8).prefix { $0 != "/" } : nil
     guard host.map({ DeriveCommand.isID(String($0)) }) ?? DeriveCommand.isID(site) else {
       throw ValidationError("SITE is a relying party id, such as github.com or ssh:, not '\(site.printable)'")
     }
     try Self.checkName(host.map(String.init) ?? site)
+    // As below, an existing policy can still be shown and removed.
+    if policy?.policy != nil, (host ?? site[...]).hasPrefix(".") || (host ?? site[...]).contains("*") {
+      throw ValidationError(
+        "a policy applies to exactly one id: give each site its own, without * and without a dot at the start")
+    }
     // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site. An
     // existing policy of the URL can still be shown and removed.
     if let host, policy?.policy != nil, site == "https://\(host)" {
@@ -83,6 +93,14 @@ struct PolicyCommand: PlacedCommand {
     guard name.last != "." else { throw ValidationError("the id of a site has no dot at its end") }
   }
 
+  /// What a new policy of an AppID does not do.
+  static func note(_ site: String?, _ policy: Choice?) -> String? {
+    guard let site, policy?.policy != nil, site.hasPrefix("https://") else { return nil }
+    let host = site.dropFirst(8).prefix { $0 != "/" }
+    return
+      "this policy applies only to the U2F AppID \(site); for the passkeys of the site, give its id, such as \(host)"
+  }
+
   func run() throws {
     let connection = try place.connectAsOwner()
     let change: ChangePolicy.Change? =
@@ -101,6 +119,7 @@ struct PolicyCommand: PlacedCommand {
       }
     }
     output.write(report.text, json: report.json)
+    if let note = Self.note(site, policy) { StandardStream.error.write("liquid-auth: \(note)") }
   }
 }
 

@@ -67,7 +67,7 @@ struct RecoverCommand: PlacedCommand {
   func validate() throws {
     guard [newStore, acceptStore, acceptBeforeReset, rp != nil].count(where: { $0 }) == 1 else {
       throw ValidationError(
-        "give one of --new-store, --accept-store, --accept-before-reset, and --rp with --user-handle")
+        "give one of --new-store, --accept-store, --accept-before-reset, or --rp with --user-handle")
     }
     if let rp { _ = try recovery(rp) }
   }

@@ -3,8 +3,10 @@ import ProtectorProtocol
 import Vault
 
 extension VaultCommand.Add {
-  /// Checks that the slot can be made and is of use, before the user types a secret; names another slot of the type.
-  func check(beside slots: [VaultSlot]) throws(CommandFailure) {
+  /// Checks that the slot can be made and is of use, before the user types a secret.
+  ///
+  /// - Returns: the numbers of other slots of the type that the user may no longer need, in ascending order.
+  func check(beside slots: [VaultSlot]) throws(CommandFailure) -> [Int] {
     let conditions = TPMSlot.Conditions(hasPIN: pin, pcrs: pcrs)
     switch type {
     case .tpm: try find(VaultSlot.Protector.tpmType, conditions.encoded)
@@ -13,6 +15,7 @@ extension VaultCommand.Add {
     // The keyring is asked only after the passphrase: it may have to start, and can ask the user.
     case .secretService: break
     }
+    var others: [Int] = []
     for (number, protector) in zip(1..., slots.map(\.protector)) {
       let isRepeated: Bool
       switch (type, protector) {
@@ -24,14 +27,27 @@ extension VaultCommand.Add {
       case (.secretService, .secretService), (.systemdCreds, .systemdCredential): isRepeated = false
       default: continue
       }
-      let removal = "run: liquid-auth vault remove \(number)"
       guard !isRepeated else {
-        throw CommandFailure("slot \(number) already uses this \(protector.name); to add it again, first \(removal)")
+        throw CommandFailure(
+          "slot \(number) already uses this \(protector.name); to add it again, first \(Self.removal(number))")
       }
-      let note = "slot \(number) is of the type \(type.rawValue) too; if you do not need it any more, \(removal)"
-      StandardStream.error.write("liquid-auth: \(place.completing(note))")
+      others.append(number)
     }
+    return others
   }
+
+  /// How to remove other slots of the type, the highest number first: a removal changes the numbers after it.
+  ///
+  /// - Parameter numbers: in ascending order, at least one.
+  static func advice(_ numbers: [Int], _ type: ProtectorChoice, at place: PlaceOptions) -> String {
+    let (numbers, isOne) = (Array(numbers.reversed()), numbers.count == 1)
+    let list = numbers.map(String.init).joined(separator: " and ")
+    return (isOne ? "slot \(list) is" : "slots \(list) are") + " of the type \(type.rawValue) too; if you do not need "
+      + (isOne ? "it" : "them") + " any more, "
+      + numbers.map { place.completing(removal($0)) }.joined(separator: "; then ")
+  }
+
+  private static func removal(_ number: Int) -> String { "run: liquid-auth vault remove \(number)" }
 
   private func find(_ type: UInt8, _ data: [UInt8]) throws(CommandFailure) {
     _ = try ProtectorProgram.ask(.find, type: type, data: data)

@@ -92,7 +92,7 @@ struct VaultCommand: ParsableCommand {
 
     func run() throws {
       // Without a vault in this directory, the next line says so.
-      try check(beside: (try? place.slots()) ?? [])
+      let others = try check(beside: (try? place.slots()) ?? [])
       let vault = try OwnedVault(at: place)
       let protector: VaultSlot.Protector
       let key: SecretBytes
@@ -137,6 +137,9 @@ struct VaultCommand: ParsableCommand {
       output.write(
         "the \(protector.name) now unlocks the vault, too\(number.map { ", as slot \($0)" } ?? ""); the passphrase stays "
           + "valid", json: report)
+      if !others.isEmpty {
+        StandardStream.error.write("liquid-auth: \(Self.advice(others, type, at: place))")
+      }
     }
 
     /// Makes a credential with the security key; asks for its PIN if the slot has one, or if the key needs it here.
@@ -185,13 +188,15 @@ struct VaultCommand: ParsableCommand {
       try OwnedVault(at: place).removeSlot(removed.id)
       let remains = ProtectorProgram.remains(of: removed.protector)
       output.write(
-        Self.text(removing: slot, of: slots.count) + (remains.map { "; \($0)" } ?? ""),
+        Self.text(removing: SlotReport(number: slot, protector: removed.protector), of: slots.count)
+          + (remains.map { "; \($0)" } ?? ""),
         json: ["removed": .number(Int64(slot)), "remains": JSON(remains)])
     }
 
-    /// What happened to the numbers of the slots, of which there were `count`.
-    static func text(removing slot: Int, of count: Int) -> String {
-      (["slot \(slot) is removed"] + (slot..<count).map { "slot \($0 + 1) is now slot \($0)" }).joined(separator: "; ")
+    /// What was removed, and what happened to the numbers of the slots, of which there were `count`.
+    static func text(removing slot: SlotReport, of count: Int) -> String {
+      (["slot \(slot.number), \(slot.name), is removed"]
+        + (slot.number..<count).map { "slot \($0 + 1) is now slot \($0)" }).joined(separator: "; ")
     }
   }
 }

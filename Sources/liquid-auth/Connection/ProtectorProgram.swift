@@ -30,8 +30,19 @@ enum ProtectorProgram {
       return nil
     } catch {
       if error.kind == .absent { return nil }
-      return "its key in the keyring opens nothing any more, and was not deleted: \(error)"
+      return item(id, remainsAfter: error)
     }
+  }
+
+  /// Says which item remains in the keyring.
+  ///
+  /// The failure's remedy is left out: the slot is gone, so the command cannot be tried again.
+  static func item(_ id: [UInt8], remainsAfter failure: ProtectorFailure) -> String {
+    let text = failure.description
+    let reason = text[..<(text.firstRange(of: "; ")?.lowerBound ?? text.endIndex)]
+    return
+      "its item \"\(ProtectorRequest.keyringLabel)\" (attribute vault: \(id.hexadecimal)) remains in the keyring, because "
+      + "\(reason); the item opens nothing any more: delete it with the keyring's program"
   }
 
   static func answer(_ request: ProtectorRequest) throws(ProtectorFailure) -> ProtectorAnswer {

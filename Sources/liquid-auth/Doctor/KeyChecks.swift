@@ -74,8 +74,10 @@ extension DoctorFindings {
         status.prompt == "terminal"
         ? "a prompt waits for you on the authenticator's terminal"
         : "a prompt waits for you (\(status.prompt)); it can be behind another window"
-      guard status.problems.isEmpty else {
-        let repairs = status.problems.map(repair)
+      // The line about verification gives the problem of the PIN.
+      let problems = status.problems.filter { $0 != pinProblem }
+      guard problems.isEmpty else {
+        let repairs = problems.map(repair)
         let texts = repairs.map(\.text) + (status.waiting ? [waiting] : [])
         // A restart gets the present display and limits; it does not repair a vault or a broker.
         let restart = status.vault != .unusable && status.attached && (hasX || hasWayland) ? restarting : nil
@@ -160,15 +162,20 @@ extension DoctorFindings {
     }
   }
 
+  /// What the status says about the PIN, unless a request is being served.
+  private var pinProblem: String? {
+    status?.problems.first { $0.hasPrefix("the PIN is blocked") || $0 == OwnerSettings.pinMustBeChanged }
+  }
+
   var verification: Check {
+    if let problem = pinProblem.map(repair) { return .problem(.verification, problem.text, mend: problem.mend) }
     guard case .running(let status, let information?, let tries) = authenticator else {
       return .note(.verification, "cannot be checked: the authenticator gives no information")
     }
     if information.isPINSet, tries?.pin == 0 {
-      // The status gives the reason, unless a request is being served.
-      let problem = status.problems.first { $0.hasPrefix("the PIN is blocked") }.map(repair)
-      let later = "the PIN is blocked; for the reason, when no request is served any more, run: liquid-auth status"
-      return .problem(.verification, problem?.text ?? later, mend: problem?.mend)
+      return .problem(
+        .verification,
+        "the PIN is blocked; for the reason, when no request is served any more, run: liquid-auth status")
     }
     if information.isPINSet, tries?.needsReplug == true {
       return .problem(
@@ -176,8 +183,8 @@ extension DoctorFindings {
         mend: Mend(["liquid-auth", "device", "replug", "--power-cycle"]))
     }
     if information.isPINSet, information.forcePINChange {
-      return .problem(
-        .verification, "the PIN must be changed before its next use", mend: Mend(["liquid-auth", "pin", "change"]))
+      let problem = repair(OwnerSettings.pinMustBeChanged)
+      return .problem(.verification, problem.text, mend: problem.mend)
     }
     if information.isPINSet, tries == nil {
       return .note(

@@ -11,8 +11,14 @@ struct SlotReport: Equatable {
     slots.enumerated().map { SlotReport(number: $0.offset + 1, protector: $0.element.protector) }
   }
 
-  /// For people.
+  /// For people, with what to do about a damaged slot.
   var text: String {
+    guard case .damaged = protector else { return name }
+    return "\(name): it unlocks nothing; remove the slot, and add it again"
+  }
+
+  /// What unlocks the slot, for people.
+  var name: String {
     switch protector {
     case .passphrase(_, let cost): "a passphrase (Argon2id, \(cost.memLimit >> 20) MiB, \(cost.opsLimit) passes)"
     case .tpm(let slot): slot.text
@@ -24,7 +30,7 @@ struct SlotReport: Equatable {
     case .systemdCredential(_, let autoUnlock):
       "systemd on this machine (systemd-creds), \(autoUnlock ? "at the start and " : "")for a request"
     case .unknown(let type): "type \(type), which this version does not know"
-    case .damaged: "\(protector.name), damaged: it unlocks nothing; remove the slot, and add it again"
+    case .damaged: "\(protector.name), damaged"
     }
   }
 

@@ -27,6 +27,7 @@ final class Daemon: Sendable {
   private let key: CTAPHIDDriver
   private let fingerprints: FingerprintReader?
   private let u2f: U2FRequestHandler
+  private let history: HistoryRecorder
   private let lock: DirectoryLock
   private let controlPath: String
   private let control = Mutex<ControlListener?>(nil)
@@ -111,6 +112,7 @@ final class Daemon: Sendable {
       options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
       queue: RequestQueue(authenticator), writer: writer)
     history.record(router.queue)
+    self.history = history
     u2f = U2FRequestHandler(
       queue: router.queue, keySource: vault, interaction: prompter, clock: loop, workers: loop, report: report)
     key = CTAPHIDDriver(
@@ -264,7 +266,7 @@ final class Daemon: Sendable {
     await key.detach()
     await unlocking?.value
     // Our turn comes when the last prompt is closed.
-    _ = try? await router.queue.submit { _ in }
+    _ = try? await router.queue.submit { [history] _ in history.finish() }
     await router.prompter.backEnd.ended()
     router.vault.lock()
   }

@@ -188,11 +188,14 @@ struct DaemonService: ControlService {
     _ vault: VaultStatus, _ settings: ReportedSettings?, device: String?, prompts: [String?]
   ) -> [String] {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
+    let mustBeChanged = settings.map { $0.isPINSet && $0.forcePINChange } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return
       ([vault.fault?.description, vault.counterProblem, sessionProblem(), device] + prompts + [
         nothingVerifies ? OwnerSettings.nothingVerifies : nil,
-        isPINBlocked ? vault.counterProblem == nil ? Self.pinBlocked : Self.pinBlockedByCounter : nil,
+        isPINBlocked
+          ? vault.counterProblem == nil ? Self.pinBlocked : Self.pinBlockedByCounter
+          : mustBeChanged ? OwnerSettings.pinMustBeChanged : nil,
         SecretBytes.areLocked ? nil : Self.notLocked,
       ]).compactMap { $0 }
   }

@@ -92,6 +92,11 @@ final class HistoryRecorder: Sendable {
     }
   }
 
+  /// Writes the remaining entries, before the process ends; the caller has the turn.
+  func finish() {
+    if let store = vault.openStore { append(to: store) }
+  }
+
   private func append(to store: CredentialDB) {
     guard unwritten.withLock({ !$0.entries.isEmpty }) else { return }
     do throws(RecoveryError) {

@@ -69,6 +69,9 @@ extension AcceptBeforeReset: OwnerCommand {
 
   func handle(_ owner: inout Owner) throws -> Done {
     var state = try owner.vault.store.state()
+    guard state.floor > 0 else {
+      throw ControlFailure(.notAllowed, "this store has no reset to undo: there is nothing to accept")
+    }
     state.acceptBeforeReset()
     return Done(try owner.vault.store.setState(state))
   }

@@ -114,8 +114,8 @@ actor Pinentry: PromptBackEnd {
 
   /// Reports a missing program, or a GnuPG pinentry without display and terminal; nothing is known of other programs.
   nonisolated var problem: String? {
-    guard isThere else {
-      let failure = PinentryFailure.notStarted(SystemNumber(ENOENT))
+    if let fault {
+      let failure = PinentryFailure.notStarted(fault)
       return "no prompt can be shown: \(failure.description(of: program, kind, ending: nil))"
     }
     guard kind == .pinentry, isOfGnuPG, !hasDisplayOrTerminal else { return nil }
@@ -128,18 +128,28 @@ actor Pinentry: PromptBackEnd {
     return name == "pinentry" || name.hasPrefix("pinentry-")
   }
 
-  private nonisolated var isThere: Bool {
+  /// Why the program cannot be started; `nil` if it can.
+  ///
+  /// As with execvp(3), EACCES in one directory prevails over ENOENT in the others.
+  private nonisolated var fault: SystemNumber? {
     let program = kind == .notifications ? helper.prompt : program
-    if program.isEmpty { return false }
-    if program.utf8.contains(UInt8(ascii: "/")) { return access(program, X_OK) == 0 }
-    return searchPath.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
+    if program.isEmpty { return SystemNumber(ENOENT) }
+    let paths =
+      program.utf8.contains(UInt8(ascii: "/"))
+      ? [program] : searchPath.split(separator: ":").map { "\($0)/\(program)" }
+    var number = ENOENT
+    for path in paths {
+      if access(path, X_OK) == 0 { return nil }
+      if errno == EACCES { number = EACCES }
+    }
+    return SystemNumber(number)
   }
 
   // MARK: A dialog
 
   func selfTest(within limit: Duration) async -> String? {
-    guard isThere else {
-      return PinentryFailure.notStarted(SystemNumber(ENOENT)).description(of: program, kind, ending: nil)
+    if let fault {
+      return PinentryFailure.notStarted(fault).description(of: program, kind, ending: nil)
     }
     // A program of another kind is not started without a dialog.
     guard kind == .notifications else { return nil }

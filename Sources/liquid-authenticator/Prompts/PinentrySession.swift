@@ -252,7 +252,7 @@ enum PinentryFailure: Error, Equatable, Sendable {
     switch self {
     case .noAnswer(let error): "\(program) did not answer: \(error)"
     case .notStarted(let number):
-      "cannot start \(program): \(number); \(kind.remedy)"
+      "cannot start \(program): \(number); \(kind.remedy(for: number))"
     case .ended:
       "\(program) \(Self.words(for: ending)) before it answered; run it by hand to see why, or \(kind.instead)"
     case .silent(let seconds):
@@ -282,8 +282,12 @@ enum PinentryFailure: Error, Equatable, Sendable {
 
 extension Pinentry.Kind {
   /// What to do if the program cannot be started.
-  fileprivate var remedy: String {
+  fileprivate func remedy(for number: SystemNumber) -> String {
     switch self {
+    case .pinentry where number == SystemNumber(EACCES):
+      "make it executable, or name another with --pinentry PROGRAM"
+    case .askpass where number == SystemNumber(EACCES):
+      "make it executable, or name another with --askpass PROGRAM"
     case .pinentry:
       "install it (on Debian and Ubuntu: apt install pinentry-gnome3, pinentry-qt or pinentry-curses) or name another "
         + "with --pinentry PROGRAM"

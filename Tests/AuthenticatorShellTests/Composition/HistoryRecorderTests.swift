@@ -85,6 +85,23 @@ import Vault
   }
 
   // Holds: RECORD-8
+  @Test func `entries that wait for the writer are written before the process ends`() async throws {
+    _ = try await vault.open(passphrase: "right")
+    let (blocked, isBusy) = (Mutex(true), Mutex(false))
+    Task(executorPreference: writer) {
+      isBusy.withLock { $0 = true }
+      while blocked.withLock(\.self) { usleep(1000) }
+    }
+    while !isBusy.withLock(\.self) { usleep(1000) }
+    end(.signIn, "a.example")
+    _ = try await queue.submit { [recorder] _ in recorder.finish() }
+    let found = try vault.openStore?.history(after: .min, count: 10).map(\.entry)
+    blocked.withLock { $0 = false }
+    #expect(found == [entry(.signIn, "a.example", .done)])
+    #expect(try await written() == found, "once")
+  }
+
+  // Holds: RECORD-8
   @Test func `wrong passphrases that lock the vault are in the history after it is unlocked`() async throws {
     try await vault.unlock(passphrase: secret("right"))
     let (denied, blocked) = (CTAPStatus.operationDenied.rawValue, CTAPStatus.pinBlocked.rawValue)

@@ -114,6 +114,9 @@ extension OpenVault {
 
   @Test func `a store that cannot be written reports unavailable`() throws {
     let found = try vault.ask(Self.recovery, now: 5)
+    var state = try vault.store.state()
+    try state.reset()
+    try vault.store.setState(state)
     let store = try #require(vault.store as? InMemoryCredentialStore)
     store.isFull = true
     #expect(throws: ControlFailure(.unavailable, "")) {
@@ -134,6 +137,10 @@ extension OpenVault {
     try vault.ask(AcceptBeforeReset())
     let after = try vault.store.state()
     #expect((after.epoch, after.floor) == (1, 0))
+    // There is nothing to accept twice.
+    let error = #expect(throws: ControlFailure.self) { try vault.ask(AcceptBeforeReset()) }
+    #expect(error?.status == .notAllowed)
+    #expect(error?.description == "this store has no reset to undo: there is nothing to accept")
   }
 }
 

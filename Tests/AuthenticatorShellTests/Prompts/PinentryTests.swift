@@ -110,6 +110,21 @@ import Testing
     #expect(await notifications.selfTest(within: .seconds(1)) == reason)
   }
 
+  @Test func `a program that is not executable is found before a dialog, also in PATH`() async throws {
+    let scripted = try ScriptedPinentry()
+    let folder = scripted.folder.path
+    for program in ["\(folder)/control.json", "control.json"] {
+      let askpass = Pinentry(
+        .askpass, helper: try HelperProcess(program: "pinentry", askpass: program, prompt: ""),
+        environment: { $0 == "PATH" ? "/nonexistent:\(folder):/usr/bin" : nil }, terminal: nil,
+        executor: globalConcurrentExecutor)
+      let reason =
+        "cannot start \(program): Permission denied; make it executable, or name another with --askpass PROGRAM"
+      #expect(askpass.problem == "no prompt can be shown: \(reason)")
+      #expect(await askpass.selfTest(within: .seconds(1)) == reason)
+    }
+  }
+
   @Test func `the program inherits the environment and three descriptors only`() async throws {
     let scripted = try ScriptedPinentry()
     try await scripted.prompter().confirm(Self.prompt)
@@ -315,7 +330,11 @@ import Testing
     await #expect(throws: UserInteractionError.unavailable) {
       try await scripted.prompter(program: scripted.folder.path + "/control.json").confirm(Self.prompt)
     }
-    #expect(scripted.lines.first?.contains("control.json: Permission denied; ") == true)
+    let path = scripted.folder.path + "/control.json"
+    #expect(
+      scripted.lines == [
+        "cannot start \(path): Permission denied; make it executable, or name another with --pinentry PROGRAM"
+      ])
   }
 
   // Holds: PERSON-3
