@@ -86,7 +86,7 @@ import Vault
 
   // Holds: RECORD-8
   @Test func `entries that wait for the writer are written before the process ends`() async throws {
-    _ = try await vault.open(passphrase: "right")
+    try await vault.unlock(passphrase: secret("right"))
     let (blocked, isBusy) = (Mutex(true), Mutex(false))
     Task(executorPreference: writer) {
       isBusy.withLock { $0 = true }
