@@ -56,7 +56,14 @@ struct WalletCommand: ParsableCommand {
       try command.run()
       Glibc.exit(0)
     } catch {
-      guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
+      guard exitCode(for: error) == .validationFailure else {
+        guard exitCode(for: error) == .success else { exit(withError: error) }
+        guard StandardStream.output.write(fullMessage(for: error)) else {
+          StandardStream.error.write("liquid-auth-wallet: cannot write to standard output: \(SystemNumber())")
+          Glibc.exit(EXIT_FAILURE)
+        }
+        Glibc.exit(EXIT_SUCCESS)
+      }
       // With --json, an event reports the failure, whatever else is wrong with the command line.
       if CommandLine.arguments.contains("--json") {
         let failure = WalletFailure(message(for: error).withoutCapital, code: .mistake)

@@ -18,7 +18,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         2   the authenticator is not running
         3   the passphrase is wrong, or the command needs it and cannot ask for it
         4   there is no such object
-        64  the command line is wrong: a command name, an option or an argument; or input that it needs is missing
+        64  the command line is wrong: a command name, an option or an argument;
+            or input that it needs is missing
       `connect` and `keyri` have more codes: see liquid-auth-wallet --help.
 
       With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}.
@@ -58,7 +59,11 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       failure.completed(by: place).end(isJSON: isJSON)
     } catch {
       // Help and completions are not mistakes.
-      guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
+      guard exitCode(for: error) == .validationFailure else {
+        guard exitCode(for: error) == .success else { exit(withError: error) }
+        writeResult(fullMessage(for: error), isJSON: isJSON)
+        Glibc.exit(0)
+      }
       mistake(error).end(isJSON: isJSON)
     }
   }
@@ -85,6 +90,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
   /// The failure for a mistake in the command line: what is wrong, and the usage.
   static func mistake(_ error: any Error) -> CommandFailure {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
-    return CommandFailure(message(for: error).withoutCapital, code: .usage, usage: usage)
+    // The messages about a shell without completions have three lines.
+    let sentence = message(for: error).replacing(".\nPlease use ", with: "; use ").replacing(":\n    ", with: ": ")
+    return CommandFailure(sentence.withoutCapital, code: .usage, usage: usage)
   }
 }

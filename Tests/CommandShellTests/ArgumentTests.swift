@@ -116,6 +116,10 @@ import Testing
       "the id of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example"
     ),
     (["log", "--site", ""], "--site takes a site as the list shows it, such as github.com or https://dapp.example"),
+    (
+      ["--generate-completion-script", "tcsh"],
+      "can't generate completion scripts for 'tcsh'; use --generate-completion-script=<shell> with one of: zsh bash fish"
+    ),
   ]
 
   // Holds: INPUT-11
@@ -165,6 +169,22 @@ import Testing
     let text = LiquidAuthCommand.mistake(error).text
     #expect(text.hasPrefix("liquid-auth: unknown option '--\\u{1B}[2J'\nUsage: liquid-auth lock "))
     #expect(!text.contains("\u{1B}"))
+  }
+
+  @Test func `the help fits a terminal of 80 columns`() {
+    let text = LiquidAuthCommand.helpMessage(columns: 80)
+    #expect(
+      text.contains(
+        "\n  64  the command line is wrong: a command name, an option or an argument;\n      or input that it needs is missing\n"
+      ))
+  }
+
+  @Test func `the shell completes directories and files`() {
+    let script = LiquidAuthCommand.completionScript(for: .fish)
+    for (option, completes) in [("state-dir", "complete_directories"), ("control", "-rF")] {
+      let lines = script.split(separator: "\n").filter { $0.contains("-l '\(option)'") }
+      #expect(!lines.isEmpty && lines.allSatisfy { $0.contains(completes) }, "\(lines.first ?? "")")
+    }
   }
 
   // Holds: INPUT-13

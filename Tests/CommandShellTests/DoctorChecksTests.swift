@@ -120,6 +120,27 @@ import UHID
         }
           == ["problem|\(reason)|liquid-auth setup"])
     }
+    // The vault's line has the repair.
+    let damaged = VaultFinding(isThere: true, problem: "it is damaged; make it again with: liquid-auth setup")
+    for (name, line) in [
+      (Check.Name.authenticator, "the authenticator is not running, because the vault cannot be used|-"),
+      (.node, "there is no device, because the authenticator is not running|-"),
+      (.vault, "it is damaged; make it again with: liquid-auth setup|liquid-auth setup"),
+    ] {
+      #expect(
+        Self.lines(name) { ($0.authenticator, $0.vault) = (.notRunning("nothing listens"), damaged) }
+          == ["problem|\(line)"])
+    }
+    let withoutUHID = { (findings: inout Findings) in
+      findings.authenticator = .notRunning("it is not running; start it with: liquid-authenticator")
+      (findings.isUserService, findings.system.uhid) = (false, .absent)
+    }
+    let start = "liquid-authenticator --transport pty"
+    #expect(
+      lines(withoutUHID)
+        == ["problem|it is not running; until /dev/uhid can be used, start it with: \(start)|\(start)"])
+    #expect(
+      Self.lines(.node, withoutUHID) == ["problem|there is no device, because the authenticator is not running|-"])
     #expect(lines { $0.authenticator = .unknown("no answer") } == ["problem|no answer|\(Self.restart)"])
     #expect(
       lines { ($0.authenticator, $0.isUserService) = (.unknown("no answer"), false) } == ["problem|no answer|-"])
@@ -298,7 +319,9 @@ import UHID
       with("masked", "inactive", "masked")
         == ["problem|liquid-auth-broker.socket is masked|sudo systemctl unmask liquid-auth-broker.socket && \(start)"])
     #expect(
-      with("not-found", "inactive", "") == ["problem|liquid-auth-broker.socket is not installed|scripts/run"])
+      with("not-found", "inactive", "") == [
+        "problem|liquid-auth-broker.socket is not installed; run the repair in the clone|scripts/run"
+      ])
     #expect(with("loaded", "failed", "enabled") == ["problem|liquid-auth-broker.socket is failed|\(start)"])
     #expect(
       with("loaded", "active", "disabled")
@@ -334,11 +357,20 @@ import UHID
       "sudo udevadm control --reload && sudo udevadm trigger --action=change --settle /dev/uhid"
     #expect(lines { _ in } == ["ok|\(path)|-"])
     #expect(lines { $0.uhid = nil } == ["ok|\(path)|-"])
-    #expect(lines { $0.rule = .missing } == ["problem|71-liquid-auth.rules is not installed|scripts/run"])
+    #expect(
+      lines { $0.rule = .missing }
+        == ["problem|71-liquid-auth.rules is not installed; run the repair in the clone|scripts/run"])
+    // Without /dev/uhid, scripts/run does not install it.
+    #expect(
+      lines { ($0.rule, $0.uhid) = (.missing, nil) } == [
+        "note|71-liquid-auth.rules is not installed; as soon as there is a /dev/uhid, install it in the clone with: "
+          + "scripts/run|-"
+      ])
     #expect(
       lines { $0.rule = .replaced(path, ours: nil) }
         == [
-          "problem|\(path) takes the place of our rule, or is an earlier version of it|sudo rm \(path) && scripts/run"
+          "problem|\(path) takes the place of our rule, or is an earlier version of it; run the repair in the clone|"
+            + "sudo rm \(path) && scripts/run"
         ])
     #expect(
       lines { $0.rule = .replaced(path, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules") }

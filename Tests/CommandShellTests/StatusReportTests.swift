@@ -62,6 +62,39 @@ import Testing
         """)
   }
 
+  @Test func `setup names a start that works, and says what browsers do not see`() {
+    let text = { (unseen: String) in
+      """
+      Start the authenticator in another terminal, and leave it running:
+
+          liquid-authenticator --state-dir /s
+      \(unseen)
+      Waiting for it. Ctrl-C ends the set-up; to continue later, run: liquid-auth setup
+
+      """
+    }
+    var system = Self.fine
+    let shown = { Setup.starting(system, by: "liquid-authenticator --state-dir /s", setup: "liquid-auth setup") }
+    #expect(system.starting == ["liquid-authenticator"])
+    #expect(shown() == text(""))
+    for uhid in [SystemFindings.UHID.absent, .forbidden] {
+      system.uhid = uhid
+      #expect(system.starting == ["liquid-authenticator", "--transport", "pty"])
+      #expect(shown() == text("\nBrowsers do not see this key until /dev/uhid can be used.\n"))
+    }
+  }
+
+  @Test func `without uhid, setup ends with when browsers can see the key`() {
+    var status = Self.running()
+    status.transport = "pty"
+    let system = SystemFindings(uhid: .absent, groupExists: true, isMember: true, sessionHasGroup: true)
+    #expect(
+      Setup.closing(status, system: system, hasSignedIn: false, doctor: "liquid-auth doctor") == """
+        Browsers do not see this key. To use it in browsers, start the authenticator without --transport,
+        as soon as /dev/uhid can be used.
+        """)
+  }
+
   @Test func `setup ends with what is possible, and with what remains to be repaired`() {
     let register = "Register your key at a site with passkeys now, such as https://webauthn.io."
     let unseen = "Browsers do not see this key. To use it in browsers, start the authenticator without --transport."
@@ -200,10 +233,40 @@ import Testing
       stateDirectory: "/s", vault: VaultFinding(isThere: false, problem: "no vault"),
       failure: CommandFailure("not running", code: .notRunning), system: system)
     #expect(report.isRunning == false)
-    #expect(report.problems == ["no vault", Self.noDevice, "not running"])
+    // It would not start without a vault.
+    #expect(report.problems == ["no vault", Self.noDevice])
     #expect(
       report.text.hasPrefix(
         "authenticator  not running\nvault          missing\nstate          /s\n\nto do\n- no vault\n"))
+  }
+
+  private static let stopped = "it is not running; start it with: liquid-authenticator"
+
+  @Test func `a vault that cannot be used is shown as such, and the authenticator is not to be started`() {
+    let report = StatusReport(
+      stateDirectory: "/s", vault: VaultFinding(isThere: true, problem: "the vault /s/vault is damaged"),
+      failure: CommandFailure(Self.stopped, code: .notRunning), system: Self.fine)
+    #expect(report.problems == ["the vault /s/vault is damaged"])
+    #expect(report.text.contains("\nvault          unusable\n"))
+    #expect(report.json.description.contains(#""vault": "unusable""#))
+  }
+
+  @Test func `without uhid, the authenticator is started with another transport`() {
+    var system = Self.fine
+    let problems = {
+      StatusReport(
+        stateDirectory: "/s", vault: VaultFinding(isThere: true),
+        failure: CommandFailure(Self.stopped, code: .notRunning), system: system
+      ).problems
+    }
+    #expect(problems() == [Self.stopped])
+    system.uhid = .absent
+    #expect(
+      problems() == [
+        Self.noDevice,
+        "it is not running; until /dev/uhid can be used, start it with: liquid-authenticator --transport pty",
+      ])
+    #expect(system.completing("log in again and start with: liquid-authenticator").hasSuffix(": liquid-authenticator"))
   }
 
   @Test func `unknown facts are shown as unknown`() {
@@ -243,7 +306,7 @@ import Testing
   }
 
   static let forbidden: [(groupExists: Bool, isMember: Bool, sessionHasGroup: Bool, remedy: String)] = [
-    (false, false, false, "scripts/run"),
+    (false, false, false, "in the clone, install the udev rule with: scripts/run"),
     (true, false, false, "sudo usermod --append --groups liquid-auth \"$USER\""),
     (true, true, false, "log in again and start with: liquid-authenticator"),
     (true, true, true, "sudo udevadm control --reload"),

@@ -208,6 +208,21 @@ final class Person: Sendable {
     return (result, person.shown())
   }
 
+  // Holds: INPUT-19
+  @Test func `a line that cannot be the passphrase is refused each time, without a limit`() throws {
+    let prompt = "Vault passphrase: "
+    let person = try Person(
+      Array(repeating: (prompt, "\n"), count: 4) + [
+        (prompt, String(repeating: "x", count: 257) + "\n"), (prompt, "p\n"),
+      ])
+    func read() throws(CommandFailure) -> [UInt8] {
+      try PassphraseInput.read(on: TerminalDevice(owning: person.terminal)).bytes
+    }
+    #expect(try read() == Array("p".utf8))
+    let refusal = "this cannot be the passphrase; a passphrase has 1 to 256 bytes\r\n"
+    #expect(person.shown() == String(repeating: "\(prompt)\r\n\(refusal)", count: 5) + "\(prompt)\r\n")
+  }
+
   @Test func `a passphrase is typed twice`() throws {
     let (result, shown) = try Self.choose([("vault: ", "correct horse\n"), ("again: ", "correct horse\n")])
     #expect(result == .success(Array("correct horse".utf8)))
@@ -338,7 +353,9 @@ final class Person: Sendable {
 
   @Test func `Control-D instead of a word cancels`() throws {
     let (failure, _) = try Self.confirm(seed: 7) { _ in "\u{4}" }
-    #expect(failure == CommandFailure("cancelled; nothing was changed"))
+    #expect(
+      failure
+        == CommandFailure("cancelled; no vault was made, and the words on paper are of no use: destroy the paper"))
   }
 }
 

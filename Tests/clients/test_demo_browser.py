@@ -356,26 +356,50 @@ def test_a_result_that_cannot_be_written_is_a_failure(options):
         said = demo.stderr.read()
     reason = "cannot write to standard output: Broken pipe"
     assert status == 1
-    assert said == (json.dumps({"error": reason, "exitCode": 1}) if options else f"liquid-auth: {reason}") + "\n"
+    # The first line is about the authenticator, which does not run in the default place.
+    assert said.splitlines()[-1] == (json.dumps({"error": reason, "exitCode": 1}) if options else f"liquid-auth: {reason}")
 
 
-def test_the_browser_is_opened(tmp_path):
-    """xdg-open gets the page's address, and may be missing."""
+@pytest.mark.parametrize("session, status, is_opened", [
+    ({"DISPLAY": ":99"}, 0, True), ({"WAYLAND_DISPLAY": "wayland-0"}, 0, True), ({"DISPLAY": ":99"}, "$(sleep 9)", True),
+    ({"DISPLAY": ":99"}, 3, False), ({"DISPLAY": ":99"}, None, False), ({}, 0, False),
+], ids=["X", "Wayland", "xdg-open is the browser", "xdg-open fails", "no xdg-open", "no desktop"])
+def test_the_browser_is_opened(tmp_path, session, status, is_opened):
+    """xdg-open gets the page's address; if there is none, or no desktop, or it fails, the user is to open the page."""
     opened = tmp_path / "opened"
     program = tmp_path / "bin/xdg-open"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nprintf %s "$1" >{opened}.new && mv {opened}.new {opened}\n')
-    program.chmod(0o755)
-    for path in (f"{program.parent}:/usr/bin:/bin", str(tmp_path)):
-        command = [BIN / "liquid-auth", "demo", "--browser"]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                              env={"PATH": path}) as demo:
-            line = demo.stdout.readline()
-            address = line.split()[-1]
-            if "/bin" in path:
-                assert wait_for("opened page", opened.exists) and opened.read_text() == address
-                assert line.startswith("opening")
-            else:
-                assert line.startswith("open this page")
-            demo.send_signal(signal.SIGINT)
-            assert demo.wait(20) == 1
+    if status is not None:
+        program.write_text(f'#!/bin/sh\nprintf %s "$1" >{opened}.new && mv {opened}.new {opened}\nexit {status}\n')
+        program.chmod(0o755)
+    path = f"{program.parent}:/usr/bin:/bin" if status is not None else str(program.parent)
+    command = [BIN / "liquid-auth", "demo", "--browser"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env={"PATH": path, **session}) as demo:
+        said, _, address = demo.stdout.readline().rstrip().partition(": ")
+        invitation = "opening this page in your browser"
+        assert said == (invitation if is_opened else "no browser could be opened; open this page yourself")
+        if is_opened:
+            assert wait_for("opened page", opened.exists) and opened.read_text() == address
+        else:
+            assert opened.exists() == (status == 3)
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(20) == 1
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_an_authenticator_that_browsers_do_not_see_is_named(key, tmp_path, runs):
+    """It is the one in the default place."""
+    assert key.control_socket.name == "control.sock"
+    if runs:
+        (tmp_path / "liquid-auth").symlink_to(key.control_socket.parent)
+    environment = {"XDG_RUNTIME_DIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "none")}
+    with subprocess.Popen([BIN / "liquid-auth", "demo", "--browser", "--no-open"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as demo:
+        line = demo.stderr.readline()
+        assert demo.stdout.readline().startswith("open this page in a browser on this machine: http://localhost:")
+        demo.send_signal(signal.SIGTERM)
+        assert demo.wait(20) == 1
+    assert line == "liquid-auth: " + (
+        f"the authenticator uses {key.transport}, which browsers do not see\n" if runs else
+        f"there is no vault, because {tmp_path}/none/liquid-auth does not exist; make one with: liquid-auth setup\n")

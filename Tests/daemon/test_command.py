@@ -227,6 +227,12 @@ class TestStatus:
         assert found["running"] is False and found["vault"] == "present" and found["processId"] is None
         assert found["stateDirectory"] == str(key.state)
 
+    @pytest.mark.parametrize("content", [b"", b"garbage"], ids=["empty", "garbage"])
+    def test_a_damaged_vault(self, key, content):
+        (key.state / "vault").write_bytes(content)
+        found = self.status(key, NOT_RUNNING)
+        assert found["vault"] == "unusable" and not any("start it with" in problem for problem in found["problems"])
+
     def test_no_vault(self, empty):
         assert self.status(empty, NOT_RUNNING)["vault"] == "missing"
 
@@ -301,6 +307,25 @@ class TestOutput:
             assert json.loads(done.stderr) == {"error": reason, "exitCode": FAILED}
         else:
             assert done.stderr == f"liquid-auth: {reason}\n"
+
+    HELP = [["liquid-auth", "--help"], ["liquid-auth", "--version"], ["liquid-auth", "help", "vault"],
+            ["liquid-auth", "--generate-completion-script", "bash"], ["liquid-authenticator", "--help"],
+            ["liquid-authenticator", "--version"], ["liquid-auth-wallet", "--help"]]
+
+    @pytest.mark.parametrize("command", HELP, ids=" ".join)
+    def test_help_that_cannot_be_written_is_a_failure(self, command):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([BIN / command[0], *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        said = f"{command[0]}: cannot write to standard output: No space left on device\n"
+        assert (done.returncode, done.stderr) == (FAILED, said)
+
+    @pytest.mark.parametrize("command", [["liquid-auth", "status"], *HELP], ids=" ".join)
+    def test_a_closed_standard_output_is_named(self, command):
+        """It is not the number of another file, which would get the output."""
+        done = subprocess.run(["bash", "-c", '"$@" >&-', "-", BIN / command[0], *command[1:]], capture_output=True, text=True,
+                              timeout=60)
+        said = f"{command[0]}: cannot write to standard output: Bad file descriptor\n"
+        assert (done.returncode, done.stderr) == (FAILED, said)
 
     def test_a_pipe_that_nobody_reads_is_a_failure(self, running):
         done = subprocess.run(["bash", "-o", "pipefail", "-c", '"$@" | :', "-",

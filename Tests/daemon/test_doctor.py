@@ -11,7 +11,7 @@ import time
 import pytest
 from fido2.ctap2 import Ctap2
 from support import wire
-from support.authenticator import BIN, PINENTRY, is_alive, wait_for
+from support.authenticator import BIN, PINENTRY, START, is_alive, wait_for
 from support.ceremonies import OWN, register
 
 MANUAL = pathlib.Path(__file__).resolve().parents[2] / "Sources/Manual/liquid-auth-doctor.1.scd"
@@ -130,14 +130,24 @@ class TestResult:
         assert system.checks("--state-dir", system.key.state, status=1)["vault"]["state"] == "ok"
         # The user service is another authenticator.
         found = system.checks("--state-dir", system.key.state, status=1)
-        assert found["authenticator"]["repair"].startswith(f"liquid-authenticator --state-dir {system.key.state}")
+        assert found["authenticator"]["repair"].startswith(f"{START} --state-dir {system.key.state}")
         assert found["service"]["state"] == "note" and found["service"]["explanation"].startswith("not used")
+
+    @pytest.mark.parametrize("content", [b"", b"garbage"], ids=["empty", "garbage"])
+    def test_a_damaged_vault(self, system, content):
+        """Only the line of the vault has a repair: the authenticator would not start."""
+        system.key.stop()
+        (system.key.state / "vault").write_bytes(content)
+        found = system.checks("--state-dir", system.key.state, status=1)
+        assert found["authenticator"]["explanation"] == "the authenticator is not running, because the vault cannot be used"
+        assert found["authenticator"]["repair"] is None and found["node"]["repair"] is None
+        assert found["vault"]["state"] == "problem" and found["vault"]["repair"]
 
     def test_the_user_service_is_stopped(self, user_service):
         user_service.key.stop()
         assert user_service.checks(status=1)["authenticator"]["repair"] == f"systemctl --user enable --now {UNITS}"
         user_service.programs.joinpath("systemctl").unlink()
-        assert user_service.checks(status=1)["authenticator"]["repair"] == "liquid-authenticator"
+        assert user_service.checks(status=1)["authenticator"]["repair"] == START
 
     def test_an_open_prompt(self, system):
         """It is named, and the command does not wait for its answer."""

@@ -321,6 +321,15 @@ class TestCommands:
             assert "one try left" in shown and "no tries" not in shown
             assert shown.count("the passphrase is wrong") == (code != 0), shown
 
+    # Holds: INPUT-19
+    def test_an_empty_passphrase_is_no_try(self, key):
+        with key:
+            prompt = "Vault passphrase: "
+            answers = 4 * [(prompt, "")] + 2 * [(prompt, "not the passphrase")] + [(prompt, PASSPHRASE)]
+            ended, shown = on_terminal(key.command("unlock", "--control", key.control_socket), answers, key.environment)
+            assert ended == 0 and shown.count("this cannot be the passphrase; a passphrase has 1 to 256 bytes\r\n") == 4, shown
+            assert shown.count("wrong passphrase; try again") == 2, shown
+
     @pytest.mark.parametrize("program, of_a_word", [
         ("liquid-auth", "unknown command 'extra'"), ("liquid-authenticator", "unexpected argument 'extra'"),
     ])

@@ -11,12 +11,14 @@ import sys
 import threading
 
 import pytest
-from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, on_terminal, wait_for
+from support.authenticator import BIN, HAS_UHID, PASSPHRASE, PHRASE, START, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN
 from support.demo_page import Page, failed
 
 CONTROL_C = "\x03"
 CANCELLED = "cancelled; to continue later, run: liquid-auth setup"
+UNCONFIRMED = "cancelled; no vault was made, and the words on paper are of no use: destroy the paper"
+MOMENT = "" if HAS_UHID else ",\r\nas soon as /dev/uhid can be used"
 PIN = "4711"
 OTHER_PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 
@@ -177,7 +179,7 @@ def test_a_phrase_from_paper_without_a_service(machine):
         (PHRASE_CHOICE, "2"), *TYPED, (PIN_CHOICE, "2"), (WAITING, lambda _: machine.start()),
         ("Vault passphrase: ", PASSPHRASE), ("New PIN: ", PIN), ("The PIN again: ", PIN), (PAGE_CHOICE, "2")]
     shown = machine.setup(answers, *place)
-    assert f"liquid-authenticator --state-dir '{place[1]}' --control {place[3]}\r\n" in shown
+    assert f"{START} --state-dir '{place[1]}' --control {place[3]}\r\n" in shown
     assert OWN.fingerprint.hex() in shown and "the PIN is set" in shown
     assert f"to continue later, run: liquid-auth setup --state-dir '{place[1]}'" in shown
     assert not machine.calls.exists() and PIN not in shown
@@ -188,7 +190,8 @@ def test_without_systemd_and_without_a_desktop(machine):
     environment = {name: value for name, value in machine.environment.items() if name != "DISPLAY"}
     answers = [(PHRASE_CHOICE, "2"), *TYPED, (PIN_CHOICE, "1"), (WAITING, lambda _: machine.start())]
     shown = machine.setup(answers, environment=environment)
-    assert "\r\n    liquid-authenticator\r\n" in shown
+    assert f"\r\n    {START}\r\n" in shown
+    assert ("Browsers do not see this key until /dev/uhid can be used." in shown) == (not HAS_UHID)
     assert "no desktop in this session. On the desktop, run: liquid-auth demo --browser" in shown
 
 
@@ -235,15 +238,15 @@ def test_ctrl_c_at_each_step_and_then_on(machine):
     """Before the vault, nothing stays; after it, the next run continues after it."""
     phrase, words = learned()
     before_the_vault = [
-        [(PHRASE_CHOICE, CONTROL_C)],
-        [(PHRASE_CHOICE, "1"), ("written down: ", CONTROL_C)],
-        [(PHRASE_CHOICE, "1"), words[0], ("Word .*: ", CONTROL_C)],
-        [(PHRASE_CHOICE, "2"), ("Phrase.*: ", CONTROL_C)],
-        [(PHRASE_CHOICE, "2"), *TYPED[:2], ("again: ", CONTROL_C)],
+        ([(PHRASE_CHOICE, CONTROL_C)], CANCELLED),
+        ([(PHRASE_CHOICE, "1"), ("written down: ", CONTROL_C)], UNCONFIRMED),
+        ([(PHRASE_CHOICE, "1"), words[0], ("Word .*: ", CONTROL_C)], UNCONFIRMED),
+        ([(PHRASE_CHOICE, "2"), ("Phrase.*: ", CONTROL_C)], CANCELLED),
+        ([(PHRASE_CHOICE, "2"), *TYPED[:2], ("again: ", CONTROL_C)], CANCELLED),
     ]
-    for answers in before_the_vault:
+    for answers, said in before_the_vault:
         phrase.clear()
-        assert CANCELLED in machine.setup(answers, status=1)
+        assert said in machine.setup(answers, status=1)
         assert not machine.key.state.exists()
     wrong = 4 * [("Phrase.*: ", "no phrase at all")]
     shown = machine.setup([(PHRASE_CHOICE, "2"), *wrong, ("Phrase.*: ", CONTROL_C)], status=1)
@@ -299,7 +302,7 @@ def test_a_problem_is_shown_until_it_is_repaired(machine):
     assert shown.count("- the device is detached; attach it with: liquid-auth device attach") == 2
     # The tests' transport is not a device of the kernel.
     assert f"The authenticator uses {machine.key.transport}, which browsers do not see." in shown
-    assert "Browsers do not see this key. To use it in browsers, start the authenticator without --transport.\r\n" in shown
+    assert "Browsers do not see this key. To use it in browsers, start the authenticator without --transport" + f"{MOMENT}.\r\n" in shown
     assert "copy of the blobs, run: liquid-auth blobs export FILE\r\n" in shown
     machine.key.ask("device", "detach")
     shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])

@@ -24,6 +24,10 @@ PHRASE = (
     "lizard rely canal coral scene hobby scare step bus leaf tobacco slice"
 )
 PASSPHRASE = "correct horse battery staple"
+# Whether a device of the kernel can be made here, by this user or by the broker.
+HAS_UHID = os.access("/dev/uhid", os.R_OK | os.W_OK) or os.path.exists("/run/liquid-auth/broker")
+# The command that setup, status and doctor name for the start.
+START = "liquid-authenticator" if HAS_UHID else "liquid-authenticator --transport pty"
 
 
 def wait_for(what, condition, seconds=20.0, pid=None):

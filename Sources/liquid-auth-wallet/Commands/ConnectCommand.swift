@@ -22,7 +22,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Argument(help: "The link, liquid://…; - reads it from standard input.") var link: String?
 
-  @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file")) var image: String?
+  @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file"), completion: .file())
+  var image: String?
 
   @Flag(help: "Register a new passkey, even if the server may have one.") var register = false
 

@@ -6,20 +6,20 @@ import StateDirectory
 
 /// The options for the authenticator's socket and the network.
 struct NetworkOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"))
+  @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"), completion: .file())
   var control: String?
 
-  @Option(help: ArgumentHelp("The state directory of the authenticator.", valueName: "dir"))
+  @Option(help: ArgumentHelp("The state directory of the authenticator.", valueName: "dir"), completion: .directory)
   var stateDir: String?
 
   @Option(
     help: ArgumentHelp(
-      "Read this file instead of ~/.config/liquid-auth/wallet.conf.", valueName: "file"))
+      "Read this file instead of ~/.config/liquid-auth/wallet.conf.", valueName: "file"), completion: .file())
   var config: String?
 
   @Option(
     help: ArgumentHelp(
-      "Also trust the certificate authorities in this PEM file.", valueName: "file"))
+      "Also trust the certificate authorities in this PEM file.", valueName: "file"), completion: .file())
   var caFile: String?
 
   /// The control socket's path: the option, or the socket of the state directory.

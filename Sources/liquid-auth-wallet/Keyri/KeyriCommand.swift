@@ -71,7 +71,8 @@ struct KeyriCommand: ParsableCommand {
 
     @Argument(help: "The link, https://NAME.onekey.to?sessionId=…; - reads it from standard input.") var link: String?
 
-    @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file")) var image: String?
+    @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file"), completion: .file())
+    var image: String?
 
     @Option(
       name: .customLong("as"),

@@ -41,7 +41,7 @@ struct BlobsCommand: ParsableCommand {
       abstract: "Write the large blob of a passkey to a file, or to standard output if that is not a terminal.")
     @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
     var id: String
-    @Argument(help: "A file that does not exist yet.") var file: String?
+    @Argument(help: "A file that does not exist yet.", completion: .file()) var file: String?
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -75,7 +75,7 @@ struct BlobsCommand: ParsableCommand {
       discussion: "The passkey must have been registered with the extension largeBlob, or largeBlobKey.")
     @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
     var id: String
-    @Argument(help: "The file.") var file: String
+    @Argument(help: "The file.", completion: .file()) var file: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -114,7 +114,7 @@ struct BlobsCommand: ParsableCommand {
   struct Export: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Write the whole array to a file, as it is on the key: sealed, with its digest.")
-    @Argument(help: "A file that does not exist yet.") var file: String
+    @Argument(help: "A file that does not exist yet.", completion: .file()) var file: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -129,7 +129,7 @@ struct BlobsCommand: ParsableCommand {
   struct Import: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Replace all large blobs with an exported file.")
-    @Argument(help: "The file.") var file: String
+    @Argument(help: "The file.", completion: .file()) var file: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlProtocol
 import ProcessIO
 import Synchronization
 
@@ -38,6 +39,9 @@ struct DemoCommand: AsyncParsableCommand {
 
   func run() async throws {
     if browser {
+      if let obstacle = try Self.obstacle(at: PlaceOptions.parse([])) {
+        StandardStream.error.write("liquid-auth: \(obstacle.printable)")
+      }
       let results = try await BrowserDemo(port: port ?? 0, opensBrowser: !noOpen, isJSON: output.json).run()
       if !results.holds { throw ExitCode(1) }
       return
@@ -52,6 +56,18 @@ struct DemoCommand: AsyncParsableCommand {
     if output.json { writeResult(transcript.json(holds: holds).description, isJSON: true) }
     guard holds else { throw CommandFailure("a check of the demo failed") }
     if !output.json { writeResult("\nall \(transcript.checkCount) checks hold", isJSON: false) }
+  }
+}
+
+extension DemoCommand {
+  /// Why browsers do not see an authenticator in this place, lower case, no full stop; `nil` if they can.
+  static func obstacle(at place: PlaceOptions) -> String? {
+    do throws(CommandFailure) {
+      let status = try place.connect().ask(GetStatus())
+      return status.otherTransport.map { "the authenticator uses \($0), which browsers do not see" }
+    } catch {
+      return error.description
+    }
   }
 }
 

@@ -93,9 +93,12 @@ enum PassphraseInput {
   /// The terminal, if standard input is one.
   private static var terminal: TerminalDevice? { isatty(STDIN_FILENO) == 1 ? try? TerminalDevice() : nil }
 
-  /// Reads from the terminal, without echo.
+  /// Reads from the terminal, without echo, until the line can be a passphrase.
   static func read(on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
-    try check(terminal.askSecret("Vault passphrase: "))
+    while true {
+      let passphrase = try terminal.askSecret("Vault passphrase: ")
+      do throws(CommandFailure) { return try check(passphrase) } catch { terminal.show("\(error.description)\n") }
+    }
   }
 
   private static func check(_ passphrase: SecretBytes) throws(CommandFailure) -> SecretBytes {

@@ -6,10 +6,10 @@ import StateDirectory
 
 /// Where vault, store and control socket are.
 struct PlaceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The directory with the vault and the store.", valueName: "dir"))
+  @Option(help: ArgumentHelp("The directory with the vault and the store.", valueName: "dir"), completion: .directory)
   var stateDir: String?
 
-  @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"))
+  @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"), completion: .file())
   var control: String?
 
   func validate() throws {

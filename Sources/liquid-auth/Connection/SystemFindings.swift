@@ -26,6 +26,18 @@ struct SystemFindings: Equatable {
   /// Whether systemd is the first process: then the broker makes the device.
   var hasSystemd = false
 
+  /// The command that starts an authenticator here: without the use of `/dev/uhid`, one that browsers do not see.
+  var starting: [String] { ["liquid-authenticator"] + (uhidProblem == nil ? [] : ["--transport", "pty"]) }
+
+  /// Puts ``starting`` in place of the command at the end of `…; start it with: liquid-authenticator`; returns any other
+  /// sentence unchanged.
+  func completing(_ sentence: String) -> String {
+    let ending = "start it with: liquid-authenticator"
+    guard uhidProblem != nil, sentence.hasSuffix(ending) else { return sentence }
+    return sentence.dropLast(ending.count)
+      + "until /dev/uhid can be used, start it with: \(starting.joined(separator: " "))"
+  }
+
   /// Why the device cannot appear, and what to do; `nil` when it can.
   var uhidProblem: String? {
     switch uhid {
@@ -36,7 +48,7 @@ struct SystemFindings: Equatable {
       "the broker, which makes the device, cannot be reached; start its socket with: sudo systemctl enable --now "
         + "liquid-auth-broker.socket"
     case .forbidden where !groupExists:
-      "you do not have permission to open /dev/uhid; install the udev rule with: scripts/run"
+      "you do not have permission to open /dev/uhid; in the clone, install the udev rule with: scripts/run"
     case .forbidden where !isMember:
       "you do not have permission to open /dev/uhid; join its group with: sudo usermod --append --groups \(Self.group) \"$USER\", "
         + "and log in again"

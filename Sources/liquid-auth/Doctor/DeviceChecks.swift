@@ -9,7 +9,9 @@ extension DoctorFindings {
 
   /// A file of ours is missing; `mend` is what comes before the installation.
   private func incomplete(_ name: Check.Name, _ text: String, after mend: [[String]] = []) -> Check {
-    guard isPackaged else { return .problem(name, text, mend: Mend(mend + [["scripts/run"]])) }
+    guard isPackaged else {
+      return .problem(name, "\(text); run the repair in the clone", mend: Mend(mend + [["scripts/run"]]))
+    }
     // Package managers have no copy of a package that was installed from a file.
     let file = packages == nil ? "" : ", for example with: sudo apt install --reinstall ./liquid-auth_*.deb"
     return .problem(
@@ -111,7 +113,10 @@ extension DoctorFindings {
   var rules: Check {
     if let check = unneeded(.rule) { return check }
     switch rule {
-    case .missing: return incomplete(.rule, "71-liquid-auth.rules is not installed")
+    case .missing:
+      let text = "71-liquid-auth.rules is not installed"
+      guard uhid == nil, !isPackaged else { return incomplete(.rule, text) }
+      return .note(.rule, "\(text); as soon as there is a /dev/uhid, install it in the clone with: scripts/run")
     case .replaced(let path, let ours):
       let text = "\(path) takes the place of our rule, or is an earlier version of it"
       guard ours != nil else { return incomplete(.rule, text, after: [["sudo", "rm", path]]) }
@@ -176,7 +181,10 @@ extension DoctorFindings {
   var node: Check {
     if let check = unneeded(.node) { return check }
     guard let status else {
-      return .problem(.node, "there is no device, because the authenticator is not running", mend: starting)
+      // Another line has the repair of a vault that cannot be used, and of /dev/uhid.
+      let isStartable = vault.isThere == false || vault.problem == nil && system.uhidProblem == nil
+      return .problem(
+        .node, "there is no device, because the authenticator is not running", mend: isStartable ? starting : nil)
     }
     let attach = Mend(["liquid-auth", "device", "attach"])
     if let other = status.steppedAsideFor {

@@ -17,7 +17,7 @@ extension DoctorFindings {
   var starting: Mend {
     if status == nil, vault.isThere == false { return Self.makingVault }
     if isMasked { return Mend(systemctl("unmask") + UserService.units, UserService.enabling) }
-    return hasUserService ? Mend(UserService.enabling, isSafe: true) : Mend(["liquid-authenticator"])
+    return hasUserService ? Mend(UserService.enabling, isSafe: true) : Mend(system.starting)
   }
 
   /// What starts the running authenticator again, if systemd can.
@@ -66,8 +66,11 @@ extension DoctorFindings {
   var runs: Check {
     switch authenticator {
     case .notRunning(let reason):
-      let text = vault.isThere == false ? "the authenticator is not running, because there is no vault" : reason
-      return .problem(.authenticator, text, mend: starting)
+      let stopped = "the authenticator is not running, because"
+      if vault.isThere == false { return .problem(.authenticator, "\(stopped) there is no vault", mend: starting) }
+      // The line about the vault has the repair.
+      if vault.problem != nil { return .problem(.authenticator, "\(stopped) the vault cannot be used") }
+      return .problem(.authenticator, system.completing(reason), mend: starting)
     case .unknown(let reason): return .problem(.authenticator, reason, mend: restarting)
     case .running(let status, _, _):
       let waiting =

@@ -62,6 +62,10 @@ extension CommandFailure {
   /// The result could not be written; the reason is in `errno`.
   static var unwritten: CommandFailure { CommandFailure("cannot write to standard output: \(SystemNumber())") }
 
+  /// The user cancelled before confirming the words of a new phrase that was shown.
+  static let cancelledAtPhrase = CommandFailure(
+    "cancelled; no vault was made, and the words on paper are of no use: destroy the paper")
+
   /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(
     "cancelled; no vault was made. Keep the paper: to use its phrase, run: liquid-auth init --import")

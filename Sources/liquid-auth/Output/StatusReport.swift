@@ -9,7 +9,8 @@ struct StatusReport: Equatable {
   let isRunning: Bool?
   /// Where vault and store are.
   let stateDirectory: String
-  /// One of missing, locked, unlocked, unusable; without an authenticator one of present, missing, unknown.
+  /// One of missing, locked, unlocked, unusable; without an authenticator one of present, missing, unusable,
+  /// unknown.
   let vault: String
   /// What is wrong and what to do, in the order to do it.
   var problems: [String]
@@ -45,8 +46,11 @@ struct StatusReport: Equatable {
     status = nil
     isRunning = failure.code == .notRunning ? false : nil
     self.stateDirectory = stateDirectory
-    self.vault = vault.isThere.map { $0 ? "present" : "missing" } ?? Self.unknown
-    let reason = failure.description == vault.problem ? nil : failure.description
+    self.vault =
+      vault.isThere.map { $0 ? vault.problem == nil ? "present" : "unusable" : "missing" } ?? Self.unknown
+    // The authenticator does not start before the vault is repaired.
+    let isOfVault = vault.problem != nil && failure.code == .notRunning
+    let reason = isOfVault || failure.description == vault.problem ? nil : system.completing(failure.description)
     problems = [vault.problem, system.uhidProblem, reason].compactMap { $0 }
   }
 

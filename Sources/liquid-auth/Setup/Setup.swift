@@ -101,10 +101,9 @@ struct Setup {
     terminal.show(
       """
       Each registration and sign-in shows a dialog that names the site. Some
-      sites require verification, not only a click:
-      \(isByPassphrase
-        ? "then the dialog asks for the vault's passphrase. No PIN is needed for that."
-        : "the authenticator runs with --verification none, so that only a PIN verifies you.")
+      sites require verification, not only a click. \(isByPassphrase
+        ? "Then the dialog asks for\nthe vault's passphrase. No PIN is needed for that."
+        : "The authenticator runs\nwith --verification none, so that only a PIN verifies you.")
 
       Some programs, such as ssh-keygen with resident keys, verify by PIN only.
       A PIN has at least 4 characters, belongs to this machine, and encrypts
@@ -143,18 +142,25 @@ struct Setup {
       try UserService.enable()
       try repair(try waitForAnswer(until: .now + .seconds(60)))
     } else {
-      let setup = command("liquid-auth setup")
+      let system = SystemFindings.current
       terminal.show(
-        """
-        Start the authenticator in another terminal, and leave it running:
-
-            \(command("liquid-authenticator"))
-
-        Waiting for it. Ctrl-C ends the set-up; to continue later, run: \(setup)
-
-        """)
+        Self.starting(
+          system, by: command(system.starting.joined(separator: " ")), setup: command("liquid-auth setup")))
       try repair(try waitForAnswer(until: nil))
     }
+  }
+
+  /// How the user starts the authenticator, as paragraphs.
+  static func starting(_ system: SystemFindings, by start: String, setup: String) -> String {
+    let unseen = system.uhidProblem == nil ? "" : "\nBrowsers do not see this key until /dev/uhid can be used.\n"
+    return """
+      Start the authenticator in another terminal, and leave it running:
+
+          \(start)
+      \(unseen)
+      Waiting for it. Ctrl-C ends the set-up; to continue later, run: \(setup)
+
+      """
   }
 
   /// The authenticator's status; `nil` if it does not run.
@@ -285,7 +291,7 @@ struct Setup {
 
   // MARK: 5
 
-  /// What to do next, as one or two lines.
+  /// What to do next, as one to three lines.
   ///
   /// - Parameters:
   ///   - status: the authenticator's, after the first sign-in; `nil` if it gives none.
@@ -298,7 +304,9 @@ struct Setup {
     if hasSignedIn || isUsable && status?.otherTransport == nil {
       lines.append("Register your key at a site with passkeys now, such as https://webauthn.io.")
     } else if isUsable {
-      lines.append("Browsers do not see this key. To use it in browsers, start the authenticator without --transport.")
+      let moment = system.uhidProblem == nil ? "" : ",\nas soon as /dev/uhid can be used"
+      lines.append(
+        "Browsers do not see this key. To use it in browsers, start the authenticator without --transport\(moment).")
     }
     if status.map({ !StatusReport(running: $0, system: system).problems.isEmpty }) ?? true {
       lines.append("Problems remain; to see them, run: \(doctor)")

@@ -12,17 +12,23 @@ enum PhraseDialogue {
   static let tries = 3
 
   /// Shows the phrase, then asks for words of it at random positions.
+  ///
+  /// - Throws: ``CommandFailure/cancelledAtPhrase`` if it is cancelled.
   static func confirm(
     _ phrase: BIP39Phrase, on terminal: TerminalDevice, using generator: inout some RandomNumberGenerator
   ) throws(CommandFailure) {
     let secret = phrase.utf8
     let words = ranges(ofWordsIn: secret)
-    try terminal.onSecondScreen { () throws(CommandFailure) in
-      show(secret, words, on: terminal)
-      try terminal.askForEnter("\nPress Enter when they are written down: ")
-    }
-    for position in words.indices.shuffled(using: &generator).prefix(confirmedWords).sorted() {
-      try ask(for: position, of: secret, words, on: terminal)
+    do throws(CommandFailure) {
+      try terminal.onSecondScreen { () throws(CommandFailure) in
+        show(secret, words, on: terminal)
+        try terminal.askForEnter("\nPress Enter when they are written down: ")
+      }
+      for position in words.indices.shuffled(using: &generator).prefix(confirmedWords).sorted() {
+        try ask(for: position, of: secret, words, on: terminal)
+      }
+    } catch {
+      throw error == .cancelled ? .cancelledAtPhrase : error
     }
   }
 

@@ -69,17 +69,24 @@ enum DaemonCommand {
     }
   }
 
+  /// Prints what the user asked for, and ends the process.
+  private static func end(with text: String) -> Never {
+    guard Descriptor.write(text.utf8, to: StandardStream.output.rawValue) else {
+      StandardStream.error.write("liquid-authenticator: cannot write to standard output: \(SystemNumber())")
+      exit(EXIT_FAILURE)
+    }
+    exit(EXIT_SUCCESS)
+  }
+
   private static func options() -> DaemonOptions {
     do throws(DaemonOptions.Refusal) {
       return try DaemonOptions(Array(CommandLine.arguments.dropFirst()))
     } catch {
       switch error {
       case .help:
-        print(DaemonOptions.help, terminator: "")
-        exit(EXIT_SUCCESS)
+        end(with: DaemonOptions.help)
       case .version:
-        print("liquid-authenticator \(DeviceIdentity(capabilities: []).version)")
-        exit(EXIT_SUCCESS)
+        end(with: "liquid-authenticator \(DeviceIdentity(capabilities: []).version)\n")
       case .usage(let reason):
         StandardStream.error.write(
           """

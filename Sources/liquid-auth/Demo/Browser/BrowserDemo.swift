@@ -8,6 +8,9 @@ struct BrowserDemo: Sendable {
   /// The demo ends after this time without a request.
   static let patience = Duration.seconds(15 * 60)
 
+  /// How long to wait for a failure of xdg-open, which on some desktops is the browser itself.
+  private static let openingTime = Duration.seconds(2)
+
   /// 0 for a free port.
   let port: Int
   /// Whether to open the user's browser.
@@ -32,13 +35,16 @@ struct BrowserDemo: Sendable {
   }
 
   private func begin(at url: String) {
-    let isOpening = opensBrowser && Self.open(url)
+    let invitation =
+      !opensBrowser
+      ? "open this page in a browser on this machine"
+      : Self.open(url) ? "opening this page in your browser" : "no browser could be opened; open this page yourself"
     if isJSON {
       writeResult((["event": "listening", "url": .string(url)] as JSON).line, isJSON: true)
     } else {
       writeResult(
         """
-        \(isOpening ? "opening this page in your browser" : "open this page in a browser on this machine"): \(url)
+        \(invitation): \(url)
         the demo ends with "Done" in the page, with Ctrl-C here, or after 15 minutes without a request
         """, isJSON: false)
     }
@@ -48,13 +54,22 @@ struct BrowserDemo: Sendable {
     writeResult(isJSON ? JSON.finished(results).line : results.text, isJSON: isJSON)
   }
 
-  /// Starts the desktop's browser; returns whether there is a program for that.
+  /// Opens the page in the desktop's browser; returns `false` if there is no desktop, or xdg-open fails.
   private static func open(_ url: String) -> Bool {
+    guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else { return false }
     let null = Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
     guard null >= 0 else { return false }
     defer { close(null) }
-    // Nothing waits for it: on some desktops it is the browser itself.
-    return (try? Child.start(["xdg-open", url], input: null, output: null, errorOutput: null)) != nil
+    guard let process = try? Child.start(["xdg-open", url], input: null, output: null, errorOutput: null) else {
+      return false
+    }
+    let deadline = ContinuousClock.now + openingTime
+    var status: Int32 = 0
+    while waitpid(process, &status, WNOHANG) == 0 {
+      guard deadline > .now else { return true }
+      usleep(20_000)
+    }
+    return status == 0
   }
 
   /// Waits for the end, or until the page was idle for too long; it blocks the thread.
