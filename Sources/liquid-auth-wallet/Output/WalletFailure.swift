@@ -8,7 +8,7 @@ struct WalletFailure: Error, Equatable, CustomStringConvertible {
     case failed = 1
     /// The authenticator does not run.
     case notRunning = 2
-    /// The user refused, did not answer, or could not be asked.
+    /// The user or a policy refused, or the user did not answer or could not be asked.
     case refused = 4
     /// A timeout expired.
     case timedOut = 5
