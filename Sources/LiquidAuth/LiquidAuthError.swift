@@ -10,8 +10,6 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
     case failed
     /// An address that is not an origin, or not a trusted one.
     case origin(WebOrigin.Fault)
-    /// The authenticator does not run.
-    case notRunning
     /// The user or a policy refused, or no prompt could be shown.
     case userCanceled
     /// The authenticator's prompt was not answered in time.

@@ -158,7 +158,8 @@ struct KeyriOptions: ParsableArguments {
     do {
       result = .success(try await body(KeyriWallet(ports: ports, services: configuration.keyri, output: output)))
     } catch {
-      result = .failure(error)
+      result = .failure(
+        ports.socket.isNotRunning ? WalletFailure(WalletFailure(ending: error).description, code: .notRunning) : error)
     }
     await ports.close()
     try result.get()

@@ -44,7 +44,6 @@ extension WalletFailure {
   init(_ error: LiquidAuthError) {
     switch error.kind {
     case .userCanceled, .timedOut, .notVerified: self.init(error.description, code: .refused)
-    case .notRunning: self.init(error.description, code: .notRunning)
     case .channelTimedOut: self.init(error.description, code: .timedOut)
     // The dApp's page already knows of the sign-in.
     case .cancelled: self.init("ended by a signal; \(LiquidAuthError.newLink)", code: .interrupted)
