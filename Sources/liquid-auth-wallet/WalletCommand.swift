@@ -4,6 +4,7 @@ import DisplayText
 import Glibc
 import LiquidAuth
 import ProcessIO
+import StateDirectory
 
 /// `liquid-auth-wallet`: our only program that uses the network; it never holds a secret.
 struct WalletCommand: ParsableCommand {
@@ -60,7 +61,8 @@ struct WalletCommand: ParsableCommand {
       // With --json, an event reports the failure, whatever else is wrong with the command line.
       if CommandLine.arguments.contains("--json") {
         let failure = WalletFailure(message(for: error).withoutCapital, code: .mistake)
-        EventOutput(isJSON: true, since: .now).report(.failed(failure))
+        let place = CommandPlace(stateDirectory: nil, control: nil)
+        EventOutput(isJSON: true, since: .now, in: place).report(.failed(failure))
       } else {
         StandardStream.error.write(mistake(error))
       }

@@ -60,7 +60,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   var files: [String] { network.files + [image].compactMap(\.self) }
 
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: network.place) }
   private static let start = ContinuousClock.now
 
   func validate() throws {

@@ -141,7 +141,7 @@ struct KeyriOptions: ParsableArguments {
 
   @OptionGroup var network: NetworkOptions
 
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: network.place) }
   private static let start = ContinuousClock.now
 
   /// Opens the wallet's ports, and closes them when `body` returns.
