@@ -189,7 +189,7 @@ targets += [
     name: "WalletShellTests",
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
-      "ControlProtocol", "ProcessIO",
+      "ControlProtocol", "ProcessIO", "StateDirectory",
       "CLinux", "CWebRTC", "CGStreamer", argumentParser,
       .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + network, swiftSettings: settings),

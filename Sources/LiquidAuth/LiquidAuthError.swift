@@ -10,9 +10,7 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
     case failed
     /// An address that is not an origin, or not a trusted one.
     case origin(WebOrigin.Fault)
-    /// The authenticator does not run.
-    case notRunning
-    /// The user refused, or no prompt could be shown.
+    /// The user or a policy refused, or no prompt could be shown.
     case userCanceled
     /// The authenticator's prompt was not answered in time.
     case timedOut
@@ -196,10 +194,10 @@ extension LiquidAuthError {
     Self("the authenticator did not sign: \(what)", hint: "see its log")
   }
 
-  /// The user refused, or no prompt could be shown: a CTAP status does not tell which.
+  /// The user or a policy refused, or no prompt could be shown: a CTAP status does not tell which.
   static let userCanceled = Self(
     .userCanceled, "the authenticator's prompt was refused or could not be shown, and nothing was signed",
-    hint: "if you did not see it, run: liquid-auth status")
+    hint: "if you did not see it, look at the authenticator's log, and run: liquid-auth status")
 
   /// The prompt was not answered in time.
   static let timedOut = Self(
@@ -210,7 +208,7 @@ extension LiquidAuthError {
     .notVerified, "you were not verified, and nothing was signed",
     hint: "if this keeps happening, run: liquid-auth status")
 
-  /// The user refused, or no prompt could be shown, as the port's reason says.
+  /// The user or a policy refused, or no prompt could be shown, as the port's reason says.
   static func declined(_ failure: PortError) -> Self { Self(.userCanceled, "nothing was signed: \(failure.reason)") }
 
   /// The authenticator did not answer; the port's reason is a whole sentence.

@@ -75,12 +75,15 @@ extension CommandPlace {
     return process
   }
 
-  /// What to say about an authenticator that listens at another path than ours: what happened, then what to do.
+  /// What to say about an authenticator that does not listen at our path: what happened, then what to do.
+  ///
+  /// It may listen at another path, hang or be about to end, or its socket's file was deleted.
   public func unreachable(_ process: Int32, at path: String) -> String {
     let remedy =
       stateDirectory == nil && control == nil
       ? "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH"
       : "give its path with --control PATH"
-    return "the authenticator runs as process \(process), but its control socket is not \(path); \(remedy)"
+    return "the authenticator runs as process \(process), but does not listen at \(path); if it listens elsewhere, "
+      + "\(remedy); otherwise restart it"
   }
 }

@@ -13,7 +13,7 @@ public final class DirectoryLock: Sendable {
 extension StateDirectory {
   /// Locks the directory for this process: one daemon for each store.
   ///
-  /// A second process gets an error with the pid of the first.
+  /// A second process gets an error with the pid of the first, if ``lockHolder`` finds it.
   ///
   /// The file stays when the lock ends: removing it would let a third process lock another file of the same name.
   public func lock() throws(StateDirectoryError) -> DirectoryLock {
@@ -27,7 +27,7 @@ extension StateDirectory {
       let number = errno
       defer { close(file) }
       guard number == EWOULDBLOCK else { throw .system("lock", lockPath, number) }
-      throw Self.inUse(path, by: Self.pid(in: file))
+      throw Self.inUse(path, by: lockHolder ?? 0)
     }
     let pid = Array("\(getpid())\n".utf8)
     guard ftruncate(file, 0) == 0, pwrite(file, pid, pid.count, 0) == pid.count else {
@@ -62,12 +62,6 @@ extension StateDirectory {
     return StateDirectoryError(
       .inUse(pid: pid), "\(who) already uses \(path)",
       hint: "\(end), or give another directory with --state-dir DIR")
-  }
-
-  private static func pid(in file: Int32) -> Int32 {
-    var digits = [UInt8](repeating: 0, count: 16)
-    let count = pread(file, &digits, digits.count, 0)
-    return pid(Array(digits.prefix(max(count, 0))))
   }
 
   /// The first line of the file; 0 if it is not a number.

@@ -55,7 +55,7 @@ struct Wallet: Sendable {
   /// locked vault requires the question for every host, and a new host is not asked about again. Without a terminal
   /// this returns `false`, and the question at first use then refuses.
   private func isMeantBeforeVaultOpens(_ host: String) async throws(WalletFailure) -> Bool {
-    guard isAskedAboutHosts, await isVaultLocked, let question = TerminalQuestion() else { return false }
+    guard isAskedAboutHosts, try await isVaultLocked, let question = TerminalQuestion() else { return false }
     let isMeant = await question.ask(
       "The vault is locked, so this machine cannot check whether you have signed in at \(host) before.\n"
         + "Unlock it to sign in there? \(host) learns your account's address. [y/N] ", on: ports.thread)
@@ -66,7 +66,11 @@ struct Wallet: Sendable {
   }
 
   private var isVaultLocked: Bool {
-    get async { (try? await ports.socket.ask(GetStatus()))?.vault == .locked }
+    get async throws(WalletFailure) {
+      do throws(PortError) { return try await ports.socket.ask(GetStatus()).vault == .locked } catch {
+        throw WalletFailure(error.reason, code: ports.socket.isNotRunning ? .notRunning : .failed)
+      }
+    }
   }
 
   /// Asks about a host; returns the reason against it, or `nil`.

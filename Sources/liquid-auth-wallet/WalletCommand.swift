@@ -4,6 +4,7 @@ import DisplayText
 import Glibc
 import LiquidAuth
 import ProcessIO
+import StateDirectory
 
 /// `liquid-auth-wallet`: our only program that uses the network; it never holds a secret.
 struct WalletCommand: ParsableCommand {
@@ -14,9 +15,9 @@ struct WalletCommand: ParsableCommand {
       liquid-authenticator has the keys and shows the prompts; it must be running. This program talks to servers and \
       dApps, and has no secret.
 
-      Exit codes: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running; 4 you refused, \
-      nobody answered a prompt, no prompt could be shown, or there is no terminal to ask you on; 5 the dApp did not \
-      answer in time; 64 the command line is wrong, or there is no link; 130 ended by Ctrl-C, or because the reader of \
+      Exit codes: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running; 4 you or a policy \
+      refused, nobody answered a prompt, no prompt could be shown, or there is no terminal to ask you on; 5 the dApp did \
+      not answer in time; 64 the command line is wrong, or there is no link; 130 ended by Ctrl-C, or because the reader of \
       --json closed its end.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
@@ -67,7 +68,8 @@ struct WalletCommand: ParsableCommand {
       // With --json, an event reports the failure, whatever else is wrong with the command line.
       if CommandLine.arguments.contains("--json") {
         let failure = WalletFailure(message(for: error).withoutCapital, code: .mistake)
-        EventOutput(isJSON: true, since: .now).report(.failed(failure))
+        let place = CommandPlace(stateDirectory: nil, control: nil)
+        EventOutput(isJSON: true, since: .now, in: place).report(.failed(failure))
       } else {
         StandardStream.error.write(mistake(error))
       }

@@ -1,3 +1,4 @@
+import Foundation
 import StateDirectory
 import Testing
 
@@ -38,13 +39,14 @@ import Testing
     #expect(place.completing("run: liquid-auth lock") == "run: liquid-auth lock" + arguments)
   }
 
-  @Test func `an authenticator that listens elsewhere is named, with what gives its socket`() {
-    let reason = "the authenticator runs as process 42, but its control socket is not /c; "
+  @Test func `an authenticator that does not listen at the path is named, with what to do`() {
+    let reason = "the authenticator runs as process 42, but does not listen at /c; if it listens elsewhere, "
     #expect(
       CommandPlace(stateDirectory: nil, control: nil).unreachable(42, at: "/c")
-        == reason + "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH")
+        == reason + "set XDG_RUNTIME_DIR to the value that it has for the authenticator, or give --control PATH; "
+        + "otherwise restart it")
     for place in [Self.place, CommandPlace(stateDirectory: nil, control: "/c")] {
-      #expect(place.unreachable(42, at: "/c") == reason + "give its path with --control PATH")
+      #expect(place.unreachable(42, at: "/c") == reason + "give its path with --control PATH; otherwise restart it")
     }
   }
 
@@ -65,5 +67,28 @@ import Testing
     let lock = try StateDirectory(opening: temporary.path).lock()
     #expect(place.authenticator { _ in nil } == nil, "the process of the tests has another name")
     withExtendedLifetime(lock) {}
+  }
+
+  @Test func `an authenticator that holds the lock is found`() throws {
+    let temporary = try TemporaryDirectory()
+    let place = CommandPlace(stateDirectory: temporary.path, control: nil)
+    let state = try StateDirectory(opening: temporary.path)
+    // A shell whose process has the authenticator's name; it writes its number into the file, as an authenticator does.
+    let program = "\(temporary.path)/liquid-authenticator"
+    try FileManager.default.createSymbolicLink(atPath: program, withDestinationPath: "/bin/sh")
+    let holder = Process()
+    holder.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    holder.arguments = [
+      "flock", "--no-fork", state.lockPath, program, "-c", "echo $$ >\"$0\"; echo held; read line", state.lockPath,
+    ]
+    let (input, output) = (Pipe(), Pipe())
+    holder.standardInput = input
+    holder.standardOutput = output
+    try holder.run()
+    #expect(output.fileHandleForReading.availableData == Data("held\n".utf8))
+    #expect(place.authenticator { _ in nil } == holder.processIdentifier)
+    try input.fileHandleForWriting.close()
+    holder.waitUntilExit()
+    #expect(place.authenticator { _ in nil } == nil)
   }
 }

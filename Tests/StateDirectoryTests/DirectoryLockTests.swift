@@ -54,8 +54,9 @@ import Testing
     withExtendedLifetime(lock) {}
   }
 
-  @Test func `a lock of another process is respected, whatever the file contains`() throws {
-    try temporary.write(Array("not a number".utf8), to: "daemon.lock")
+  @Test(arguments: ["not a number", "1\n"])
+  func `a lock of another process is respected, whatever the file contains`(_ content: String) throws {
+    try temporary.write(Array(content.utf8), to: "daemon.lock")
     let holder = Process()
     holder.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     holder.arguments = ["flock", "--no-fork", directory.lockPath, "sh", "-c", "echo held; exec cat"]
@@ -65,8 +66,8 @@ import Testing
     try holder.run()
     #expect(output.fileHandleForReading.availableData == Data("held\n".utf8))
     let error = #expect(throws: StateDirectoryError.self) { try directory.lock() }
-    #expect(error?.kind == .inUse(pid: 0))
-    #expect(temporary.bytes(of: "daemon.lock") == Array("not a number".utf8))
+    #expect(error?.kind == .inUse(pid: 0), "the file does not name the holder")
+    #expect(temporary.bytes(of: "daemon.lock") == Array(content.utf8))
     try input.fileHandleForWriting.close()
     holder.waitUntilExit()
   }

@@ -1,5 +1,6 @@
 import ControlClient
 import ControlProtocol
+import StateDirectory
 import Testing
 
 @testable import LiquidAuth
@@ -14,6 +15,24 @@ struct WalletEventTests {
   @Test func `foreign text is escaped for the terminal`() {
     let event = WalletEvent.answered(method: "x\u{7}", error: .methodNotSupported("x\u{7}"))
     #expect(event.text?.contains("\u{7}") == false)
+  }
+
+  @Test(arguments: [
+    WalletEvent.failed(WalletFailure("why; run: liquid-auth status", code: .refused)),
+    .answered(method: "sign_message", error: .methodCanceled(.signMessage, reason: "why; run: liquid-auth status")),
+    .answered(method: "sign_message", error: .unknown(reason: "why; run: liquid-auth status")),
+  ])
+  func `a command in a reason gets the place options`(_ event: WalletEvent) throws {
+    let completed = event.completed(by: CommandPlace(stateDirectory: "/s", control: "/my c"))
+    #expect(completed.text == "\(try #require(event.text)) --state-dir /s --control '/my c'")
+    #expect(event.completed(by: CommandPlace(stateDirectory: nil, control: nil)) == event)
+  }
+
+  @Test(arguments: [LinkKind.dApp, .keyri, .browser])
+  func `only commands that take the place options get them`(_ kind: LinkKind) {
+    let words = kind.isAnother.description
+    let completed = WalletEvent.failed(kind.isAnother).completed(by: CommandPlace(stateDirectory: "/s", control: nil))
+    #expect(completed.text == (kind == .browser ? words : "\(words) --state-dir /s"))
   }
 
   // Holds: DAPP-17

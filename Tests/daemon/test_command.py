@@ -271,8 +271,9 @@ class TestStatus:
         """As without XDG_RUNTIME_DIR, for example from cron: the socket is elsewhere, and no command starts another."""
         place = ["--state-dir", key.state]
         with key:
-            reason = (f"the authenticator runs as process {key.process.pid}, but its control socket is not "
-                      f"{key.state}/control.sock; give its path with --control PATH")
+            reason = (f"the authenticator runs as process {key.process.pid}, but does not listen at "
+                      f"{key.state}/control.sock; if it listens elsewhere, give its path with --control PATH; "
+                      "otherwise restart it")
             assert fails(key, "lock", *place, status=FAILED) == f"liquid-auth: {reason}\n"
             assert fails(key, "vault", "passphrase", *place, status=FAILED) == f"liquid-auth: {reason}\n"
             found = json.loads(key.run("status", "--json", *place, status=FAILED).stdout)

@@ -14,8 +14,9 @@ from support.authenticator import wait_for
 
 EVENTS = events.documented("Of all commands", "Of `connect`")
 
-NO_PROMPT = ("nothing was signed: no prompt could be shown, or the vault is not open; to see why, run: "
-             "liquid-auth status")
+# A path for --control follows.
+NO_PROMPT = ("nothing was signed: no prompt could be shown, or the vault is not open; to see why, look at the authenticator's "
+             "log, and run: liquid-auth status --control ")
 
 
 def command(key, link: str | None, *options, root, is_known=True) -> list[str]:

@@ -159,7 +159,7 @@ def test_a_refused_prompt(registered, server):
 def test_a_prompt_that_cannot_be_shown(registered):
     registered.key.pinentry.set("die-first")
     events = registered.events("login", ALICE, status=REFUSED)
-    assert events["failed"]["reason"] == NO_PROMPT
+    assert events["failed"]["reason"] == f"{NO_PROMPT}{registered.key.control_socket}"
     registered.key.pinentry.set("approve")
     assert "signedIn" in registered.events("login", ALICE)
 

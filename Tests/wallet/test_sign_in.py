@@ -176,6 +176,6 @@ def test_a_prompt_that_cannot_be_shown(key, serve, connect):
     key.ask("lock")
     key.pinentry.set("die-first")
     wallet = connect(key, serve().link("one"))
-    assert wallet.end() == 4 and wallet.text == NO_PROMPT
+    assert wallet.end() == 4 and wallet.text == f"{NO_PROMPT}{key.control_socket}"
     problems = json.loads(key.run("status", "--json", "--control", key.control_socket, status=1).stdout)["problems"]
     assert any(str(key.pinentry_program) in problem for problem in problems), problems

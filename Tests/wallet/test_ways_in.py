@@ -151,12 +151,29 @@ def test_a_configuration_writable_by_any_other_group(tmp_path, configuration, fi
     assert f"{path} {fault} {path}" in said
 
 
-def test_an_authenticator_with_another_socket_is_named(key):
+class TestAnAuthenticatorWithAnotherSocket:
     """As without XDG_RUNTIME_DIR, for example from cron. Also in the sandbox, which allows the file of the lock."""
-    reason = (f"the authenticator runs as process {key.process.pid}, but its control socket is not {key.state}/control.sock; "
-              "give its path with --control PATH")
-    said = key.run("connect", "liquid://a.example/?requestId=1", "--yes", "--state-dir", key.state, status=FAILED).stderr
-    assert said.endswith(f"liquid-auth-wallet: {reason}\n")
+
+    CONNECT = ["connect", "liquid://a.example/?requestId=1"]
+
+    @staticmethod
+    def reason(key):
+        return (f"liquid-auth-wallet: the authenticator runs as process {key.process.pid}, but does not listen at "
+                f"{key.state}/control.sock; if it listens elsewhere, give its path with --control PATH; otherwise restart it")
+
+    @pytest.mark.parametrize("command", [[*CONNECT, "--yes"], ["keyri", "register", "a@b.example"]], ids=["connect", "keyri"])
+    def test_is_named(self, shared_key, configuration, command):
+        """The exit status of an authenticator that does not run would be wrong."""
+        place = ["--state-dir", shared_key.state, "--config", configuration(PLAIN[0], 0o600)]
+        said = shared_key.run(*command, *place, status=FAILED).stderr
+        assert said.endswith(f"{self.reason(shared_key)}\n")
+
+    def test_is_waited_for_once(self, shared_key):
+        """The status that shows whether the vault is locked fails, and no request follows."""
+        status, shown = on_terminal(
+            shared_key.command(*self.CONNECT, "--state-dir", str(shared_key.state)), [], shared_key.environment)
+        assert status == FAILED and shown.rstrip().endswith(self.reason(shared_key)), shown
+        assert "asking the authenticator" not in shown, shown
 
 
 class TestFirstUse:

@@ -4,7 +4,8 @@ import CBOR
 public enum ARC27Error: Error, Equatable, Sendable {
   /// 4000: a fault outside the request; the reason is shown to the user, and not sent to the dApp.
   case unknown(reason: String)
-  /// 4001: the user refused, or no prompt could be shown; the reason is shown to the user, and not sent to the dApp.
+  /// 4001: the user or a policy refused, or no prompt could be shown; the reason is shown to the user, and not sent to the
+  /// dApp.
   case methodCanceled(ARC27Method, reason: String)
   /// 4002: no answer to the prompt in time.
   case methodTimedOut(ARC27Method)

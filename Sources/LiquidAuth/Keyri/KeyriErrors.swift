@@ -37,7 +37,6 @@ extension LiquidAuthError {
     case .declined: declined(failure)
     case .timedOut:
       Self(.timedOut, "nobody answered the authenticator's prompt, and nothing was signed", hint: "try again")
-    case .unreachable: Self(.notRunning, failure.reason)
     default: Self(failure.reason)
     }
   }

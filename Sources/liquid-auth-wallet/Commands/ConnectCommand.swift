@@ -46,8 +46,11 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Flag(help: "Use no STUN or TURN server.") var noIceServers = false
 
-  @Flag(help: "Stop after the first answer. The exit code is 4 if you refused.") var once =
-    false
+  @Flag(
+    help: """
+      Stop after the first answer. The exit code is 4 if you or a policy refused, nobody answered the prompt, or no \
+      prompt could be shown.
+      """) var once = false
 
   @Option(help: ArgumentHelp("How long to wait for the channel to the dApp (1 to 3600).", valueName: "seconds"))
   var timeout = 120
@@ -58,7 +61,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   var files: [String] { network.files + [image].compactMap(\.self) }
 
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: network.place) }
   private static let start = ContinuousClock.now
 
   func validate() throws {

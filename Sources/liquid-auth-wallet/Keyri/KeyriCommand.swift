@@ -142,7 +142,7 @@ struct KeyriOptions: ParsableArguments {
 
   @OptionGroup var network: NetworkOptions
 
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: network.place) }
   private static let start = ContinuousClock.now
 
   /// Opens the wallet's ports, and closes them when `body` returns.
@@ -159,7 +159,8 @@ struct KeyriOptions: ParsableArguments {
     do {
       result = .success(try await body(KeyriWallet(ports: ports, services: configuration.keyri, output: output)))
     } catch {
-      result = .failure(error)
+      result = .failure(
+        ports.socket.isNotRunning ? WalletFailure(WalletFailure(ending: error).description, code: .notRunning) : error)
     }
     await ports.close()
     try result.get()

@@ -2,6 +2,7 @@ import DisplayText
 import Glibc
 import LiquidAuth
 import ProcessIO
+import StateDirectory
 import Synchronization
 
 /// The output for a command's events.
@@ -9,15 +10,19 @@ struct EventOutput: Sendable {
   /// Whether programs read the events, as one JSON object per line on standard output; people read standard error.
   let isJSON: Bool
   private let start: ContinuousClock.Instant
+  private let place: CommandPlace
 
-  init(isJSON: Bool, since start: ContinuousClock.Instant) {
+  /// - Parameter place: where the commands that failures name find the authenticator.
+  init(isJSON: Bool, since start: ContinuousClock.Instant, in place: CommandPlace) {
     self.isJSON = isJSON
     self.start = start
+    self.place = place
   }
 
   /// Writes an event.
   func report(_ event: WalletEvent) {
     let milliseconds = Int64((ContinuousClock.now - start) / .milliseconds(1))
+    let event = event.completed(by: place)
     if isJSON {
       writeResult(event.json(milliseconds: milliseconds))
     } else if case .failed(let failure) = event {

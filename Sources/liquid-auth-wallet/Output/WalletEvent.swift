@@ -1,5 +1,6 @@
 import DisplayText
 import LiquidAuth
+import StateDirectory
 
 /// An event between a link and the end of its channel, or at a service with Keyri.
 ///
@@ -29,6 +30,20 @@ enum WalletEvent: Equatable {
   case keyri(KeyriEvent)
   /// The command failed.
   case failed(WalletFailure)
+}
+
+extension WalletEvent {
+  /// Adds the place options to the command at the end of a failure's reason, if there is one.
+  func completed(by place: CommandPlace) -> WalletEvent {
+    switch self {
+    case .failed(let failure): .failed(WalletFailure(place.completing(failure.description), code: failure.code))
+    case .answered(let name, .methodCanceled(let method, let reason)?):
+      .answered(method: name, error: .methodCanceled(method, reason: place.completing(reason)))
+    case .answered(let name, .unknown(let reason)?):
+      .answered(method: name, error: .unknown(reason: place.completing(reason)))
+    default: self
+    }
+  }
 }
 
 // MARK: - For people

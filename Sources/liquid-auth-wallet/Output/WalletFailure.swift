@@ -8,7 +8,7 @@ struct WalletFailure: Error, Equatable, CustomStringConvertible {
     case failed = 1
     /// The authenticator does not run.
     case notRunning = 2
-    /// The user refused, did not answer, or could not be asked.
+    /// The user or a policy refused, or the user did not answer or could not be asked.
     case refused = 4
     /// A timeout expired.
     case timedOut = 5
@@ -44,7 +44,6 @@ extension WalletFailure {
   init(_ error: LiquidAuthError) {
     switch error.kind {
     case .userCanceled, .timedOut, .notVerified: self.init(error.description, code: .refused)
-    case .notRunning: self.init(error.description, code: .notRunning)
     case .channelTimedOut: self.init(error.description, code: .timedOut)
     // The dApp's page already knows of the sign-in.
     case .cancelled: self.init("ended by a signal; \(LiquidAuthError.newLink)", code: .interrupted)

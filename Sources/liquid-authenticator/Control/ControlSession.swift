@@ -124,7 +124,9 @@ extension ControlFailure {
   private init(_ error: CTAPError) {
     switch error.status {
     case .operationDenied where error.prompt == .unavailable:
-      self.init(.operationDenied, "\(error.reason); to see why, run: liquid-auth status")
+      self.init(
+        .operationDenied,
+        "\(error.reason); to see why, look at the authenticator's log, and run: liquid-auth status")
     case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, try again")
     default: self.init(ControlStatus(rawValue: error.status.rawValue), error.reason)
     }

@@ -52,7 +52,8 @@ import Testing
     #expect(unavailable.status == .operationDenied)
     #expect(
       unavailable.reason
-        == "no prompt could be shown, or the vault is not open; to see why, run: liquid-auth status")
+        == "no prompt could be shown, or the vault is not open; to see why, look at the authenticator's log, and run: "
+        + "liquid-auth status")
   }
 
   @Test func `hello returns version and process id`() async throws {

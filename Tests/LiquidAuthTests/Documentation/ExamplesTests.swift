@@ -42,7 +42,7 @@ import Testing
   }
 
   private static let kinds: [LiquidAuthError.Kind] = [
-    .origin(.scheme), .notRunning, .userCanceled, .timedOut, .notVerified, .unknownCredential, .noCredential,
+    .origin(.scheme), .userCanceled, .timedOut, .notVerified, .unknownCredential, .noCredential,
     .reservedChallenge, .serverLost(.closed), .channelTimedOut, .cancelled, .failed,
   ]
 
@@ -57,7 +57,6 @@ private func name(of kind: LiquidAuthError.Kind) -> String {
   switch kind {
   case .failed: "failed"
   case .origin: "origin(_:)"
-  case .notRunning: "notRunning"
   case .userCanceled: "userCanceled"
   case .timedOut: "timedOut"
   case .notVerified: "notVerified"

@@ -44,7 +44,7 @@ struct KeyriOptionsTests {
   @Test(arguments: [
     (LiquidAuthError.keyriAuthenticator(.declined), WalletFailure.Code.refused),
     (.keyriAuthenticator(.timedOut), .refused),
-    (.keyriTooLate, .refused), (.keyriAuthenticator(.unreachable("x")), .notRunning), (.keyriUnauthorized, .failed),
+    (.keyriTooLate, .refused), (.keyriAuthenticator(.unreachable("x")), .failed), (.keyriUnauthorized, .failed),
     (.keyriAuthenticator(.refused("x")), .failed), (.anotherOrigin, .failed),
   ])
   func `a failure has its exit code`(_ error: LiquidAuthError, _ code: WalletFailure.Code) {
