@@ -4,6 +4,7 @@ import Glibc
 import ProtectorProtocol
 import Recovery
 import StateDirectory
+import Synchronization
 import Testing
 import Vault
 
