@@ -68,8 +68,9 @@ int clinux_spawn_session(
 
 int clinux_open_process(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
-/* A descriptor from 0 to 2 that is closed at the start would become that of the next file or socket, which would then get the
-   output. So it is opened in the wrong direction: its use fails with EBADF. The runtime opens descriptors before main. */
+/* If descriptor 0, 1 or 2 is closed at the start, the next file or socket would get its number, and then the output. So this
+   opens /dev/null there in the wrong direction: reading or writing fails with EBADF. It must come before main, because the
+   runtime opens descriptors earlier. */
 __attribute__((constructor)) static void occupy_standard_descriptors(void) {
   for (int descriptor = 0; descriptor <= 2; descriptor++)
     if (fcntl(descriptor, F_GETFD) < 0) open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);

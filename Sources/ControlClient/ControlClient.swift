@@ -37,15 +37,15 @@ package final class ControlClient: Sendable {
     self.onPrompt = onPrompt
   }
 
-  /// How long to wait for an authenticator that does not listen yet: it connects to the system bus first, for at most 5 s.
+  /// How long to wait for an authenticator that does not listen yet: it may wait up to 5 s for the system bus.
   package static let patience = Duration.seconds(7)
 
   /// Connects as ``connect()`` does, and waits for an authenticator of this place that does not listen yet.
   ///
-  /// An authenticator listens some time after it has locked its directory, and stops listening before it ends.
+  /// An authenticator starts to listen some time after it has locked its directory, and stops before it ends.
   ///
   /// - Parameters:
-  ///   - place: the place of the path.
+  ///   - place: the place options that gave the path.
   ///   - patience: how long to wait, at least.
   ///   - onWait: called once with the authenticator's process, if it does not listen within a second.
   /// - Throws: `notRunning` if no authenticator runs; `failed` if it runs but does not listen there.

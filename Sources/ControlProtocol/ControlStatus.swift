@@ -22,7 +22,7 @@ package struct ControlStatus: RawRepresentable, Hashable, Sendable {
   package static let invalidCBOR = Self(rawValue: 0x12)
   /// A required member is missing.
   package static let missingParameter = Self(rawValue: 0x14)
-  /// The user refused, a policy did, or no prompt could be shown; the reason says which.
+  /// The user or a policy refused, or no prompt could be shown; the reason says which.
   package static let operationDenied = Self(rawValue: 0x27)
   /// The request was withdrawn.
   package static let keepaliveCancel = Self(rawValue: 0x2D)

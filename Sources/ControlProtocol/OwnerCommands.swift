@@ -112,7 +112,7 @@ package struct OwnerSettings: ControlAnswer, Equatable {
     ]
   }
 
-  /// The problem if the PIN is too short now, or the owner requested another one.
+  /// The problem if the PIN is shorter than the minimum, or the owner requires a new one.
   package static let pinMustBeChanged =
     "the PIN must be changed before its next use; change it with: liquid-auth pin change"
   /// The problem if every ceremony asks for verification, and neither passphrase nor PIN can verify.

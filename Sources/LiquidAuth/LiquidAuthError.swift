@@ -194,7 +194,7 @@ extension LiquidAuthError {
     Self("the authenticator did not sign: \(what)", hint: "see its log")
   }
 
-  /// The user or a policy refused, or no prompt could be shown: a CTAP status does not tell which.
+  /// The user or a policy refused, or no prompt could be shown; the CTAP status is the same.
   static let userCanceled = Self(
     .userCanceled, "the authenticator's prompt was refused or could not be shown, and nothing was signed",
     hint: "if you did not see it, look at the authenticator's log, and run: liquid-auth status")

@@ -1,6 +1,6 @@
 import ProcessIO
 
-/// The place options of a program: where the authenticator works, and how commands in messages name the same place.
+/// The place options of a program: where the authenticator works, and what is added to the commands in messages.
 public struct CommandPlace: Sendable, Equatable {
   private let stateDirectory: String?
   private let control: String?
@@ -75,9 +75,9 @@ extension CommandPlace {
     return process
   }
 
-  /// What to say about an authenticator that does not listen at our path: what happened, then what to do.
+  /// The message about an authenticator that does not listen at our path: what happened, then what to do.
   ///
-  /// It may listen at another path, hang or be about to end, or its socket's file was deleted.
+  /// It may listen at another path, hang, or be about to end, or the file of its socket may have been deleted.
   public func unreachable(_ process: Int32, at path: String) -> String {
     let remedy =
       stateDirectory == nil && control == nil

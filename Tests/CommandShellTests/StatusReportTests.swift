@@ -62,7 +62,7 @@ import Testing
         """)
   }
 
-  @Test func `setup names a start that works, and says what browsers do not see`() {
+  @Test func `setup prints a start command that works, and says if browsers do not see the key`() {
     let text = { (unseen: String) in
       """
       Start the authenticator in another terminal, and leave it running:
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  @Test func `without uhid, setup ends with when browsers can see the key`() {
+  @Test func `without uhid, the last lines of setup say when browsers can see the key`() {
     var status = Self.running()
     status.transport = "pty"
     let system = SystemFindings(uhid: .absent, groupExists: true, isMember: true, sessionHasGroup: true)

@@ -85,7 +85,7 @@ func `a TPM slot names its registers`(_ pcrs: [Int], _ end: String) {
 }
 
 // Holds: COUNTER-8
-@Test func `advice about a counter that may be in use is for the same place`() {
+@Test func `advice about a counter that may be in use has the place options`() {
   let broken = ControlClientError.failed("the connection broke off; run: liquid-auth status")
   let text = { (status: String, on: String) in
     "the connection broke off; run: liquid-auth status\(status); the new counter is still in the TPM, at 0x01800001, because "

@@ -365,7 +365,7 @@ def test_a_result_that_cannot_be_written_is_a_failure(options):
     ({"DISPLAY": ":99"}, 3, False), ({"DISPLAY": ":99"}, None, False), ({}, 0, False),
 ], ids=["X", "Wayland", "xdg-open is the browser", "xdg-open fails", "no xdg-open", "no desktop"])
 def test_the_browser_is_opened(tmp_path, session, status, is_opened):
-    """xdg-open gets the page's address; if there is none, or no desktop, or it fails, the user is to open the page."""
+    """xdg-open gets the page's address; without it or a desktop, or if it fails, the command asks the user to open the page."""
     opened = tmp_path / "opened"
     program = tmp_path / "bin/xdg-open"
     program.parent.mkdir()
@@ -389,7 +389,7 @@ def test_the_browser_is_opened(tmp_path, session, status, is_opened):
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_an_authenticator_that_browsers_do_not_see_is_named(key, tmp_path, runs):
-    """It is the one in the default place."""
+    """The command asks the authenticator in the default place."""
     assert key.control_socket.name == "control.sock"
     if runs:
         (tmp_path / "liquid-auth").symlink_to(key.control_socket.parent)

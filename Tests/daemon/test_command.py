@@ -322,7 +322,7 @@ class TestOutput:
 
     @pytest.mark.parametrize("command", [["liquid-auth", "status"], *HELP], ids=" ".join)
     def test_a_closed_standard_output_is_named(self, command):
-        """It is not the number of another file, which would get the output."""
+        """No other file gets its number, and then the output."""
         done = subprocess.run(["bash", "-c", '"$@" >&-', "-", BIN / command[0], *command[1:]], capture_output=True, text=True,
                               timeout=60)
         said = f"{command[0]}: cannot write to standard output: Bad file descriptor\n"

@@ -284,7 +284,8 @@ class TestKeeping:
         ["GitHub.com", "deny"], ["github.com.", "deny"], ["https://GitHub.com/id", "deny"], ["https://github.com./id", "deny"],
         ["http://github.com", "deny"], ["https://github.com:443/", "deny"],
         ["https://github.com", "deny"], ["deny"], ["github.com/login", "deny"], ["", "deny"],
-        ["*.github.com", "deny"], [".github.com", "deny"], ["list"], ["show"], ["a b", "deny"], ["bücher.example", "deny"], ["x" * 254 + ".example", "deny"], ["github.com", "never"],
+        ["*.github.com", "deny"], [".github.com", "deny"], ["list"], ["show"], ["a b", "deny"], ["bücher.example", "deny"],
+        ["x" * 254 + ".example", "deny"], ["github.com", "never"],
         ["github.com", "deny", "deny"], ["github.com", "--default", "deny"], ["--default", "never"], ["--default"],
     ])
     def test_what_no_site_sends_is_refused(self, running, arguments):

@@ -302,7 +302,8 @@ def test_a_problem_is_shown_until_it_is_repaired(machine):
     assert shown.count("- the device is detached; attach it with: liquid-auth device attach") == 2
     # The tests' transport is not a device of the kernel.
     assert f"The authenticator uses {machine.key.transport}, which browsers do not see." in shown
-    assert "Browsers do not see this key. To use it in browsers, start the authenticator without --transport" + f"{MOMENT}.\r\n" in shown
+    assert ("Browsers do not see this key. To use it in browsers, start the authenticator without --transport"
+            f"{MOMENT}.\r\n") in shown
     assert "copy of the blobs, run: liquid-auth blobs export FILE\r\n" in shown
     machine.key.ask("device", "detach")
     shown = machine.setup([(PIN_CHOICE, "1"), (AGAIN, "s"), (PAGE_CHOICE, "2")])

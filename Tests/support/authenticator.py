@@ -24,9 +24,9 @@ PHRASE = (
     "lizard rely canal coral scene hobby scare step bus leaf tobacco slice"
 )
 PASSPHRASE = "correct horse battery staple"
-# Whether a device of the kernel can be made here, by this user or by the broker.
+# Whether this user or the broker can make a device of the kernel here.
 HAS_UHID = os.access("/dev/uhid", os.R_OK | os.W_OK) or os.path.exists("/run/liquid-auth/broker")
-# The command that setup, status and doctor name for the start.
+# The command with which setup, status and doctor start the authenticator.
 START = "liquid-authenticator" if HAS_UHID else "liquid-authenticator --transport pty"
 
 

@@ -152,7 +152,7 @@ def test_a_configuration_writable_by_any_other_group(tmp_path, configuration, fi
 
 
 class TestAnAuthenticatorWithAnotherSocket:
-    """As without XDG_RUNTIME_DIR, for example from cron. Also in the sandbox, which allows the file of the lock."""
+    """As without XDG_RUNTIME_DIR, for example from cron. The sandbox allows the program to read daemon.lock."""
 
     CONNECT = ["connect", "liquid://a.example/?requestId=1"]
 
@@ -163,13 +163,13 @@ class TestAnAuthenticatorWithAnotherSocket:
 
     @pytest.mark.parametrize("command", [[*CONNECT, "--yes"], ["keyri", "register", "a@b.example"]], ids=["connect", "keyri"])
     def test_is_named(self, shared_key, configuration, command):
-        """The exit status of an authenticator that does not run would be wrong."""
+        """The exit status is not that of an authenticator that does not run."""
         place = ["--state-dir", shared_key.state, "--config", configuration(PLAIN[0], 0o600)]
         said = shared_key.run(*command, *place, status=FAILED).stderr
         assert said.endswith(f"{self.reason(shared_key)}\n")
 
     def test_is_waited_for_once(self, shared_key):
-        """The status that shows whether the vault is locked fails, and no request follows."""
+        """The request for the vault's status fails, and the wallet sends no other."""
         status, shown = on_terminal(
             shared_key.command(*self.CONNECT, "--state-dir", str(shared_key.state)), [], shared_key.environment)
         assert status == FAILED and shown.rstrip().endswith(self.reason(shared_key)), shown

@@ -22,7 +22,7 @@ public struct PortError: Error, Equatable, Sendable {
     case closed
     /// The other side refused. A node's message is sent on to the dApp.
     case refused
-    /// The user or a policy refused, or no prompt could be shown; the reason is about the user: `the user refused`.
+    /// The user or a policy refused, or no prompt could be shown; the reason says which, as in `the user refused`.
     case declined
     /// The transactions do not match their group id; the id of the group that they form, 32 bytes.
     case wrongGroup(computed: [UInt8])

@@ -18,7 +18,7 @@ struct ControlSocket: Sendable {
 
   /// - Parameters:
   ///   - path: the socket's path.
-  ///   - place: the place of the path.
+  ///   - place: the place options that gave the path.
   ///   - thread: the threads on which requests wait.
   ///   - onPrompt: called when a prompt must be answered before a response comes.
   init(_ path: String, in place: CommandPlace, thread: NIOThreadPool, onPrompt: @escaping @Sendable () -> Void) {

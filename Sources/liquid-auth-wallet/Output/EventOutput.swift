@@ -12,7 +12,7 @@ struct EventOutput: Sendable {
   private let start: ContinuousClock.Instant
   private let place: CommandPlace
 
-  /// - Parameter place: where the commands that failures name find the authenticator.
+  /// - Parameter place: the place options, which are added to the commands in failures.
   init(isJSON: Bool, since start: ContinuousClock.Instant, in place: CommandPlace) {
     self.isJSON = isJSON
     self.start = start

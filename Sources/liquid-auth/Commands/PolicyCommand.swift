@@ -93,7 +93,7 @@ struct PolicyCommand: PlacedCommand {
     guard name.last != "." else { throw ValidationError("the id of a site has no dot at its end") }
   }
 
-  /// What a new policy of an AppID does not do.
+  /// What a new policy of an AppID does not apply to; `nil` for other policies.
   static func note(_ site: String?, _ policy: Choice?) -> String? {
     guard let site, policy?.policy != nil, site.hasPrefix("https://") else { return nil }
     let host = site.dropFirst(8).prefix { $0 != "/" }

@@ -62,7 +62,7 @@ extension VaultCommand {
     ///
     /// After another error, the authenticator may have stored it, and use it from now on.
     ///
-    /// - Returns: the failure, which also says what is left of the counter, if something is.
+    /// - Returns: the failure, with what is left of the counter, if anything is.
     static func failure(_ error: ControlClientError, of index: UInt32, at place: PlaceOptions) -> CommandFailure {
       let failure = CommandFailure(error)
       let left: String?

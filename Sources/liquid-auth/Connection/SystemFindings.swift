@@ -26,10 +26,10 @@ struct SystemFindings: Equatable {
   /// Whether systemd is the first process: then the broker makes the device.
   var hasSystemd = false
 
-  /// The command that starts an authenticator here: without the use of `/dev/uhid`, one that browsers do not see.
+  /// The command that starts an authenticator here; if `/dev/uhid` cannot be used, browsers do not see it.
   var starting: [String] { ["liquid-authenticator"] + (uhidProblem == nil ? [] : ["--transport", "pty"]) }
 
-  /// Puts ``starting`` in place of the command at the end of `…; start it with: liquid-authenticator`; returns any other
+  /// Replaces the command at the end of `…; start it with: liquid-authenticator` by ``starting``; returns any other
   /// sentence unchanged.
   func completing(_ sentence: String) -> String {
     let ending = "start it with: liquid-authenticator"

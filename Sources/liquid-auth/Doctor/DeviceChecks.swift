@@ -181,7 +181,7 @@ extension DoctorFindings {
   var node: Check {
     if let check = unneeded(.node) { return check }
     guard let status else {
-      // Another line has the repair of a vault that cannot be used, and of /dev/uhid.
+      // Other lines have the repairs of the vault and of /dev/uhid.
       let isStartable = vault.isThere == false || vault.problem == nil && system.uhidProblem == nil
       return .problem(
         .node, "there is no device, because the authenticator is not running", mend: isStartable ? starting : nil)

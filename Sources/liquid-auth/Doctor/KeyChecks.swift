@@ -165,7 +165,7 @@ extension DoctorFindings {
     }
   }
 
-  /// What the status says about the PIN, unless a request is being served.
+  /// The problem of the PIN in the status, which has none while a request is being served.
   private var pinProblem: String? {
     status?.problems.first { $0.hasPrefix("the PIN is blocked") || $0 == OwnerSettings.pinMustBeChanged }
   }

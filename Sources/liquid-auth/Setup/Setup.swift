@@ -165,7 +165,7 @@ struct Setup {
 
   /// The authenticator's status; `nil` if it does not run.
   ///
-  /// It waits a minute for an authenticator that has started and does not listen yet.
+  /// Waits up to a minute for an authenticator that has started but does not listen yet.
   private func status() throws(CommandFailure) -> AuthenticatorStatus? {
     do throws(CommandFailure) {
       return try place.connect(patience: .seconds(60)) { process in

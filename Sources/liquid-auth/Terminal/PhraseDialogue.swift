@@ -13,7 +13,7 @@ enum PhraseDialogue {
 
   /// Shows the phrase, then asks for words of it at random positions.
   ///
-  /// - Throws: ``CommandFailure/cancelledAtPhrase`` if it is cancelled.
+  /// - Throws: ``CommandFailure/cancelledAtPhrase`` if the user cancels.
   static func confirm(
     _ phrase: BIP39Phrase, on terminal: TerminalDevice, using generator: inout some RandomNumberGenerator
   ) throws(CommandFailure) {

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Its turn keeps the loop from waiting for a store that is being written. A request that ends while the vault is locked
 /// gets its entry when the store is opened, before other requests use it: wrong passphrases can lock the vault before
-/// their request ends. A failure costs the ceremony nothing, and the next opening or request tries again.
+/// their request ends. A failure does not affect the ceremony; the entries are written at the next opening or request.
 final class HistoryRecorder: Sendable {
   /// How many entries that a program can cause without limit are kept in a row.
   ///

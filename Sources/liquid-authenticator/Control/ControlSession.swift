@@ -120,7 +120,7 @@ extension ControlFailure {
 
   /// Keeps the CTAP status, except for a wrong passphrase, which has a control status of its own.
   ///
-  /// A refusal and a prompt that could not be shown have the same status, and different reasons.
+  /// A refusal and a prompt that could not be shown have the same status, but different reasons.
   private init(_ error: CTAPError) {
     switch error.status {
     case .operationDenied where error.prompt == .unavailable:

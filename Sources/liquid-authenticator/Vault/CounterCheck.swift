@@ -141,7 +141,7 @@ struct CounterCheck: Sendable {
   /// In the other order, a copy that is made between the two steps would become the newest store after another copy was
   /// opened. If the process ends in between, the store counts as an old copy, which the owner can accept.
   ///
-  /// - Parameter remedy: what to do after another authenticator has incremented it, and was stopped.
+  /// - Parameter remedy: what to do if another authenticator has incremented it, after one of the two is stopped.
   private func advance(_ state: StoreState, to value: UInt64, in store: CredentialDB, remedy: String) throws {
     guard let counter = state.counter else { return }
     guard try self.value(of: counter, incremented: true) == value else {

@@ -33,11 +33,11 @@ final class VaultKeySource: KeySource {
 
   /// What happens to the vault and its store.
   enum Event: Sendable {
-    /// The store with this id was opened, and is not compared with its counter yet.
+    /// The store with this id was opened, but not yet compared with its counter.
     case storeOpened(CredentialDB, id: [UInt8])
     /// The vault was opened.
     case opened
-    /// A new store takes the place of a lost one.
+    /// A new store replaced a lost one.
     case newStore
   }
 
@@ -337,7 +337,7 @@ final class VaultKeySource: KeySource {
     do throws(RecoveryError) {
       finding = if kept == nil { try counter?.run(on: store) } else { state.withLock(\.counter) }
     } catch {
-      // No fault of the store: it is whole, and opens once it can be written.
+      // This is not a fault of the store: it is intact, and opens when it can be written.
       state.withLock { $0.counter = .unknown(error.description) }
       throw directory.unusableStore(error)
     }

@@ -137,7 +137,7 @@ extension OpenVault {
     try vault.ask(AcceptBeforeReset())
     let after = try vault.store.state()
     #expect((after.epoch, after.floor) == (1, 0))
-    // There is nothing to accept twice.
+    // The second time, there is nothing to accept.
     let error = #expect(throws: ControlFailure.self) { try vault.ask(AcceptBeforeReset()) }
     #expect(error?.status == .notAllowed)
     #expect(error?.description == "this store has no reset to undo: there is nothing to accept")

@@ -95,7 +95,7 @@ private struct EndingSignals {
     }
     var ignoring = sigaction()
     ignoring.__sigaction_handler.sa_handler = SIG_IGN
-    // A browser that goes away must not end the process, and a result that cannot be written must be an error.
+    // A browser that closes its connection must not end the process; a result that cannot be written must be an error.
     for (number, action) in [(SIGINT, handling), (SIGTERM, handling), (SIGHUP, handling), (SIGPIPE, ignoring)] {
       var (action, earlier) = (action, sigaction())
       sigaction(number, &action, &earlier)
