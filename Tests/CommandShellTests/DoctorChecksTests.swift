@@ -363,7 +363,7 @@ import UHID
     // Without /dev/uhid, scripts/run does not install it.
     #expect(
       lines { ($0.rule, $0.uhid) = (.missing, nil) } == [
-        "note|71-liquid-auth.rules is not installed; as soon as there is a /dev/uhid, install it in the clone with: "
+        "note|71-liquid-auth.rules is not installed; when /dev/uhid exists, install it in the clone with: "
           + "scripts/run|-"
       ])
     #expect(

@@ -184,7 +184,9 @@ import Testing
         == ["note|nothing verifies you, so sites that require verification refuse the key|liquid-auth pin set"])
     #expect(
       key(.verification, with(true, false, true, false), TriesLeft(pin: 0, needsReplug: true))
-        == ["problem|the PIN is blocked; for the reason, when no request is served any more, run: liquid-auth status|-"]
+        == [
+          "problem|the PIN is blocked; to see why, wait until the present request ends, then run: liquid-auth status|-"
+        ]
     )
     for (problem, mend) in [
       ("the PIN is blocked: no tries are left; set another with: liquid-auth pin change", "liquid-auth pin change"),

@@ -355,7 +355,8 @@ final class Person: Sendable {
     let (failure, _) = try Self.confirm(seed: 7) { _ in "\u{4}" }
     #expect(
       failure
-        == CommandFailure("cancelled; no vault was made, and the words on paper are of no use: destroy the paper"))
+        == CommandFailure(
+          "cancelled; no vault was made, and the words that you wrote down are useless; destroy the paper"))
   }
 }
 

@@ -35,11 +35,11 @@ func `removing a slot says what it was, and which numbers change`(_ slot: Int, _
 @Test(arguments: [
   (
     [2],
-    "slot 2 is of the type tpm too; if you do not need it any more, run: liquid-auth vault remove 2 --state-dir /s"
+    "slot 2 is also of the type tpm; if you no longer need it, run: liquid-auth vault remove 2 --state-dir /s"
   ),
   (
     [2, 3, 5],
-    "slots 5 and 3 and 2 are of the type tpm too; if you do not need them any more, run: liquid-auth vault remove 5 "
+    "slots 5 and 3 and 2 are also of the type tpm; if you no longer need them, run: liquid-auth vault remove 5 "
       + "--state-dir /s; then run: liquid-auth vault remove 3 --state-dir /s; then run: liquid-auth vault remove 2 "
       + "--state-dir /s"
   ),
@@ -63,7 +63,7 @@ func `an item that remains in the keyring is named, and nothing is to be tried a
   #expect(
     ProtectorProgram.item([0x0A, 0xFF], remainsAfter: ProtectorFailure(.dismissed, text))
       == "its item \"Liquid Auth vault on this machine\" (attribute vault: 0aff) remains in the keyring, because \(reason); "
-      + "the item opens nothing any more: delete it with the keyring's program")
+      + "the item no longer unlocks the vault; delete it with your keyring program")
 }
 
 @Test(arguments: [

@@ -17,7 +17,7 @@ from support.demo_page import Page, failed
 
 CONTROL_C = "\x03"
 CANCELLED = "cancelled; to continue later, run: liquid-auth setup"
-UNCONFIRMED = "cancelled; no vault was made, and the words on paper are of no use: destroy the paper"
+UNCONFIRMED = "cancelled; no vault was made, and the words that you wrote down are useless; destroy the paper"
 MOMENT = "" if HAS_UHID else ",\r\nas soon as /dev/uhid can be used"
 PIN = "4711"
 OTHER_PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"

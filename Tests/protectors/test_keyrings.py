@@ -70,7 +70,7 @@ class TestGNOMEKeyring:
         assert f"slot 2 (keyring) did not unlock the vault: {LOCKED}" in key.said()
         # Its item cannot be deleted: the slot is removed, and the text names what remains.
         done = vault(key, "remove", "2")
-        assert f"remains in the keyring, because {LOCKED.split('; ')[0]}; the item opens nothing any more" in done.stdout
+        assert f"remains in the keyring, because {LOCKED.split('; ')[0]}; the item no longer unlocks the vault" in done.stdout
         assert "try again" not in done.stdout
         assert len(slots(key)) == 1
 

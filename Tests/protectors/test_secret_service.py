@@ -22,7 +22,7 @@ class TestAdding:
         double = bus.double()
         add(key, "secret-service")
         done = add(key, "secret-service", "--auto-unlock")
-        assert "slot 2 is of the type secret-service too; if you do not need it any more, run: liquid-auth" in done.stderr
+        assert "slot 2 is also of the type secret-service; if you no longer need it, run: liquid-auth" in done.stderr
         items = list(double.items.values())
         assert [item["attributes"] for item in items] == [
             {"application": "liquid-auth", "vault": slot["id"]} for slot in slots(key)[1:]]
@@ -92,7 +92,7 @@ class TestAdding:
         assert vault(key, "remove", "2").stdout == (
             "slot 2, the keyring of your session (Secret Service), for a request, is removed; its item \"Liquid Auth vault on "
             f"this machine\" (attribute vault: {id}) remains in the keyring, because there is no session bus, so no keyring can "
-            "be reached; the item opens nothing any more: delete it with the keyring's program\n")
+            "be reached; the item no longer unlocks the vault; delete it with your keyring program\n")
         assert len(slots(key)) == 1
 
     def test_a_keyring_that_the_person_unlocks(self, key, bus):

@@ -98,13 +98,13 @@ class TestTPM:
         # A command that adds nothing names no slot.
         assert "too" not in vault(key, "add", "tpm", "--pcrs", "7", passphrase="wrong passphrase", status=3).stderr
         assert add(key, "tpm", "--pcrs", "7").stderr == (
-            "liquid-auth: slot 2 is of the type tpm too; if you do not need it any more, run: liquid-auth vault remove 2 "
+            "liquid-auth: slot 2 is also of the type tpm; if you no longer need it, run: liquid-auth vault remove 2 "
             f"{options}\n")
         # Another TPM, or a TPM that was cleared.
         other = TPM(tmp_path / "other")
         monkeypatch.setenv("LIQUID_AUTH_TCTI", other.tcti)
         assert add(key, "tpm").stderr == (
-            "liquid-auth: slots 3 and 2 are of the type tpm too; if you do not need them any more, run: liquid-auth vault remove 3 "
+            "liquid-auth: slots 3 and 2 are also of the type tpm; if you no longer need them, run: liquid-auth vault remove 3 "
             f"{options}; then run: liquid-auth vault remove 2 {options}\n")
         other.stop()
         assert len(slots(key)) == 4

@@ -46,7 +46,7 @@ struct InitCommand: PlacedCommand {
     guard BIP39Phrase.wordCounts.contains(words) else {
       throw ValidationError("--words must be 12, 15, 18, 21 or 24")
     }
-    guard !isImport else { throw ValidationError("--words is only for a new phrase: omit it, or --import") }
+    guard !isImport else { throw ValidationError("--words is only for a new phrase; omit --words or --import") }
   }
 
   func run() throws {

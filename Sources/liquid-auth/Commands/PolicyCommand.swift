@@ -70,7 +70,7 @@ struct PolicyCommand: PlacedCommand {
     // As below, an existing policy can still be shown and removed.
     if policy?.policy != nil, (host ?? site[...]).hasPrefix(".") || (host ?? site[...]).contains("*") {
       throw ValidationError(
-        "a policy applies to exactly one id: give each site its own, without * and without a dot at the start")
+        "a policy applies to exactly one id; set one for each site, without * or a leading dot")
     }
     // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site. An
     // existing policy of the URL can still be shown and removed.

@@ -42,8 +42,8 @@ extension VaultCommand.Add {
   static func advice(_ numbers: [Int], _ type: ProtectorChoice, at place: PlaceOptions) -> String {
     let (numbers, isOne) = (Array(numbers.reversed()), numbers.count == 1)
     let list = numbers.map(String.init).joined(separator: " and ")
-    return (isOne ? "slot \(list) is" : "slots \(list) are") + " of the type \(type.rawValue) too; if you do not need "
-      + (isOne ? "it" : "them") + " any more, "
+    return (isOne ? "slot \(list) is" : "slots \(list) are")
+      + " also of the type \(type.rawValue); if you no longer need \(isOne ? "it" : "them"), "
       + numbers.map { place.completing(removal($0)) }.joined(separator: "; then ")
   }
 

@@ -42,7 +42,7 @@ enum ProtectorProgram {
     let reason = text[..<(text.firstRange(of: "; ")?.lowerBound ?? text.endIndex)]
     return
       "its item \"\(ProtectorRequest.keyringLabel)\" (attribute vault: \(id.hexadecimal)) remains in the keyring, because "
-      + "\(reason); the item opens nothing any more: delete it with the keyring's program"
+      + "\(reason); the item no longer unlocks the vault; delete it with your keyring program"
   }
 
   static func answer(_ request: ProtectorRequest) throws(ProtectorFailure) -> ProtectorAnswer {

@@ -116,7 +116,7 @@ extension DoctorFindings {
     case .missing:
       let text = "71-liquid-auth.rules is not installed"
       guard uhid == nil, !isPackaged else { return incomplete(.rule, text) }
-      return .note(.rule, "\(text); as soon as there is a /dev/uhid, install it in the clone with: scripts/run")
+      return .note(.rule, "\(text); when /dev/uhid exists, install it in the clone with: scripts/run")
     case .replaced(let path, let ours):
       let text = "\(path) takes the place of our rule, or is an earlier version of it"
       guard ours != nil else { return incomplete(.rule, text, after: [["sudo", "rm", path]]) }

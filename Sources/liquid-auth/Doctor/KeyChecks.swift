@@ -178,7 +178,7 @@ extension DoctorFindings {
     if information.isPINSet, tries?.pin == 0 {
       return .problem(
         .verification,
-        "the PIN is blocked; for the reason, when no request is served any more, run: liquid-auth status")
+        "the PIN is blocked; to see why, wait until the present request ends, then run: liquid-auth status")
     }
     if information.isPINSet, tries?.needsReplug == true {
       return .problem(

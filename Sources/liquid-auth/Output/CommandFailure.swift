@@ -64,7 +64,7 @@ extension CommandFailure {
 
   /// The user cancelled before confirming the words of a new phrase that was shown.
   static let cancelledAtPhrase = CommandFailure(
-    "cancelled; no vault was made, and the words on paper are of no use: destroy the paper")
+    "cancelled; no vault was made, and the words that you wrote down are useless; destroy the paper")
 
   /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(

@@ -191,7 +191,7 @@ struct DaemonOptions: Equatable, Sendable {
       -h, --help                        Show this help.
 
     Exit codes: 0 stopped; 1 could not start; 64 the command line is wrong;
-    75 stopped by SIGUSR1, start it again; 78 vault or store is missing,
+    75 stopped by SIGUSR1, to be started again; 78 vault or store is missing,
     damaged, or open to others.
 
     """
