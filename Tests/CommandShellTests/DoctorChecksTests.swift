@@ -138,7 +138,9 @@ import UHID
     let start = "liquid-authenticator --transport pty"
     #expect(
       lines(withoutUHID)
-        == ["problem|it is not running; until /dev/uhid can be used, start it with: \(start)|\(start)"])
+        == [
+          "problem|it is not running; while there is no /dev/uhid, add --transport pty; start it with: liquid-authenticator|\(start)"
+        ])
     #expect(
       Self.lines(.node, withoutUHID) == ["problem|there is no device, because the authenticator is not running|-"])
     #expect(lines { $0.authenticator = .unknown("no answer") } == ["problem|no answer|\(Self.restart)"])

@@ -264,7 +264,7 @@ import Testing
     #expect(
       problems() == [
         Self.noDevice,
-        "it is not running; until /dev/uhid can be used, start it with: liquid-authenticator --transport pty",
+        "it is not running; while there is no /dev/uhid, add --transport pty; start it with: liquid-authenticator",
       ])
     #expect(system.completing("log in again and start with: liquid-authenticator").hasSuffix(": liquid-authenticator"))
   }

@@ -159,8 +159,9 @@ struct KeyriOptions: ParsableArguments {
     do {
       result = .success(try await body(KeyriWallet(ports: ports, services: configuration.keyri, output: output)))
     } catch {
-      result = .failure(
-        ports.socket.isNotRunning ? WalletFailure(WalletFailure(ending: error).description, code: .notRunning) : error)
+      let failure = WalletFailure(ending: error)
+      let isNotRunning = failure.code == .failed && ports.socket.isNotRunning
+      result = .failure(isNotRunning ? WalletFailure(failure.description, code: .notRunning) : error)
     }
     await ports.close()
     try result.get()

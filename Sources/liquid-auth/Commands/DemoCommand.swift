@@ -64,7 +64,8 @@ extension DemoCommand {
   static func obstacle(at place: PlaceOptions) -> String? {
     do throws(CommandFailure) {
       let status = try place.connect().ask(GetStatus())
-      return status.otherTransport.map { "the authenticator uses \($0), which browsers do not see" }
+      if let other = status.otherTransport { return "the authenticator uses \(other), which browsers do not see" }
+      return status.attached ? nil : "the device is detached, so browsers do not see it; run: liquid-auth status"
     } catch {
       return error.description
     }

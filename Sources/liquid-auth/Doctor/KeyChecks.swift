@@ -167,7 +167,7 @@ extension DoctorFindings {
 
   /// The problem of the PIN in the status, which has none while a request is being served.
   private var pinProblem: String? {
-    status?.problems.first { $0.hasPrefix("the PIN is blocked") || $0 == OwnerSettings.pinMustBeChanged }
+    status?.problems.first(where: \.isOfPIN)
   }
 
   var verification: Check {

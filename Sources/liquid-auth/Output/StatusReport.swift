@@ -28,11 +28,13 @@ struct StatusReport: Equatable {
       case .unusable: "unusable"
       }
     var problems = status.problems
-    if let other = status.steppedAsideFor, problems.isEmpty {
+    // Other problems than that of the PIN can be the reason why there is no device.
+    let hasReason = problems.contains { !$0.isOfPIN }
+    if let other = status.steppedAsideFor, !hasReason {
       problems.append(
         "the device is detached while \(other) is plugged in; unplug that key, or attach the device beside it with: "
           + "liquid-auth device attach")
-    } else if !status.attached, problems.isEmpty {
+    } else if !status.attached, !hasReason {
       problems.append(
         status.otherTransport == nil ? system.uhidProblem ?? Self.detached : Self.detached)
     }
@@ -55,6 +57,11 @@ struct StatusReport: Equatable {
   }
 
   private static let unknown = "unknown"
+}
+
+extension String {
+  /// Whether this is a problem of the PIN in the status.
+  var isOfPIN: Bool { hasPrefix("the PIN is blocked") || self == OwnerSettings.pinMustBeChanged }
 }
 
 extension AuthenticatorStatus {

@@ -93,7 +93,7 @@ final class HistoryRecorder: Sendable {
   }
 
   /// Writes the remaining entries, before the process ends; the caller has the turn.
-  func finish() {
+  func finish() async {
     if let store = vault.openStore { append(to: store) }
   }
 

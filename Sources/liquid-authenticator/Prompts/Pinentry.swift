@@ -130,7 +130,7 @@ actor Pinentry: PromptBackEnd {
 
   /// Why the program cannot be started; `nil` if it can.
   ///
-  /// As with execvp(3), EACCES in one directory prevails over ENOENT in the others.
+  /// EACCES means that there is such a file, and it cannot be executed.
   private nonisolated var fault: SystemNumber? {
     let program = kind == .notifications ? helper.prompt : program
     if program.isEmpty { return SystemNumber(ENOENT) }
@@ -140,7 +140,7 @@ actor Pinentry: PromptBackEnd {
     var number = ENOENT
     for path in paths {
       if access(path, X_OK) == 0 { return nil }
-      if errno == EACCES { number = EACCES }
+      if errno == EACCES, access(path, F_OK) == 0 { number = EACCES }
     }
     return SystemNumber(number)
   }

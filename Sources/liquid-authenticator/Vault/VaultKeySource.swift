@@ -338,7 +338,8 @@ final class VaultKeySource: KeySource {
       finding = if kept == nil { try counter?.run(on: store) } else { state.withLock(\.counter) }
     } catch {
       // This is not a fault of the store: it is intact, and opens when it can be written.
-      state.withLock { $0.counter = .unknown(error.description) }
+      let hasCounter = (try? store.state())?.counter != nil
+      if hasCounter { state.withLock { $0.counter = .unknown(error.description) } }
       throw directory.unusableStore(error)
     }
     finding?.problem.map(log)

@@ -89,7 +89,7 @@ import Vault
     try await vault.unlock(passphrase: secret("right"))
     let found = try await queue.submit { [recorder, vault] _ in
       recorder.ended(CommandReport(command: nil, rpID: "a.example", error: nil, elapsed: .zero, kind: .signIn))
-      recorder.finish()
+      await recorder.finish()
       return try? vault.openStore?.history(after: .min, count: 10).map(\.entry)
     }
     #expect(found == [entry(.signIn, "a.example", .done)])
