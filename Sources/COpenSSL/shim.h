@@ -65,4 +65,15 @@ static inline int liquid_p256_sign(
   EC_KEY_oct2priv(signer, ones, 32);
   return done;
 }
+
+// An EC_KEY of P-256 without a key, for liquid_p256_verify. NULL on failure.
+static inline EC_KEY *liquid_p256_verifier(void) { return EC_KEY_new_by_curve_name(NID_X9_62_prime256v1); }
+
+// Verifies an ECDSA signature in DER over a SHA-256 digest with a public key, the point 04 ‖ X ‖ Y: 1 if it is valid. The
+// verifier keeps the point until the next call.
+static inline int liquid_p256_verify(
+    EC_KEY *verifier, const unsigned char point[65], const unsigned char digest[32], const unsigned char *signature,
+    int count) {
+  return EC_KEY_oct2key(verifier, point, 65, NULL) == 1 ? ECDSA_verify(0, digest, 32, signature, count, verifier) : 0;
+}
 #pragma clang diagnostic pop

@@ -1,4 +1,5 @@
 import COpenSSL
+import Synchronization
 
 /// The curve P-256 (FIPS 186-5, secp256r1): ECDSA with SHA-256, and ECDH.
 public enum P256 {
@@ -54,17 +55,33 @@ extension P256 {
 
     /// Whether `der` is an ECDSA signature over the SHA-256 digest of `message`, in DER, made with this key's scalar.
     public func isValidSignature(_ der: [UInt8], for message: [UInt8]) -> Bool {
-      guard let key = try? key(), let context = EVP_MD_CTX_new() else { return false }
-      defer { EVP_MD_CTX_free(context) }
-      let isValid =
-        EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
-        && EVP_DigestVerify(context, der, der.count, message, message.count) == 1
-      if !isValid { _ = OpenSSL.failure() }
-      return isValid
+      OpenSSL.start()
+      guard let verifier, der.count <= maximumSignatureSize else { return false }
+      let (point, digest) = ([4] + raw, SHA256.hash(message))
+      let result = verifying.withLock { _ in liquid_p256_verify(verifier, point, digest, der, CInt(der.count)) }
+      if result != 1 { _ = OpenSSL.failure() }
+      return result == 1
+    }
+
+    /// Returns a signature that was just computed, if it is valid.
+    ///
+    /// A faulty signature can reveal bits of the private key, so each signature is verified before it is returned.
+    /// - Throws: ``CryptoError/faultySignature`` for an invalid one.
+    package func verified(_ der: [UInt8], for message: [UInt8]) throws(CryptoError) -> [UInt8] {
+      guard isValidSignature(der, for: message) else { throw .faultySignature }
+      return der
     }
 
     func key() throws(CryptoError) -> P256Key { try P256Key(point: [4] + raw) }
   }
+
+  /// Two integers of 33 bytes, each with a head of 2, and the head of both.
+  static let maximumSignatureSize = 72
+
+  /// The EC_KEY that verifies, with one public key at a time; made once, because an EVP_PKEY would build the curve again.
+  private nonisolated(unsafe) static let verifier = liquid_p256_verifier()
+  /// Locked while the verifier holds a public key.
+  private static let verifying = Mutex<Void>(())
 }
 
 /// An `EVP_PKEY` of the curve, freed with its last reference.

@@ -4,7 +4,7 @@ import Synchronization
 extension P256 {
   /// A private key: a scalar d with 1 ≤ d < n.
   ///
-  /// The public key and OpenSSL's key for ECDH are computed at their first use, and kept. Signing needs neither.
+  /// The public key and OpenSSL's key for ECDH are computed at their first use, and kept.
   public struct PrivateKey: Sendable {
     private let pair: P256Pair
 
@@ -30,10 +30,13 @@ extension P256 {
     /// An ECDSA signature over the SHA-256 digest of `message`: SEQUENCE { r, s } in DER, 8 to 72 bytes.
     ///
     /// OpenSSL makes the nonce from random bytes, hashed with the scalar and the digest. So two signatures over one
-    /// message differ, and a weak generator does not reveal the key.
+    /// message differ, and a weak generator does not reveal the key. The public key is computed before the
+    /// signature, and verifies it; so a fault that changes the scalar meanwhile is noticed.
+    /// - Throws: ``CryptoError/faultySignature`` if the signature does not verify.
     public func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
+      let publicKey = pair.publicKey
       guard let signature = pair.sign(digest: SHA256.hash(message)) else { throw OpenSSL.failure() }
-      return signature
+      return try publicKey.verified(signature, for: message)
     }
 
     /// ECDH: the first coordinate (32 bytes, big-endian) of the product of this scalar and that point.
@@ -59,9 +62,6 @@ private final class P256Pair: Sendable {
   private let scalar: SecretBytes
   private let knownPublicKey = Mutex<P256.PublicKey?>(nil)
   private let knownKey = Mutex<P256Key?>(nil)
-
-  /// Two integers of 33 bytes, each with a head of 2, and the head of both.
-  private static let maximumSignatureSize = 72
 
   /// The group, built once; OpenSSL only reads it.
   private nonisolated(unsafe) static let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
@@ -99,7 +99,7 @@ private final class P256Pair: Sendable {
     guard let signer = Self.signer else { return nil }
     var count: CUnsignedInt = 0
     var isDone: CInt = 0
-    let signature = newBytes(Self.maximumSignatureSize) { signature in
+    let signature = newBytes(P256.maximumSignatureSize) { signature in
       isDone = scalar.withUnsafeBytes { scalar in
         Self.signing.withLock { _ in liquid_p256_sign(signer, scalar.bytes, digest, signature, &count) }
       }

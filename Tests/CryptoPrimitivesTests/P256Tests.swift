@@ -82,6 +82,40 @@ import Testing
     }
   }
 
+  // Holds: CTAP2-8
+  /// Flips one bit of a valid signature, or changes its message or its key.
+  @Test func `only a P-256 signature that verifies is returned`() throws {
+    let (key, other) = (try P256.PrivateKey.random(), try P256.PrivateKey.random())
+    let message = Array("message".utf8)
+    let good = try key.signature(for: message)
+    #expect(try key.publicKey.verified(good, for: message) == good)
+    for index in good.indices {
+      var faulty = good
+      faulty[index] ^= 1 << UInt8(index % 8)
+      #expect(throws: CryptoError.faultySignature, "byte \(index)") {
+        try key.publicKey.verified(faulty, for: message)
+      }
+    }
+    #expect(throws: CryptoError.faultySignature) { try key.publicKey.verified(good, for: message + [0]) }
+    #expect(throws: CryptoError.faultySignature) { try other.publicKey.verified(good, for: message) }
+    #expect(try key.publicKey.verified(good, for: message) == good)
+  }
+
+  // Holds: CTAP2-8
+  /// Flips bits of the scalar one at a time in the key's own memory, as failing memory would.
+  @Test func `a P-256 key whose memory fails returns no signature`() throws {
+    // Not random: with a first byte other than ff, each changed scalar is in range.
+    let scalar = SecretBytes(hex: "7f" + String(repeating: "5a", count: 31))
+    let key = try P256.PrivateKey(scalar: scalar)
+    #expect(key.publicKey.isValidSignature(try key.signature(for: [1]), for: [1]))
+    for bit in stride(from: 0, to: 8 * P256.fieldSize, by: 5) {
+      scalar.withFlippedBit(bit) {
+        #expect(throws: CryptoError.faultySignature, "bit \(bit)") { try key.signature(for: [1]) }
+      }
+    }
+    #expect(key.publicKey.isValidSignature(try key.signature(for: [1]), for: [1]))
+  }
+
   @Test func `one key signs from many threads`() async throws {
     let key = try P256.PrivateKey.random()
     let valid = try await withThrowingTaskGroup(of: Bool.self) { group in

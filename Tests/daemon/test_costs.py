@@ -119,9 +119,13 @@ def of_the_daemon(folder, binary, request_name, times):
     return instructions(folder)
 
 
-@pytest.mark.parametrize("request_name, most", [("sign_in", 390_000), ("get_info", 80_000)])
+@pytest.mark.parametrize("request_name, most", [("sign_in", 1_500_000), ("get_info", 80_000)])
 def test_instructions(tmp_path, request_name, most):
-    """Use the lowest of three counts: on a busy machine a slow request adds a KEEPALIVE."""
+    """Use the lowest of three counts: on a busy machine a slow request adds a KEEPALIVE.
+
+    A sign-in takes 1,440,000, and up to 28,000 more on a machine where it also reads each report by itself. Of
+    these, 1,000,000 verify the signature: 845,000 for ECDSA, and 155,000 for the public key.
+    """
     binary = stripped("liquid-authenticator", tmp_path)
     counts = []
     while len(counts) < 3 and min(counts, default=most + 1) > most:
@@ -133,7 +137,7 @@ def test_instructions(tmp_path, request_name, most):
 
 
 def test_instructions_of_a_registration(tmp_path):
-    """A registration that stores nothing, without the dialog, costs a key pair and a signature, and little else."""
+    """A registration that stores nothing, without the dialog, costs a key pair and a verified signature, and little else."""
     binary = stripped("Benchmarks", tmp_path)
 
     def count(registrations, signatures):
@@ -148,4 +152,5 @@ def test_instructions_of_a_registration(tmp_path):
     base = count(10, 10)
     registration, signature = (count(110, 10) - base) // 100, (count(10, 110) - base) // 100
     figures.note("instructions of a registration, of a signature", f"{registration}, {signature}")
-    assert registration <= 1.4 * 2 * signature
+    # A key pair takes less than a fifth of a signature, which is verified.
+    assert registration <= 1.4 * signature

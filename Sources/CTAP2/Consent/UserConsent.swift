@@ -61,7 +61,7 @@ extension CredentialPrivateKey {
   /// Signs a message and consumes the consent: one consent, one signature.
   ///
   /// ES256 gives ECDSA in DER, EdDSA gives 64 bytes: WebAuthn §6.5.5.
-  /// - Throws: `CryptoError.faultySignature` for an EdDSA signature that does not verify; it is not returned.
+  /// - Throws: `CryptoError.faultySignature` for a signature that does not verify; it is not returned.
   func sign(_ message: [UInt8], consent: consuming UserConsent) throws(CryptoError) -> [UInt8] {
     switch key {
     case .es256(let key): try key.signature(for: message)
