@@ -10,6 +10,19 @@ public enum CBOREncoder {
     return bytes
   }
 
+  /// The head of a byte string of `count` bytes, for content that is too large for one ``CBORValue``.
+  public static func head(ofBytes count: Int) -> [UInt8] { head { cbor_encode_bytestring_start(count, $0, $1) } }
+  /// The head of an array of `count` elements, whose encodings follow it.
+  public static func head(ofArray count: Int) -> [UInt8] { head { cbor_encode_array_start(count, $0, $1) } }
+  /// The head of a map of `count` members; the encodings of each key and value follow it, in canonical order.
+  public static func head(ofMap count: Int) -> [UInt8] { head { cbor_encode_map_start(count, $0, $1) } }
+
+  private static func head(_ write: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: 9)
+    let count = bytes.withUnsafeMutableBufferPointer { write($0.baseAddress, $0.count) }
+    return Array(bytes.prefix(count))
+  }
+
   /// The size of the encoding, in bytes.
   private static func size(of value: CBORValue) -> Int {
     switch value {

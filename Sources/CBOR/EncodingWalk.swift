@@ -16,7 +16,8 @@ struct EncodingWalk {
 
   private let bytes: [UInt8]
   private let form: Form
-  private var offset = 0
+  private let end: Int
+  private(set) var offset: Int
   private var isCutOff = false
 
   /// Checks that the bytes are one item of the form: definite lengths, no tags, no trailing bytes.
@@ -35,9 +36,12 @@ struct EncodingWalk {
     return walk.isCutOff
   }
 
-  private init(_ bytes: [UInt8], _ form: Form) { (self.bytes, self.form) = (bytes, form) }
+  /// Begins at `offset`; nothing from `end` on is read.
+  init(_ bytes: [UInt8], _ form: Form, from offset: Int = 0, to end: Int? = nil) {
+    (self.bytes, self.form, self.offset, self.end) = (bytes, form, offset, end ?? bytes.count)
+  }
 
-  private var left: UInt64 { UInt64(bytes.count - offset) }
+  private var left: UInt64 { UInt64(end - offset) }
 
   /// Walks one item with all that it contains.
   ///
@@ -55,21 +59,32 @@ struct EncodingWalk {
       }
       toCome[toCome.count - 1] -= 1
       let start = offset
-      let (majorType, argument) = try head()
-      switch majorType {
-      case 0, 1, 7: break
-      case 2, 3:
-        guard argument <= left else { throw cutOff("the string at byte \(start) is cut off") }
-        offset += Int(argument)
-      default:
+      let (majorType, argument) = try next()
+      if majorType == 4 || majorType == 5 {
         let itemsEach: UInt64 = majorType == 4 ? 1 : 2
-        guard argument <= left / itemsEach else { throw cutOff("the array or map at byte \(start) is cut off") }
         guard toCome.count <= maximumDepth else {
           throw .invalid("arrays and maps are nested deeper than \(maximumDepth) levels at byte \(start)")
         }
         toCome.append(argument * itemsEach)
       }
     }
+  }
+
+  /// Walks one number, string or boolean, or the head of an array or map.
+  mutating func next() throws(CBORError) -> (majorType: UInt8, argument: UInt64) {
+    let start = offset
+    let (majorType, argument) = try head()
+    switch majorType {
+    case 2, 3:
+      guard argument <= left else { throw cutOff("the string at byte \(start) is cut off") }
+      offset += Int(argument)
+    case 4, 5:
+      guard argument <= left / (majorType == 4 ? 1 : 2) else {
+        throw cutOff("the array or map at byte \(start) is cut off")
+      }
+    default: break
+    }
+    return (majorType, argument)
   }
 
   private mutating func cutOff(_ reason: String) -> CBORError {
@@ -89,7 +104,7 @@ struct EncodingWalk {
     guard information <= 27 else { throw .invalid("indefinite length or reserved value at byte \(start)") }
 
     let width = 1 << Int(information - 24)
-    guard left >= width else { throw cutOff("cut off at byte \(bytes.count)") }
+    guard left >= width else { throw cutOff("cut off at byte \(end)") }
     let argument = bytes[offset..<offset + width].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     offset += width
     if form == .loose { return (majorType, argument) }

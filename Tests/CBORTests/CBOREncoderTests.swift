@@ -36,3 +36,45 @@ import Testing
     #expect(try CBORDecoder.decode(bytes) == .bytes(content))
   }
 }
+
+/// Content that is written and read item by item.
+@Suite struct CBORCursorTests {
+  @Test(arguments: [0, 23, 24, 255, 256, 65_535, 65_536, 1 << 32])
+  func `heads are the shortest`(count: Int) throws {
+    let number = CBOREncoder.encode(.unsigned(UInt64(count)))
+    for (head, majorType) in [
+      (CBOREncoder.head(ofBytes: count), 0x40), (CBOREncoder.head(ofArray: count), 0x80),
+      (CBOREncoder.head(ofMap: count), 0xA0),
+    ] as [([UInt8], UInt8)] {
+      #expect(head == [number[0] | majorType] + number.dropFirst())
+    }
+  }
+
+  @Test func `a cursor reads each item of a range, and nothing after it`() throws {
+    let bytes = [0xFF] + CBOREncoder.encode([1: .bytes([7, 8]), 2: [-1, "é", true, false]]) + [0x00]
+    var cursor = CBORCursor(1..<bytes.count - 1)
+    #expect(try cursor.next(in: bytes) == .map(count: 2))
+    #expect(try cursor.next(in: bytes) == .unsigned(1))
+    #expect(try cursor.next(in: bytes) == .bytes(4..<6))
+    #expect(try cursor.next(in: bytes) == .unsigned(2))
+    #expect(try cursor.next(in: bytes) == .array(count: 4))
+    #expect(try cursor.next(in: bytes) == .negative(0))
+    #expect(try cursor.next(in: bytes) == .text(10..<12))
+    #expect(try cursor.next(in: bytes) == .bool(true))
+    #expect(try cursor.next(in: bytes) == .bool(false) && cursor.isAtEnd)
+    #expect(throws: CBORError.invalid("")) { try cursor.next(in: bytes) }
+  }
+
+  @Test(
+    arguments: [
+      [], [0x18], [0x18, 0x17], [0x42, 1], [0x62, 1], [0x82, 0], [0xA1, 0], [0xC0], [0x5F], [0xF6], [0xFA, 0, 0, 0, 0],
+      [0x9B, 0, 0, 0, 1, 0, 0, 0, 0], [0x5B, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
+    ] as [[UInt8]])
+  func `what is not canonical or is cut off is refused, and the cursor stays`(bytes: [UInt8]) {
+    // The bytes after the range would complete the item.
+    let longer = bytes + [UInt8](repeating: 0, count: 16)
+    var cursor = CBORCursor(bytes.indices)
+    #expect(throws: CBORError.invalid("")) { try cursor.next(in: longer) }
+    #expect(cursor.offset == 0)
+  }
+}
