@@ -37,8 +37,7 @@ public final class SecretBytes: Sendable {
   /// The array must not share its storage: Swift would copy it, and wipe only the copy.
   public convenience init(consuming bytes: inout [UInt8]) {
     self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
-    bytes.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
-    bytes = []
+    wipe(&bytes)
   }
 
   /// Fresh bytes from the system's generator.
@@ -60,6 +59,11 @@ public final class SecretBytes: Sendable {
   }
 }
 
+extension SecretBytes: Equatable {
+  /// Compares as ``isEqual(to:)`` does.
+  public static func == (a: SecretBytes, b: SecretBytes) -> Bool { a.isEqual(to: b) }
+}
+
 extension SecretBytes: CustomStringConvertible, CustomReflectable {
   /// The length only, so that string interpolation does not reveal the secret.
   public var description: String { "SecretBytes(\(count))" }
@@ -78,6 +82,14 @@ package func withWipedBytes<R, E: Error>(
     defer { sodium_memzero(scratch.baseAddress, scratch.count) }
     return Result { () throws(E) in try body(scratch) }
   }.get()
+}
+
+/// Overwrites and empties an array that holds secrets and is too large for locked memory.
+///
+/// The array must not share its storage: Swift would copy it, and wipe only the copy.
+public func wipe(_ bytes: inout [UInt8]) {
+  bytes.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
+  bytes = []
 }
 
 /// Starts libsodium, once in a process.

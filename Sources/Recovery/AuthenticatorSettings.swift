@@ -1,5 +1,5 @@
 import CBOR
-import CryptoPrimitives
+package import CryptoPrimitives
 
 /// The PIN as the store keeps it: local, never derived, never in a backup, and not the key of any encryption (Recovery
 /// §6).
@@ -10,14 +10,14 @@ public struct StoredPIN: Sendable, Equatable {
   public static let longestSize = 63
 
   /// LEFT(SHA-256(PIN), 16).
-  package let hash: [UInt8]
+  package let hash: SecretBytes
   /// The PIN's length in code points.
   package let length: UInt8
   /// How many tries are left; 0 blocks the PIN until the owner sets another, or a reset.
   public var retries: UInt8
 
   /// Makes a stored PIN of its parts.
-  package init(hash: [UInt8], length: UInt8, retries: UInt8 = Self.retries) {
+  package init(hash: SecretBytes, length: UInt8, retries: UInt8 = Self.retries) {
     self.hash = hash
     self.length = length
     self.retries = retries
@@ -71,7 +71,7 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   /// The relying parties that can read `minimumPINLength` (extension minPinLength).
   public package(set) var minimumPINLengthRPIDs: [String] = []
   /// The token of permission pcmr, 32 bytes; lasts until another PIN is set or the owner ends it.
-  package var persistentToken: [UInt8]?
+  package var persistentToken: SecretBytes?
   /// What verifies before the passphrase is asked for, in this order; none twice.
   public var means: [VerificationMeans] = []
   /// Whether there is a persistent token, with which a program can list the passkeys without a prompt.
@@ -140,10 +140,10 @@ extension AuthenticatorSettings {
   /// The numbers of these members in the state row.
   static let keys = Set<UInt64>(5...12).union([15, 16])
 
-  /// Adds the members to the state row.
+  /// Adds the members to the state row, with zeros for the secrets (``StateSecrets``).
   func add(to map: inout CBORMap) {
     if let pin {
-      map[Key.pinHash] = .bytes(pin.hash)
+      map[Key.pinHash] = .zeros(for: pin.hash)
       map[Key.pinLength] = .unsigned(UInt64(pin.length))
       map[Key.pinRetries] = .unsigned(UInt64(pin.retries))
     }
@@ -153,13 +153,13 @@ extension AuthenticatorSettings {
     if !minimumPINLengthRPIDs.isEmpty {
       map[Key.minimumPINLengthRPIDs] = .array(minimumPINLengthRPIDs.map { .text($0) })
     }
-    map[Key.persistentToken] = persistentToken.map { .bytes($0) }
+    map[Key.persistentToken] = persistentToken.map { .zeros(for: $0) }
     means.add(to: &map, Key.usesFingerprint, Key.means)
   }
 
-  /// Reads the members of the state row.
-  init(_ map: CBORMap) throws(CBORError) {
-    if let hash = try map.optionalBytes(Key.pinHash) {
+  /// Reads the members of the state row; the map has zeros in place of the secrets.
+  init(_ map: CBORMap, _ secrets: StateSecrets) throws(CBORError) {
+    if try map.optionalBytes(Key.pinHash) != nil, let hash = secrets.pinHash {
       pin = StoredPIN(
         hash: hash, length: try map.requiredInteger(Key.pinLength), retries: try map.requiredInteger(Key.pinRetries))
       guard hash.count == 16 else { throw .invalid("a PIN's hash of another length") }
@@ -171,7 +171,7 @@ extension AuthenticatorSettings {
       guard let rpID = value.text else { throw .unexpectedType("a relying party that is not a text") }
       minimumPINLengthRPIDs.append(rpID)
     }
-    persistentToken = try map.optionalBytes(Key.persistentToken)
+    if try map.optionalBytes(Key.persistentToken) != nil { persistentToken = secrets.persistentToken }
     means = try [VerificationMeans](map, Key.usesFingerprint, Key.means)
   }
 }

@@ -80,8 +80,14 @@ extension CredentialKeys {
   private func row(
     _ entry: AccountEntry, accountTag: [UInt8], tags: CredentialRow.Tags?, nonce: [UInt8]
   ) throws(CryptoError) -> CredentialRow {
-    let sealed = try XChaCha20Poly1305.seal(
-      RowPadding.pad(entry.plaintext), key: self[.record], nonce: nonce, ad: Self.rowAD(accountTag))
+    // They can have a private key.
+    var plaintext = entry.plaintext
+    var padded = RowPadding.pad(plaintext)
+    defer {
+      wipe(&plaintext)
+      wipe(&padded)
+    }
+    let sealed = try XChaCha20Poly1305.seal(padded, key: self[.record], nonce: nonce, ad: Self.rowAD(accountTag))
     return CredentialRow(accountTag: accountTag, tags: tags, nonce: nonce, sealed: sealed)
   }
 
@@ -117,15 +123,23 @@ extension CredentialKeys {
   ///   - version: that of the store's tables: 2 adds a ``RowSet``, 3 a history; the state row records them.
   ///   - nonce: 24 fresh random bytes.
   public func seal(_ state: StoreState, version: UInt32, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
-    try XChaCha20Poly1305.seal(
-      RowPadding.pad(state.plaintext(version: version)), key: self[.record], nonce: nonce, ad: Self.stateAD)
+    // The hash of the PIN, the persistent token and the counter's auth value are in it.
+    var plaintext = state.plaintext(version: version)
+    var padded = RowPadding.pad(plaintext)
+    defer {
+      wipe(&plaintext)
+      wipe(&padded)
+    }
+    return try XChaCha20Poly1305.seal(padded, key: self[.record], nonce: nonce, ad: Self.stateAD)
   }
 
   /// Opens the state row, which also records the version of the tables for which it was written.
   public func openState(
     _ sealed: [UInt8], nonce: [UInt8]
   ) throws(RecoveryError) -> (state: StoreState, version: UInt32) {
-    try StoreState.read(openPadded(sealed, nonce: nonce, ad: Self.stateAD))
+    var plaintext = try openPadded(sealed, nonce: nonce, ad: Self.stateAD)
+    defer { wipe(&plaintext) }
+    return try StoreState.read(plaintext)
   }
 
   private static let blobsAD = Array("large-blobs".utf8)
@@ -143,9 +157,10 @@ extension CredentialKeys {
   }
 
   func openPadded(_ sealed: [UInt8], nonce: [UInt8], ad: [UInt8]) throws(RecoveryError) -> [UInt8] {
-    guard let padded = try? XChaCha20Poly1305.open(sealed, key: self[.record], nonce: nonce, ad: ad) else {
+    guard var padded = try? XChaCha20Poly1305.open(sealed, key: self[.record], nonce: nonce, ad: ad) else {
       throw .notAuthentic
     }
+    defer { wipe(&padded) }
     guard let plaintext = RowPadding.unpad(padded) else { throw .malformed("no padding") }
     return plaintext
   }
@@ -161,8 +176,9 @@ enum RowPadding {
 
   /// Removes the padding; `nil` unless it is exactly that of `pad`.
   static func unpad(_ padded: [UInt8]) -> [UInt8]? {
-    guard let end = padded.lastIndex(where: { $0 != 0 }), padded[end] == 0x80 else { return nil }
-    let plaintext = Array(padded[..<end])
-    return pad(plaintext).count == padded.count ? plaintext : nil
+    guard let end = padded.lastIndex(where: { $0 != 0 }), padded[end] == 0x80, padded.count == size(end) else {
+      return nil
+    }
+    return Array(padded[..<end])
   }
 }

@@ -3,6 +3,12 @@ import Synchronization
 
 /// One unlocking of the vault, compared by identity: an operation that began under it cannot continue under another.
 public final class Unlocking: Sendable {
+  /// 8 random bytes, which differ for each unlocking.
+  package let id = randomBytes(8)
+  /// The work to do at the end of the unlocking; `nil` after it.
+  private let endings = Mutex<[@Sendable () -> Void]?>([])
+  private let last = Mutex(Last())
+
   public init() {}
 }
 

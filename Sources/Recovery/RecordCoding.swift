@@ -104,7 +104,7 @@ extension StoreState {
   /// The length of a storeID, in bytes.
   static let storeIDLength = 16
 
-  /// The map of the state row.
+  /// The map of the state row, which the caller wipes.
   ///
   /// - Parameter version: that of the store's tables: 2 adds a ``RowSet``, 3 a history.
   func plaintext(version: UInt32) -> [UInt8] {
@@ -117,21 +117,29 @@ extension StoreState {
     settings.add(to: &map)
     policies.add(to: &map)
     map[Key.counter] = counter.map { .map($0.members) }
-    return CBOREncoder.encode(.map(map))
+    map[Key.backup] = backup.members.map { .map($0) }
+    var plaintext = CBOREncoder.encode(.map(map))
+    StateSecrets(of: self).fill(&plaintext)
+    return plaintext
   }
 
   /// Reads the map of the state row, and the version of the tables for which it was written.
   static func read(_ plaintext: [UInt8]) throws(RecoveryError) -> (state: StoreState, version: UInt32) {
     do throws(CBORError) {
-      let map = try CBORDecoder.decode(plaintext).mapOfOurs()
+      var members = plaintext
+      let secrets = try StateSecrets(taking: &members)
+      let map = try CBORDecoder.decode(members).mapOfOurs()
       try map.refuseOtherKeys(Key.isKnown)
       let form = CredentialIDForm(rawValue: try map.optionalInteger(Key.credentialIDForm) ?? 0)
       let storeID = try map.requiredBytes(Key.storeID)
       guard let form, storeID.count == Self.storeIDLength else { throw .invalid("a storeID or a form of ids") }
       let state = StoreState(
         storeID: storeID, epoch: try map.requiredInteger(Key.epoch), floor: try map.requiredInteger(Key.floor),
-        credentialIDForm: form, settings: try AuthenticatorSettings(map), policies: try SitePolicies(map),
-        counter: try map[Key.counter].map { (value) throws(CBORError) in try StoreCounter(value.mapOfOurs()) })
+        credentialIDForm: form, settings: try AuthenticatorSettings(map, secrets), policies: try SitePolicies(map),
+        counter: try map[Key.counter].map { (value) throws(CBORError) in
+          try StoreCounter(value.mapOfOurs(), auth: secrets.counterAuth)
+        })
+      if let times = map[Key.backup] { state.backup = try BackupTimes(times.mapOfOurs()) }
       let hasRowSet = try map.optionalBool(Key.rowSet) ?? false
       let hasHistory = try map.optionalBool(Key.history) ?? false
       guard hasRowSet || !hasHistory else { throw .invalid("a history without a hash over the rows") }

@@ -1,11 +1,12 @@
 import CBOR
+package import CryptoPrimitives
 
 /// The state row's data for the counter in the TPM that finds an old copy of the store (Recovery §6).
 public struct StoreCounter: Sendable, Equatable {
   /// Its NV index.
   public let index: UInt32
   /// Its auth value, 32 random bytes.
-  package let auth: [UInt8]
+  package let auth: SecretBytes
   /// The value of the counter after the last opening of the store.
   public package(set) var value: UInt64
 
@@ -13,7 +14,7 @@ public struct StoreCounter: Sendable, Equatable {
   private static let authLength = 32
 
   /// `nil` for an auth value of another length than 32 bytes.
-  package init?(index: UInt32, auth: [UInt8], value: UInt64) {
+  package init?(index: UInt32, auth: SecretBytes, value: UInt64) {
     guard auth.count == Self.authLength else { return nil }
     (self.index, self.auth, self.value) = (index, auth, value)
   }
@@ -46,17 +47,19 @@ extension StoreCounter {
     static let all: [CBORValue] = [index, auth, value]
   }
 
-  /// {1: index, 2: auth value, 3: value}.
+  /// {1: index, 2: zeros for the auth value, 3: value}.
   var members: CBORMap {
-    [Key.index: .unsigned(UInt64(index)), Key.auth: .bytes(auth), Key.value: .unsigned(value)]
+    [Key.index: .unsigned(UInt64(index)), Key.auth: .zeros(for: auth), Key.value: .unsigned(value)]
   }
 
-  init(_ map: CBORMap) throws(CBORError) {
+  /// - Parameter auth: the auth value, for which the map has zeros.
+  init(_ map: CBORMap, auth: SecretBytes?) throws(CBORError) {
     try map.refuseOtherKeys(Key.all.contains)
-    let counter = StoreCounter(
-      index: try map.requiredInteger(Key.index), auth: try map.requiredBytes(Key.auth),
-      value: try map.requiredInteger(Key.value))
-    guard let counter else { throw .invalid("an auth value of another length") }
+    _ = try map.requiredBytes(Key.auth)
+    let (index, value): (UInt32, UInt64) = (try map.requiredInteger(Key.index), try map.requiredInteger(Key.value))
+    guard let auth, let counter = StoreCounter(index: index, auth: auth, value: value) else {
+      throw .invalid("an auth value of another length")
+    }
     self = counter
   }
 }

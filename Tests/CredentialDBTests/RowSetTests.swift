@@ -1,3 +1,4 @@
+import CryptoPrimitives
 import Foundation
 import Testing
 
@@ -25,7 +26,8 @@ import Testing
 
   private static func state(pinRetries: UInt8) -> StoreState {
     var state = Given.state
-    state.settings.pin = StoredPIN(hash: [UInt8](repeating: 1, count: 16), length: 4, retries: pinRetries)
+    let hash = [UInt8](repeating: 1, count: 16).withUnsafeBytes(SecretBytes.init(copying:))
+    state.settings.pin = StoredPIN(hash: hash, length: 4, retries: pinRetries)
     return state
   }
 
@@ -206,7 +208,7 @@ import Testing
       revision = try store.revision()
     }
     #expect(try directory.names == ["credentials.sqlite"])
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["6"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["9"])
     #expect(try CredentialDB.open(directory).revision() == revision)
     try Connection(path: directory.path()).execute("DELETE FROM credential WHERE rpTag IS NULL")
     #expect(throws: RecoveryError.self) { try CredentialDB.open(directory) }

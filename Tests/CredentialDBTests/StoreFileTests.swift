@@ -38,7 +38,8 @@ import Testing
   @Test func `the settings can be read without the keys, and nothing is written`() throws {
     #expect(CredentialDB.reportedSettings(at: directory.path()) == ReportedSettings())
     var state = Given.state
-    state.settings.pin = StoredPIN(hash: [UInt8](repeating: 1, count: 16), length: 4, retries: 5)
+    let hash = [UInt8](repeating: 1, count: 16).withUnsafeBytes(SecretBytes.init(copying:))
+    state.settings.pin = StoredPIN(hash: hash, length: 4, retries: 5)
     state.settings.minimumPINLength = 6
     let open = try CredentialDB.open(directory)
     try open.setState(state)

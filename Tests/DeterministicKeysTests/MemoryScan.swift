@@ -6,7 +6,7 @@ import Glibc
 /// The scan keeps its patterns and read bytes in a separate mapping, which it skips.
 final class MemoryScan {
   private static let chunk = 1 << 20
-  private static let pieceSize = 16
+  private static let maximumPieceSize = 32
 
   /// The needles one after the other, then a copy of the memory being searched.
   private let own: UnsafeMutableRawBufferPointer
@@ -16,7 +16,7 @@ final class MemoryScan {
   private let stack: UnsafeMutableRawBufferPointer
 
   init() throws(SystemError) {
-    own = try Self.map(4096 + Self.chunk + Self.pieceSize)
+    own = try Self.map(4096 + Self.chunk + Self.maximumPieceSize)
     stack = try Self.map(1 << 20)
   }
 
@@ -63,10 +63,13 @@ final class MemoryScan {
   struct SystemError: Error { let number: CInt }
 
   /// Adds every 16 bytes of the secret to the patterns, and the same in reverse order, as OpenSSL keeps numbers.
-  func remember(_ secret: SecretBytes) {
+  ///
+  /// - Parameter pieceSize: at most 32. Two or three words of a list can be in 16 bytes of text, and other tests leave
+  ///   texts of the same words in memory.
+  func remember(_ secret: SecretBytes, inPiecesOf pieceSize: Int = 16) {
     secret.withUnsafeBytes { bytes in
-      for start in stride(from: 0, through: bytes.count - Self.pieceSize, by: Self.pieceSize) {
-        let piece = bytes[start..<start + Self.pieceSize]
+      for start in stride(from: 0, through: bytes.count - pieceSize, by: pieceSize) {
+        let piece = bytes[start..<start + pieceSize]
         append(Array(piece))
         append(piece.reversed())
       }

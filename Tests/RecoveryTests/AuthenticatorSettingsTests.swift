@@ -1,4 +1,5 @@
 import CBOR
+import TestSupport
 import TestVectors
 import Testing
 
@@ -7,15 +8,17 @@ import Testing
 @Suite struct AuthenticatorSettingsTests {
   private static var all: AuthenticatorSettings {
     var settings = AuthenticatorSettings()
-    settings.pin = StoredPIN(hash: [UInt8](repeating: 0xAB, count: 16), length: 6, retries: 3)
+    settings.pin = StoredPIN(hash: Hex([UInt8](repeating: 0xAB, count: 16)).secret, length: 6, retries: 3)
     settings.alwaysUV = true
     settings.minimumPINLength = 6
     settings.forcePINChange = true
     settings.minimumPINLengthRPIDs = ["example.com", "é.example"]
-    settings.persistentToken = [UInt8](repeating: 0xCD, count: 32)
+    settings.persistentToken = Hex([UInt8](repeating: 0xCD, count: 32)).secret
     settings.means = [.pam, .fingerprint]
     return settings
   }
+
+  private static let noSecrets = StateSecrets(of: state(AuthenticatorSettings()))
 
   private static func state(_ settings: AuthenticatorSettings) -> StoreState {
     StoreState(storeID: [UInt8](repeating: 7, count: 16), epoch: 2, floor: 1, settings: settings)
@@ -31,6 +34,25 @@ import Testing
     #expect(try StoreState(plaintext: state.plaintext) == state)
     #expect(
       try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16])
+  }
+
+  @Test func `the secrets of the state are read from locked memory, and the map has zeros`() throws {
+    var state = Self.state(Self.all)
+    state.counter = StoreCounter(index: 1, auth: Hex([UInt8](repeating: 0xEF, count: 32)).secret, value: 2)
+    var plaintext = state.plaintext
+    for (byte, count) in [(0xAB, 16), (0xCD, 32), (0xEF, 32)] as [(UInt8, Int)] {
+      #expect(plaintext.filter { $0 == byte }.count == count)
+    }
+    let secrets = try StateSecrets(taking: &plaintext)
+    #expect(secrets.pinHash == Self.all.pin?.hash && secrets.persistentToken == Self.all.persistentToken)
+    #expect(secrets.counterAuth == state.counter?.auth)
+    #expect(!plaintext.contains { [0xAB, 0xCD, 0xEF].contains($0) })
+    var members: CBORMap = [:]
+    Self.all.add(to: &members)
+    #expect(members[5] == .bytes([UInt8](repeating: 0, count: 16)))
+    #expect(members[12] == .bytes([UInt8](repeating: 0, count: 32)))
+    secrets.fill(&plaintext)
+    #expect(plaintext == state.plaintext)
   }
 
   static let malformed: [[(CBORValue, CBORValue?)]] = [
@@ -51,7 +73,7 @@ import Testing
     var members: CBORMap = [:]
     settings.add(to: &members)
     #expect(Hex(CBOREncoder.encode(.map(members))) == vector.row.hex)
-    #expect(try AuthenticatorSettings(members) == settings)
+    #expect(try AuthenticatorSettings(members, Self.noSecrets) == settings)
     #expect(Hex(settings.reported.encoded) == vector.told.hex)
     #expect(ReportedSettings(decoding: vector.told.bytes) == settings.reported)
   }
@@ -59,7 +81,7 @@ import Testing
   @Test(arguments: try Vector("verification-means").malformed.array)
   func `a malformed order of means is refused`(_ vector: Vector) throws {
     let members = try #require(CBORDecoder.decode(vector.row.bytes).map)
-    #expect(throws: CBORError.self, "\(vector)") { try AuthenticatorSettings(members) }
+    #expect(throws: CBORError.self, "\(vector)") { try AuthenticatorSettings(members, Self.noSecrets) }
     var told: CBORMap = [1: false, 2: 8, 3: false, 4: 4, 5: false]
     (told[6], told[7]) = (members[15], members[16])
     #expect(ReportedSettings(decoding: CBOREncoder.encode(.map(told))) == nil, "\(vector)")

@@ -10,7 +10,7 @@ import pytest
 from fido2 import cbor
 from judges import vault_slots
 from support import memory, stacks
-from support.authenticator import BIN, PASSPHRASE, PHRASE, is_alive, wait_for
+from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, is_alive, wait_for
 from support.ceremonies import OWN
 from support.security_key import BLINKS
 from support.slots import add, is_open, protectors, registration
@@ -23,6 +23,14 @@ TYPES = ["secret-service", "tpm", "fido2", "systemd-creds"]
 def bound_at_the_start(monkeypatch):
     """Bind as release builds do (-z now): lazy binding saves registers, and so pieces of keys, on the stack."""
     monkeypatch.setenv("LD_BIND_NOW", "1")
+
+
+@pytest.fixture
+def key(tmp_path):
+    """An authenticator with the cost of new vaults: Argon2id's memory is searched too."""
+    made = Authenticator(tmp_path / "key").install(is_cheap=False)
+    yield made
+    made.stop()
 
 
 @pytest.fixture

@@ -140,18 +140,19 @@ extension ClientPIN: AuthenticatorCommand {
   ) throws(CTAPError) -> Response {
     if permissions == .persistentCredentialManagementReadOnly {
       var settings = try vault.settings()
-      let kept = settings.persistentToken ?? randomBytes(32)
+      let kept = settings.persistentToken ?? .random(count: 32)
       if settings.persistentToken == nil {
         settings.persistentToken = kept
         try vault.save(settings)
       }
-      return .token(try secret.encrypt(kept.withUnsafeBytes(SecretBytes.init(copying:))))
+      return .token(try secret.encrypt(kept))
     }
     let token = PINUVAuthToken(
       version: secret.version, permissions: permissions, rpID: rpID, userPresent: userPresent,
       unlocking: vault.unlocking, now: authenticator.now())
+    guard let bytes = token.secret else { throw CTAPError(.operationDenied, "the vault was locked meanwhile") }
     authenticator.pinUVAuth.begin(token)
-    return .token(try secret.encrypt(token.secret))
+    return .token(try secret.encrypt(bytes))
   }
 }
 
@@ -226,8 +227,7 @@ extension Authenticator {
     settings.pin = pin
     try vault.save(settings)
 
-    let given = secret.decrypt(encryptedHash).map { $0.withUnsafeBytes { Array($0) } }
-    guard let given, constantTimeEqual(given, pin.hash) else {
+    guard let given = secret.decrypt(encryptedHash), given.isEqual(to: pin.hash) else {
       pinUVAuth.countMismatch(secret.version)
       if pin.retries == 0 { throw CTAPError(.pinBlocked, "a wrong PIN, and no tries are left") }
       if pinUVAuth.isBlocked { throw CTAPError(.pinAuthBlocked, threeWrongPINs) }

@@ -165,7 +165,7 @@ extension Authenticator {
     _ param: PINUVAuthParam, _ operation: CredentialManagement.Operation, over message: [UInt8], _ vault: OpenVault
   ) throws(CTAPError) -> String? {
     if operation.isReading,
-      let token = try vault.settings().persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)),
+      let token = try vault.settings().persistentToken,
       param.version.isAuthentic(param.bytes, over: message, key: token)
     {
       return nil

@@ -34,7 +34,7 @@ extension OpenVault {
   /// has no token yet sees that the members exist.
   func encryptedStates() throws(CTAPError) -> (identifier: [UInt8], credentialStore: [UInt8]) {
     let state = try stored(store.state())
-    guard let token = state.settings.persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)) else {
+    guard let token = state.settings.persistentToken else {
       let random = randomBytes(2 * EncryptedState.encryptedSize)
       return (Array(random.prefix(EncryptedState.encryptedSize)), Array(random.suffix(EncryptedState.encryptedSize)))
     }

@@ -3,8 +3,8 @@ import Recovery
 
 /// A pinUvAuthToken in use: CTAP §6.5.2.1.
 ///
-/// It is in locked memory only, and lasts at most until the device is replugged. There is one at a time: a new token
-/// ends it.
+/// It is in locked memory only, and lasts at most until the device is replugged or the vault is locked. There is one at a
+/// time: a new token ends it.
 struct PINUVAuthToken: Sendable {
   /// How long a token can wait for its first use.
   static let firstUse = Duration.seconds(30)
@@ -16,8 +16,9 @@ struct PINUVAuthToken: Sendable {
   let version: PINUVAuthProtocol
   /// The unlocking of the vault during which it was issued; it is invalid in any other.
   let unlocking: Unlocking
-  /// 32 bytes, in both protocols.
-  let secret: SecretBytes
+  private let kept: Unlocking.Secret
+  /// 32 bytes, in both protocols; `nil` once the vault is locked, and after another token.
+  var secret: SecretBytes? { kept.bytes }
   /// The permissions that are left.
   private(set) var permissions: TokenPermissions
   /// The relying party that the token is bound to, from the start or by its first use.
@@ -34,11 +35,11 @@ struct PINUVAuthToken: Sendable {
   ) {
     self.version = version
     self.unlocking = unlocking
-    secret = .random(count: 32)
     self.permissions = permissions
     self.rpID = rpID
     isPresenceFresh = userPresent
     issued = now
+    kept = unlocking.keep(.random(count: 32))
   }
 
   /// Whether the usage timer still runs.
@@ -58,7 +59,7 @@ struct PINUVAuthToken: Sendable {
   mutating func authorize(
     _ param: [UInt8], over message: [UInt8], for permission: TokenPermissions
   ) throws(CTAPError) {
-    guard version.isAuthentic(param, over: message, key: secret) else {
+    guard let secret, version.isAuthentic(param, over: message, key: secret) else {
       throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not match the token")
     }
     isUsed = true

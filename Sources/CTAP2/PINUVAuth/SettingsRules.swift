@@ -17,7 +17,7 @@ extension AuthenticatorSettings {
     guard pin.length >= minimumPINLength else {
       throw CTAPError(.pinPolicyViolation, "a PIN has at least \(minimumPINLength) characters")
     }
-    if forcePINChange, let old = self.pin, constantTimeEqual(old.hash, pin.hash) {
+    if forcePINChange, let old = self.pin, old.hash.isEqual(to: pin.hash) {
       throw CTAPError(.pinPolicyViolation, "the new PIN must differ from the old one")
     }
     self.pin = pin
@@ -77,7 +77,7 @@ extension StoredPIN {
       throw CTAPError(.pinPolicyViolation, "a PIN has at most \(Self.longestSize) bytes, in UTF-8")
     }
     // LEFT(SHA-256(PIN), 16).
-    self.init(hash: SHA256.deriveSecret(pin, count: 16).withUnsafeBytes { Array($0) }, length: length)
+    self.init(hash: SHA256.deriveSecret(pin, count: 16), length: length)
   }
 
   /// The number of code points; `nil` if it is not UTF-8 or has a zero byte, because platforms pad with zeros.

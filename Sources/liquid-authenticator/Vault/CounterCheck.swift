@@ -112,7 +112,7 @@ struct CounterCheck: Sendable {
     switch change {
     case .accept: break
     case .on(let index, let auth, let value):
-      state.counter = StoreCounter(index: index, auth: auth.withUnsafeBytes { Array($0) }, value: value)
+      state.counter = StoreCounter(index: index, auth: auth, value: value)
     case .off:
       guard old != nil else { throw ControlFailure(.notAllowed, "the counter is already off") }
       state.counter = nil
@@ -154,9 +154,9 @@ struct CounterCheck: Sendable {
   }
 
   private func value(of counter: StoreCounter, incremented: Bool = false) throws(ProtectorFailure) -> UInt64 {
-    let auth = counter.auth.withUnsafeBytes(SecretBytes.init(copying:))
     let request = ProtectorRequest(
-      .get, type: ProtectorRequest.counterType, data: counter.index.bigEndianBytes + [incremented ? 1 : 0], pin: auth)
+      .get, type: ProtectorRequest.counterType, data: counter.index.bigEndianBytes + [incremented ? 1 : 0],
+      pin: counter.auth)
     let value = try ask(request, Cancellation(), {}).get().data.reduce(0) { $0 << 8 | UInt64($1) }
     guard value < .max else { throw .malformed(.protector) }
     return value

@@ -208,6 +208,7 @@ final class VaultKeySource: KeySource {
       let wasOpen = state.open != nil
       if wasOpen || reason == .wrongPassphrases { state.lockReason = reason }
       if let reported = try? state.open?.store.state().settings.reported { state.reported = reported }
+      state.open?.unlocking.end()
       state.open = nil
       state.unlocked = nil
       state.lockings += 1

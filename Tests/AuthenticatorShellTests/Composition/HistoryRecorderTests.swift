@@ -192,7 +192,8 @@ import Vault
       let content = try made.directory.unlock(passphrase: secret("right")).content
       let store = try made.directory.openStore(of: content, keys: made.keys)
       var state = try store.state()
-      state.counter = StoreCounter(index: 0x0180_0001, auth: [UInt8](repeating: 1, count: 32), value: 7)
+      let auth = [UInt8](repeating: 1, count: 32).withUnsafeBytes(SecretBytes.init(copying:))
+      state.counter = StoreCounter(index: 0x0180_0001, auth: auth, value: 7)
       try store.setState(state)
     }
     end(.signIn, "a.example")

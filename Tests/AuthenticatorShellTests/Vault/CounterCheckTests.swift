@@ -140,7 +140,8 @@ import Vault
   @Test func `the PIN is blocked unless the store is the newest, and the owner gives the tries back`() throws {
     try turnOn()
     var state = try store.state()
-    state.settings.pin = StoredPIN(hash: [UInt8](repeating: 1, count: 16), length: 4, retries: 5)
+    let hash = [UInt8](repeating: 1, count: 16).withUnsafeBytes(SecretBytes.init(copying:))
+    state.settings.pin = StoredPIN(hash: hash, length: 4, retries: 5)
     try store.setState(state)
     let retries = { [store] in try store.state().settings.pin?.retries }
     #expect(try check.run(on: store) == .newest && retries() == 5)

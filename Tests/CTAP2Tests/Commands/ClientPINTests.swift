@@ -51,7 +51,8 @@ import Testing
     #expect(try await platform.setPIN("5678", in: &world).status == .pinAuthInvalid)
     world.keySource.lock()
     #expect(await world.send([0x04]).map?[4]?.map?["clientPin"] == true, "also while locked")
-    #expect(try world.store.state().settings.pin?.hash == Array(SHA256.hash(Array("1234".utf8)).prefix(16)))
+    let hash = SHA256.hash(Array("1234".utf8)).prefix(16).withUnsafeBytes(SecretBytes.init(copying:))
+    #expect(try world.store.state().settings.pin?.hash == hash)
   }
 
   static let policy: [([UInt8], CTAPStatus)] = [
@@ -289,12 +290,9 @@ import Testing
     let answer = try await platform.askTokenByVerification(
       [.makeCredential, .getAssertion], rpID: Requests.rpID, in: &world)
     let token = try platform.token(answer)
-    #expect(
-      world.person.shown == [
-        .init(
-          prompt: UserPrompt(purpose: .authorize([.makeCredential, .getAssertion]), rpID: Requests.rpID),
-          verification: true)
-      ])
+    var prompt = UserPrompt(purpose: .authorize([.makeCredential, .getAssertion]), rpID: Requests.rpID)
+    prompt.isFirstPasskey = true
+    #expect(world.person.shown == [.init(prompt: prompt, verification: true)])
     let made = await world.makeCredential(Requests.makeCredential(rk: true, changes: token.makeCredential()))
     #expect(ParsedAuthenticatorData(try #require(made.map?[2]?.bytes))?.flags == 0x5D)
     #expect(world.person.shown.count == 1)
