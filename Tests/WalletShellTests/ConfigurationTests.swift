@@ -5,6 +5,17 @@ import Testing
 @testable import liquid_auth_wallet
 
 struct ConfigurationTests {
+  @Test func `a node prints its address and no token`() throws {
+    let configuration = try WalletConfiguration(
+      "algod testnet-v1.0 = https://node.example s3cret-t0ken", path: "f", home: nil)
+    #expect(configuration.nodes["testnet-v1.0"]?.token == "s3cret-t0ken")
+    var dumped = ""
+    dump(configuration, to: &dumped)
+    for text in [dumped, "\(configuration)", String(reflecting: configuration)] {
+      #expect(text.contains("node.example") && !text.contains("s3cret-t0ken"))
+    }
+  }
+
   @Test func `a configuration has servers, authorities and nodes`() throws {
     let configuration = try WalletConfiguration(
       """

@@ -51,3 +51,11 @@ public struct AlgodClient: AlgodPort {
     }
   }
 }
+
+extension AlgodClient: CustomStringConvertible, CustomReflectable {
+  /// The address only, so that a token in a log stays secret.
+  public var description: String { "AlgodClient(\(url))" }
+
+  /// No children: a dump shows no more than ``description``.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -84,9 +84,12 @@ public struct CookieJar: Equatable, Sendable {
   }
 }
 
-extension CookieJar: CustomStringConvertible {
+extension CookieJar: CustomStringConvertible, CustomReflectable {
   /// The server and the number of cookies only: a session cookie in a log would give the session away.
   public var description: String { "cookies of \(origin): \(cookies.count)" }
+
+  /// No children: a dump shows no more than ``description``.
+  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The attributes of a cookie; the last of duplicates counts.

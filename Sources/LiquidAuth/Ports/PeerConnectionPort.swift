@@ -103,6 +103,14 @@ public struct ICEServer: Equatable, Sendable {
   }
 }
 
+extension ICEServer: CustomStringConvertible, CustomReflectable {
+  /// The addresses only, so that a password in a log stays secret.
+  public var description: String { "ICEServer(\(urls.joined(separator: ", ")))" }
+
+  /// No children: a dump shows no more than ``description``.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// One way to reach a peer, RTCIceCandidateInit of WebRTC: RFC 8839 §5.1.
 public struct ICECandidate: Hashable, Sendable {
   /// The attribute without `a=`: `candidate:` and what follows.

@@ -131,6 +131,14 @@ struct AlgodNode: Equatable {
   }
 }
 
+extension AlgodNode: CustomStringConvertible, CustomReflectable {
+  /// The address only, so that a token in a log stays secret.
+  var description: String { "AlgodNode(\(origin))" }
+
+  /// No children: a dump shows no more than ``description``.
+  var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// A file of certificates, and the setting that names it.
 struct CertificateFile: Equatable {
   /// The path of the file.

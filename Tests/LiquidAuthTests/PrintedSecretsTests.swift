@@ -1,0 +1,42 @@
+import Recovery
+import TestVectors
+import Testing
+
+@testable import LiquidAuth
+
+// Holds: SECRET-1
+@Suite struct PrintedSecretsTests {
+  private static let secret = Hex(PrintedForms.secret.bytes.filter { ![0x22, 0x2C, 0x3B, 0x5C].contains($0) })
+  private static let text = String(decoding: secret.bytes, as: UTF8.self)
+
+  @Test func `a jar prints none of its cookies`() throws {
+    var jar = CookieJar(origin: try WebOrigin("https://app.example.com"))
+    jar.take(HTTPResponse(status: 200, headers: [HTTPHeader("Set-Cookie", "session=\(Self.text)")]), forPath: "/")
+    #expect(jar.header(forPath: "/")?.value == "session=\(Self.text)")
+    #expect(PrintedForms.leaks(of: jar, Self.secret) == [])
+  }
+
+  @Test func `a TURN server prints its address and no password`() {
+    let server = ICEServer(urls: ["turn:turn.example"], username: "alice", credential: Self.text)
+    #expect("\(server)" == "ICEServer(turn:turn.example)")
+    #expect(PrintedForms.leaks(of: server, Self.secret) == [])
+  }
+
+  @Test func `a node of a network prints its address and no token`() {
+    let node = AlgodClient(url: "https://node.example/", token: Self.text, http: NoHTTP())
+    #expect("\(node)" == "AlgodClient(https://node.example)")
+    #expect(PrintedForms.leaks(of: node, Self.secret) == [])
+  }
+
+  private struct NoHTTP: HTTPPort {
+    func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
+      throw .broken("no network")
+    }
+  }
+
+  @Test func `a token of Firebase prints its length`() throws {
+    let part = Base64URL.encode(Self.secret.bytes)
+    let token = try #require(FirebaseToken(Array("\(part).\(part).\(part)".utf8)))
+    #expect(PrintedForms.leaks(of: token, Self.secret, Hex(token.bytes)) == [])
+  }
+}

@@ -1,0 +1,79 @@
+import CryptoPrimitives
+import DeterministicKeys
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import Recovery
+
+// Holds: SECRET-1
+@Suite struct PrintedSecretsTests {
+  private static let secret = Hex(PrintedForms.secret.bytes.prefix(64))
+  private static let half = Hex(PrintedForms.secret.bytes.prefix(32))
+
+  @Test func `the keys of a phrase print nothing`() {
+    let keys = CredentialKeys(mainKey: Self.secret.secret)
+    for purpose in Subkey.allCases where purpose != .fingerprint {
+      #expect(PrintedForms.leaks(of: keys, Self.secret, keys[purpose].hex) == [], "\(purpose)")
+    }
+    let digests = StoreDigests(keys: keys, challenge: Self.half.bytes)
+    #expect(PrintedForms.leaks(of: digests, Self.secret, keys[.credentialKey].hex) == [])
+  }
+
+  @Test func `an open vault and the keys of its accounts print nothing`() throws {
+    let machine = try Machine()
+    let source = try machine.register("alice")
+    let input = try KeysAndRecovery.load().input
+    let roots = (input.mainKey.hex, input.ed25519Root.hex)
+    let vault: OpenVault = machine.vault
+    #expect(PrintedForms.leaks(of: vault, roots.0, roots.1) == [])
+    let account = try machine.vault.algorandAccount()
+    #expect(PrintedForms.leaks(of: account, account.key.node.hex, roots.1) == [])
+    let key = try machine.vault.associationKey(publicUserID: "alice")
+    #expect(PrintedForms.leaks(of: key, key.key.scalar.hex) == [])
+    let passkey = try machine.vault.keys.privateKey(of: source)
+    guard case .es256(let scalar) = passkey.key else { throw CryptoError.libraryFailure }
+    #expect(PrintedForms.leaks(of: passkey, scalar.scalar.hex) == [])
+  }
+
+  @Test func `a secret of one unlocking prints nothing, and is dropped at the end and by the next one`() {
+    let unlocking = Unlocking()
+    let secret: Unlocking.Secret = unlocking.keep(Self.half.secret)
+    #expect(secret.bytes?.hex == Self.half)
+    #expect(PrintedForms.leaks(of: secret, Self.half) == [])
+    #expect(PrintedForms.leaks(of: unlocking, Self.half) == [])
+    let next = unlocking.keep(Self.secret.secret)
+    #expect(secret.bytes == nil && next.bytes?.hex == Self.secret)
+    unlocking.end()
+    #expect(next.bytes == nil && unlocking.keep(Self.half.secret).bytes == nil)
+  }
+
+  @Test(arguments: COSEAlgorithm.allCases)
+  func `a passkey's private key prints nothing`(_ algorithm: COSEAlgorithm) throws {
+    let key = try CredentialPrivateKey(secret: Self.half.secret, algorithm: algorithm)
+    #expect(PrintedForms.leaks(of: key, Self.half) == [])
+  }
+
+  @Test func `an imported passkey prints neither its private key nor its CredRandoms`() throws {
+    let source = try #require(
+      CredentialSource(
+        rpID: "example.com", userID: [1], id: [2], algorithm: .es256, counter: 0, created: 1, changed: 1,
+        origin: .imported, importedKey: Self.half.secret, credRandoms: Self.secret.secret))
+    #expect(PrintedForms.leaks(of: source, Self.secret) == [])
+    #expect(PrintedForms.leaks(of: AccountEntry.record(source), Self.secret) == [])
+  }
+
+  @Test func `the state of a store prints nothing of the PIN, the token and the counter's auth value`() throws {
+    var settings = AuthenticatorSettings()
+    var state = StoreState(storeID: [UInt8](repeating: 7, count: 16))
+    let counter = try #require(StoreCounter(index: 1, auth: Self.half.secret, value: 2))
+    let pin = StoredPIN(hash: Hex(Self.half.bytes.prefix(16)).secret, length: 4)
+    settings.pin = pin
+    settings.persistentToken = Self.half.secret
+    state.settings = settings
+    state.counter = counter
+    for value in [pin, counter, settings, state, StateSecrets(of: state)] as [Any] {
+      #expect(PrintedForms.leaks(of: value, Self.half) == [])
+    }
+  }
+}
