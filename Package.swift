@@ -92,7 +92,9 @@ var targets: [Target] = [
 ]
 
 targets += module("CryptoPrimitives", ["COpenSSL", "CSodium"])
-targets += module("DeterministicKeys", ["CryptoPrimitives"])
+targets += module("DeterministicKeys", ["CryptoPrimitives"], tests: ["TestSupport"])
+targets += module(
+  "SLIP39", ["CryptoPrimitives", "DeterministicKeys"], tests: ["DeterministicKeysTests", "TestSupport"])
 targets += module("CBOR", ["CCBOR"])
 targets += module("CTAPHID", [])
 targets += module("Assuan", [])

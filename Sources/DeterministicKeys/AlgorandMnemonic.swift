@@ -22,7 +22,7 @@ public enum AlgorandMnemonic {
           numbers[index / 11] |= 1 << UInt16(index % 11)
         }
         numbers[wordCount - 1] = checksum(of: seed)
-        return BIP39Phrase.text(of: UnsafeBufferPointer(numbers))
+        return WordList.english.text(of: UnsafeBufferPointer(numbers))
       }
     }
   }
@@ -34,7 +34,7 @@ public enum AlgorandMnemonic {
   public static func seed(parsing typed: SecretBytes) throws(DeterministicKeysError) -> SecretBytes {
     try withWipedBytes(count: 2 * wordCount) { scratch throws(DeterministicKeysError) in
       let numbers = scratch.bindMemory(to: UInt16.self)
-      let words = try TypedWords.read(typed, into: numbers)
+      let words = try WordList.english.read(typed, into: numbers, unknown: DeterministicKeysError.word)
       guard words == wordCount else { throw .wordCount(words, of: .mnemonic) }
       // 24 words have 264 bits; the 8 after the seed are zero.
       guard numbers[wordCount - 2] >> 3 == 0 else { throw .checksum(of: .mnemonic) }

@@ -7,6 +7,8 @@ public struct BIP39Phrase: Sendable {
 
   /// The words in lower case with single spaces between them: the bytes that every key is derived from.
   public let utf8: SecretBytes
+  /// The bits of the words without the checksum: 16, 20, 24, 28 or 32 bytes.
+  package let entropy: SecretBytes
   /// The number of words.
   public let wordCount: Int
 
@@ -21,6 +23,7 @@ public struct BIP39Phrase: Sendable {
   /// Writes 16, 20, 24, 28 or 32 bytes of entropy as a phrase: the bits, then the first bits of their SHA-256 digest.
   package init(entropy: SecretBytes) {
     let words = entropy.count * 3 / 4
+    self.entropy = entropy
     wordCount = words
     utf8 = withWipedBytes(count: Self.packedSize) { packed in
       withWipedBytes(count: 2 * words) { scratch in
@@ -28,7 +31,7 @@ public struct BIP39Phrase: Sendable {
         packed[entropy.count] = Self.checksum(of: UnsafeRawBufferPointer(rebasing: packed[..<entropy.count]))
         let numbers = scratch.bindMemory(to: UInt16.self)
         for index in numbers.indices { numbers[index] = Self.number(at: index, in: packed) }
-        return Self.text(of: UnsafeBufferPointer(numbers))
+        return WordList.english.text(of: UnsafeBufferPointer(numbers))
       }
     }
   }
@@ -41,19 +44,20 @@ public struct BIP39Phrase: Sendable {
   /// - Throws: ``DeterministicKeysError``: for the first word that is not in the list, else for the number of words,
   ///   else for the checksum.
   public init(parsing typed: SecretBytes) throws(DeterministicKeysError) {
-    (utf8, wordCount) = try withWipedBytes(count: Self.packedSize) { packed throws(DeterministicKeysError) in
+    let entropy = try withWipedBytes(count: Self.packedSize) { packed throws(DeterministicKeysError) in
       try withWipedBytes(count: 2 * (Self.wordCounts.max() ?? 0)) { scratch throws(DeterministicKeysError) in
         let numbers = scratch.bindMemory(to: UInt16.self)
-        let words = try TypedWords.read(typed, into: numbers)
+        let words = try WordList.english.read(typed, into: numbers, unknown: DeterministicKeysError.word)
         guard Self.wordCounts.contains(words) else { throw .wordCount(words, of: .phrase) }
 
         let entropyCount = words * 4 / 3
         for index in 0..<words { Self.put(numbers[index], at: index, in: packed) }
-        let checksum = Self.checksum(of: UnsafeRawBufferPointer(rebasing: packed[..<entropyCount]))
-        guard packed[entropyCount] == checksum else { throw .checksum(of: .phrase) }
-        return (Self.text(of: UnsafeBufferPointer(rebasing: numbers[..<words])), words)
+        let entropy = UnsafeRawBufferPointer(rebasing: packed[..<entropyCount])
+        guard packed[entropyCount] == Self.checksum(of: entropy) else { throw .checksum(of: .phrase) }
+        return SecretBytes(count: entropyCount) { $0.copyMemory(from: entropy) }
       }
     }
+    self.init(entropy: entropy)
   }
 }
 
@@ -80,22 +84,5 @@ extension BIP39Phrase {
     let (byte, bit) = (11 * index).quotientAndRemainder(dividingBy: 8)
     let window = UInt32(number) << UInt32(13 - bit)
     for offset in 0..<3 { packed[byte + offset] |= UInt8(truncatingIfNeeded: window >> UInt32(16 - 8 * offset)) }
-  }
-
-  /// The words with single spaces between them.
-  static func text(of numbers: UnsafeBufferPointer<UInt16>) -> SecretBytes {
-    let letters = numbers.reduce(0) { $0 + EnglishWords.word($1).count }
-    return SecretBytes(count: letters + max(numbers.count - 1, 0)) { text in
-      var offset = 0
-      for number in numbers {
-        if offset > 0 {
-          text[offset] = UInt8(ascii: " ")
-          offset += 1
-        }
-        let word = EnglishWords.word(number)
-        UnsafeMutableRawBufferPointer(rebasing: text[offset..<(offset + word.count)]).copyMemory(from: word)
-        offset += word.count
-      }
-    }
   }
 }

@@ -35,6 +35,13 @@ public enum DeterministicKeysError: Error, Equatable, Sendable {
   case invalidPoint
 }
 
+extension DeterministicKeysError {
+  /// A word that is not in the list.
+  static func word(_ position: Int, isASCII: Bool) -> Self {
+    isASCII ? .unknownWord(position: position) : .notASCII(position: position)
+  }
+}
+
 extension DeterministicKeysError: CustomStringConvertible {
   /// The reason, and what to do, if anything.
   public var description: String {
@@ -50,12 +57,12 @@ extension DeterministicKeysError: CustomStringConvertible {
     case .notASCII(let position):
       "word \(position) has a character that no English BIP39 word has; type it again"
     case .checksum(of: .phrase):
-      "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
-        + "changed places; compare them with what was written down"
+      "the checksum of the phrase is wrong: all words are in the list, but one of them is wrong, or two are swapped; "
+        + "compare them with what was written down"
     case .checksum(of: .mnemonic):
-      "the checksum of the mnemonic is wrong: all words are in the list, but one of them is not the right one; compare "
-        + "them with what was written down"
-    case .invalidRoot: "the Ed25519 root is damaged; recover the vault from the phrase"
+      "the checksum of the mnemonic is wrong: all words are in the list, but one of them is wrong; compare them with "
+        + "what was written down"
+    case .invalidRoot: "the Ed25519 root is damaged; make the vault again from the phrase or its shares"
     case .indexOutOfRange: "an account, change or index number is 2147483648 or more; use a smaller one"
     case .hardenedIndex: "a hardened key cannot be derived from a public one; derive it from the private one"
     case .keyOverflow: "the path is deeper than this root reaches; use a shorter one"

@@ -1,44 +1,7 @@
-/// The English word list of BIP39: 2048 words of 3 to 8 lower-case letters, in the order of their bytes.
-///
-/// A word's number is its place in the list. Look-up compares bytes, so that no word of a phrase becomes a `String`.
-enum EnglishWords {
-  /// The number of words: 2^11.
-  static let count = 2048
-
-  /// The bytes of the word with that number.
-  static func word(_ number: UInt16) -> UnsafeRawBufferPointer {
-    let start = Int(starts[Int(number)])
-    let end = Int(starts[Int(number) + 1]) - 1
-    return UnsafeRawBufferPointer(start: list.utf8Start + start, count: end - start)
-  }
-
-  /// The number of a word, whose letters may be upper-case; `nil` if it is not in the list.
-  static func number(of typed: UnsafeRawBufferPointer) -> UInt16? {
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      if word(UInt16(middle)).lexicographicallyPrecedes(typed.lazy.map(lowerCased)) {
-        low = middle + 1
-      } else {
-        high = middle
-      }
-    }
-    guard low < count, word(UInt16(low)).elementsEqual(typed.lazy.map(lowerCased)) else { return nil }
-    return UInt16(low)
-  }
-
-  private static func lowerCased(_ byte: UInt8) -> UInt8 {
-    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
-  }
-
-  /// The offset of each word in the list, and the end of the last.
-  private static let starts: [UInt16] = {
-    let bytes = UnsafeBufferPointer(start: list.utf8Start, count: list.utf8CodeUnitCount)
-    let separators = bytes.indices.lazy.filter { bytes[$0] == UInt8(ascii: " ") || bytes[$0] == UInt8(ascii: "\n") }
-    return [0] + separators.map { UInt16($0 + 1) } + [UInt16(bytes.count + 1)]
-  }()
-
-  private static let list: StaticString = """
+extension WordList {
+  /// The English word list of BIP39: 2048 words of 3 to 8 letters.
+  static let english = WordList(
+    """
     abandon ability able about above absent absorb abstract absurd abuse access accident account accuse achieve acid
     acoustic acquire across act action actor actress actual adapt add addict address adjust admit adult advance advice
     aerobic affair afford afraid again age agent agree ahead aim air airport aisle alarm album alcohol alert alien all
@@ -155,5 +118,5 @@ enum EnglishWords {
     wife wild will win window wine wing wink winner winter wire wisdom wise wish witness wolf woman wonder wood wool
     word work world worry worth wrap wreck wrestle wrist write wrong yard year yellow you young youth zebra zero zone
     zoo
-    """
+    """)
 }

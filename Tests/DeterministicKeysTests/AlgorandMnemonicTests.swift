@@ -90,7 +90,7 @@ import Testing
     ),
     (
       .checksum(of: .mnemonic),
-      "the checksum of the mnemonic is wrong: all words are in the list, but one of them is not the right one; compare "
+      "the checksum of the mnemonic is wrong: all words are in the list, but one of them is wrong; compare "
         + "them with what was written down"
     ),
   ]) func `an error gives the reason and the remedy`(_ error: DeterministicKeysError, _ text: String) {

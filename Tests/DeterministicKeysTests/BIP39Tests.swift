@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import TestSupport
 import TestVectors
 import Testing
 
@@ -61,6 +62,7 @@ import Testing
     let parsed = try BIP39Phrase(sample.text)
     #expect(parsed.utf8.revealedText == sample.text)
     #expect(parsed.wordCount == sample.words)
+    #expect(parsed.entropy.isEqual(to: phrase.entropy))
   }
 
   @Test(arguments: BIP39Phrase.wordCounts) func `a generated phrase is valid and different each time`(
@@ -146,8 +148,8 @@ import Testing
   ) throws {
     let beginning = Array(repeating: "useful", count: words - 1).joined(separator: " ") + " "
     var accepted = 0
-    for number in 0..<UInt16(EnglishWords.count) {
-      let typed = beginning + String(decoding: EnglishWords.word(number), as: UTF8.self)
+    for number in 0..<UInt16(WordList.english.count) {
+      let typed = beginning + String(decoding: WordList.english.word(number), as: UTF8.self)
       do throws(DeterministicKeysError) {
         let phrase = try BIP39Phrase(parsing: SecretBytes(typed: typed))
         #expect(phrase.utf8.revealedText == typed)
@@ -156,7 +158,7 @@ import Testing
         #expect(error == .checksum(of: .phrase))
       }
     }
-    #expect(accepted == EnglishWords.count >> (words / 3))
+    #expect(accepted == WordList.english.count >> (words / 3))
   }
 
   @Test func `random bytes are refused`() {
@@ -201,8 +203,8 @@ import Testing
     ),
     (
       .checksum(of: .phrase),
-      "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
-        + "changed places; compare them with what was written down"
+      "the checksum of the phrase is wrong: all words are in the list, but one of them is wrong, or two are "
+        + "swapped; compare them with what was written down"
     ),
   ]) func `an error gives the reason and the remedy`(_ error: DeterministicKeysError, _ text: String) {
     #expect(error.description == text)

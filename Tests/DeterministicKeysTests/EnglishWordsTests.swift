@@ -5,7 +5,7 @@ import Testing
 @testable import DeterministicKeys
 
 @Suite struct EnglishWordsTests {
-  private let words = (0..<2048).map { String(decoding: EnglishWords.word(UInt16($0)), as: UTF8.self) }
+  private let words = (0..<2048).map { String(decoding: WordList.english.word(UInt16($0)), as: UTF8.self) }
 
   @Test func `the list is the official one, byte for byte`() {
     // SHA-256 of bip-0039/english.txt in the repository bitcoin/bips, one word per line.
@@ -16,7 +16,7 @@ import Testing
   @Test func `every word is found by its bytes, in either case`() {
     for (number, word) in words.enumerated() {
       for typed in [word, word.uppercased()] {
-        #expect(Array(typed.utf8).withUnsafeBytes { EnglishWords.number(of: $0) } == UInt16(number))
+        #expect(Array(typed.utf8).withUnsafeBytes { WordList.english.number(of: $0) } == UInt16(number))
       }
     }
   }
@@ -26,7 +26,7 @@ import Testing
     for word in words {
       for typed in [String(word.dropLast()), word + "s", word + " ", "a" + word] {
         #expect(
-          (Array(typed.utf8).withUnsafeBytes { EnglishWords.number(of: $0) } != nil) == known.contains(typed),
+          (Array(typed.utf8).withUnsafeBytes { WordList.english.number(of: $0) } != nil) == known.contains(typed),
           "\(typed)")
       }
     }

@@ -27,19 +27,6 @@ extension BIP39Phrase {
   init(_ text: String) throws { try self.init(parsing: SecretBytes(typed: text)) }
 }
 
-/// A small seeded generator, which makes failures repeatable (Steele, Lea and Flood, 2014).
-struct SplitMix64: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ mixed >> 31
-  }
-}
-
 extension SecretBytes {
   /// Flips one bit in the memory of the secret while `body` runs, as a memory fault would.
   func withFlippedBit(_ bit: Int, _ body: () throws -> Void) rethrows {
