@@ -173,9 +173,17 @@ public final class CredentialDB: CredentialStore {
 
   /// The record or tombstone of one account.
   public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
-    try with { session throws(StoreFault) in
-      try session.entries(session.ofAccount, [.blob(keys.accountTag(rpIDHash, userID: userID))]).first
-    }
+    try entry(accountTag: keys.accountTag(rpIDHash, userID: userID))
+  }
+
+  /// The record or tombstone with this tag.
+  public func entry(accountTag: [UInt8]) throws(RecoveryError) -> AccountEntry? {
+    try with { session throws(StoreFault) in try session.entries(session.ofAccount, [.blob(accountTag)]).first }
+  }
+
+  /// At most `count` records and tombstones after `tag`, in the order of their tags; opens these.
+  public func entries(after tag: [UInt8]?, count: Int) throws(RecoveryError) -> [StoredAccount] {
+    try with { session throws(StoreFault) in try session.accounts(after: tag, count: count) }
   }
 
   /// All records with this public key, of any relying party.
@@ -212,11 +220,25 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// Turns the account's record into a tombstone with the same counter.
+  /// Saves `count` records in one transaction, in order; opens one record at a time.
+  public func save(
+    count: Int, _ record: (Int) -> (source: CredentialSource, publicKey: CredentialPublicKey)
+  ) throws(RecoveryError) {
+    try with { session throws(StoreFault) in
+      try session.durably { () throws(StoreFault) in
+        for index in 0..<count {
+          let (source, publicKey) = record(index)
+          try session.write(source, publicKey: publicKey)
+        }
+      }
+    }
+  }
+
+  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter.
   public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in
-        let accountTag = keys.accountTag(source.rpIDHash, userID: source.userID)
+        let accountTag = keys.accountTag(of: source)
         guard let record = try session.entries(session.ofAccount, [.blob(accountTag)]).first?.record else { return }
         try session.writeTombstone(accountTag: accountTag, counter: record.counter, changed: changed)
       }

@@ -10,8 +10,14 @@ enum Schema {
   /// and content that a reader of 3 refuses: policies and the setting for fingerprints, and in the history refusals by
   /// policy and verification by fingerprint. 5 has the tables of 3, and content that a reader of 4 refuses: the order of
   /// the means of verification, and in the history more kinds of entries and verification by PAM. 6 has the tables of 3,
-  /// and content that a reader of 5 refuses: the counter in the TPM, and in the history old copies of the store.
-  static let version: UInt32 = 6
+  /// and content that a reader of 5 refuses: the counter in the TPM, and in the history old copies of the store. 7 has
+  /// the tables of 3, and content that a reader of 6 refuses: the times of backups, and in the history backups and merges.
+  /// 8 has the tables of 3: an imported passkey has an entry of its own, the history has imports, and the state row has
+  /// the folder of backups that is followed. 9 has the tables of 3, and content that a reader of 8 refuses: in the history
+  /// moves to a new phrase and exports, CredRandoms of imported passkeys, and the time of the own file in the folder.
+  static let version: UInt32 = 9
+  /// The first version in which an imported passkey has an entry of its own.
+  static let firstVersionWithImported: UInt32 = 8
   /// The first version with the tables of the history.
   static let firstVersionWithHistory: UInt32 = 3
   /// The versions that can be read.

@@ -110,11 +110,11 @@ final class Session {
   }
 
   func entries(
-    _ statement: Statement, _ parameters: [Statement.Parameter] = []
+    _ statement: Statement, _ parameters: [Statement.Parameter] = [], isOld: Bool = false
   ) throws(StoreFault) -> [AccountEntry] {
     var entries: [AccountEntry] = []
     try statement.forEach(parameters) { row throws(StoreFault) in
-      entries.append(try StoreRows.entry(row, keys: keys))
+      entries.append(try StoreRows.entry(row, keys: keys, isOld: isOld))
     }
     return entries
   }
@@ -123,10 +123,11 @@ final class Session {
     try entries(statement, [.blob(tag)]).compactMap(\.record)
   }
 
-  /// The record with this id at this relying party.
+  /// The record with this id at this relying party; if a derived and an imported passkey have the id, the derived one.
   func record(id: [UInt8], rpIDHash: RPIDHash) throws(StoreFault) -> CredentialSource? {
     if let knownRecord, knownRecord.rpIDHash == rpIDHash, knownRecord.id == id { return knownRecord.record }
-    let record = try records(ofID, keys.credentialTag(rpIDHash, id: id)).first
+    let records = try records(ofID, keys.credentialTag(rpIDHash, id: id))
+    let record = records.first(where: \.isDerivable) ?? records.first
     knownRecord = (id, rpIDHash, record)
     return record
   }

@@ -3,8 +3,8 @@ import Recovery
 extension Session {
   /// Opens a file and checks it; before that is done, nothing is written to it, not even by closing it.
   ///
-  /// A store of an older version gets the tables that it lacks. If `rule` is `accepted` and the history is not whole, an
-  /// empty one begins.
+  /// A store of an older version gets the tables that it lacks, and an entry for each imported passkey. If `rule` is
+  /// `accepted` and the history is not whole, an empty one begins.
   /// - Throws: `rowsChanged` if the rows were changed from outside, and `rule` does not allow that; `rowsUnchanged` if
   ///   neither rows nor history were, and `rule` is `accepted`.
   convenience init(
@@ -51,9 +51,35 @@ extension Session {
       try connection.execute("PRAGMA user_version = \(Schema.version)")
       let session = try Session(connection, keys: keys)
       session.knownRows = found.rows
+      if found.version < Schema.firstVersionWithImported { try session.moveImported() }
       try session.write(session.state())
       try session.writeRowSet()
       if !hasHistory { try session.history.begin() }
+    }
+  }
+
+  /// Gives each imported passkey of a store before version 8 an entry of its own.
+  ///
+  /// A tombstone with the old counter stays under the tag of the account.
+  ///
+  /// - Throws: `damaged` if two imported passkeys have the same id and different keys, because one of them would be lost.
+  func moveImported() throws(StoreFault) {
+    var tags: [[UInt8]] = []
+    try older.forEach([.integer(.max)]) { row throws(StoreFault) in
+      guard let record = try StoreRows.entry(row, keys: keys, isOld: true).record, !record.isDerivable else { return }
+      if StoreRows.accountTag(row) != keys.accountTag(of: record) { tags.append(StoreRows.accountTag(row)) }
+    }
+    // The oldest first: each one that is written becomes the newest. So they keep their order, after the derived ones.
+    for tag in tags.reversed() {
+      guard let record = try entries(ofAccount, [.blob(tag)], isOld: true).first?.record,
+        let imported = record.withoutCounter
+      else { continue }
+      let before = try entries(ofAccount, [.blob(keys.accountTag(of: imported))]).first?.record
+      if let before, !before.hasSameSecrets(as: imported) {
+        throw .damaged("two imported passkeys of one site have the same id, and different keys")
+      }
+      try writeTombstone(accountTag: tag, counter: record.counter, changed: record.changed)
+      try write(imported)
     }
   }
 

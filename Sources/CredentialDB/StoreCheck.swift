@@ -46,7 +46,9 @@ enum StoreCheck {
     let rows = try StoreRows.rowSet(of: connection, keys: keys, indexes: &indexes)
     try indexes.run(on: connection)
     let left = version > 1 ? try StoreRows.rowSet(Statement(StoreRows.selectRowSet, connection), keys: keys) : nil
-    if left != rows { try StoreRows.openAll(of: connection, keys: keys) }
+    if left != rows {
+      try StoreRows.openAll(of: connection, keys: keys, isOld: version < Schema.firstVersionWithImported)
+    }
     // If a table was removed to make the store look like an older one, the state row still says that it exists.
     return Finding(
       version: version, rows: rows, totals: try StoreRows.totals(of: connection),

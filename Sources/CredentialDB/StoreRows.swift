@@ -11,11 +11,18 @@ enum StoreRows {
   /// The `sequence` of a row of `credential`, which identifies it.
   static func place(_ row: Statement.Row) -> Int64 { row.integer(6) }
 
+  /// The tag of a row of `credential`.
+  static func accountTag(_ row: Statement.Row) -> [UInt8] { row.blob(0) ?? [] }
+
   /// Opens a row of `credential`, and compares its columns with its sealed content.
-  static func entry(_ row: Statement.Row, keys: CredentialKeys) throws(StoreFault) -> AccountEntry {
+  ///
+  /// - Parameter isOld: whether the store was made before version 8.
+  static func entry(
+    _ row: Statement.Row, keys: CredentialKeys, isOld: Bool = false
+  ) throws(StoreFault) -> AccountEntry {
     let sealed = try credentialRow(row)
     do {
-      return try keys.open(sealed)
+      return try keys.open(sealed, isOld: isOld)
     } catch {
       throw .damaged("a row does not open: \(error)")
     }
@@ -31,7 +38,7 @@ enum StoreRows {
     default: throw .damaged("a row has some of its tags and not the others")
     }
     return CredentialRow(
-      accountTag: row.blob(0) ?? [], tags: tags, nonce: row.blob(4) ?? [], sealed: row.blob(5) ?? [])
+      accountTag: accountTag(row), tags: tags, nonce: row.blob(4) ?? [], sealed: row.blob(5) ?? [])
   }
 
   /// Opens the row of `state`, and returns also the version of the tables for which it was written.
@@ -125,9 +132,11 @@ enum StoreRows {
   }
 
   /// Opens every row of `credential`, and throws if one is damaged.
-  static func openAll(of connection: Connection, keys: CredentialKeys) throws(StoreFault) {
+  ///
+  /// - Parameter isOld: whether the store was made before version 8.
+  static func openAll(of connection: Connection, keys: CredentialKeys, isOld: Bool) throws(StoreFault) {
     try Statement("SELECT \(columns) FROM credential", connection).forEach { row throws(StoreFault) in
-      _ = try entry(row, keys: keys)
+      _ = try entry(row, keys: keys, isOld: isOld)
     }
   }
 

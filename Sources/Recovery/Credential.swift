@@ -54,6 +54,9 @@ public struct Credential: Sendable, Equatable {
   /// Discoverable, non-discoverable or U2F.
   public var kind: CredentialKind { parameters.kind }
 
+  /// Whether its private key was imported, and is not derived.
+  public var isImported: Bool { record?.isDerivable == false }
+
   /// The algorithm of the key.
   public var algorithm: COSEAlgorithm { parameters.algorithm }
 

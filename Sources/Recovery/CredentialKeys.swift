@@ -54,6 +54,18 @@ extension CredentialKeys {
     mac(.lookUp, [2] + rpIDHash.bytes + userID)
   }
 
+  /// The tag (32 bytes) of an imported passkey: the primary key of its record and its tombstone.
+  ///
+  /// An imported passkey has an entry of its own, so that it and the derived passkey of the same account never replace
+  /// each other.
+  public func importedTag(_ rpIDHash: RPIDHash, id: [UInt8]) -> [UInt8] { mac(.lookUp, [5] + rpIDHash.bytes + id) }
+
+  /// The tag (32 bytes) under which a record is stored: that of its account, or of the imported passkey.
+  public func accountTag(of source: CredentialSource) -> [UInt8] {
+    source.isDerivable
+      ? accountTag(source.rpIDHash, userID: source.userID) : importedTag(source.rpIDHash, id: source.id)
+  }
+
   /// The tag (32 bytes) of a credential id at a relying party.
   public func credentialTag(_ rpIDHash: RPIDHash, id: [UInt8]) -> [UInt8] { mac(.lookUp, [3] + rpIDHash.bytes + id) }
 
@@ -67,6 +79,29 @@ extension CredentialKeys {
   /// CredRandomWithUV or CredRandomWithoutUV (32 bytes) of hmac-secret: CTAP §12.7.
   public func credRandom(_ rpIDHash: RPIDHash, id: [UInt8], userVerified: Bool) -> SecretBytes {
     secret(.hmacSecret, [userVerified ? 1 : 0] + rpIDHash.bytes + id)
+  }
+
+  /// A CredRandom (32 bytes) of a credential: from the record of an imported passkey if it has them, otherwise derived.
+  public func credRandom(of credential: Credential, userVerified: Bool) -> SecretBytes {
+    guard let both = credential.record?.credRandoms else {
+      return credRandom(credential.rpIDHash, id: credential.id, userVerified: userVerified)
+    }
+    return both.withUnsafeBytes { both in
+      let half = both.count / 2
+      return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: userVerified ? both[half...] : both[..<half]))
+    }
+  }
+
+  /// CredRandomWithoutUV ‖ CredRandomWithUV (64 bytes).
+  func credRandoms(_ rpIDHash: RPIDHash, id: [UInt8]) -> SecretBytes {
+    let parts = [false, true].map { credRandom(rpIDHash, id: id, userVerified: $0) }
+    return SecretBytes(count: CredentialSource.credRandomsSize) { buffer in
+      var end = 0
+      for part in parts {
+        part.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[end...]).copyMemory(from: $0) }
+        end += part.count
+      }
+    }
   }
 
   /// The largeBlobKey (32 bytes), for credentials registered with the extension: CTAP §12.3.

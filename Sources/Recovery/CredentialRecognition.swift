@@ -21,9 +21,9 @@ extension OpenVault {
   ) throws(RecoveryError) -> [Credential] {
     let recognition = CredentialRecognition(vault: self, rpID: rpID, state: try store.state())
     var (matches, left) = try recognition.recognise(ids)
-    if !left.isEmpty, matches.usable(userVerified: userVerified).isEmpty {
-      matches = try recognition.match(left, against: recognition.phoneCandidates())
-    }
+    if !matches.usable(userVerified: userVerified).isEmpty { left = [] }
+    left += matches.importedHashLengthIDs
+    if !left.isEmpty { matches.add(try recognition.match(left, against: recognition.phoneCandidates())) }
     return matches.usable(userVerified: userVerified)
   }
 
@@ -39,16 +39,20 @@ extension OpenVault {
   ) throws(RecoveryError) -> ExcludeListFindings {
     let recognition = CredentialRecognition(vault: self, rpID: rpID, state: try store.state())
     var (matches, left) = try recognition.recognise(ids)
-    if !left.isEmpty, matches.usable(userVerified: userVerified).isEmpty {
+    if !matches.usable(userVerified: userVerified).isEmpty { left = [] }
+    left += matches.importedHashLengthIDs
+    if !left.isEmpty {
       // The candidates of the account come first: an id that is both is written back; a phone wallet's id never is.
       let candidates =
         recognition.hashCandidates(userID: userID, algorithms: algorithms, policy: policy)
         + recognition.phoneCandidates()
-      matches += try recognition.match(left, against: candidates)
+      matches.add(try recognition.match(left, against: candidates))
     }
     let account = try store.account(rpIDHash: recognition.rpIDHash, userID: userID)
+    // An imported passkey has no counter of its account.
     let counters = matches.compactMap { match in
-      match.credential.parameters.userID == userID ? match.credential.parameters.counter : nil
+      match.credential.parameters.userID == userID && !match.isImported
+        ? match.credential.parameters.counter : nil
     }
     return ExcludeListFindings(
       hits: matches.usable(userVerified: userVerified),
@@ -62,6 +66,8 @@ struct CredentialRecognition {
   struct Match {
     let credential: Credential
     let isLive: Bool
+
+    var isImported: Bool { credential.isImported }
   }
 
   /// A 32-byte id that could be in the list, computed before anything is compared.
@@ -90,7 +96,8 @@ struct CredentialRecognition {
 
   /// Steps (a) and (b): the ids that have a row or open, and the 32-byte ones that are left for candidates.
   ///
-  /// An id that has a row is never left, so that no candidate replaces a record that requires user verification.
+  /// An id that has a row is never left, so that no candidate replaces a record that requires user verification. The
+  /// callers also compare the candidates with the ids of imported passkeys, because these ids come from a file.
   func recognise(_ ids: [[UInt8]]) throws(RecoveryError) -> (matches: [Match], left: [[UInt8]]) {
     var matches: [Match] = []
     var left: [[UInt8]] = []
@@ -175,6 +182,21 @@ struct CredentialRecognition {
 }
 
 extension [CredentialRecognition.Match] {
+  /// The 32-byte ids of imported passkeys.
+  ///
+  /// They come from a file of another program, so one of them can be the id of a derived passkey without a record.
+  fileprivate var importedHashLengthIDs: [[UInt8]] {
+    filter(\.isImported).map(\.credential.id).filter { $0.count == CredentialID.hashLength }
+  }
+
+  /// Adds matches of candidates; one that is live takes the place of an imported passkey with the same id.
+  fileprivate mutating func add(_ found: [CredentialRecognition.Match]) {
+    for match in found {
+      let place = firstIndex { match.isLive && $0.isImported && $0.credential.id == match.credential.id }
+      if let place { self[place] = match } else { append(match) }
+    }
+  }
+
   fileprivate func usable(userVerified: Bool) -> [Credential] {
     filter { $0.isLive && $0.credential.policy.allows(userVerified: userVerified) }.map(\.credential)
   }

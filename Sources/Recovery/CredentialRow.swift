@@ -65,7 +65,7 @@ extension CredentialKeys {
       rpTag: rpTag(rpIDHash), credentialTag: credentialTag(rpIDHash, id: source.id),
       keyTag: keyTag(publicKey: publicKey.bytes))
     return try row(
-      .record(source), accountTag: accountTag(rpIDHash, userID: source.userID), tags: tags, nonce: nonce)
+      .record(source), accountTag: accountTag(of: source), tags: tags, nonce: nonce)
   }
 
   /// The row that a deletion leaves: it keeps the counter, not the site.
@@ -92,13 +92,17 @@ extension CredentialKeys {
   }
 
   /// Opens a row, and compares its columns with its content, so that rows and columns cannot be exchanged.
-  public func open(_ row: CredentialRow) throws(RecoveryError) -> AccountEntry {
-    let plaintext = try openPadded(row.sealed, nonce: row.nonce, ad: Self.rowAD(row.accountTag))
+  ///
+  /// - Parameter isOld: whether the store was made before version 8, in which imported passkeys have the tags of their
+  ///   accounts.
+  public func open(_ row: CredentialRow, isOld: Bool = false) throws(RecoveryError) -> AccountEntry {
+    var plaintext = try openPadded(row.sealed, nonce: row.nonce, ad: Self.rowAD(row.accountTag))
+    defer { wipe(&plaintext) }
     let entry = try AccountEntry(plaintext: plaintext)
     switch (entry, row.tags) {
     case (.record(let source), let tags?):
       let rpIDHash = source.rpIDHash
-      guard constantTimeEqual(row.accountTag, accountTag(rpIDHash, userID: source.userID)),
+      guard isTag(row.accountTag, of: source, isOld: isOld),
         constantTimeEqual(tags.rpTag, rpTag(rpIDHash)),
         constantTimeEqual(tags.credentialTag, credentialTag(rpIDHash, id: source.id))
       else { throw .columnsExchanged }
@@ -106,6 +110,11 @@ extension CredentialKeys {
     default: throw .columnsExchanged
     }
     return entry
+  }
+
+  private func isTag(_ tag: [UInt8], of source: CredentialSource, isOld: Bool) -> Bool {
+    constantTimeEqual(tag, accountTag(of: source))
+      || isOld && !source.isDerivable && constantTimeEqual(tag, accountTag(source.rpIDHash, userID: source.userID))
   }
 
   /// "record" ‖ accountTag.
@@ -171,8 +180,17 @@ enum RowPadding {
   static let block = 128
 
   static func pad(_ plaintext: [UInt8]) -> [UInt8] {
-    plaintext + [0x80] + [UInt8](repeating: 0, count: block - 1 - plaintext.count % block)
+    var padded: [UInt8] = []
+    // It does not move, so that no copy of a private key stays.
+    padded.reserveCapacity(size(plaintext.count))
+    padded += plaintext
+    padded.append(0x80)
+    padded.append(contentsOf: repeatElement(0, count: size(plaintext.count) - padded.count))
+    return padded
   }
+
+  /// The size of a plaintext of `count` bytes with its padding.
+  private static func size(_ count: Int) -> Int { (count / block + 1) * block }
 
   /// Removes the padding; `nil` unless it is exactly that of `pad`.
   static func unpad(_ padded: [UInt8]) -> [UInt8]? {

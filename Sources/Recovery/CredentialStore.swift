@@ -39,7 +39,7 @@ public enum CredentialIDForm: UInt8, Sendable, CaseIterable {
   case hash = 1
 }
 
-/// The row of one account: a record, or the tombstone after a deletion.
+/// The row of one account, or of one imported passkey: a record, or the tombstone after a deletion.
 public enum AccountEntry: Sendable, Equatable {
   /// A live credential.
   case record(CredentialSource)
@@ -72,11 +72,11 @@ public protocol CredentialStore: Sendable {
   ///
   /// For a `place` of `nil` it is the relying party with the oldest record of all. `nil` after the last.
   func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)?
-  /// The record with this id at this relying party.
+  /// The record with this id at this relying party; if a derived and an imported passkey have the id, the derived one.
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource?
   /// The newest record with this id, of any relying party.
   func credential(id: [UInt8]) throws(RecoveryError) -> CredentialSource?
-  /// The record or tombstone of one account.
+  /// The record or tombstone of one account; the account's imported passkeys have entries of their own.
   func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry?
   /// All records with this public key (X ‖ Y, 64 bytes, or 32 bytes of EdDSA), of any relying party.
   func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource]
@@ -92,7 +92,13 @@ public protocol CredentialStore: Sendable {
   ///
   /// - Parameter publicKey: the credential's, if the caller has it; it is derived for `nil`.
   func save(_ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?) throws(RecoveryError)
-  /// Turns the account's record into a tombstone with the same counter.
+  /// Saves `count` records in one transaction, in order.
+  ///
+  /// `record` makes each record just before it is written, so that only one is open at a time.
+  func save(
+    count: Int, _ record: (Int) -> (source: CredentialSource, publicKey: CredentialPublicKey)
+  ) throws(RecoveryError)
+  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter.
   func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError)
   /// The serialized large-blob array that was written last; `nil` if none was.
   func largeBlobArray() throws(RecoveryError) -> [UInt8]?
@@ -104,6 +110,19 @@ public protocol CredentialStore: Sendable {
 }
 
 extension CredentialStore {
+  /// Returns the results of `body` for all records, the newest first; opens one record at a time.
+  public func credentials<Result>(_ body: (CredentialSource) -> Result) throws(RecoveryError) -> [Result] {
+    var results: [Result] = []
+    try forEachCredential(before: nil) { source, _ in
+      results.append(body(source))
+      return true
+    }
+    return results
+  }
+
+  /// All records, the newest first; only for stores with few imported passkeys, because all are open at once.
+  package func allCredentials() throws(RecoveryError) -> [CredentialSource] { try credentials { $0 } }
+
   /// Saves a record whose public key the caller does not have.
   public func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError) {
     try save(source, publicKey: nil, state: state)

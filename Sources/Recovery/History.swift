@@ -82,15 +82,7 @@ public struct HistoryEntry: Sendable, Equatable {
   /// Keeps of a site that is longer than ``maximumSiteSize`` as many whole characters as fit.
   public init(time: UInt64, site: String?, kind: Kind, outcome: Outcome, verification: Verification) {
     self.time = time
-    self.site = site.map { site in
-      var size = 0
-      return String(
-        String.UnicodeScalarView(
-          site.unicodeScalars.prefix { scalar in
-            size += UTF8.width(scalar)
-            return size <= Self.maximumSiteSize
-          }))
-    }
+    self.site = site?.truncated(toUTF8Count: Self.maximumSiteSize)
     self.kind = kind
     self.outcome = outcome
     self.verification = verification

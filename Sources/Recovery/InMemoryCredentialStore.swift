@@ -3,11 +3,6 @@ import Synchronization
 
 /// A store in memory that behaves like one on disk, and is lost when the process ends.
 public final class InMemoryCredentialStore: CredentialStore {
-  private struct Account: Hashable {
-    let rpIDHash: RPIDHash
-    let userID: [UInt8]
-  }
-
   private struct Row {
     let sequence: Int
     let entry: AccountEntry
@@ -27,12 +22,12 @@ public final class InMemoryCredentialStore: CredentialStore {
       entries.values.sorted { $0.sequence > $1.sequence }.compactMap(\.entry.record)
     }
 
-    mutating func put(_ entry: AccountEntry, _ account: Account, publicKey: [UInt8]? = nil) {
+    mutating func put(_ entry: AccountEntry, _ accountTag: [UInt8], publicKey: [UInt8]? = nil) {
       lastSequence += 1
       changes += 1
-      let before = entries[account]
+      let before = entries[accountTag]
       let isSameCredential = entry.record != nil && before?.entry.record?.id == entry.record?.id
-      entries[account] = Row(
+      entries[accountTag] = Row(
         sequence: isSameCredential ? before?.sequence ?? lastSequence : lastSequence, entry: entry,
         publicKey: publicKey)
     }
@@ -95,7 +90,8 @@ public final class InMemoryCredentialStore: CredentialStore {
 
   /// The record with this id at this relying party.
   public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
-    credentials(rpIDHash: rpIDHash).first { $0.id == id }
+    let records = credentials(rpIDHash: rpIDHash).filter { $0.id == id }
+    return records.first(where: \.isDerivable) ?? records.first
   }
 
   /// The newest record with this id, of any relying party.
@@ -105,7 +101,21 @@ public final class InMemoryCredentialStore: CredentialStore {
 
   /// The record or tombstone of one account.
   public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
-    content.withLock { $0.entries[Account(rpIDHash: rpIDHash, userID: userID)]?.entry }
+    try entry(accountTag: keys.accountTag(rpIDHash, userID: userID))
+  }
+
+  /// The record or tombstone with this tag.
+  public func entry(accountTag: [UInt8]) throws(RecoveryError) -> AccountEntry? {
+    content.withLock { $0.entries[accountTag]?.entry }
+  }
+
+  /// At most `count` records and tombstones after `tag`, in the order of their tags.
+  public func entries(after tag: [UInt8]?, count: Int) throws(RecoveryError) -> [StoredAccount] {
+    content.withLock { content in
+      content.entries.filter { tag?.lexicographicallyPrecedes($0.key) ?? true }
+        .sorted { $0.key.lexicographicallyPrecedes($1.key) }.prefix(count)
+        .map { StoredAccount(accountTag: $0.key, entry: $0.value.entry) }
+    }
   }
 
   /// All records with this public key, of any relying party.
@@ -128,19 +138,31 @@ public final class InMemoryCredentialStore: CredentialStore {
     _ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?
   ) throws(RecoveryError) {
     let publicKey = publicKey?.bytes ?? (try? keys.privateKey(of: source).publicKey.bytes)
+    let accountTag = keys.accountTag(of: source)
     try write { content in
-      content.put(
-        .record(source), Account(rpIDHash: source.rpIDHash, userID: source.userID), publicKey: publicKey)
+      content.put(.record(source), accountTag, publicKey: publicKey)
       if let state { content.state = state }
     }
   }
 
-  /// Turns the account's record into a tombstone with the same counter.
-  public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
+  /// Saves `count` records, in order.
+  public func save(
+    count: Int, _ record: (Int) -> (source: CredentialSource, publicKey: CredentialPublicKey)
+  ) throws(RecoveryError) {
+    let records = (0..<count).map(record)
     try write { content in
-      let account = Account(rpIDHash: source.rpIDHash, userID: source.userID)
-      guard let record = content.entries[account]?.entry.record else { return }
-      content.put(.tombstone(counter: record.counter, changed: changed), account)
+      for (source, publicKey) in records {
+        content.put(.record(source), keys.accountTag(of: source), publicKey: publicKey.bytes)
+      }
+    }
+  }
+
+  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter.
+  public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
+    let accountTag = keys.accountTag(of: source)
+    try write { content in
+      guard let record = content.entries[accountTag]?.entry.record else { return }
+      content.put(.tombstone(counter: record.counter, changed: changed), accountTag)
     }
   }
 
@@ -149,6 +171,25 @@ public final class InMemoryCredentialStore: CredentialStore {
 
   /// Replaces the serialized large-blob array.
   public func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError) { try write { $0.largeBlobArray = array } }
+
+  /// Merges entries of another machine.
+  public func merge(
+    _ accounts: [MergedAccount], epoch: UInt16, largeBlobArray: [UInt8]?, keepsDeletion: Bool
+  ) throws(RecoveryError) -> (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge) {
+    try write { content in
+      var merged: [AccountMerge] = []
+      for account in accounts {
+        let merge = AccountMerge(of: account.entry, into: content.entries[account.accountTag]?.entry)
+        merged.append(merge)
+        if merge.isWritten { content.put(account.entry, account.accountTag, publicKey: account.publicKey?.bytes) }
+      }
+      content.state.see(epoch: epoch)
+      let largeBlobs = LargeBlobsMerge(
+        of: largeBlobArray, into: content.largeBlobArray, keepsDeletion: keepsDeletion)
+      if largeBlobs == .taken { content.largeBlobArray = largeBlobArray }
+      return (merged, largeBlobs)
+    }
+  }
 
   /// Removes everything, and writes the new state.
   public func removeAll(state: StoreState) throws(RecoveryError) {

@@ -19,18 +19,47 @@ extension AccountEntry {
     static let origin: CBORValue = 11
     static let credBlob: CBORValue = 12
     static let privateKey: CBORValue = 13
-    static let ofRecord: ClosedRange<UInt64> = 1...13
+    static let credRandoms: CBORValue = 14
+    /// The members of a record, without the secrets.
+    static let ofOthers: ClosedRange<UInt64> = 1...12
   }
 
-  /// The map of a record or a tombstone.
+  /// The secrets of an imported passkey, in locked memory.
+  private typealias Secrets = (privateKey: SecretBytes?, credRandoms: SecretBytes?)
+
+  /// The map of a record or a tombstone; that of an imported passkey has its private key, and the caller wipes it.
   var plaintext: [UInt8] {
     switch self {
-    case .record(let source): CBOREncoder.encode(.map(Self.map(of: source)))
+    case .record(let source): Self.plaintext(of: source)
     case .tombstone(let counter, let changed):
       CBOREncoder.encode([Key.counter: .unsigned(UInt64(counter)), Key.changed: .unsigned(changed)])
     }
   }
 
+  /// The private key and the CredRandoms, the only secrets that a row can hold, go from locked memory only into the result.
+  private static func plaintext(of source: CredentialSource) -> [UInt8] {
+    let map = map(of: source)
+    let encoded = CBOREncoder.encode(.map(map))
+    // Their members are the last ones.
+    var secrets: [(head: [UInt8], bytes: SecretBytes)] = []
+    for (key, secret) in [(Key.privateKey, source.importedKey), (Key.credRandoms, source.credRandoms)] {
+      guard let secret else { continue }
+      secrets.append((CBOREncoder.encode(key) + CBOREncoder.head(ofBytes: secret.count), secret))
+    }
+    guard !secrets.isEmpty else { return encoded }
+    let head = CBOREncoder.head(ofMap: map.count + secrets.count)
+    var plaintext: [UInt8] = []
+    plaintext.reserveCapacity(head.count + encoded.count + secrets.reduce(0) { $0 + $1.head.count + $1.bytes.count })
+    plaintext += head
+    plaintext += encoded.dropFirst(CBOREncoder.head(ofMap: map.count).count)
+    for secret in secrets {
+      plaintext += secret.head
+      secret.bytes.withUnsafeBytes { plaintext.append(contentsOf: $0) }
+    }
+    return plaintext
+  }
+
+  /// The members of a record without the secrets.
   private static func map(of source: CredentialSource) -> CBORMap {
     var map: CBORMap = [
       Key.rpID: .text(source.rpID), Key.userID: .bytes(source.userID), Key.id: .bytes(source.id),
@@ -41,19 +70,58 @@ extension AccountEntry {
     map[Key.name] = source.name.map { .text($0) }
     map[Key.displayName] = source.displayName.map { .text($0) }
     map[Key.credBlob] = source.credBlob.map { .bytes($0) }
-    // The only private key that a row can hold; it passes through ordinary memory before it is sealed.
-    map[Key.privateKey] = source.importedKey.map { .bytes($0.withUnsafeBytes { Array($0) }) }
     return map
   }
 
   /// Reads the map of a record or a tombstone: a tombstone is a map without an rp.id.
   init(plaintext: [UInt8]) throws(RecoveryError) {
     do throws(CBORError) {
-      let map = try CBORDecoder.decode(plaintext).mapOfOurs()
-      self = try map[Key.rpID] == nil ? Self(tombstone: map) : .record(Self.source(map))
+      let (members, secrets) = try Self.split(plaintext)
+      let map = try CBORDecoder.decode(members).mapOfOurs()
+      guard map[Key.rpID] == nil else {
+        self = .record(try Self.source(map, secrets))
+        return
+      }
+      guard secrets.privateKey == nil else { throw .invalid("a private key without a record") }
+      self = try Self(tombstone: map)
     } catch {
       throw .malformed(error.description)
     }
+  }
+
+  /// Takes the private key, and the CredRandoms that can follow it, into locked memory; the other members stay a map.
+  ///
+  /// A plaintext in which these are not the last members is returned whole.
+  private static func split(_ plaintext: [UInt8]) throws(CBORError) -> (members: [UInt8], secrets: Secrets) {
+    let none: Secrets = (nil, nil)
+    let whole = (members: plaintext, secrets: none)
+    var cursor = CBORCursor(plaintext.indices)
+    guard case .map(let count) = try cursor.next(in: plaintext) else { return whole }
+    let start = cursor.offset
+    for index in 0..<count {
+      let place = cursor.offset
+      let isKey = try cursor.next(in: plaintext) == .unsigned(13)
+      switch try cursor.next(in: plaintext) {
+      case .bytes(let key) where isKey:
+        let rest = count - index - 1
+        var credRandoms: Range<Int>?
+        if rest == 1, try cursor.next(in: plaintext) == .unsigned(14),
+          case .bytes(let range) = try cursor.next(in: plaintext)
+        {
+          credRandoms = range
+        }
+        guard cursor.isAtEnd, rest == (credRandoms == nil ? 0 : 1) else { return whole }
+        let secrets: Secrets = (secret(key, of: plaintext), credRandoms.map { secret($0, of: plaintext) })
+        return (CBOREncoder.head(ofMap: index) + plaintext[start..<place], secrets)
+      case .array, .map: return whole
+      default: break
+      }
+    }
+    return whole
+  }
+
+  private static func secret(_ range: Range<Int>, of plaintext: [UInt8]) -> SecretBytes {
+    plaintext.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0[range])) }
   }
 
   private init(tombstone map: CBORMap) throws(CBORError) {
@@ -62,21 +130,22 @@ extension AccountEntry {
       counter: try map.requiredInteger(Key.counter), changed: try map.requiredInteger(Key.changed))
   }
 
-  private static func source(_ map: CBORMap) throws(CBORError) -> CredentialSource {
-    try map.refuseOtherKeys { $0.unsigned.map(Key.ofRecord.contains) ?? false }
+  private static func source(_ map: CBORMap, _ secrets: Secrets) throws(CBORError) -> CredentialSource {
+    try map.refuseOtherKeys { $0.unsigned.map(Key.ofOthers.contains) ?? false }
     guard let algorithm = COSEAlgorithm(rawValue: try map.requiredInt(Key.algorithm)),
       let policy = CredentialPolicy(byte: try map.requiredInteger(Key.policy)),
       let origin = CredentialSource.Origin(rawValue: try map.requiredInteger(Key.origin))
     else { throw .invalid("an algorithm, policy or source that does not exist") }
-    let key = try map.optionalBytes(Key.privateKey)
     let source = CredentialSource(
       rpID: try map.requiredText(Key.rpID), userID: try map.requiredBytes(Key.userID),
       name: try map.optionalText(Key.name), displayName: try map.optionalText(Key.displayName),
       id: try map.requiredBytes(Key.id), algorithm: algorithm, counter: try map.requiredInteger(Key.counter),
       policy: policy, created: try map.requiredInteger(Key.created), changed: try map.requiredInteger(Key.changed),
       origin: origin, credBlob: try map.optionalBytes(Key.credBlob),
-      importedKey: key.map { $0.withUnsafeBytes(SecretBytes.init(copying:)) })
-    guard let source else { throw .invalid("a user.id of a wrong length, or a private key that was not imported") }
+      importedKey: secrets.privateKey, credRandoms: secrets.credRandoms)
+    guard let source else {
+      throw .invalid("a user.id or CredRandoms of a wrong length, or secrets of a passkey that was not imported")
+    }
     return source
   }
 }

@@ -216,7 +216,7 @@ import Testing
       #expect(try store.checkHistory() == HistoryState())
       try store.append(Self.entry(1))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["6"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["9"])
     #expect(try CredentialDB.open(directory).checkHistory().count == 1)
     #expect(try directory.names == ["credentials.sqlite"])
   }
@@ -234,13 +234,36 @@ import Testing
       try store.append(
         HistoryEntry(time: 2, site: nil, kind: .signIn, outcome: .deniedByPolicy, verification: .none))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["6"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["9"])
     #expect(try !contains("friend", in: directory.bytes()), "policies are sealed")
     let store = try CredentialDB.open(directory)
     #expect(try store.state() == state && store.history(after: 1, count: 9).map(\.entry?.outcome) == [.deniedByPolicy])
     try state.reset()
     try store.removeAll(state: state)
     #expect(try store.state().policies.policy(of: "secret-friend.example") == .deny)
+  }
+
+  // Holds: FILE-5
+  @Test func `a store of version 8 that follows a folder opens, with the time of its own file`() throws {
+    do { try CredentialDB.open(directory).append(Self.entry(1)) }
+    let digest = [UInt8](0..<16)
+    // {1: storeID, 2: 0, 3: 0, 18: {1: 5, 4: "/a", 5: digest}, 20: true, 21: true}
+    var plaintext: [UInt8] = [0xA6, 0x01, 0x50]
+    plaintext += Given.storeID
+    plaintext += [0x02, 0x00, 0x03, 0x00, 0x12, 0xA3, 0x01, 0x05, 0x04, 0x62, 0x2F, 0x61, 0x05, 0x50]
+    plaintext += digest
+    plaintext += [0x14, 0xF5, 0x15, 0xF5]
+    let nonce = [UInt8](repeating: 9, count: 24)
+    let sealed = try XChaCha20Poly1305.seal(
+      RowPadding.pad(plaintext), key: Given.keys[.record], nonce: nonce, ad: Array("state".utf8))
+    try makeOld(version: 8, state: sealed, nonce: nonce)
+    for _ in 1...2 {
+      let store = try CredentialDB.open(directory)
+      let expected = BackupTimes(folder: "/a", ownFile: digest, ownWritten: 5)
+      #expect(try store.state().backup == expected)
+      #expect(try store.checkHistory().count == 1 && store.checkHistory().faults == [])
+    }
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["9"])
   }
 
   // Holds: RECORD-3, RECORD-6

@@ -227,6 +227,43 @@ import Testing
     #expect(findings.highestKnownCounter == 0)
   }
 
+  private func imported(_ id: [UInt8], at rpID: String) throws -> CredentialSource {
+    try .imported(
+      rpID: rpID, userID: [9], name: nil, displayName: nil, id: id, algorithm: .es256, created: 1,
+      key: Hex([UInt8](repeating: 3, count: 32)).secret)
+  }
+
+  // Holds: IMPORT-8
+  @Test func `an imported passkey does not hide the id of a phone wallet or of the user`() throws {
+    let rpID = vectors.phoneCandidates.rpId.text
+    let phone = vectors.phoneCandidates.ids["0"].bytes
+    let machine = try Machine()
+    let (planted, other) = (try imported(phone, at: rpID), try imported([UInt8](repeating: 8, count: 32), at: rpID))
+    try machine.store.save(planted, state: nil)
+    try machine.store.save(other, state: nil)
+    #expect(try machine.find([phone], at: rpID).map(\.provenance) == [.phone])
+    #expect(try machine.find([phone, other.id], at: rpID).map(\.provenance) == [.phone, .record(other)])
+    #expect(try machine.examine([phone], at: rpID, user: "carol").hits.map(\.provenance) == [.phone])
+    let own = try machine.examine([other.id, phone], at: rpID, user: address)
+    #expect(own.hits.map(\.provenance) == [.record(other), .hashID] && own.highestKnownCounter == 0)
+    // After a reset, no candidate is valid.
+    var state = try machine.store.state()
+    state.floor = 1
+    try machine.store.setState(state)
+    #expect(try machine.find([phone], at: rpID).map(\.provenance) == [.record(planted)])
+  }
+
+  // Holds: IMPORT-8
+  @Test func `a removed passkey does not take the place of an imported one, but its counter counts`() throws {
+    let machine = try Machine(idForm: .hash)
+    let source = try machine.register("alice")
+    try machine.store.remove(source, changed: 2000)
+    let passkey = try imported(source.id, at: "example.com")
+    try machine.store.save(passkey, state: nil)
+    let findings = try machine.examine([source.id], user: "alice")
+    #expect(findings.hits.map(\.provenance) == [.record(passkey)] && findings.highestKnownCounter == 0)
+  }
+
   /// Recovery §12: a site chooses rp.id and user.id so that its key equals that of another account.
   @Test func `a hash id of another account's key does not match`() throws {
     let machine = try Machine()

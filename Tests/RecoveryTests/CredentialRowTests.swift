@@ -91,6 +91,73 @@ import Testing
     #expect(opened.record?.importedKey?.hex == Hex([UInt8](0..<32)))
   }
 
+  @Test func `the private key is the last member of a record, and at no other place`() throws {
+    let source = try #require(
+      CredentialSource(
+        rpID: "example.com", userID: [1], name: "a", id: [9], algorithm: .edDSA, counter: 0, created: 0, changed: 0,
+        origin: .imported, credBlob: [1, 2, 3], importedKey: Hex([UInt8](0..<32)).secret))
+    let plaintext = AccountEntry.record(source).plaintext
+    let map = try #require(try CBORDecoder.decode(plaintext).map)
+    #expect(map[13] == .bytes([UInt8](0..<32)) && map.count == 12)
+    #expect(CBOREncoder.encode(.map(map)) == plaintext)
+    #expect(try AccountEntry(plaintext: plaintext) == .record(source))
+    for (key, value) in [(14, 0), (-1, 0), ("name", "x"), (13, 5), (13, "key"), (13, []), (13, nil), (1, nil)]
+      as [(CBORValue, CBORValue?)]
+    {
+      var changed = map
+      changed[key] = value
+      #expect(throws: RecoveryError.self, "\(key)") {
+        try AccountEntry(plaintext: CBOREncoder.encode(.map(changed)))
+      }
+    }
+    let removal: CBORValue = [7: 0, 10: 1, 13: .bytes([UInt8](0..<32))]
+    #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: CBOREncoder.encode(removal)) }
+    let member: [UInt8] = [13, 0x58, 32] + [UInt8](0..<32)
+    #expect(plaintext.suffix(35) == member[...])
+    var twice = plaintext + member
+    twice[0] += 1
+    #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: twice) }
+    for count in 0..<plaintext.count {
+      #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: Array(plaintext.prefix(count))) }
+    }
+  }
+
+  // Holds: ROTATE-11
+  @Test func `CredRandoms follow the private key of a record, and are at no other place`() throws {
+    let both = [UInt8](0..<64)
+    let source = try #require(
+      CredentialSource(
+        rpID: "example.com", userID: [1], id: [9], algorithm: .edDSA, counter: 0, created: 0, changed: 0,
+        origin: .imported, importedKey: Hex([UInt8](0..<32)).secret, credRandoms: Hex(both).secret))
+    let plaintext = AccountEntry.record(source).plaintext
+    let map = try #require(try CBORDecoder.decode(plaintext).map)
+    #expect(map[13] == .bytes([UInt8](0..<32)) && map[14] == .bytes(both) && map.count == 11)
+    #expect(CBOREncoder.encode(.map(map)) == plaintext)
+    #expect(try AccountEntry(plaintext: plaintext) == .record(source))
+    for (key, value) in [(15, 0), (15, .bytes(both)), (13, 5), (13, nil), (14, []), (1, nil)]
+      as [(CBORValue, CBORValue?)]
+    {
+      var changed = map
+      changed[key] = value
+      #expect(throws: RecoveryError.self, "\(key)") {
+        try AccountEntry(plaintext: CBOREncoder.encode(.map(changed)))
+      }
+    }
+    let member: [UInt8] = [14, 0x58, 64] + both
+    #expect(plaintext.suffix(67) == member[...])
+    var twice = plaintext + member
+    twice[0] += 1
+    #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: twice) }
+    // The head has fewer members than follow, or more.
+    for head in [0xA0, 0xA1, plaintext[0] - 1, plaintext[0] + 1] {
+      #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: [head] + plaintext.dropFirst()) }
+    }
+    #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: [0xA1, 13, 0x41, 0, 14, 0x41, 0]) }
+    for count in 0..<plaintext.count {
+      #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: Array(plaintext.prefix(count))) }
+    }
+  }
+
   @Test func `records differ if their names only look alike`() throws {
     var composed = try alice()
     composed.name = "\u{E9}"

@@ -103,13 +103,3 @@ extension [PublicKeyCredentialDescriptor] {
   /// The ids of the entries of a known type.
   var credentialIDs: [[UInt8]] { filter { PublicKeyCredentialType.isPublicKey($0.type) }.map(\.id) }
 }
-
-extension String {
-  /// The longest prefix that has at most `limit` bytes of UTF-8 and ends between two code points.
-  func truncated(toUTF8Count limit: Int) -> String {
-    guard utf8.count > limit else { return self }
-    var scalars = unicodeScalars
-    while scalars.lazy.map({ UTF8.width($0) }).reduce(0, +) > limit { scalars.removeLast() }
-    return String(scalars)
-  }
-}
