@@ -23,37 +23,51 @@ package struct CredentialReference: Hashable, Sendable {
   var members: CBORMap { [1: .text(rpID), 2: .bytes(credentialID)] }
 }
 
-/// A page of the stored credentials, newest first: {1: start?}.
+/// A page of the stored credentials, newest first: {1: before?}.
+///
+/// A page begins at a place in the store, so that each page costs the same, and a credential that is saved or removed
+/// meanwhile moves no other one to another page.
 package struct ListCredentials: ControlCommand {
   package static let code: UInt8 = 0x54
-  /// 0, or `next` of the previous page.
-  package var start: UInt64
+  /// `next` of the previous page; `nil` for the first page.
+  package var before: Int64?
 
-  package init(start: UInt64 = 0) { self.start = start }
-  package init(_ members: CBORMap) throws(ControlFailure) { start = try decoded(members.optionalUnsigned(1)) ?? 0 }
-  package var members: CBORMap { [1: .unsigned(start)] }
+  package init(before: Int64? = nil) { self.before = before }
+  package init(_ members: CBORMap) throws(ControlFailure) { before = try decoded(members.optionalInt(1)) }
+  package var members: CBORMap { CBORMap(present: [1: before.map { CBORValue($0) }]) }
 
   /// {1: [credential …], 2: next?}.
   package struct Answer: ControlAnswer, Equatable {
     /// Newest first.
     package var credentials: [CredentialDescription]
-    /// Where the next page starts; `nil` on the last one.
-    package var next: UInt64?
+    /// The place of the last credential, before which the next page begins; `nil` on the last page.
+    package var next: Int64?
 
-    package init(credentials: [CredentialDescription], next: UInt64? = nil) {
+    package init(credentials: [CredentialDescription], next: Int64? = nil) {
       (self.credentials, self.next) = (credentials, next)
     }
 
     /// Takes as many credentials as fit into one message, at least one: a record is far smaller than a message.
-    package init(of all: [CredentialDescription], start: UInt64) {
-      let first = Int(clamping: start)
+    ///
+    /// - Parameter read: calls its argument with each credential and its place, the newest first, until that returns
+    ///   `false`.
+    package init<Failure>(
+      reading read: (_ take: (CredentialDescription, _ place: Int64) -> Bool) throws(Failure) -> Void
+    ) throws(Failure) {
+      var credentials: [CredentialDescription] = []
+      var (last, next): (Int64?, Int64?)
       var size = 32
-      let page = all.dropFirst(first).prefix { credential in
+      try read { credential, place in
         size += CBOREncoder.encode(.map(credential.members)).count
-        return size <= ControlMessage.maximumSize
+        guard size <= ControlMessage.maximumSize else {
+          next = last
+          return false
+        }
+        credentials.append(credential)
+        last = place
+        return true
       }
-      let end = first + page.count
-      self.init(credentials: Array(page), next: page.isEmpty || end >= all.count ? nil : UInt64(end))
+      self.init(credentials: credentials, next: next)
     }
 
     package init(_ members: CBORMap) throws(ControlFailure) {
@@ -62,11 +76,11 @@ package struct ListCredentials: ControlCommand {
         guard let map = element.map else { throw ControlFailure(.unexpectedType, "a credential is not a map") }
         credentials.append(try CredentialDescription(map))
       }
-      next = try decoded(members.optionalUnsigned(2))
+      next = try decoded(members.optionalInt(2))
     }
 
     package var members: CBORMap {
-      CBORMap(present: [1: .array(credentials.map { .map($0.members) }), 2: next.map(CBORValue.unsigned)])
+      CBORMap(present: [1: .array(credentials.map { .map($0.members) }), 2: next.map { CBORValue($0) }])
     }
   }
 }

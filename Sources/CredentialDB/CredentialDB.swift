@@ -193,9 +193,12 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// All records, the newest first.
-  public func allCredentials() throws(RecoveryError) -> [CredentialSource] {
-    try with { session throws(StoreFault) in try session.entries(session.all).compactMap(\.record) }
+  /// Calls `body` with each record before `place` and its place, the newest first, until `body` returns `false`; opens
+  /// one record at a time.
+  public func forEachCredential(
+    before place: Int64?, _ body: (_ source: CredentialSource, _ place: Int64) -> Bool
+  ) throws(RecoveryError) {
+    try with { session throws(StoreFault) in try session.forEachRecord(before: place ?? .max, body) }
   }
 
   /// How many records there are, without opening one.

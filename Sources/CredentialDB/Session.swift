@@ -14,7 +14,9 @@ final class Session {
   let ofID: Statement
   let ofKey: Statement
   let ofAccount: Statement
-  let all: Statement
+  let older: Statement
+  private let first: Statement
+  private let next: Statement
   private let removeCredentials: Statement
   private let oneOrTwoOfRP: Statement
   private let removeBlobs: Statement
@@ -66,7 +68,13 @@ final class Session {
     ofID = try select("credentialTag = ?")
     ofKey = try select("keyTag = ? ORDER BY sequence DESC")
     ofAccount = try select("accountTag = ?")
-    all = try select("rpTag IS NOT NULL ORDER BY sequence DESC")
+    older = try Statement(
+      """
+      SELECT \(StoreRows.columns) FROM credential INDEXED BY credentialInSequence
+      WHERE sequence < ? AND rpTag IS NOT NULL ORDER BY sequence DESC
+      """, connection)
+    first = try select("TRUE ORDER BY accountTag LIMIT ?")
+    next = try select("accountTag > ? ORDER BY accountTag LIMIT ?")
     oneOrTwoOfRP = try Statement("SELECT sequence FROM credential WHERE rpTag = ? LIMIT 2", connection)
     removeCredentials = try Statement("DELETE FROM credential", connection)
     removeBlobs = try Statement("DELETE FROM blobs", connection)
@@ -135,10 +143,31 @@ final class Session {
   /// The newest record with this id, of any relying party; opens rows until one has the id, because no tag covers an id
   /// alone.
   func record(id: [UInt8]) throws(StoreFault) -> CredentialSource? {
-    try all.first { row throws(StoreFault) in
+    try older.first([.integer(.max)]) { row throws(StoreFault) in
       let record = try StoreRows.entry(row, keys: keys).record
       return record?.id == id ? record : nil
     }
+  }
+
+  /// Calls `body` with the records before `place` and their places, the newest first, until it returns `false`.
+  func forEachRecord(
+    before place: Int64, _ body: (_ source: CredentialSource, _ place: Int64) -> Bool
+  ) throws(StoreFault) {
+    _ = try older.first([.integer(place)]) { row throws(StoreFault) -> Bool? in
+      guard let record = try StoreRows.entry(row, keys: keys).record else { return nil }
+      return body(record, StoreRows.place(row)) ? nil : true
+    }
+  }
+
+  /// Records and tombstones in the order of their tags, after `tag`.
+  func accounts(after tag: [UInt8]?, count: Int) throws(StoreFault) -> [StoredAccount] {
+    var accounts: [StoredAccount] = []
+    let limit = Statement.Parameter.integer(Int64(count))
+    try (tag == nil ? first : next).forEach(tag.map { [.blob($0), limit] } ?? [limit]) { row throws(StoreFault) in
+      accounts.append(
+        StoredAccount(accountTag: StoreRows.accountTag(row), entry: try StoreRows.entry(row, keys: keys)))
+    }
+    return accounts
   }
 
   func totals() throws(StoreFault) -> StoreRows.Totals {

@@ -80,8 +80,14 @@ public protocol CredentialStore: Sendable {
   func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry?
   /// All records with this public key (X ‖ Y, 64 bytes, or 32 bytes of EdDSA), of any relying party.
   func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource]
-  /// All records, the newest first.
-  func allCredentials() throws(RecoveryError) -> [CredentialSource]
+  /// Calls `body` with each record and its place, the newest first, until `body` returns `false`.
+  ///
+  /// Opens one record at a time, because each imported key takes a page of locked memory.
+  ///
+  /// - Parameter place: the first record is the newest of those before this place; `nil` begins with the newest of all.
+  func forEachCredential(
+    before place: Int64?, _ body: (_ source: CredentialSource, _ place: Int64) -> Bool
+  ) throws(RecoveryError)
   /// The number of records; their content is not read.
   func credentialCount() throws(RecoveryError) -> Int
   /// A digest of all records: it changes when a record is saved or removed, and is otherwise the same, even after the

@@ -130,8 +130,16 @@ public final class InMemoryCredentialStore: CredentialStore {
   /// The number of changes so far, as text.
   public func revision() throws(RecoveryError) -> [UInt8] { Array("\(content.withLock { $0.changes })".utf8) }
 
-  /// All records, the newest first.
-  public func allCredentials() throws(RecoveryError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
+  /// Calls `body` with each record before `place` and its place, the newest first, until `body` returns `false`.
+  public func forEachCredential(
+    before place: Int64?, _ body: (_ source: CredentialSource, _ place: Int64) -> Bool
+  ) throws(RecoveryError) {
+    let rows = content.withLock { $0.entries.values.sorted { $0.sequence > $1.sequence } }
+    for row in rows where Int64(row.sequence) < place ?? .max {
+      guard let record = row.entry.record else { continue }
+      guard body(record, Int64(row.sequence)) else { return }
+    }
+  }
 
   /// Replaces the account's record or tombstone, and the state unless it is `nil`.
   public func save(

@@ -95,6 +95,23 @@ import Testing
     }
   }
 
+  @Test func `a page of all passkeys costs the same wherever it begins`() throws {
+    let directory = try TemporaryDirectory()
+    let session = try session(of: 600, in: directory)
+    let costs = try [600, 300, 8].map { place in
+      var places: [Int64] = []
+      let cost = try turns(of: session) {
+        try session.forEachRecord(before: Int64(place)) { _, place in
+          places.append(place)
+          return places.count < 5
+        }
+      }
+      #expect(places == (1...5).map { Int64(place - $0) })
+      return cost
+    }
+    #expect(costs[0] == costs[1] && costs[1] == costs[2], "\(costs)")
+  }
+
   @Test func `the passkeys of a site are searched for once`() throws {
     let directory = try TemporaryDirectory()
     let session = try session(of: 600, in: directory)

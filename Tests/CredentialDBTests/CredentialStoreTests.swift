@@ -141,6 +141,41 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
+  func `all records are read from any place on, the newest first, as far as they are wanted`(kind: StoreKind) throws {
+    let store = try make(kind)
+    let sources = try (1...7).map { try Given.source(site: $0) }
+    for source in sources { try store.save(source, state: nil) }
+    try store.remove(sources[3], changed: 9)
+    let left = (sources[..<3] + sources[4...]).reversed().map(\.rpID)
+    #expect(try store.allCredentials().map(\.rpID) == left)
+    var last = 7
+    for count in 1...7 {
+      let before = try store.allCredentials().map(\.rpID)
+      var (seen, place, isEnd): ([String], Int64?, Bool) = ([], nil, false)
+      while !isEnd {
+        var page: [String] = []
+        isEnd = true
+        try store.forEachCredential(before: place) { source, here in
+          isEnd = page.count < count
+          guard isEnd else { return false }
+          page.append(source.rpID)
+          place = here
+          return true
+        }
+        seen += page
+        // A record that is saved meanwhile moves no other one to another page.
+        last += 1
+        try store.save(Given.source(site: last), state: nil)
+      }
+      #expect(seen == before, "\(count) at a time")
+    }
+    try store.forEachCredential(before: .min) { _, _ in
+      Issue.record("there is no record before the first place")
+      return true
+    }
+  }
+
+  @Test(arguments: StoreKind.allCases)
   func `a renamed credential keeps its place, and a new one is the newest`(kind: StoreKind) throws {
     let store = try make(kind)
     for user in 1...3 { try store.save(Given.source(user: user), state: nil) }

@@ -121,9 +121,9 @@ extension ControlConnection {
   /// All credentials, page by page.
   func credentials() throws(CommandFailure) -> [CredentialDescription] {
     var all: [CredentialDescription] = []
-    var start: UInt64? = 0
-    while let position = start {
-      let page = try ask(ListCredentials(start: position))
+    var before: Int64?
+    repeat {
+      let page = try ask(ListCredentials(before: before))
       all += page.credentials
       // Ignores a page that leads back, which would never end.
       start = page.next.flatMap { $0 > position ? $0 : nil }

@@ -21,7 +21,10 @@ enum OwnerCommands {
 extension ListCredentials: OwnerCommand {
   /// Lists without public keys, because deriving all of them would take long.
   func handle(_ owner: inout Owner) throws -> Answer {
-    Answer(of: try owner.vault.store.allCredentials().map { CredentialDescription($0) }, start: start)
+    let store = owner.vault.store
+    return try Answer { (take) throws(RecoveryError) in
+      try store.forEachCredential(before: before) { source, place in take(CredentialDescription(source), place) }
+    }
   }
 }
 
