@@ -105,7 +105,8 @@ targets.append(.target(name: "SessionBus", dependencies: ["CSystemd"], swiftSett
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
 targets += module("Fingerprint", ["Messages", "ProcessIO", "Logind", "CSystemd"])
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
-targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += module(
+  "Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["CredentialDB", "TestSupport"])
 targets += module(
   "CTAP2", ["Recovery", "CBOR", "CryptoPrimitives", "Messages"],
   tests: ["AlgorandStatements", "DeterministicKeys", "TestSupport"])

@@ -260,6 +260,24 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
+  /// Merges entries of another machine, the epoch, and the large-blob array, in one transaction.
+  public func merge(
+    _ accounts: [MergedAccount], epoch: UInt16, largeBlobArray: [UInt8]?, keepsDeletion: Bool
+  ) throws(RecoveryError) -> (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge) {
+    try with { session throws(StoreFault) in
+      var merged: (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge) = ([], .none)
+      try session.durably { () throws(StoreFault) in
+        merged.accounts = try session.merge(accounts)
+        var state = try session.state()
+        if state.see(epoch: epoch) { try session.write(state) }
+        merged.largeBlobs = LargeBlobsMerge(
+          of: largeBlobArray, into: try session.largeBlobArray(), keepsDeletion: keepsDeletion)
+        if merged.largeBlobs == .taken, let largeBlobArray { try session.write(largeBlobArray: largeBlobArray) }
+      }
+      return merged
+    }
+  }
+
   /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
   public func removeAll(state: StoreState) throws(RecoveryError) {
     try with { session throws(StoreFault) in

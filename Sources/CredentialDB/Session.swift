@@ -327,6 +327,22 @@ final class Session {
       })
   }
 
+  /// Merges entries of another machine in the caller's transaction.
+  func merge(_ accounts: [MergedAccount]) throws(StoreFault) -> [AccountMerge] {
+    var merged: [AccountMerge] = []
+    for account in accounts {
+      let merge = AccountMerge(of: account.entry, into: try entries(ofAccount, [.blob(account.accountTag)]).first)
+      merged.append(merge)
+      guard merge.isWritten else { continue }
+      switch account.entry {
+      case .record(let source): try write(source, publicKey: account.publicKey)
+      case .tombstone(let counter, let changed):
+        try writeTombstone(accountTag: account.accountTag, counter: counter, changed: changed)
+      }
+    }
+    return merged
+  }
+
   private func write(_ row: CredentialRow) throws(StoreFault) {
     let before = try totals()
     var replaced: [UInt8]?

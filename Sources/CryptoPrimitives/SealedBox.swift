@@ -57,6 +57,41 @@ public enum XChaCha20Poly1305 {
     }
   }
 
+  /// Seals the bytes of a range in place; the tag takes the place of its last 16.
+  ///
+  /// - Throws: ``CryptoError/invalidLength`` for a key that is not 32 bytes, a nonce that is not 24, or a range that has
+  ///   less than 16.
+  public static func sealInPlace(
+    _ bytes: inout [UInt8], _ range: Range<Int>, key: SecretBytes, nonce: [UInt8], ad: [UInt8]
+  ) throws(CryptoError) {
+    guard key.count == keySize, nonce.count == nonceSize, range.count >= tagSize else { throw .invalidLength }
+    bytes.withUnsafeMutableBytes { bytes in
+      let place = UnsafeMutableRawBufferPointer(rebasing: bytes[range])
+      _ = key.withUnsafeBytes { key in
+        crypto_aead_xchacha20poly1305_ietf_encrypt(
+          place.bytes, nil, place.bytes, UInt64(place.count - tagSize), ad, UInt64(ad.count), nil, nonce, key.bytes)
+      }
+    }
+  }
+
+  /// Opens a sealed text in place: the plaintext takes the beginning of its range, and is 16 bytes shorter.
+  ///
+  /// The caller wipes it with ``wipe(_:)``, and keeps no other reference to the array: Swift would copy it.
+  /// - Throws: as ``open(_:key:nonce:ad:)``; the bytes of the range are lost then.
+  public static func openInPlace(
+    _ bytes: inout [UInt8], _ range: Range<Int>, key: SecretBytes, nonce: [UInt8], ad: [UInt8]
+  ) throws(CryptoError) {
+    guard key.count == keySize, nonce.count == nonceSize, range.count >= tagSize else { throw .invalidLength }
+    let isAuthentic = bytes.withUnsafeMutableBytes { bytes in
+      let place = UnsafeMutableRawBufferPointer(rebasing: bytes[range])
+      return key.withUnsafeBytes { key in
+        crypto_aead_xchacha20poly1305_ietf_decrypt(
+          place.bytes, nil, nil, place.bytes, UInt64(place.count), ad, UInt64(ad.count), nonce, key.bytes) == 0
+      }
+    }
+    guard isAuthentic else { throw .authenticationFailed }
+  }
+
   private static func check(_ key: SecretBytes, _ nonce: [UInt8], _ sealed: [UInt8]? = nil) throws(CryptoError) {
     guard key.count == keySize, nonce.count == nonceSize, sealed.map({ $0.count >= tagSize }) ?? true else {
       throw .invalidLength

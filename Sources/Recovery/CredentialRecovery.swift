@@ -29,6 +29,7 @@ extension OpenVault {
 
   /// The record to write back; `nil` for none.
   ///
+  /// Its time of change is 0, so that in a merge a registered record and a removal with the same counter win.
   /// Existing names of the account are kept: a site can restore a record, but not rename it.
   func writtenBack(
     _ credential: Credential, user: PublicKeyCredentialUserEntity?, now: UInt64
@@ -43,7 +44,7 @@ extension OpenVault {
     return CredentialSource(
       rpID: credential.rpID, userID: parameters.userID, name: account?.record?.name ?? named?.name,
       displayName: account?.record?.displayName ?? named?.displayName, id: credential.id,
-      algorithm: parameters.algorithm, counter: counter, policy: parameters.policy, created: now, changed: now,
+      algorithm: parameters.algorithm, counter: counter, policy: parameters.policy, created: now, changed: 0,
       origin: .recovered)
   }
 
@@ -125,7 +126,7 @@ extension String? {
 extension CredentialSource {
   /// The present time, but later than the last change, so that an older name does not win a merge after the clock was
   /// set back.
-  func timeOfChange(_ now: UInt64) -> UInt64 { max(now, changed == .max ? .max : changed + 1) }
+  func timeOfChange(_ now: UInt64) -> UInt64 { max(now, lastChange == .max ? .max : lastChange + 1) }
 
   /// Gives the account other names; the counter stays.
   public mutating func rename(name: String?, displayName: String?, now: UInt64) {

@@ -78,6 +78,11 @@ public protocol CredentialStore: Sendable {
   func credential(id: [UInt8]) throws(RecoveryError) -> CredentialSource?
   /// The record or tombstone of one account; the account's imported passkeys have entries of their own.
   func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry?
+  /// The record or tombstone with this tag (32 bytes).
+  func entry(accountTag: [UInt8]) throws(RecoveryError) -> AccountEntry?
+  /// At most `count` records and tombstones, in the order of their tags, from the first tag that is greater than `tag`;
+  /// `nil` begins with the first of all.
+  func entries(after tag: [UInt8]?, count: Int) throws(RecoveryError) -> [StoredAccount]
   /// All records with this public key (X ‖ Y, 64 bytes, or 32 bytes of EdDSA), of any relying party.
   func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource]
   /// Calls `body` with each record and its place, the newest first, until `body` returns `false`.
@@ -110,6 +115,17 @@ public protocol CredentialStore: Sendable {
   func largeBlobArray() throws(RecoveryError) -> [UInt8]?
   /// Replaces the serialized large-blob array.
   func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError)
+
+  /// Merges entries of another machine in one transaction, in their order; ``BackupMerge`` calls it (Recovery §9).
+  ///
+  /// Each entry is compared with the one that is here now, by ``AccountMerge``. Of the state only the epoch can change,
+  /// by ``StoreState/see(epoch:)``. The large-blob array is written only if ``LargeBlobsMerge`` takes it.
+  ///
+  /// - Parameter keepsDeletion: whether a store whose large blobs were deleted takes none.
+  /// - Returns: what became of each entry.
+  func merge(
+    _ accounts: [MergedAccount], epoch: UInt16, largeBlobArray: [UInt8]?, keepsDeletion: Bool
+  ) throws(RecoveryError) -> (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge)
 
   /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
   func removeAll(state: StoreState) throws(RecoveryError)

@@ -12,7 +12,8 @@ public final class InMemoryCredentialStore: CredentialStore {
 
   private struct Content {
     var state: StoreState
-    var entries: [Account: Row] = [:]
+    /// The rows, by the tags of their accounts.
+    var entries: [[UInt8]: Row] = [:]
     var lastSequence = 0
     var changes = 0
     var isFull = false
@@ -209,13 +210,11 @@ public final class InMemoryCredentialStore: CredentialStore {
     }
   }
 
-  private func write(_ change: (inout Content) -> Void) throws(RecoveryError) {
-    let isFull = content.withLock { content in
-      if !content.isFull { change(&content) }
-      return content.isFull
-    }
-    if isFull {
+  private func write<R: Sendable>(_ change: (inout Content) -> R) throws(RecoveryError) -> R {
+    let changed = content.withLock { content in content.isFull ? nil : change(&content) }
+    guard let changed else {
       throw RecoveryError(.store, "cannot write the credentials: no space left", hint: "free some space and try again")
     }
+    return changed
   }
 }

@@ -128,7 +128,7 @@ import Testing
       // Prompted for.
       try await platform.setPIN("1234", in: &world).status,
       await world.send(0x0D, [1: 2]).status, await world.send(0x0D, [1: 3, 2: [1: 20]]).status,
-      await world.send(0x0C, [2: .bytes(LargeBlobs.initialArray), 3: 0, 4: 17]).status,
+      await world.send(0x0C, [2: .bytes(SerializedLargeBlobs.initial), 3: 0, 4: 17]).status,
       await world.makeCredential(Requests.makeCredential(rk: true)).status, await world.send([0x07]).status,
       // Refused.
       try await platform.changePIN("1234", to: "4321", in: &world).status,

@@ -28,6 +28,34 @@ import Testing
         .isEqual(to: payload))
   }
 
+  @Test func `a range seals and opens in place`() throws {
+    let (key, nonce): (SecretBytes, [UInt8]) = (SecretBytes(Array(0..<32)), Array(0..<24))
+    for count in [0, 1, 63, 64, 65, 1000] {
+      let plaintext = [UInt8](repeating: 9, count: count)
+      let sealed = try XChaCha20Poly1305.seal(plaintext, key: key, nonce: nonce, ad: [7])
+      var bytes = [1, 2] + plaintext + [UInt8](repeating: 0, count: 16) + [3]
+      try XChaCha20Poly1305.sealInPlace(&bytes, 2..<count + 18, key: key, nonce: nonce, ad: [7])
+      #expect(bytes == [1, 2] + sealed + [3])
+      try XChaCha20Poly1305.openInPlace(&bytes, 2..<count + 18, key: key, nonce: nonce, ad: [7])
+      #expect(bytes.prefix(count + 2) == [1, 2] + plaintext && bytes.last == 3)
+
+      var other = [1, 2] + sealed + [3]
+      #expect(throws: CryptoError.authenticationFailed) {
+        try XChaCha20Poly1305.openInPlace(&other, 2..<count + 18, key: key, nonce: nonce, ad: [8])
+      }
+      #expect(other.prefix(2) == [1, 2] && other.last == 3)
+    }
+    for (range, nonce) in [(0..<15, nonce), (0..<16, Array(nonce.dropLast()))] {
+      var bytes = [UInt8](repeating: 0, count: 16)
+      #expect(throws: CryptoError.invalidLength) {
+        try XChaCha20Poly1305.sealInPlace(&bytes, range, key: key, nonce: nonce, ad: [])
+      }
+      #expect(throws: CryptoError.invalidLength) {
+        try XChaCha20Poly1305.openInPlace(&bytes, range, key: key, nonce: nonce, ad: [])
+      }
+    }
+  }
+
   @Test func `a box with any bit flipped does not open`() throws {
     let key = SecretBytes(Array(0..<32))
     let (nonce, ad): ([UInt8], [UInt8]) = (Array(0..<24), [7])

@@ -28,8 +28,57 @@ import Testing
     #expect(record.policy == made.policy)
     #expect(record.name == nil)
     #expect(record.created == 5000)
-    #expect(record.changed == 5000)
+    #expect(record.changed == 0 && record.lastChange == 5000)
     #expect(try machine.find([made.id]) == [Credential(record: record)])
+  }
+
+  /// The backup of the machine on which the passkey was made, merged into another one.
+  @discardableResult
+  private func merge(_ theirs: Machine, into ours: Machine) throws -> MergeReport {
+    let made = try BackupWriter.file(of: theirs.store, keys: theirs.vault.keys, nonce: randomBytes(24))
+    return try BackupMerge(BackupReader(file: made.file, keys: ours.vault.keys), now: 9000).run(on: ours.store)
+  }
+
+  @Test(arguments: [true, false])
+  func `names and credBlob come back after a sign-in or recovery before the restore`(isSignIn: Bool) throws {
+    let (first, second) = (try Machine(idForm: isSignIn ? .sealed : .hash), try Machine())
+    var made = try first.register("alice")
+    made.credBlob = [1, 2, 3]
+    try first.store.save(made, state: nil)
+    if isSignIn {
+      try use(#require(second.find([made.id]).first), on: second)
+    } else {
+      try second.vault.recover(rpID: "example.com", userID: Array("alice".utf8), now: 5000)
+    }
+    let recovered = try #require(try second.entry("alice")?.record)
+    #expect(recovered.name == nil && recovered.created == 5000 && recovered.changed == 0)
+
+    // The recovered record changes nothing on the first machine, and its backup has nothing more.
+    let back = try merge(second, into: first)
+    #expect(back.kept == 1 && !back.changesStore && !back.backupHasMore)
+    #expect(try merge(first, into: second).changed == 1)
+    for machine in [first, second] { #expect(try machine.entry("alice") == .record(made)) }
+    #expect(made.name == "name of alice" && made.lastChange == 1000)
+  }
+
+  @Test func `a removal wins over a record that was written back later`() throws {
+    let (first, second) = (try Machine(), try Machine())
+    let made = try first.register("alice")
+    try use(#require(second.find([made.id]).first), on: second)
+    try first.vault.remove(made, now: 2000)
+    #expect(try merge(first, into: second).removed.count == 1)
+    #expect(try second.entry("alice") == .tombstone(counter: 0, changed: 2000))
+  }
+
+  @Test func `the owner's change of a recovered record wins over an older one`() throws {
+    let (first, second) = (try Machine(), try Machine())
+    let made = try first.register("alice")
+    try use(#require(second.find([made.id]).first), on: second)
+    try second.vault.rename(
+      #require(second.entry("alice")?.record), name: "renamed", displayName: nil, now: 6000)
+    #expect(try merge(second, into: first).changed == 1)
+    let record = try #require(try first.entry("alice")?.record)
+    #expect(record.name == "renamed" && record.changed == 6000 && record.lastChange == 6000)
   }
 
   @Test func `a use without user presence writes nothing`() throws {

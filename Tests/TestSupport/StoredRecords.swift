@@ -7,4 +7,11 @@ extension CredentialStore {
       try credential(rpIDHash: rpIDHash, userVerified: true, at: $0)
     }
   }
+
+  /// Merges as for the owner, who may bring back large blobs.
+  package func merge(
+    _ accounts: [MergedAccount], epoch: UInt16, largeBlobArray: [UInt8]?
+  ) throws(RecoveryError) -> (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge) {
+    try merge(accounts, epoch: epoch, largeBlobArray: largeBlobArray, keepsDeletion: false)
+  }
 }

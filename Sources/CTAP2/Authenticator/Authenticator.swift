@@ -65,6 +65,9 @@ public struct Authenticator: Sendable {
 
   /// Discards an unfinished getNextAssertion or enumeration, because the credentials have changed.
   public mutating func forgetRemaining() { (remaining, enumeration) = (nil, nil) }
+
+  /// Discards an unfinished write of the large-blob array (CTAP §6.10.2), because the array has changed.
+  public mutating func forgetLargeBlobWrite() { largeBlobWrite = nil }
 }
 
 // MARK: - Vault and prompts

@@ -9,15 +9,11 @@ public enum LargeBlobs: AuthenticatorCommand {
   /// The name in the standard.
   public static let name = "authenticatorLargeBlobs"
   /// The longest array, in bytes: getInfo's maxSerializedLargeBlobArray.
-  public static let capacity = 8192
+  public static let capacity = SerializedLargeBlobs.capacity
   /// The longest fragment, in bytes.
   public static let maxFragmentLength = Authenticator.maxMsgSize - 64
   /// The number of digest bytes at the end of an array: CTAP §6.10.3.
-  public static let digestSize = 16
-  /// The shortest array, in bytes: an empty CBOR array and its digest.
-  static let shortestLength = 17
-  /// The array of a device that was never written to: 80 ‖ LEFT(SHA-256(80), 16).
-  static let initialArray: [UInt8] = [0x80] + SHA256.hash([0x80]).prefix(digestSize)
+  public static let digestSize = SerializedLargeBlobs.digestSize
 
   /// CTAP §6.10.2.
   public static func run(
@@ -132,7 +128,9 @@ public enum LargeBlobs: AuthenticatorCommand {
       }
       guard let length else { throw CTAPError(.invalidParameter, "length is missing") }
       guard length <= capacity else { throw CTAPError(.largeBlobStorageFull, "an array of \(length) bytes") }
-      guard length >= shortestLength else { throw CTAPError(.invalidParameter, "an array of \(length) bytes") }
+      guard length >= SerializedLargeBlobs.initial.count else {
+        throw CTAPError(.invalidParameter, "an array of \(length) bytes")
+      }
       return Int(length)
     }
   }
@@ -185,7 +183,7 @@ extension Authenticator {
 extension OpenVault {
   /// The array that was written last, or the initial one.
   fileprivate func largeBlobArray() throws(CTAPError) -> [UInt8] {
-    try stored(store.largeBlobArray() ?? LargeBlobs.initialArray)
+    try stored(store.largeBlobArray() ?? SerializedLargeBlobs.initial)
   }
 
   /// Replaces the array, durably.
@@ -197,10 +195,9 @@ extension OpenVault {
       throw CTAPError(
         .largeBlobStorageFull, "an array of \(array.count) bytes; there is room for \(LargeBlobs.capacity)")
     }
-    guard array.count >= LargeBlobs.shortestLength,
-      SHA256.hash(array.dropLast(LargeBlobs.digestSize)).prefix(LargeBlobs.digestSize)
-        == array.suffix(LargeBlobs.digestSize)
-    else { throw CTAPError(.integrityFailure, "the array does not end with its digest") }
+    guard SerializedLargeBlobs.isValid(array) else {
+      throw CTAPError(.integrityFailure, "the array does not end with its digest")
+    }
     try stored(store.setLargeBlobArray(array))
   }
 }

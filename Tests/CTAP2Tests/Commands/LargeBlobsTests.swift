@@ -8,7 +8,7 @@ import Testing
 // Holds: MGMT-11, MGMT-12, MGMT-13, MGMT-15, MGMT-16
 /// authenticatorLargeBlobs: CTAP §6.10.
 @Suite struct LargeBlobsTests {
-  private static let initial = LargeBlobs.initialArray
+  private static let initial = SerializedLargeBlobs.initial
 
   /// An array of `count` bytes, including its digest.
   private static func array(_ count: Int, byte: UInt8 = 0x55) -> [UInt8] {

@@ -55,13 +55,20 @@ final class ObservedStore: CredentialStore {
   func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
     try read().account(rpIDHash: rpIDHash, userID: userID)
   }
+  func entry(accountTag: [UInt8]) throws(RecoveryError) -> AccountEntry? { try read().entry(accountTag: accountTag) }
+  func entries(after tag: [UInt8]?, count: Int) throws(RecoveryError) -> [StoredAccount] {
+    try read().entries(after: tag, count: count)
+  }
   func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource] {
     try read().credentials(publicKey: publicKey)
   }
-  func allCredentials() throws(RecoveryError) -> [CredentialSource] {
-    let records = try read().allCredentials()
-    observation.withLock { $0.recordsRead += records.count }
-    return records
+  func forEachCredential(
+    before place: Int64?, _ body: (_ source: CredentialSource, _ place: Int64) -> Bool
+  ) throws(RecoveryError) {
+    try read().forEachCredential(before: place) { source, place in
+      observation.withLock { $0.recordsRead += 1 }
+      return body(source, place)
+    }
   }
   func credentialCount() throws(RecoveryError) -> Int {
     if let count = observation.withLock({ $0.count }) { return count }
@@ -73,11 +80,22 @@ final class ObservedStore: CredentialStore {
   func save(_ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?) throws(RecoveryError) {
     try write().save(source, publicKey: publicKey, state: state)
   }
+  func save(
+    count: Int, _ record: (Int) -> (source: CredentialSource, publicKey: CredentialPublicKey)
+  ) throws(RecoveryError) {
+    try write().save(count: count, record)
+  }
   func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
     try write().remove(source, changed: changed)
   }
   func largeBlobArray() throws(RecoveryError) -> [UInt8]? { try read().largeBlobArray() }
   func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError) { try write().setLargeBlobArray(array) }
+  func merge(
+    _ accounts: [MergedAccount], epoch: UInt16, largeBlobArray: [UInt8]?, keepsDeletion: Bool
+  ) throws(RecoveryError) -> (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge) {
+    try write().merge(
+      accounts, epoch: epoch, largeBlobArray: largeBlobArray, keepsDeletion: keepsDeletion)
+  }
   func removeAll(state: StoreState) throws(RecoveryError) { try write().removeAll(state: state) }
 
   private func read() throws(RecoveryError) -> InMemoryCredentialStore {
