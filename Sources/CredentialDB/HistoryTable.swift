@@ -155,6 +155,11 @@ extension CredentialDB {
     try with { session throws(StoreFault) in try session.history.entries(after: sequence, count: count) }
   }
 
+  /// All entries, the oldest first, without those that were changed from outside.
+  public func historyEntries() throws(RecoveryError) -> [HistoryEntry] {
+    try history(after: .min, count: -1).compactMap(\.entry)
+  }
+
   /// Checks that the history is whole.
   public func checkHistory() throws(RecoveryError) -> HistoryState {
     try with { session throws(StoreFault) in try session.history.check() }

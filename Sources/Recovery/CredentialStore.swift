@@ -14,6 +14,8 @@ public struct StoreState: Sendable, Equatable {
   public var policies: SitePolicies
   /// The counter in the TPM of this machine, kept by a reset; `nil` if there is none.
   public var counter: StoreCounter?
+  /// When backups were written and checked, and the followed folder: local to this machine; a reset keeps the times.
+  public var backup = BackupTimes()
 
   /// Makes a state; a new store has epoch 0, floor 0, no PIN and no counter.
   public init(

@@ -40,6 +40,20 @@ public struct HistoryEntry: Sendable, Equatable {
     case findOldStore = 22
     /// The owner accepted an old copy of the store.
     case acceptOldStore = 23
+    /// The owner made a backup.
+    case makeBackup = 24
+    /// A backup was merged into the store.
+    case mergeBackup = 25
+    /// The owner imported passkeys with their private keys.
+    case importPasskeys = 26
+    /// The vault got a new phrase beside the previous one (Recovery §14).
+    case beginRotation = 27
+    /// The owner gave up the keys of the previous phrase at a site; without a site, those of U2F.
+    case giveUpSite = 28
+    /// The previous phrase was removed from the vault.
+    case endRotation = 29
+    /// The owner exported passkeys with their private keys.
+    case exportPasskeys = 30
   }
 
   /// How it ended.

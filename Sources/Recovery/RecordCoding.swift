@@ -162,7 +162,8 @@ extension StoreState {
     /// An addition to the contract: true if the store has a history, otherwise omitted.
     static let history: CBORValue = 21
     static let counter: CBORValue = 17
-    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet, history, counter]
+    static let backup: CBORValue = 18
+    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet, history, counter, backup]
 
     static func isKnown(_ key: CBORValue) -> Bool {
       all.contains(key)
@@ -202,7 +203,7 @@ extension StoreState {
       let form = CredentialIDForm(rawValue: try map.optionalInteger(Key.credentialIDForm) ?? 0)
       let storeID = try map.requiredBytes(Key.storeID)
       guard let form, storeID.count == Self.storeIDLength else { throw .invalid("a storeID or a form of ids") }
-      let state = StoreState(
+      var state = StoreState(
         storeID: storeID, epoch: try map.requiredInteger(Key.epoch), floor: try map.requiredInteger(Key.floor),
         credentialIDForm: form, settings: try AuthenticatorSettings(map, secrets), policies: try SitePolicies(map),
         counter: try map[Key.counter].map { (value) throws(CBORError) in

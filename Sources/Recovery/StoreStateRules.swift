@@ -62,7 +62,7 @@ extension AccountEntry {
     if case .record(let source) = self { source } else { nil }
   }
 
-  var isTombstone: Bool { record == nil }
+  public var isTombstone: Bool { record == nil }
 }
 
 // MARK: - The next counter, Recovery §7

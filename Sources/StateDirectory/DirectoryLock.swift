@@ -3,7 +3,7 @@ import ProcessIO
 
 /// The lock of one process on a state directory; it ends with the value or with the process.
 public final class DirectoryLock: Sendable {
-  private let file: Int32
+  let file: Int32
 
   fileprivate init(file: Int32) { self.file = file }
 

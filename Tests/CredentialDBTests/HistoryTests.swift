@@ -279,7 +279,13 @@ import Testing
     let connection = try Connection(path: directory.path())
     try connection.execute("\(Given.withoutHistory); PRAGMA user_version = 2")
     let nonce = [UInt8](repeating: 9, count: 24)
-    let sealed = try Given.keys.seal(Given.state, version: 2, nonce: nonce)
+    try makeOld(version: 2, state: Given.keys.seal(Given.state, version: 2, nonce: nonce), nonce: nonce)
+  }
+
+  /// Gives the store another version and another state row.
+  private func makeOld(version: Int, state sealed: [UInt8], nonce: [UInt8]) throws {
+    let connection = try Connection(path: directory.path())
+    try connection.execute("PRAGMA user_version = \(version)")
     var indexes = IndexCheck()
     try Statement("UPDATE state SET nonce = ?, sealed = ?", connection).run(.blob(nonce), .blob(sealed))
     let rows = try StoreRows.rowSet(of: connection, keys: Given.keys, indexes: &indexes)

@@ -12,7 +12,8 @@ KINDS = dict(enumerate([
     "register", "sign-in", "u2f-register", "u2f-sign-in", "verify", "transactions", "message", "association",
     "show-passkey", "pin-change", "reset", "next-sign-in", "remove", "rename", "recover", "settings", "large-blobs",
     "policy", "passphrase-change", "slot-add", "slot-remove", "old-store",
-    "old-store-accept"], 1))
+    "old-store-accept", "backup", "merge",
+    "import", "rotate-begin", "rotate-give-up", "rotate-end", "export"], 1))
 OUTCOMES = dict(enumerate([
     "done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered",
     "denied-by-policy"], 1))
