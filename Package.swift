@@ -124,6 +124,7 @@ targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "Crypt
 targets += module("ProtectorProtocol", ["CryptoPrimitives", "ProcessIO"])
 targets += module("ControlProtocol", ["CBOR", "CryptoPrimitives"])
 targets += module("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
+targets += module("PasskeyFiles", ["Recovery", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module("DisplayText", [], tests: ["LiquidAuth"])
 targets += module("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "DisplayText", "Messages"])
 targets += module(

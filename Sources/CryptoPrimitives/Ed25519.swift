@@ -44,6 +44,11 @@ public enum Ed25519 {
       self.publicKey = publicKey
     }
 
+    /// The seed, 32 bytes: for an export with the user's consent.
+    package var seed: SecretBytes {
+      secretKey.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0[..<keySize])) }
+    }
+
     /// The signature (64 bytes) over `message`, the same each time, and verified.
     ///
     /// - Throws: ``CryptoError/faultySignature`` if the computation went wrong.

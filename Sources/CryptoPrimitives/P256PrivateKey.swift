@@ -27,6 +27,9 @@ extension P256 {
     /// The public key: the generator times the scalar.
     public var publicKey: PublicKey { pair.publicKey }
 
+    /// The scalar, 32 bytes, big-endian: for an export with the user's consent.
+    package var scalar: SecretBytes { pair.scalar }
+
     /// An ECDSA signature over the SHA-256 digest of `message`: SEQUENCE { r, s } in DER, 8 to 72 bytes.
     ///
     /// OpenSSL makes the nonce from random bytes, hashed with the scalar and the digest. So two signatures over one
@@ -59,7 +62,7 @@ extension P256 {
 
 /// A valid scalar, and the values computed from it so far.
 private final class P256Pair: Sendable {
-  private let scalar: SecretBytes
+  let scalar: SecretBytes
   private let knownPublicKey = Mutex<P256.PublicKey?>(nil)
   private let knownKey = Mutex<P256Key?>(nil)
 
