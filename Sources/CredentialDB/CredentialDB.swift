@@ -19,10 +19,11 @@ public enum RowRule: Sendable {
 /// file. So between two calls the file is complete, except for the newest entries of the history, and a damaged log
 /// cannot silently take other changes back.
 public final class CredentialDB: CredentialStore {
-  private let keys: CredentialKeys
+  let keys: CredentialKeys
   private let path: String
   private let vaultPath: String
-  private let session: Mutex<Session>
+  /// `nil` once it is closed.
+  private let session: Mutex<Session?>
 
   // MARK: - Making and opening
 
@@ -113,11 +114,20 @@ public final class CredentialDB: CredentialStore {
 
   func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(RecoveryError) -> R {
     do throws(StoreFault) {
-      return try session.withLock { session throws(StoreFault) in try body(session) }
+      return try session.withLock { session throws(StoreFault) in
+        guard let session else { throw .closed }
+        return try body(session)
+      }
     } catch {
       throw error.error(store: path, vault: vaultPath)
     }
   }
+
+  /// Calls `observer` after each durable change, on the thread of the change; it must not use the store.
+  public func observe(_ observer: @escaping @Sendable () -> Void) { session.withLock { $0?.changed = observer } }
+
+  /// Closes the file, so that it can be renamed; whoever still has the store gets errors from then on.
+  public func close() { session.withLock { $0 = nil } }
 
   // MARK: - The port
 

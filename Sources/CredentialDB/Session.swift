@@ -5,7 +5,7 @@ import Recovery
 final class Session {
   let connection: Connection
   let history: HistoryTable
-  private let keys: CredentialKeys
+  let keys: CredentialKeys
 
   let ofPlace: Statement
   private let ofRP: Statement
@@ -37,6 +37,8 @@ final class Session {
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
   /// The hash over the rows with the changes of the open transaction, or as it was read since the last one.
   var knownRows: RowSet?
+  /// Called after each durable change, while the store is locked.
+  var changed: (@Sendable () -> Void)?
 
   /// The `sequence` of each record of a relying party, the newest first.
   private struct Site {
@@ -222,6 +224,7 @@ final class Session {
   func durably(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
     try change(body)
     connection.emptyLog()
+    changed?()
   }
 
   /// Runs `body` as one transaction, synchronised, which also writes the new hash over the rows.

@@ -84,10 +84,13 @@ extension Session {
   }
 
   /// Sets up a connection: alone on the file, synchronised at each commit, deleted content overwritten.
+  ///
+  /// If the file is in use, an opening waits up to 5 seconds: after a lock of the vault, this process may still be closing
+  /// the store, which empties the log and waits for the disk.
   static func configure(_ connection: Connection) throws(StoreFault) {
     try connection.execute(
       """
-      PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
+      PRAGMA busy_timeout = 5000; PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
       PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0
       """)
   }

@@ -21,6 +21,8 @@ enum StoreFault: Error, Equatable {
   case newer
   /// The file is an intact store of another vault.
   case foreign
+  /// The store was closed, because its file gets another name.
+  case closed
   /// A system call failed.
   case system(operation: String, errno: Int32)
   /// A record has no key that can be derived, and so no row.
@@ -61,6 +63,8 @@ enum StoreFault: Error, Equatable {
       RecoveryError(
         .store, "the store \(store) belongs to another vault than \(vault)",
         hint: "put the right one back, or move it away and run: \(Self.newStore)")
+    case .closed:
+      RecoveryError(.store, "the store \(store) was closed meanwhile", hint: "try again")
     case .system(let operation, let errno):
       RecoveryError(.store, "cannot \(operation) the store \(store): \(String(cString: strerror(errno)))")
     case .unsealable(let reason): RecoveryError(.store, "cannot write to the store \(store): \(reason)")

@@ -10,6 +10,59 @@ public final class Unlocking: Sendable {
   private let last = Mutex(Last())
 
   public init() {}
+
+  /// Whether the vault was locked since.
+  package var hasEnded: Bool { endings.withLock { $0 == nil } }
+
+  /// Runs `work`, which must not wait, when the vault is locked, on any thread; runs it now if that has happened.
+  package func atEnd(_ work: @escaping @Sendable () -> Void) {
+    let isOver = endings.withLock { endings in
+      endings?.append(work)
+      return endings == nil
+    }
+    if isOver { work() }
+  }
+
+  /// Ends the unlocking, because the vault is locked.
+  package func end() {
+    let endings = endings.withLock { $0.take() }
+    last.withLock { $0.secret }?.drop()
+    endings?.forEach { $0() }
+  }
+}
+
+// MARK: - A secret of one unlocking
+
+extension Unlocking {
+  /// A secret that is valid during one unlocking only.
+  package final class Secret: Sendable {
+    private let kept: Mutex<SecretBytes?>
+
+    fileprivate init(_ bytes: SecretBytes) { kept = Mutex(bytes) }
+
+    /// `nil` after the end of the unlocking, and once another secret has replaced this one.
+    package var bytes: SecretBytes? { kept.withLock { $0 } }
+
+    fileprivate func drop() { kept.withLock { $0 = nil } }
+  }
+
+  /// The secret that was made last, as long as it is in use.
+  fileprivate struct Last {
+    weak var secret: Secret?
+  }
+
+  /// Makes a secret that lasts until the end of the unlocking, and drops the previous one.
+  package func keep(_ bytes: SecretBytes) -> Secret {
+    let secret = Secret(bytes)
+    let replaced = last.withLock { last in
+      defer { last.secret = secret }
+      return last.secret
+    }
+    replaced?.drop()
+    // The vault may have been locked meanwhile.
+    if hasEnded { secret.drop() }
+    return secret
+  }
 }
 
 /// The keys and the store of an open vault.
@@ -29,6 +82,24 @@ public struct OpenVault: Sendable {
   package let signatures: SignatureCounts
   /// Whether the user typed the passphrase for the current request.
   public private(set) var isOpenedByPerson = false
+  /// At most one element, which has none itself; an array, because a value cannot contain itself.
+  private let replaced: [OpenVault]
+
+  /// The keys and the store of the previous phrase, during the move to a new one (Recovery §14); `nil` otherwise.
+  ///
+  /// Only ``unlocking`` of this vault counts.
+  public var previous: OpenVault? { replaced.first }
+
+  /// One of the phrases of a vault.
+  public enum Phrase: Sendable {
+    case present, previous
+  }
+
+  /// The phrases of this vault: the present one first.
+  public var phrases: [Phrase] { previous == nil ? [.present] : [.present, .previous] }
+
+  /// The keys and the store of a phrase; those of the present one if there is no previous phrase.
+  public subscript(phrase: Phrase) -> OpenVault { phrase == .present ? self : previous ?? self }
 
   /// The default limit of stored passkeys.
   public static let defaultMaximumDiscoverableCredentials = 10_000
@@ -38,11 +109,13 @@ public struct OpenVault: Sendable {
   /// - Parameters:
   ///   - maximumDiscoverableCredentials: the most passkeys that the store holds after a registration.
   ///   - signatures: the counts, which last from one unlocking to the next.
+  ///   - previous: that of the previous phrase, without a previous one itself.
   public init(
     keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore,
     maximumDiscoverableCredentials: Int = defaultMaximumDiscoverableCredentials,
-    signatures: SignatureCounts = SignatureCounts()
+    signatures: SignatureCounts = SignatureCounts(), previous: OpenVault? = nil
   ) {
+    replaced = previous.map { [$0] } ?? []
     self.keys = keys
     self.ed25519Root = ed25519Root
     self.store = store

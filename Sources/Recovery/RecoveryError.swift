@@ -18,14 +18,18 @@ public struct RecoveryError: Error, Sendable {
     case key
     /// A reset is impossible: the epoch is already the last, 65 535 (Recovery §7).
     case lastEpoch
+    /// A key of the previous phrase is left, or is not known (Recovery §14).
+    case rotation
     /// A site cannot have a policy, or too many have one.
     case policy
     /// A seal is broken, or was made with other keys.
     case notAuthentic
     /// The seal is right, but the content has a form that this version does not write.
     case malformed
-    /// The seal is right, but the row's columns are those of another row.
+    /// The seal is right, but the row's columns, or the tag in a backup, are those of another row.
     case columnsExchanged
+    /// A newer version made the backup.
+    case newerVersion
     /// The backup was made with another phrase; its fingerprint (4 bytes).
     case anotherPhrase(fingerprint: [UInt8])
   }
@@ -64,7 +68,28 @@ extension RecoveryError {
     Self(.malformed, "its content is invalid: \(reason)")
   }
 
-  static func anotherPhrase(fingerprint: [UInt8]) -> Self {
-    Self(.anotherPhrase(fingerprint: fingerprint), "it was made with another phrase")
+  /// - Parameters:
+  ///   - fingerprint: that of the backup, 4 bytes.
+  ///   - vault: that of the present phrase.
+  static func anotherPhrase(_ fingerprint: [UInt8], vault: [UInt8]) -> Self {
+    Self(
+      .anotherPhrase(fingerprint: fingerprint),
+      "it was made with another phrase: its fingerprint is \(hexadecimal(fingerprint)), and that of this vault is "
+        + hexadecimal(vault))
+  }
+
+  /// The same during a move to a new phrase, for a backup of the previous one.
+  static func previousPhrase(_ fingerprint: [UInt8], vault: [UInt8]) -> Self {
+    Self(
+      .anotherPhrase(fingerprint: fingerprint),
+      "it is of the old phrase \(hexadecimal(fingerprint)), and the vault has the phrase \(hexadecimal(vault)) now",
+      hint: "restore it on a machine with the old phrase")
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { byte in
+      let digits = String(byte, radix: 16)
+      return digits.count == 1 ? "0" + digits : digits
+    }.joined()
   }
 }

@@ -11,6 +11,20 @@ extension StoreState {
     epoch += 1
     floor = epoch
     settings = AuthenticatorSettings()
+    // These backups, and the others in the folder, have the passkeys that the reset removed.
+    (backup.file, backup.folder, backup.ownFile, backup.ownWritten) = (nil, nil, nil, nil)
+  }
+
+  /// The first state of the store of a new phrase (Recovery §14): the settings, the policies, the counter and the followed
+  /// folder of this one, and nothing that a program can follow from one phrase to the other.
+  ///
+  /// - Parameter storeID: 16 random bytes.
+  public func ofNewPhrase(storeID: [UInt8]) -> StoreState {
+    var state = self
+    (state.storeID, state.epoch, state.floor) = (storeID, 0, 0)
+    state.settings.persistentToken = nil
+    state.backup = BackupTimes(folder: backup.folder)
+    return state
   }
 
   /// Undoes the reset for sealed and phone ids: `liquid-auth recover --accept-before-reset`.

@@ -12,7 +12,8 @@ public struct CommandPlace: Sendable, Equatable {
     (self.stateDirectory, self.control) = (stateDirectory, control)
   }
 
-  private var arguments: String {
+  /// The options, each after a space; empty without any.
+  public var arguments: String {
     [("--state-dir", stateDirectory), ("--control", control)]
       .compactMap { name, path in path.map { " \(name) \(Self.quoted($0))" } }.joined()
   }

@@ -13,7 +13,8 @@ public final class DirectoryLock: Sendable {
 extension StateDirectory {
   /// Locks the directory for this process: one daemon for each store.
   ///
-  /// A second process gets an error with the pid of the first, if ``lockHolder`` finds it.
+  /// A second process gets an error with the pid of the first, if ``lockHolder`` finds it. The renames of a move to a new
+  /// phrase that was interrupted are completed or undone (Recovery §14).
   ///
   /// The file stays when the lock ends: removing it would let a third process lock another file of the same name.
   public func lock() throws(StateDirectoryError) -> DirectoryLock {
@@ -35,7 +36,9 @@ extension StateDirectory {
       close(file)
       throw .system("write", lockPath, number)
     }
-    return DirectoryLock(file: file)
+    let lock = DirectoryLock(file: file)
+    try settleStores()
+    return lock
   }
 
   /// The process that holds the lock: the file names it, and /proc/locks confirms it; `nil` if there is none, or it cannot be found out.

@@ -13,8 +13,10 @@ extension StateDirectory {
   public func check() throws(StateDirectoryError) {
     // The directory may have changed since it was opened.
     _ = try StateDirectory(opening: path)
-    _ = try sealedVault()
+    let vault = try sealedVault()
+    guard !areStoresUnsettled(beside: vault) else { return }
     try checkStore()
+    if vault.hasPreviousPhrase { try checkStore(at: previousStorePath) }
   }
 
   /// Checks a store that is not open in more detail; the caller holds the directory's lock.
@@ -22,8 +24,11 @@ extension StateDirectory {
   /// - Throws: as `check`, and for damage of the store that can be found without keys.
   public func checkAtRest() throws(StateDirectoryError) {
     try check()
+    let vault = try sealedVault()
+    guard !areStoresUnsettled(beside: vault) else { return }
     do {
       try CredentialDB.inspect(storePath, vaultPath: vaultPath)
+      if vault.hasPreviousPhrase { try CredentialDB.inspect(previousStorePath, vaultPath: vaultPath) }
     } catch {
       throw unusableStore(error)
     }
@@ -56,7 +61,9 @@ extension StateDirectory {
     CredentialDB.reportedSettings(at: storePath) ?? ReportedSettings()
   }
 
-  func checkStore() throws(StateDirectoryError) {
+  func checkStore() throws(StateDirectoryError) { try checkStore(at: storePath) }
+
+  func checkStore(at storePath: String) throws(StateDirectoryError) {
     var status = stat()
     guard lstat(storePath, &status) == 0 else {
       guard errno == ENOENT else { throw .system("open", storePath) }
@@ -113,15 +120,14 @@ extension StateDirectory {
       throw fault(error)
     }
     let encoded = vault.encoded
-    guard encoded.count <= Self.vaultSizeLimit else {
-      throw StateDirectoryError(
-        .unchanged, "the vault has no room for another slot", hint: "remove one with: liquid-auth vault remove")
-    }
+    try checkRoom(for: "another slot", in: encoded)
     try replaceVault(encoded)
     return vault.slots
   }
 
   /// Opens the store that belongs to the vault; a missing store is an error, not an empty store (Recovery §1).
+  ///
+  /// The caller holds the directory's lock. Renames of a move to a new phrase that failed are repeated first.
   public func openStore(
     of content: VaultContent, keys: CredentialKeys
   ) throws(StateDirectoryError) -> CredentialDB {
@@ -135,15 +141,29 @@ extension StateDirectory {
   /// - Throws: `wrongPassphrase`, and what else prevents opening vault or store.
   public func acceptStore(passphrase: SecretBytes) throws(StateDirectoryError) -> UInt64 {
     let content = try unlock(passphrase: passphrase).content
-    let store = try openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey), rows: .accepted)
+    let hasAcceptedPrevious = try acceptPreviousStore(of: content)
+    let keys = CredentialKeys(mainKey: content.mainKey)
+    // If the other store was accepted, this one need not be modified.
+    let opened = hasAcceptedPrevious ? try? openStore(of: content, keys: keys) : nil
+    let store = if let opened { opened } else { try openStore(of: content, keys: keys, rows: .accepted) }
     do { return try store.checkHistory().count } catch {
       throw unusableStore(error)
     }
   }
 
+  /// Accepts the store of the previous phrase, if there is one and it was modified.
+  private func acceptPreviousStore(of content: VaultContent) throws(StateDirectoryError) -> Bool {
+    guard let previous = content.previous else { return false }
+    let keys = CredentialKeys(mainKey: previous.mainKey)
+    if (try? openPreviousStore(of: previous, keys: keys)) != nil { return false }
+    _ = try openPreviousStore(of: previous, keys: keys, rows: .accepted)
+    return true
+  }
+
   private func openStore(
     of content: VaultContent, keys: CredentialKeys, rows: RowRule
   ) throws(StateDirectoryError) -> CredentialDB {
+    try settleStores()
     try checkStore()
     do {
       return try CredentialDB(

@@ -50,7 +50,7 @@ extension StateDirectory {
       return existing.count
     }
     let state = StoreState(storeID: storeID, credentialIDForm: credentialIDForm ?? .sealed)
-    try makeStore(state, mainKey: mainKey) { () throws(StateDirectoryError) in
+    try makeStore(state, at: storePath, mainKey: mainKey) { () throws(StateDirectoryError) in
       try createVault(vault.encoded)
     }
     return nil
@@ -78,18 +78,29 @@ extension StateDirectory {
   ///
   /// - Throws: `wrongPassphrase`; `exists` if there is a store, intact or damaged, or a part of one.
   public func makeNewStore(passphrase: SecretBytes) throws(StateDirectoryError) {
-    try checkNoStore()
-    let storeID = randomBytes(Self.storeIDSize)
     var vault = try sealedVault()
-    let content: VaultContent
+    // A store that a move did not rename yet is not lost.
+    try settleStores()
+    // During a move to a new phrase, the store of either phrase can be the lost one.
+    let isOfPrevious =
+      vault.hasPreviousPhrase && isStoreThere && !Self.files(of: previousStorePath).contains(where: Self.isThere)
+    if !isOfPrevious { try checkNoStore() }
+    let storeID = randomBytes(Self.storeIDSize)
+    let (both, content): (VaultContent, VaultContent?)
     do {
       var generator = SystemRandomNumberGenerator()
-      content = try vault.replaceStoreID(with: storeID, passphrase: passphrase, using: &generator)
+      both = try vault.replaceStoreID(
+        ofPrevious: isOfPrevious, with: storeID, passphrase: passphrase, using: &generator)
+      content = isOfPrevious ? both.previous : both
     } catch {
       throw fault(error)
     }
+    guard let content else { return }
     let encoded = vault.encoded
-    try makeStore(StoreState(storeID: storeID), mainKey: content.mainKey) { () throws(StateDirectoryError) in
+    try makeStore(
+      StoreState(storeID: storeID), at: isOfPrevious ? previousStorePath : storePath, mainKey: content.mainKey
+    ) { () throws(StateDirectoryError) in
+      if !isOfPrevious { try copyImportedOfPrevious(of: both) }
       try replaceVault(encoded)
     }
   }
@@ -107,7 +118,7 @@ extension StateDirectory {
 
   /// Makes a store and then runs `commit`; removes the store if that fails.
   private func makeStore(
-    _ state: StoreState, mainKey: SecretBytes, then commit: () throws(StateDirectoryError) -> Void
+    _ state: StoreState, at storePath: String, mainKey: SecretBytes, then commit: () throws(StateDirectoryError) -> Void
   ) throws(StateDirectoryError) {
     do {
       try CredentialDB.create(at: storePath, keys: CredentialKeys(mainKey: mainKey), state: state)
@@ -117,7 +128,7 @@ extension StateDirectory {
     do {
       try commit()
     } catch {
-      for path in storeFiles { unlink(path) }
+      for path in Self.files(of: storePath) { unlink(path) }
       throw error
     }
   }
@@ -133,11 +144,11 @@ extension StateDirectory {
   }
 
   /// The store, and SQLite's files beside one that is open or was not closed.
-  private var storeFiles: [String] { ["", "-wal", "-shm", "-journal"].map { storePath + $0 } }
+  var storeFiles: [String] { ["", "-wal", "-shm", "-journal"].map { storePath + $0 } }
 
   var isStoreThere: Bool { Self.isThere(storePath) }
 
-  private static func isThere(_ path: String) -> Bool {
+  static func isThere(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0 || errno != ENOENT
   }

@@ -12,11 +12,12 @@ extension StateDirectory {
     let file = open(vaultPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       guard errno == ENOENT else { throw .system("read", vaultPath) }
+      let again =
+        "put the vault back, or make a new one from shares with liquid-auth recover --shares, or from the phrase with: "
+        + "liquid-auth init --import"
       throw StateDirectoryError(
         .missing, "there is no vault \(vaultPath)\(isStoreThere ? ", but its store is there" : "")",
-        hint: isStoreThere
-          ? "put the vault back, or make a new one from the phrase with: liquid-auth init --import"
-          : "make one with: liquid-auth setup")
+        hint: isStoreThere ? again : "make one with: liquid-auth setup")
     }
     defer { close(file) }
     var status = stat()
@@ -39,6 +40,7 @@ extension StateDirectory {
   ///
   /// The caller holds the lock, so an existing `vault.new` was left by a crash.
   private func writeVault(_ bytes: [UInt8], replacing: Bool) throws(StateDirectoryError) {
+    try checkRoom(for: "this change", in: bytes)
     let new = vaultPath + ".new"
     guard unlink(new) == 0 || errno == ENOENT else { throw .system("remove", new) }
     do throws(StateDirectoryError) {
@@ -56,6 +58,19 @@ extension StateDirectory {
     try synchronise()
   }
 
+  /// Checks that a vault can be read again after it is written.
+  ///
+  /// - Parameters:
+  ///   - addition: what has no room if it cannot.
+  ///   - bytes: the vault.
+  /// - Throws: `unchanged` for more than `vaultSizeLimit` bytes.
+  func checkRoom(for addition: String, in bytes: [UInt8]) throws(StateDirectoryError) {
+    guard bytes.count <= Self.vaultSizeLimit else {
+      throw StateDirectoryError(
+        .unchanged, "the vault has no room for \(addition)", hint: "remove a slot with: liquid-auth vault remove")
+    }
+  }
+
   private static func writeDurably(_ bytes: [UInt8], to path: String) throws(StateDirectoryError) {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw .system("write", path) }
@@ -63,7 +78,7 @@ extension StateDirectory {
     guard Descriptor.write(bytes, to: file), fsync(file) == 0 else { throw .system("write", path) }
   }
 
-  private func synchronise() throws(StateDirectoryError) {
+  func synchronise() throws(StateDirectoryError) {
     let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard directory >= 0 else { throw .system("open", path) }
     defer { close(directory) }
@@ -71,17 +86,35 @@ extension StateDirectory {
   }
 }
 
-/// Identifies one state of a file; replacing the file or writing to it changes the stamp.
+/// Identifies one state of a file; replacing the file, writing to it or renaming it changes the stamp.
 public struct FileStamp: Equatable, Sendable {
-  private let numbers: [Int64]
+  /// The device, the inode, the size, and the time of the last write, which a program can set.
+  private let content: [Int64]
+  /// The time of the last change of the inode, which no program can set.
+  private let change: [Int64]
 
   /// - Returns: `nil` if there is no file.
   public init?(_ path: String) {
     var status = stat()
     guard lstat(path, &status) == 0 else { return nil }
-    numbers = [
+    self.init(status)
+  }
+
+  /// The stamp of an open file, also if it has another name now, or none.
+  public init?(descriptor: Int32) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { return nil }
+    self.init(status)
+  }
+
+  private init(_ status: stat) {
+    content = [
       Int64(bitPattern: UInt64(status.st_dev)), Int64(bitPattern: UInt64(status.st_ino)), Int64(status.st_size),
       Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec),
     ]
+    change = [Int64(status.st_ctim.tv_sec), Int64(status.st_ctim.tv_nsec)]
   }
+
+  /// Whether this is the file of the other stamp, which may have got another name since: that changes the time of its inode.
+  public func isFile(of other: FileStamp) -> Bool { content == other.content }
 }

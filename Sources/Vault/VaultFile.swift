@@ -3,8 +3,9 @@ public import CryptoPrimitives
 
 /// The sealed file that keeps the main key and the Ed25519 root, never the phrase (Recovery §1).
 ///
-/// `{1: 1, 2: vaultID (16), 3: [slot …], 4: nonce (24), 5: sealed content}`. The content is sealed under a random key,
-/// and each slot holds that key for one protector. This is only a value: the shell reads and writes the file.
+/// `{1: version, 2: vaultID (16), 3: [slot …], 4: nonce (24), 5: sealed content}`. The content is sealed under a random
+/// key, and each slot holds that key for one protector. Version 2 has a previous phrase beside the present one. This is
+/// only a value: the shell reads and writes the file.
 public struct VaultFile: Hashable, Sendable {
   /// The id of the vault, 16 bytes; bound to all that is sealed, so that no part fits into another vault.
   public let vaultID: [UInt8]
@@ -12,16 +13,24 @@ public struct VaultFile: Hashable, Sendable {
   public private(set) var slots: [VaultSlot]
   private var nonce: [UInt8]
   private var sealedContent: [UInt8]
+  private var version = Version.onePhrase
+
+  /// Whether it also has the secrets of the previous phrase (Recovery §14); the seal covers this.
+  public var hasPreviousPhrase: Bool { version == .twoPhrases }
 
   static let sealedKeySize = XChaCha20Poly1305.keySize + XChaCha20Poly1305.tagSize
-  private static let version: UInt64 = 1
+
+  private enum Version: UInt64 {
+    case onePhrase = 1
+    case twoPhrases = 2
+  }
 
   // MARK: The bytes
 
   /// The file's bytes.
   public var encoded: [UInt8] {
     CBOREncoder.encode([
-      1: .unsigned(Self.version), 2: .bytes(vaultID), 3: .array(slots.map { .map($0.members) }), 4: .bytes(nonce),
+      1: .unsigned(version.rawValue), 2: .bytes(vaultID), 3: .array(slots.map { .map($0.members) }), 4: .bytes(nonce),
       5: .bytes(sealedContent),
     ])
   }
@@ -35,8 +44,9 @@ public struct VaultFile: Hashable, Sendable {
     guard bytes.starts(with: [0xa5, 0x01]) else { throw .notAVault }
     do {
       let members = try CBORDecoder.decode(bytes).map ?? [:]
-      let version = try members.requiredUnsigned(1)
-      guard version == Self.version else { throw VaultError.unsupportedVersion(version) }
+      let number = try members.requiredUnsigned(1)
+      guard let version = Version(rawValue: number) else { throw VaultError.unsupportedVersion(number) }
+      self.version = version
       vaultID = try members.requiredBytes(2)
       slots = try members.requiredArray(3).map { slot in
         guard let slot = slot.map else { throw VaultError.damaged("a slot is not a map") }
@@ -135,15 +145,29 @@ public struct VaultFile: Hashable, Sendable {
 
   /// Sets the id of the store (16 bytes) and returns the new content; the slots do not change.
   ///
+  /// - Parameter ofPrevious: whether it is the store of the previous phrase.
   /// - Throws: as ``open(passphrase:)``.
   @discardableResult
   public mutating func replaceStoreID(
-    with storeID: [UInt8], passphrase: SecretBytes, using generator: inout some RandomNumberGenerator
+    ofPrevious: Bool = false, with storeID: [UInt8], passphrase: SecretBytes,
+    using generator: inout some RandomNumberGenerator
   ) throws(VaultError) -> VaultContent {
     let vaultKey = try unlock(passphrase).key
-    let content = try content(under: vaultKey).tied(toStore: storeID)
+    let present = try content(under: vaultKey)
+    let content = try ofPrevious ? present.tied(previousToStore: storeID) : present.tied(toStore: storeID)
     try seal(content, under: vaultKey, using: &generator)
     return content
+  }
+
+  /// Replaces the content; the slots and the vault's key do not change.
+  ///
+  /// - Parameter vault: this vault, opened.
+  /// - Throws: ``VaultError/damaged(_:)`` when the present content does not open.
+  public mutating func replaceContent(
+    of vault: UnlockedVault, with content: VaultContent, using generator: inout some RandomNumberGenerator
+  ) throws(VaultError) {
+    _ = try self.content(under: vault.key)  // another vault in the place of the file is not overwritten
+    try seal(content, under: vault.key, using: &generator)
   }
 
   // MARK: The vault's key
@@ -167,12 +191,13 @@ public struct VaultFile: Hashable, Sendable {
     throw isUntried ? .outOfMemory : .wrongPassphrase
   }
 
-  private var associatedData: [UInt8] { Array("liquid-auth vault v1".utf8) + vaultID }
+  private var associatedData: [UInt8] { Array("liquid-auth vault v\(version.rawValue)".utf8) + vaultID }
 
   private mutating func seal(
     _ content: VaultContent, under vaultKey: SecretBytes, using generator: inout some RandomNumberGenerator
   ) throws(VaultError) {
     nonce = generator.bytes(XChaCha20Poly1305.nonceSize)
+    version = content.previous == nil ? .onePhrase : .twoPhrases
     do {
       sealedContent = try XChaCha20Poly1305.sealSecret(
         content.payload, key: vaultKey, nonce: nonce, ad: associatedData)
@@ -188,7 +213,7 @@ public struct VaultFile: Hashable, Sendable {
     } catch {
       throw .damaged("the passphrase or key is right, but the sealed content does not open")
     }
-    return try VaultContent(payload: payload)
+    return try VaultContent(payload: payload, hasPrevious: hasPreviousPhrase)
   }
 }
 
@@ -267,5 +292,6 @@ extension VaultError: CustomStringConvertible {
   }
 
   private static let remedy =
-    "put a good copy in its place, or move it away and make a new vault from the phrase with: liquid-auth init --import"
+    "put a good copy in its place, or move it away and make a new vault from shares with liquid-auth recover --shares, "
+    + "or from the phrase with: liquid-auth init --import"
 }

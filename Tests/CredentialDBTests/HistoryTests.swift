@@ -1,3 +1,5 @@
+import CryptoPrimitives
+import DeterministicKeys
 import Foundation
 import Testing
 
@@ -276,8 +278,7 @@ import Testing
 
   /// Removes the tables, and what the state row says of them.
   private func makeVersion2() throws {
-    let connection = try Connection(path: directory.path())
-    try connection.execute("\(Given.withoutHistory); PRAGMA user_version = 2")
+    try Connection(path: directory.path()).execute(Given.withoutHistory)
     let nonce = [UInt8](repeating: 9, count: 24)
     try makeOld(version: 2, state: Given.keys.seal(Given.state, version: 2, nonce: nonce), nonce: nonce)
   }
@@ -291,6 +292,30 @@ import Testing
     let rows = try StoreRows.rowSet(of: connection, keys: Given.keys, indexes: &indexes)
     try Statement("UPDATE rowSet SET nonce = ?, sealed = ?", connection).run(
       .blob(nonce), .blob(Given.keys.seal(rows, nonce: nonce)))
+  }
+
+  // Holds: ROTATE-4
+  @Test func `for a move to a new phrase, the history of either store is reported if it was modified`() throws {
+    let name = "previous.sqlite"
+    try CredentialDB.create(at: directory.path(name), keys: Given.otherKeys, state: Given.state)
+    func fault() throws -> String? {
+      let previous = try CredentialDB.open(directory, name, keys: Given.otherKeys)
+      return try CredentialDB.open(directory).rotationHistoryFault(previous: previous)
+    }
+    do {
+      let previous = try CredentialDB.open(directory, name, keys: Given.otherKeys)
+      let present = try CredentialDB.open(directory)
+      for number in 1...3 {
+        try previous.append(Self.entry(number))
+        try present.append(Self.entry(number))
+      }
+    }
+    #expect(try fault() == nil)
+    try change("DELETE FROM history WHERE sequence = 3")
+    #expect(try fault() == "the history was modified outside liquid-auth: entry 3 is missing")
+    do { try Connection(path: directory.path(name)).execute("DELETE FROM history WHERE sequence IN (1, 3)") }
+    #expect(
+      try fault() == "the history of the old phrase was modified outside liquid-auth: entry 1 is missing, and 1 more")
   }
 
   // Holds: RECORD-2

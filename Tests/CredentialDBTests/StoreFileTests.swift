@@ -125,6 +125,15 @@ import Testing
     }
   }
 
+  @Test func `an opening waits until this process has closed the store`() throws {
+    let store = try CredentialDB.open(directory)
+    Thread.detachNewThread {
+      usleep(200_000)
+      store.close()
+    }
+    #expect(throws: Never.self) { try CredentialDB.open(directory) }
+  }
+
   @Test func `a link, a directory and a pipe are not opened`() throws {
     try FileManager.default.createSymbolicLink(
       atPath: directory.path("link"), withDestinationPath: directory.path())

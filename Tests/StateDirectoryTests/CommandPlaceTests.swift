@@ -8,6 +8,8 @@ import Testing
   @Test(arguments: [
     "there is no vault /v; make one with: liquid-auth setup",
     "the store /x is missing; put it back, or make an empty one with: liquid-auth recover --new-store",
+    "it is damaged; make it anew from shares with liquid-auth recover --shares, or from the phrase with: "
+      + "liquid-auth init --import",
     "it is damaged; make it anew from the phrase with liquid-auth init --import",
     "the authenticator is not running (no program listens at /s/control.sock); start it with: liquid-authenticator",
     "this session began before that; log in again and start with: liquid-authenticator",

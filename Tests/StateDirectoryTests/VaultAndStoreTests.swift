@@ -64,7 +64,8 @@ import Vault
     try FileManager.default.removeItem(atPath: directory.vaultPath)
     let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
     #expect(error?.kind == .missing)
-    #expect(error?.description.hasSuffix("or make a new one from the phrase with: liquid-auth init --import") == true)
+    #expect(error?.description.hasSuffix("or from the phrase with: liquid-auth init --import") == true)
+    #expect(error?.description.contains("make a new one from shares with liquid-auth recover --shares") == true)
 
     let refusal = #expect(throws: StateDirectoryError.self) { try make(form: .sealed) }
     #expect(

@@ -52,6 +52,18 @@ import Testing
     #expect(try directory.readVault() == [1, 2, 3])
   }
 
+  @Test func `a vault that could not be read again is not written`() throws {
+    try directory.createVault([1, 2, 3])
+    let error = #expect(throws: StateDirectoryError.self) {
+      try directory.replaceVault([UInt8](repeating: 7, count: 65_537))
+    }
+    #expect(error?.kind == .unchanged)
+    #expect(
+      error?.description == "the vault has no room for this change; remove a slot with: liquid-auth vault remove")
+    #expect(try directory.readVault() == [1, 2, 3])
+    #expect(temporary.names == ["vault"])
+  }
+
   @Test func `a missing vault names the command that makes one`() {
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
     #expect(error?.kind == .missing)
@@ -84,5 +96,44 @@ import Testing
     #expect(unlink(directory.vaultPath) == 0 && mkfifo(directory.vaultPath, 0o600) == 0)
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
     #expect(error?.kind == .notPrivate)
+  }
+}
+
+@Suite struct FileStampTests {
+  private let temporary: TemporaryDirectory
+  private var path: String { "\(temporary.path)/a" }
+
+  init() throws { temporary = try TemporaryDirectory() }
+
+  private func setTime(_ seconds: Int) {
+    var times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
+    #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
+  }
+
+  @Test func `a rewritten file of the same size and time has another stamp`() throws {
+    try temporary.write([1], to: "a")
+    setTime(5)
+    let stamp = try #require(FileStamp(path))
+    #expect(FileStamp(path) == stamp)
+    // The clock of the inode has a granularity of some milliseconds.
+    usleep(50_000)
+    let descriptor = open(path, O_WRONLY)
+    defer { close(descriptor) }
+    #expect(write(descriptor, [UInt8(2)], 1) == 1)
+    setTime(5)
+    let rewritten = try #require(FileStamp(path))
+    #expect(rewritten != stamp && rewritten.isFile(of: stamp))
+    #expect(FileStamp(descriptor: descriptor) == rewritten)
+  }
+
+  @Test func `a renamed file is the same one, and another file under its name is not`() throws {
+    try temporary.write([1], to: "a")
+    let stamp = try #require(FileStamp(path))
+    #expect(rename(path, "\(path)2") == 0)
+    #expect(FileStamp(path) == nil)
+    #expect(FileStamp("\(path)2")?.isFile(of: stamp) == true)
+    try temporary.write([1], to: "a")
+    #expect(FileStamp(path)?.isFile(of: stamp) == false)
+    #expect(FileStamp(descriptor: -1) == nil)
   }
 }

@@ -60,7 +60,7 @@ import Vault
   }
 
   @Test func `a later version is reported`() throws {
-    #expect(throws: VaultError.unsupportedVersion(2)) { try VaultFile(decoding: changed { $0[1] = 2 }) }
+    #expect(throws: VaultError.unsupportedVersion(3)) { try VaultFile(decoding: changed { $0[1] = 3 }) }
   }
 
   // Holds: FILE-2
@@ -121,7 +121,7 @@ import Vault
     #expect(
       VaultError.damaged("it has no slot").description == """
         damaged vault: it has no slot; put a good copy in its place, or move it away and make a new vault from \
-        the phrase with: liquid-auth init --import
+        shares with liquid-auth recover --shares, or from the phrase with: liquid-auth init --import
         """)
     for error in [.notAVault, .unsupportedVersion(9), .limitExceeded(""), .wrongPassphrase, .outOfMemory]
       as [VaultError]

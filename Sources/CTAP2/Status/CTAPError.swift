@@ -108,8 +108,8 @@ extension CTAPError {
       case .full: .keyStoreFull
       case .policy: .invalidParameter
       case .userIDLength: .invalidLength
-      case .store, .notReplaced, .noKey, .key, .lastEpoch: .other
-      case .notAuthentic, .malformed, .columnsExchanged, .anotherPhrase: .other
+      case .store, .notReplaced, .noKey, .key, .lastEpoch, .rotation: .other
+      case .notAuthentic, .malformed, .columnsExchanged, .newerVersion, .anotherPhrase: .other
       }
     self.init(status, error.description, file: file, line: line)
   }
