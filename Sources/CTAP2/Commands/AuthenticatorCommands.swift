@@ -38,6 +38,9 @@ extension Authenticator {
     } catch {
       outcome.error = error
       answer = [error.status.rawValue]
+      // A message that cannot be read ends the sequence, as any other message does (CTAP §6), even if its first byte is
+      // that of a command that continues one. Such a command ends the sequence itself if it fails.
+      forgetRemaining()
     }
     outcome.elapsed = now() - start
     report(outcome)

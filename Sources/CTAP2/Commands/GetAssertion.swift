@@ -55,7 +55,8 @@ extension GetAssertion: AuthenticatorCommand {
       isSilent
       ? UserConsent.silent(userVerified: verification == .byToken)
       : try await authenticator.consent(prompt, verification, with: vault)
-    if !isSilent { authenticator.pinUVAuth.useUpToken() }
+    // Only step 9 clears the flags and permissions of the token, and it is for requests with presence.
+    if options.up != false { authenticator.pinUVAuth.useUpToken() }
 
     // The record of an id that was not in the store is durable before the answer (Recovery §7).
     let (address, now) = (prompt.algorandAddress, authenticator.wallClock())
@@ -97,7 +98,7 @@ extension GetAssertion: AuthenticatorCommand {
   ) async -> CTAPError {
     do throws(CTAPError) {
       if request.allowList.isEmpty, verification == .builtIn {
-        _ = try await authenticator.confirm(request.prompt(), verification: true, with: vault)
+        _ = try await authenticator.consent(request.prompt(), verification, with: vault)
       }
     } catch {
       return error

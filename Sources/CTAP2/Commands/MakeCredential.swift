@@ -85,8 +85,8 @@ extension MakeCredential: AuthenticatorCommand {
   /// Step 12: throws CREDENTIAL_EXCLUDED for a match, whatever the user answers, except after a CANCEL; without a
   /// match, returns the account's highest known counter.
   ///
-  /// A match that requires verification (credProtect 3) asks for it; if verification fails, its error is thrown
-  /// instead.
+  /// A match that requires verification (credProtect 3) asks for it, unless a token gave it; if verification fails, its
+  /// error is thrown instead.
   private static func refuseExcluded(
     _ request: Request, policy: CredentialPolicy, verification: CeremonyVerification, vault: OpenVault,
     _ authenticator: Authenticator
@@ -104,7 +104,8 @@ extension MakeCredential: AuthenticatorCommand {
       let needed = visible == nil || verification == .byToken ? verification : .none
       consent = try await authenticator.consent(request.prompt(.alreadyRegistered), needed, with: vault)
     } catch {
-      throw visible == nil || error.status == .keepaliveCancel ? error : excluded
+      let isUnverified = visible == nil && verification == .builtIn
+      throw isUnverified || error.status == .keepaliveCancel ? error : excluded
     }
     try vault.remember(hit, user: request.user, now: authenticator.wallClock(), consent: consent)
     throw excluded

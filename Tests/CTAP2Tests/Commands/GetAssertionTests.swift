@@ -1,8 +1,9 @@
 import CBOR
-import CTAP2
 import CryptoPrimitives
 import Recovery
 import Testing
+
+@testable import CTAP2
 
 /// Registrations, with the data that a relying party keeps.
 extension TestWorld {
@@ -212,6 +213,21 @@ extension TestWorld {
     #expect(world.person.shown == [.init(prompt: prompt, verification: true)])
     world.person.will(.fail(.verificationFailed))
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).bytes == [0x27])
+  }
+
+  /// CTAP §6.2.2, step 6.2.3, as for a credential that is found: otherwise the status would show that there is none.
+  @Test(arguments: [
+    (UserInteractionError.verificationFailed, CTAPStatus.puatRequired), (.verificationBlocked, .puatRequired),
+    (.declined, .operationDenied), (.timedOut, .userActionTimeout), (.cancelled, .keepaliveCancel),
+  ])
+  func `if a PIN is set, a failed verification asks for a token, also if no account exists`(
+    error: UserInteractionError, status: CTAPStatus
+  ) async throws {
+    var world = TestWorld()
+    _ = try await TestPlatform(.two).setPIN("1234", in: &world)
+    world.person.will(.fail(error))
+    #expect(await world.getAssertion(Requests.getAssertion(uv: true)).status == status)
+    #expect(world.person.shown.last?.verification == true)
   }
 
   // Holds: GA-11

@@ -111,6 +111,43 @@ import Testing
     #expect(world.person.shown.count == shown)
   }
 
+  /// The token has verified the user, so only presence is asked for (CTAP §6.1.2, step 12).
+  @Test(arguments: [
+    (ScriptedPerson.Operation.agree, CTAPStatus.credentialExcluded), (.fail(.declined), .credentialExcluded),
+    (.fail(.timedOut), .credentialExcluded), (.fail(.cancelled), .keepaliveCancel),
+  ])
+  func `a credential with credProtect 3 excludes a registration with a token, whatever the user answers`(
+    operation: ScriptedPerson.Operation, status: CTAPStatus
+  ) async throws {
+    var world = try await world(canVerify: false, pin: "1234")
+    let registering = try await token(.makeCredential, in: &world)
+    let made = await world.makeCredential(
+      Requests.makeCredential(changes: registering.makeCredential() + Requests.registering(["credProtect": 3])))
+    let data = try #require(made.map?[2]?.bytes)
+    let id = try #require(ParsedAuthenticatorData(data)).credentialID
+    let again = try await token(.makeCredential, in: &world)
+    world.person.will(operation)
+    let answer = await world.makeCredential(
+      Requests.makeCredential(changes: again.makeCredential() + [(5, Requests.list([id]))]))
+    #expect(answer.status == status)
+    #expect(world.person.shown.last?.prompt.purpose == .alreadyRegistered)
+    #expect(world.person.shown.last?.verification == false)
+  }
+
+  /// CTAP §6.2.2: step 9, which uses up the token, is for requests with presence.
+  @Test func `a sign-in without presence that verifies by the passphrase leaves the token`() async throws {
+    var world = try await world(pin: "1234")
+    let made = await world.makeCredential(Requests.makeCredential())
+    let data = try #require(made.map?[2]?.bytes)
+    let id = try #require(ParsedAuthenticatorData(data)).credentialID
+    let token = try await token(.getAssertion, in: &world)
+    #expect(await world.getAssertion(Requests.getAssertion(allowing: [id], up: false, uv: true)).status == .success)
+    #expect(world.person.shown.last?.verification == true)
+    let byToken = Requests.getAssertion(allowing: [id], changes: token.getAssertion())
+    #expect(await world.getAssertion(byToken).status == .success)
+    #expect(await world.getAssertion(byToken).status == .pinAuthInvalid)
+  }
+
   @Test func `a long rpID is stored whole`() async throws {
     var world = try await world()
     let rpID = String(repeating: "a", count: 40) + ".example"
