@@ -29,13 +29,13 @@ extension CredentialManagement: AuthenticatorCommand {
       try check(rpID, fits: rpIDHash)
       return try beginCredentials(of: rpIDHash, vault, in: context, on: &authenticator)
     case .delete(let id):
-      let source = try vault.discoverableCredential(id: id)
+      let source = try vault.credentialToDelete(id: id, rpID: rpID)
       try check(rpID, fits: source.rpIDHash)
       authenticator.details = CommandDetails(rpID: source.rpID, kind: .removePasskey, verification: .token)
       let now = authenticator.wallClock()
       try stored(vault.remove(source, now: now))
     case .update(let id, let user):
-      let source = try vault.discoverableCredential(id: id)
+      let source = try vault.credentialToRename(id: id, userID: user.id, rpID: rpID)
       try check(rpID, fits: source.rpIDHash)
       guard user.id == source.userID else {
         throw CTAPError(.invalidParameter, "user.id does not match the credential")
@@ -177,10 +177,39 @@ extension Authenticator {
 // MARK: - Access to the store
 
 extension OpenVault {
-  /// The discoverable credential with this id, of any relying party.
-  fileprivate func discoverableCredential(id: [UInt8]) throws(CTAPError) -> CredentialSource {
+  /// The discoverable credential with this id: that of the relying party to which the token is bound, if it has one, or of
+  /// any relying party.
+  ///
+  /// The id of an imported passkey comes from a file of another program, and can be the id of another site's passkey.
+  private func discoverableCredential(id: [UInt8], rpID: String?) throws(CTAPError) -> CredentialSource {
+    if let rpID, let source = try stored(store.credential(id: id, rpIDHash: RPIDHash(rpID: rpID))) { return source }
     guard let source = try stored(store.credential(id: id)) else { throw CredentialManagement.noCredentials() }
     return source
+  }
+
+  /// The discoverable credential that a deletion of this id removes: if an imported and a derived credential of a relying
+  /// party have the same id, the imported one.
+  ///
+  /// The id of an imported passkey comes from a file of another program. In this order, such a file cannot make a platform
+  /// remove the derived credential instead. The next deletion removes that one.
+  fileprivate func credentialToDelete(id: [UInt8], rpID: String?) throws(CTAPError) -> CredentialSource {
+    let source = try discoverableCredential(id: id, rpID: rpID)
+    guard source.isDerivable else { return source }
+    return try stored(store.entry(accountTag: keys.importedTag(source.rpIDHash, id: id)))?.record ?? source
+  }
+
+  /// The discoverable credential that a new name for this id is for.
+  ///
+  /// If several have the id, it is the one with this user.id, and the derived one of these. So an imported passkey cannot
+  /// keep a derived one from being renamed.
+  fileprivate func credentialToRename(
+    id: [UInt8], userID: [UInt8], rpID: String?
+  ) throws(CTAPError) -> CredentialSource {
+    let source = try discoverableCredential(id: id, rpID: rpID)
+    guard !source.isDerivable || source.userID != userID else { return source }
+    let same = try stored(store.credentials { $0.id == id && $0.userID == userID ? $0 : nil }).compactMap { $0 }
+      .filter { rpID == nil || $0.rpIDHash == source.rpIDHash }
+    return same.first(where: \.isDerivable) ?? same.first ?? source
   }
 
   /// The members of a credential in an enumeration.

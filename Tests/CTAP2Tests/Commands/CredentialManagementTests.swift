@@ -231,6 +231,77 @@ import Testing
       await world.getAssertion(Requests.getAssertion(allowing: [id], uv: true, rpID: "two.example")).bytes == [0x2E])
   }
 
+  // Holds: IMPORT-1
+  @Test(arguments: [false, true])
+  func `a removal by an id removes the imported passkey before the derived one with the same id`(
+    isDerivedNewer: Bool
+  ) async throws {
+    var world = TestWorld()
+    let derived = try await world.register(userID: [1], name: "one", rpID: "one.example").credentialID
+    var seed = [UInt8](repeating: 3, count: 32)
+    let planted = CredentialSource(
+      rpID: "one.example", userID: [9], id: derived, algorithm: .edDSA, counter: 0, created: 0, changed: 0,
+      origin: .imported, importedKey: SecretBytes(consuming: &seed))
+    if isDerivedNewer {
+      let rpIDHash = RPIDHash(rpID: "one.example")
+      let record = try #require(try world.store.credential(id: derived, rpIDHash: rpIDHash))
+      try world.store.remove(record, changed: 1)
+      try world.store.save(try #require(planted), state: nil)
+      try world.store.save(record, state: nil)
+    } else {
+      try world.store.save(try #require(planted), state: nil)
+    }
+    let token = try await token(.credentialManagement, in: &world)
+    #expect(await world.send(0x0A, token.manage(0x06, [2: descriptor(derived)])).bytes == [0x00])
+    #expect(try world.store.allCredentials().map(\.userID) == [[1]])
+    #expect(await world.send(0x0A, token.manage(0x06, [2: descriptor(derived)])).bytes == [0x00])
+    #expect(try world.store.allCredentials() == [])
+  }
+
+  /// Imports a passkey with this id and a key of its own.
+  private func plant(_ id: [UInt8], rpID: String, userID: UInt8, in world: TestWorld) throws {
+    var seed = [UInt8](rpID.utf8.prefix(1)) + [UInt8](repeating: userID, count: 31)
+    let planted = CredentialSource(
+      rpID: rpID, userID: [userID], id: id, algorithm: .edDSA, counter: 0, created: 0, changed: 0,
+      origin: .imported, importedKey: SecretBytes(consuming: &seed))
+    try world.store.save(try #require(planted), state: nil)
+  }
+
+  // Holds: IMPORT-1
+  @Test(arguments: [nil, "one.example"] as [String?])
+  func `an imported passkey with the id of another one does not keep it from being renamed`(_ rpID: String?)
+    async throws
+  {
+    var world = TestWorld()
+    let id = try await world.register(userID: [1], name: "one", rpID: "one.example").credentialID
+    try plant(id, rpID: "a.example", userID: 1, in: world)
+    try plant(id, rpID: "one.example", userID: 9, in: world)
+    let token = try await token(.credentialManagement, rpID: rpID, in: &world)
+    let rename = { (userID: UInt8) in
+      token.manage(0x07, [2: descriptor(id), 3: ["id": .bytes([userID]), "name": "new"]])
+    }
+    let store = world.store
+    let names = { try store.allCredentials().map { "\($0.rpID) \($0.userID) \($0.name ?? "")" } }
+    #expect(await world.send(0x0A, rename(1)).bytes == [0x00])
+    #expect(try names() == ["one.example [9] ", "a.example [1] ", "one.example [1] new"])
+    #expect(await world.send(0x0A, rename(9)).bytes == [0x00])
+    #expect(try names() == ["one.example [9] new", "a.example [1] ", "one.example [1] new"])
+    #expect(await world.send(0x0A, rename(8)).bytes == [0x02])
+  }
+
+  // Holds: IMPORT-1
+  @Test func `a token for a site removes the passkey of that site, whatever another site's passkey has as its id`()
+    async throws
+  {
+    var world = TestWorld()
+    let id = try await world.register(userID: [1], name: "one", rpID: "one.example").credentialID
+    try plant(id, rpID: "a.example", userID: 1, in: world)
+    let token = try await token(.credentialManagement, rpID: "one.example", in: &world)
+    #expect(await world.send(0x0A, token.manage(0x06, [2: descriptor(id)])).bytes == [0x00])
+    #expect(try world.store.allCredentials().map(\.rpID) == ["a.example"])
+    #expect(await world.send(0x0A, token.manage(0x06, [2: descriptor(id)])).bytes == [0x33])
+  }
+
   // Holds: MGMT-9
   @Test func `renaming a passkey changes its names only`() async throws {
     var (world, token, registrations) = try await managedWorld()
