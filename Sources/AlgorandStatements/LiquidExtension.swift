@@ -50,7 +50,7 @@ public enum LiquidExtension: AuthenticatorExtension {
     func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue? {
       .map(
         try request.output(
-          credentialID: ceremony.credential.id, account: account(of: ceremony.vault), consent: consent))
+          credentialID: ceremony.credential.id, account: account(of: ceremony.present), consent: consent))
     }
 
     private func account(of vault: OpenVault) throws(CTAPError) -> AlgorandAccount {

@@ -15,7 +15,8 @@ struct Ceremony: Sendable {
     let key = try vault.privateKey(of: credential)
     let attested = AttestedCredentialData(
       aaguid: .liquidAuth, credentialID: credential.id, publicKey: COSEKey(key.publicKey))
-    let outputs = try outputs(for: credential, vault: vault, consent: consent)
+    let outputs = try extensions.outputs(
+      ExtensionCeremony(present: vault, vault: vault, credential: credential), consent: consent)
     let data = authenticatorData(of: credential, attested: attested, signCount: 0, outputs, consent: consent)
     let attestation: AttestationObject
     switch format {
@@ -29,10 +30,15 @@ struct Ceremony: Sendable {
   }
 
   /// The assertion of a credential: CTAP §6.2.2, step 13.
+  ///
+  /// - Parameter phrase: the phrase of the credential.
   func assertion(
-    of credential: Credential, signCount: UInt32, vault: OpenVault, consent: consuming UserConsent
+    of credential: Credential, _ phrase: OpenVault.Phrase, signCount: UInt32, vault present: OpenVault,
+    consent: consuming UserConsent
   ) throws(CTAPError) -> GetAssertion.Response {
-    let outputs = try outputs(for: credential, vault: vault, consent: consent)
+    let vault = present[phrase]
+    let outputs = try extensions.outputs(
+      ExtensionCeremony(present: present, vault: vault, credential: credential), consent: consent)
     let data = authenticatorData(of: credential, attested: nil, signCount: signCount, outputs, consent: consent)
     let user = credential.user(userVerified: consent.userVerified)
     let signature = try vault.privateKey(of: credential)
@@ -40,12 +46,6 @@ struct Ceremony: Sendable {
     return GetAssertion.Response(
       credential: PublicKeyCredentialDescriptor(id: credential.id), authenticatorData: data.bytes,
       signature: signature, user: user, extensionMembers: outputs.members)
-  }
-
-  private func outputs(
-    for credential: Credential, vault: OpenVault, consent: borrowing UserConsent
-  ) throws(CTAPError) -> ExtensionOutputs {
-    try extensions.outputs(ExtensionCeremony(vault: vault, credential: credential), consent: consent)
   }
 
   private func authenticatorData(

@@ -36,13 +36,14 @@ extension GetAssertion: AuthenticatorCommand {
     // 7. The credentials that can sign if verification succeeds.
     var credentials = try request.applicableCredentials(in: vault, verification)
     let count = credentials.count
-    guard let first = try credentials.popFirst(in: vault) else {
+    guard let (first, phrase) = try credentials.popFirst(in: vault) else {
       throw await refuseWithoutCredentials(request, verification, vault, authenticator)
     }
 
     // 6.2, 8, 9. One dialog gives presence and, if required, verification, and consumes the token. A silent request has
     // no dialog.
     var prompt = request.prompt(for: first, of: count)
+    prompt.isOfPreviousPhrase = phrase == .previous
     try extensions.describe(in: &prompt, vault: vault)
     if prompt.extras.contains(.largeBlobKey), !first.policy.largeBlobKey,
       try !credentials.mayHaveLargeBlobKey(in: vault)
@@ -62,17 +63,17 @@ extension GetAssertion: AuthenticatorCommand {
     let (address, now) = (prompt.algorandAddress, authenticator.wallClock())
     if let writer = authenticator.writer, consent.userPresent, first.record == nil {
       try await withTaskExecutorPreference(writer) { () async throws(CTAPError) in
-        try vault.remember(first, algorandAddress: address, now: now, consent: consent)
+        try vault[phrase].remember(first, algorandAddress: address, now: now, consent: consent)
       }
     } else {
-      try vault.remember(first, algorandAddress: address, now: now, consent: consent)
+      try vault[phrase].remember(first, algorandAddress: address, now: now, consent: consent)
     }
 
     // 10.2, 11–13. One credential signs; accounts that were found without an allowList wait for getNextAssertion.
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)
     let kept = consent.kept
     var response = try ceremony.assertion(
-      of: first, signCount: authenticator.signCount(of: first, userPresent: kept.userPresent), vault: vault,
+      of: first, phrase, signCount: authenticator.signCount(of: first, userPresent: kept.userPresent), vault: vault,
       consent: consent)
     if request.allowList.isEmpty, count > 1 {
       response.numberOfCredentials = count
@@ -138,18 +139,49 @@ extension CeremonyOptions {
 extension GetAssertion.Request {
   /// Step 7 of CTAP §6.2.2: credentials that the allowList names, in its order, or the accounts of the relying party,
   /// the newest first; without those that credProtect excludes.
+  ///
+  /// Those of the previous phrase come last, and count only for accounts that were not moved (Recovery §14).
   fileprivate func applicableCredentials(
     in vault: OpenVault, _ verification: CeremonyVerification
   ) throws(CTAPError) -> ApplicableCredentials {
+    var applicable = ApplicableCredentials()
     if !allowList.isEmpty {
-      let credentials = try stored(
-        vault.credentials(
-          allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification.isWanted))
-      return .read(credentials[...])
+      for phrase in vault.phrases where applicable.count == 0 {
+        let credentials = try stored(
+          vault[phrase].credentials(
+            allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification.isWanted))
+        // An imported passkey is of no phrase, and used only from the present store.
+        applicable.append(.read(credentials.filter { phrase == .present || !$0.isImported }[...]), of: phrase)
+      }
+      return applicable
     }
     // A record is read only when its turn comes.
-    return .unread(
-      try StoredCredentials(rpIDHash: RPIDHash(rpID: rpIdentifier), userVerified: verification.isWanted, in: vault))
+    applicable.append(
+      .unread(
+        try StoredCredentials(rpIDHash: RPIDHash(rpID: rpIdentifier), userVerified: verification.isWanted, in: vault)),
+      of: .present)
+    if let previous = vault.previous {
+      let unmoved = try unmovedCredentials(of: previous, in: vault, verification)
+      applicable.append(.read(unmoved[...]), of: .previous)
+    }
+    return applicable
+  }
+
+  /// The records of the previous phrase whose account has no record of the present one; without imported passkeys, which
+  /// are used only from the present store.
+  private func unmovedCredentials(
+    of previous: OpenVault, in vault: OpenVault, _ verification: CeremonyVerification
+  ) throws(CTAPError) -> [Credential] {
+    let rpIDHash = RPIDHash(rpID: rpIdentifier)
+    var records = try StoredCredentials(rpIDHash: rpIDHash, userVerified: verification.isWanted, in: previous)
+    var unmoved: [Credential] = []
+    while let record = try records.popFirst(in: previous) {
+      guard record.isDerivable,
+        try stored(vault.store.account(rpIDHash: rpIDHash, userID: record.userID))?.record == nil
+      else { continue }
+      unmoved.append(Credential(record: record))
+    }
+    return unmoved
   }
 
   /// The prompt, without the additions of extensions.
@@ -161,13 +193,41 @@ extension GetAssertion.Request {
 }
 
 /// The applicable credentials that are still to be returned, in order.
-enum ApplicableCredentials: Sendable {
-  /// Credentials that the allowList names.
-  case read(ArraySlice<Credential>)
-  /// Records of the relying party, the newest first, which are read one by one.
-  case unread(StoredCredentials)
+struct ApplicableCredentials: Sendable {
+  /// Those of one phrase.
+  enum Part: Sendable {
+    /// Credentials that the allowList names, or that were read for another reason.
+    case read(ArraySlice<Credential>)
+    /// Records of the relying party, the newest first, which are read one by one.
+    case unread(StoredCredentials)
+  }
+
+  private var parts: [(phrase: OpenVault.Phrase, credentials: Part)] = []
+
+  mutating func append(_ credentials: Part, of phrase: OpenVault.Phrase) { parts.append((phrase, credentials)) }
 
   /// The number of credentials.
+  var count: Int { parts.reduce(0) { $0 + $1.credentials.count } }
+
+  /// Whether one of them may have a large-blob key; with verification, unread records count without being read.
+  func mayHaveLargeBlobKey(in vault: OpenVault) throws(CTAPError) -> Bool {
+    for (phrase, credentials) in parts {
+      if try credentials.mayHaveLargeBlobKey(in: vault[phrase]) { return true }
+    }
+    return false
+  }
+
+  /// Removes and returns the first, with its phrase; `nil` if none is left.
+  mutating func popFirst(in vault: OpenVault) throws(CTAPError) -> (Credential, OpenVault.Phrase)? {
+    for index in parts.indices {
+      let phrase = parts[index].phrase
+      if let credential = try parts[index].credentials.popFirst(in: vault[phrase]) { return (credential, phrase) }
+    }
+    return nil
+  }
+}
+
+extension ApplicableCredentials.Part {
   var count: Int {
     switch self {
     case .read(let credentials): credentials.count
@@ -175,7 +235,6 @@ enum ApplicableCredentials: Sendable {
     }
   }
 
-  /// Whether one of them may have a large-blob key; with verification, unread records count without being read.
   func mayHaveLargeBlobKey(in vault: OpenVault) throws(CTAPError) -> Bool {
     switch self {
     case .read(let credentials): return credentials.contains(where: \.policy.largeBlobKey)
@@ -188,7 +247,6 @@ enum ApplicableCredentials: Sendable {
     }
   }
 
-  /// Removes and returns the first; `nil` if none is left.
   mutating func popFirst(in vault: OpenVault) throws(CTAPError) -> Credential? {
     switch self {
     case .read(var credentials):
@@ -247,7 +305,7 @@ public enum GetNextAssertion: AuthenticatorCommand {
     guard
       var remaining = authenticator.remaining.take(), now - remaining.since <= timeout,
       let vault = authenticator.keySource.current, vault.unlocking === remaining.unlocking,
-      let credential = try remaining.credentials.popFirst(in: vault)
+      let (credential, phrase) = try remaining.credentials.popFirst(in: vault)
     else {
       throw CTAPError(.notAllowed, "there is no assertion to continue")
     }
@@ -255,7 +313,8 @@ public enum GetNextAssertion: AuthenticatorCommand {
 
     // 4–6. The flags are those of the first answer.
     let response = try remaining.ceremony.assertion(
-      of: credential, signCount: authenticator.signCount(of: credential, userPresent: remaining.consent.userPresent),
+      of: credential, phrase,
+      signCount: authenticator.signCount(of: credential, userPresent: remaining.consent.userPresent),
       vault: vault, consent: remaining.consent.part())
 
     // 7, 8.

@@ -54,6 +54,8 @@ extension MakeCredential: AuthenticatorCommand {
     // 11.2, 13, 14. One dialog gives presence and, if required, verification; it consumes the token.
     prompt.resembles = try vault.resemblance(of: request.rp.id)
     prompt.replacesPasskey = try request.replacesPasskey(in: vault)
+    prompt.isFirstPasskey = request.options.rk == true ? try vault.isBeforeFirstPasskey() : false
+    prompt.movesFromPreviousPhrase = try request.replacesKey(ofPrevious: vault.previous, verification)
     try extensions.describe(in: &prompt, vault: vault)
     let consent = try await authenticator.consent(prompt, verification, with: vault)
     authenticator.pinUVAuth.useUpToken()
@@ -160,6 +162,21 @@ extension Authenticator {
 }
 
 extension MakeCredential.Request {
+  /// Whether the account has a passkey of the previous phrase, or the excludeList a key of it (Recovery §14).
+  ///
+  /// Such a key does not exclude the registration: so a site is moved to the present phrase.
+  fileprivate func replacesKey(
+    ofPrevious vault: OpenVault?, _ verification: CeremonyVerification
+  ) throws(CTAPError) -> Bool {
+    guard let vault else { return false }
+    if try stored(vault.store.account(rpIDHash: RPIDHash(rpID: rp.id), userID: user.id))?.record != nil { return true }
+    return try !stored(
+      vault.examine(
+        excludeList: excludeList.credentialIDs, rpID: rp.id, userID: user.id, algorithms: algorithms,
+        userVerified: verification.isWanted)
+    ).hits.allSatisfy(\.isImported)
+  }
+
   /// Whether the account has a passkey here, which a new discoverable credential replaces (Recovery §6).
   fileprivate func replacesPasskey(in vault: OpenVault) throws(CTAPError) -> Bool {
     guard options.rk == true else { return false }

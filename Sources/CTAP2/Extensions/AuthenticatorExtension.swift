@@ -85,6 +85,8 @@ extension ExtensionProcessing {
 /// The context in which an extension computes its output.
 public struct ExtensionCeremony: Sendable {
   /// The open vault.
+  public let present: OpenVault
+  /// The vault of the credential's phrase, which can be the previous one (Recovery §14).
   public let vault: OpenVault
   /// The new credential, or the one that signs.
   public let credential: Credential

@@ -51,9 +51,7 @@ struct HMACSecretSalts: ExtensionProcessing {
   ///
   /// Which CredRandom is used depends on whether the user was verified in this ceremony.
   func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue? {
-    let credential = ceremony.credential
-    let credRandom = ceremony.vault.keys.credRandom(
-      credential.rpIDHash, id: credential.id, userVerified: consent.userVerified)
+    let credRandom = ceremony.vault.keys.credRandom(of: ceremony.credential, userVerified: consent.userVerified)
     return .bytes(try sharedSecret.encrypt(outputs(credRandom)))
   }
 

@@ -120,6 +120,13 @@ public struct UserPrompt: Sendable, Equatable {
   public var accountCount: Int
   /// With `register`: the account has a passkey on this machine, which the new one replaces.
   public var replacesPasskey: Bool
+  /// With `register`: the site has a key of the previous phrase for the account, which the new one is to replace there
+  /// (Recovery §14).
+  public var movesFromPreviousPhrase = false
+  /// With `signIn` and `signInSecondFactor`: the key that signs is of the previous phrase.
+  public var isOfPreviousPhrase = false
+  /// With `export`: passkeys of the previous phrase are not exported, because the sites are being moved to the present one.
+  public var leavesOutPreviousPhrase = false
   /// With the `liquid` extension, transactions and messages: the Algorand address (58 characters) that would sign.
   public var algorandAddress: String?
   /// The origin that a wallet names, if one does.

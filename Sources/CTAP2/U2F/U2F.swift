@@ -154,7 +154,7 @@ extension Authenticator {
     }
     try refuseByPolicy(application, vault, isCheckOnly: control == .checkOnly)
     try refuseUnderAlwaysUV(vault)
-    guard let (credential, key) = try secondFactor(Array(data[65...]), application, vault) else {
+    guard let (credential, key, phrase) = try secondFactor(Array(data[65...]), application, vault) else {
       throw CTAPError(.invalidCredential, "the key handle is unknown")
     }
     rpID = credential.record?.rpID
@@ -169,6 +169,7 @@ extension Authenticator {
         var prompt = prompt
         prompt.rpID = rpID
         prompt.accountName = credential.record?.name
+        prompt.isOfPreviousPhrase = phrase == .previous
         return .needsPresence(prompt)
       }
       return try sign(data[..<32], application, credential, key, consent: UserConsent(confirmation))
@@ -195,9 +196,22 @@ extension Authenticator {
 
   /// The credential of a key handle: a row; or a sealed id that opens, is live, and needs no row.
   ///
-  /// ES256 only, and only credentials that need no verification (Recovery §10).
+  /// ES256 only, and only credentials that need no verification (Recovery §10); of either phrase (§14).
   private func secondFactor(
     _ handle: [UInt8], _ application: RPIDHash, _ vault: OpenVault
+  ) throws(CTAPError) -> (Credential, CredentialPrivateKey, OpenVault.Phrase)? {
+    for phrase in vault.phrases {
+      if let (credential, key) = try secondFactor(handle, application, of: vault[phrase]),
+        phrase == .present || !credential.isImported
+      {
+        return (credential, key, phrase)
+      }
+    }
+    return nil
+  }
+
+  private func secondFactor(
+    _ handle: [UInt8], _ application: RPIDHash, of vault: OpenVault
   ) throws(CTAPError) -> (Credential, CredentialPrivateKey)? {
     do {
       if let record = try vault.store.credential(id: handle, rpIDHash: application) {

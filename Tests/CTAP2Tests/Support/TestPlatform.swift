@@ -22,7 +22,11 @@ final class TestPlatform {
 
   /// Agrees on a secret with the authenticator's current key.
   func agree(with world: inout TestWorld) async throws {
-    let answer = await world.send(0x06, [1: number, 2: 0x02])
+    try agree(by: await world.send(0x06, [1: number, 2: 0x02]))
+  }
+
+  /// Agrees on a secret by the answer to getKeyAgreement.
+  func agree(by answer: Answer) throws {
     let map = try #require(answer.map?[1]?.map)
     secret = version.sharedSecret(try key.sharedSecret(with: P256.PublicKey(keyAgreement: map)))
   }
@@ -52,6 +56,11 @@ final class TestPlatform {
   /// The input of hmac-secret and hmac-secret-mc for salts of any length, after a new key agreement.
   func saltInput(_ salts: [UInt8], in world: inout TestWorld) async throws -> CBORMap {
     try await agree(with: &world)
+    return try saltInput(salts)
+  }
+
+  /// The same, after the last key agreement.
+  func saltInput(_ salts: [UInt8]) throws -> CBORMap {
     let saltEnc = try encrypt(salts)
     return [1: keyAgreement, 2: .bytes(saltEnc), 3: .bytes(try mac(saltEnc)), 4: number]
   }

@@ -56,6 +56,30 @@ import Testing
     try #require(try Registration(send(Self.registration(), present: true, in: &world)))
   }
 
+  // Holds: ROTATE-6
+  @Test func `a key handle of the previous phrase signs in, and new ones are of the present phrase`() async throws {
+    var handle: [UInt8] = []
+    var world = try await RotationTests.World { old in handle = try register(in: &old).handle }
+    func send(_ message: [UInt8], present: Bool = false) -> U2FOutcome {
+      world.authenticator.respond(
+        toU2F: message, confirmation: present ? Confirmation(userVerified: false) : nil, in: world.context)
+    }
+    var prompt = UserPrompt(purpose: .signInSecondFactor, rpID: "")
+    prompt.rpID = nil
+    prompt.isOfPreviousPhrase = true
+    #expect(send(Self.authentication(handle)) == .needsPresence(prompt))
+    #expect(send(Self.authentication(handle, control: 0x07)) == .answer([0x69, 0x85]), "the handle is known")
+    guard case .answer(let signed) = send(Self.authentication(handle), present: true) else {
+      Issue.record("no answer")
+      return
+    }
+    #expect(signed.first == 0x01 && signed.suffix(2) == [0x90, 0x00])
+    let new = try #require(try Registration(send(Self.registration(), present: true)))
+    #expect(TestPhrase.keys.open(sealedID: new.handle, rpIDHash: RPIDHash(rpID: Requests.rpID)) == nil)
+    prompt.isOfPreviousPhrase = false
+    #expect(send(Self.authentication(new.handle)) == .needsPresence(prompt))
+  }
+
   // MARK: The vectors
 
   @Test func `the recorded messages are parsed`() throws {
