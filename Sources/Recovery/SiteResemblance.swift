@@ -43,6 +43,17 @@ public struct SiteResemblance: Sendable, Equatable {
     guard let best else { return nil }
     self = best.resemblance
   }
+
+  /// The known sites that have the name and suffix of a site.
+  ///
+  /// If there is one, the site counts as known.
+  public static func sites(_ known: [String], ofTheDomainOf site: String) -> [String] {
+    guard let domain = DomainName(site) else { return [] }
+    return known.filter { other in
+      guard let other = DomainName(other) else { return false }
+      return other.name == domain.name && other.suffix == domain.suffix
+    }
+  }
 }
 
 /// The parts of a domain that are compared.

@@ -123,6 +123,7 @@ extension ClientPIN: AuthenticatorCommand {
     try await authenticator.refuseDenied(permissions, for: request.rpID, by: vault)
     if permissions.contains(.makeCredential), let rpID = request.rpID {
       prompt.resembles = try vault.resemblance(of: rpID)
+      prompt.isFirstPasskey = try vault.isBeforeFirstPasskey()
     }
     do throws(UserInteractionError) {
       _ = try await authenticator.ask(prompt, verification: true, with: vault)

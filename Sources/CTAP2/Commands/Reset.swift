@@ -22,11 +22,15 @@ public enum Reset: AuthenticatorCommand {
         .notAllowed, "more than 10 s after the start; to reset, run: liquid-auth device replug --power-cycle")
     }
     let vault = try await authenticator.openVault(for: UserPrompt(purpose: .reset(importedPasskeys: 0)))
-    _ = try stateAfterReset(of: vault)
-    let prompt = UserPrompt(purpose: .reset(importedPasskeys: try importedPasskeys(in: vault)))
+    // The previous phrase comes first: an interruption must not leave its keys without the PIN.
+    let vaults = vault.phrases.reversed().map { vault[$0] }
+    for vault in vaults { _ = try stateAfterReset(of: vault) }
+    let prompt = UserPrompt(purpose: try losses(of: vault, now: authenticator.wallClock()))
     _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
-    let state = try stateAfterReset(of: vault)
-    try stored(vault.store.removeAll(state: state))
+    for vault in vaults {
+      let state = try stateAfterReset(of: vault)
+      try stored(vault.store.removeAll(state: state))
+    }
     authenticator.pinUVAuth.forgetAll()
     authenticator.largeBlobWrite = nil
     return NoResponse()
@@ -39,8 +43,29 @@ public enum Reset: AuthenticatorCommand {
     return state
   }
 
-  /// How many passkeys cannot be recovered.
-  private static func importedPasskeys(in vault: OpenVault) throws(CTAPError) -> Int {
-    try stored(vault.store.allCredentials()).count { !$0.isDerivable }
+  /// What the prompt says about the passkeys that would be removed, of both phrases.
+  ///
+  /// Those of the previous phrase are compared with the last backup of that phrase. Imported passkeys, which can be in both
+  /// stores, count once.
+  private static func losses(of vault: OpenVault, now: UInt64) throws(CTAPError) -> UserPrompt.Purpose {
+    var (imported, unsaved) = (0, 0)
+    var last: UInt64?
+    for phrase in vault.phrases.reversed() {
+      let found = try stored(losses(of: vault[phrase].store, countsImported: phrase == .present, now: now))
+      (imported, unsaved, last) = (imported + found.imported, unsaved + found.unsaved, found.lastBackup)
+    }
+    return .reset(importedPasskeys: imported, unsaved: unsaved, lastBackup: last)
+  }
+
+  private static func losses(
+    of store: any CredentialStore, countsImported: Bool, now: UInt64
+  ) throws(RecoveryError) -> (imported: Int, unsaved: Int, lastBackup: UInt64?) {
+    // Not the time of the own file in a followed folder, because a program without the passphrase records it. A time in
+    // the future comes from a clock that was ahead: it does not show what was changed since.
+    let lastBackup = try store.state().backup.written.flatMap { $0 <= now ? $0 : nil }
+    let passkeys = try store.credentials { passkey in
+      (isImported: !passkey.isDerivable, isUnsaved: lastBackup.map { passkey.lastChange > $0 } ?? true)
+    }.filter { countsImported || !$0.isImported }
+    return (passkeys.count(where: \.isImported), passkeys.count(where: \.isUnsaved), lastBackup)
   }
 }

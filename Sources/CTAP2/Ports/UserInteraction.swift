@@ -27,8 +27,15 @@ public struct UserPrompt: Sendable, Equatable {
     case authorize(TokenPermissions)
     /// authenticatorConfig and authenticatorLargeBlobs without verification: the change that a program requests.
     case change(Change)
-    /// authenticatorReset: the passkeys of this machine stop working; `importedPasskeys` of them cannot be recovered.
-    case reset(importedPasskeys: Int)
+    /// authenticatorReset: the passkeys of this machine stop working.
+    ///
+    /// The phrase does not bring back `importedPasskeys` of them. `unsaved` of them were made or changed since the last
+    /// backup, or all if there is none; `lastBackup` is its time, Unix milliseconds.
+    case reset(importedPasskeys: Int, unsaved: Int = 0, lastBackup: UInt64? = nil)
+    /// The owner's command: passkeys would leave the authenticator with their private keys.
+    ///
+    /// Those of `sites`, or all if it is `nil`; `passkeys` is their number.
+    case export(passkeys: Int, sites: [String]?)
     /// A request of a wallet.
     case wallet(WalletPurpose)
   }
@@ -141,6 +148,9 @@ public struct UserPrompt: Sendable, Equatable {
   public var host: String?
   /// With `register`, and with `authorize` for a registration: the known site that this new site resembles.
   public var resembles: SiteResemblance?
+  /// With `register`, and with `authorize` for a registration: no passkey is stored yet, and no folder of backups is
+  /// followed, so the dialog advises a backup.
+  public var isFirstPasskey = false
   /// With `register` and `signIn`: what the site also gets.
   public var extras: Extras = []
   /// With verification: what verifies before the passphrase, in this order (Recovery §6).

@@ -17,7 +17,8 @@ import Testing
     #expect(try world.store.state().epoch == 1)
     #expect(try world.store.state().floor == 1)
     #expect(
-      world.person.shown.last == .init(prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)), verification: true),
+      world.person.shown.last
+        == .init(prompt: UserPrompt(purpose: .reset(importedPasskeys: 0, unsaved: 1)), verification: true),
       "the open vault spares nobody the passphrase")
 
     // Credentials from before the reset are invalid here, and new ones have epoch 1.
@@ -37,7 +38,7 @@ import Testing
     #expect(await world.send(0x0A, token.manage(0x01)).status == .pinAuthInvalid)
   }
 
-  @Test func `the prompt counts the imported passkeys, which cannot be restored`() async throws {
+  @Test func `the prompt counts the imported passkeys, which only a backup has`() async throws {
     var world = TestWorld()
     var scalar = [UInt8](repeating: 1, count: 32)
     let imported = CredentialSource(
@@ -46,7 +47,28 @@ import Testing
     try world.store.save(try #require(imported), state: nil)
     #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).status == .success)
     #expect(await world.send([0x07]).bytes == [0x00])
-    #expect(world.person.shown.last?.prompt.purpose == .reset(importedPasskeys: 1))
+    #expect(world.person.shown.last?.prompt.purpose == .reset(importedPasskeys: 1, unsaved: 2))
+  }
+
+  // Holds: BACKUP-11
+  @Test(arguments: [(UInt64(4), 2), (5, 1), (8, 1), (9, 0), (.max, 2)])
+  func `the prompt counts the passkeys that were made or changed after the last backup`(
+    _ written: UInt64, _ unsaved: Int
+  ) async throws {
+    var world = TestWorld()
+    for (user, changed) in [(1, 5), (2, 0)] as [(UInt8, UInt64)] {
+      let source = CredentialSource(
+        rpID: Requests.rpID, userID: [user], id: [user], algorithm: .es256, counter: 0, created: changed == 0 ? 9 : 1,
+        changed: changed, origin: changed == 0 ? .recovered : .registered)
+      try world.store.save(try #require(source), state: nil)
+    }
+    try world.store.record(.written, at: written)
+    // What a program without the passphrase recorded does not count.
+    try world.store.recordOwnFile([UInt8](repeating: 1, count: 16), at: 9)
+    #expect(await world.send([0x07]).bytes == [0x00])
+    #expect(
+      world.person.shown.last?.prompt.purpose
+        == .reset(importedPasskeys: 0, unsaved: unsaved, lastBackup: written == .max ? nil : written))
   }
 
   // Holds: PERSON-9, MGMT-33, TIME-4
