@@ -12,12 +12,16 @@ extension Authenticator {
     try setPIN(StoredPIN(pin), in: vault)
   }
 
-  /// Reports a change by the owner, whose passphrase was checked.
+  /// Reports a change that the owner made or allowed.
   ///
-  /// - Parameter site: the site of the passkey or policy; `nil` if the change concerns no site.
-  public func reportChange(_ kind: HistoryEntry.Kind, of site: String?) {
+  /// - Parameters:
+  ///   - site: the site of the passkey or policy; `nil` if the change concerns no site.
+  ///   - verification: what was checked for the change; `none` if the owner allowed it before.
+  public func reportChange(
+    _ kind: HistoryEntry.Kind, of site: String?, verification: HistoryEntry.Verification = .passphrase
+  ) {
     report(
-      CommandReport(command: nil, rpID: site, error: nil, elapsed: .zero, kind: kind, verification: .passphrase))
+      CommandReport(command: nil, rpID: site, error: nil, elapsed: .zero, kind: kind, verification: verification))
   }
 
   /// Sets the PIN, restores the tries, and ends the tokens of the old PIN.

@@ -42,15 +42,23 @@ public struct UserPrompt: Sendable, Equatable {
 
   /// Whether an OK counts only after the page has been open for half a second.
   ///
-  /// True for prompts that destroy data, change settings, or sign for an Algorand account: a key that is held down must
-  /// not confirm them.
+  /// True for prompts that destroy data, reveal private keys, change settings, or sign for an Algorand account: a key that
+  /// is held down must not confirm them.
   public var needsReading: Bool {
     purpose.needsReading || algorandAddress != nil || replacesPasskey || !extras.isEmpty || resembles != nil
   }
 
-  /// Whether the request comes from a wallet: no platform waits, so there is time to read transactions.
+  /// Whether the request comes from a wallet.
   public var isOfWallet: Bool {
     if case .wallet = purpose { true } else { false }
+  }
+
+  /// Whether no platform waits for the answer, so that there is time to read.
+  public var hasTimeToRead: Bool {
+    switch purpose {
+    case .wallet, .export: true
+    default: false
+    }
   }
 
   /// What the site also gets in a registration or a sign-in, by extensions.
@@ -175,12 +183,12 @@ public struct UserPrompt: Sendable, Equatable {
 }
 
 extension UserPrompt.Purpose {
-  /// Whether it destroys data, changes settings, or signs for an Algorand account.
+  /// Whether it destroys data, reveals private keys, changes settings, or signs for an Algorand account.
   ///
   /// A registration or sign-in that signs for an account, by the `liquid` extension, has an address in its prompt.
   var needsReading: Bool {
     switch self {
-    case .setPIN, .change, .reset: true
+    case .setPIN, .change, .reset, .export: true
     case .wallet(let purpose): purpose.needsReading
     case .authorize(let permissions):
       !permissions.isDisjoint(with: [.credentialManagement, .largeBlobWrite, .authenticatorConfiguration])
