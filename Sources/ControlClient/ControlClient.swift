@@ -92,7 +92,28 @@ package final class ControlClient: Sendable {
 
   /// Sends a command and waits for the answer, without a time limit if it may wait for a person or a key derivation.
   package func ask<Command: ControlCommand>(_ command: Command) throws(ControlClientError) -> Command.Answer {
-    let packet = try exchange(command.encoded, Command.wait)
+    var packet = try exchange(command.encoded, Command.wait)
+    // Private keys may be in it.
+    defer { wipe(&packet) }
+    do { return try Command.Answer(decoding: packet) } catch { throw .refused(error) }
+  }
+
+  /// The descriptor of the connection, for poll(2).
+  ///
+  /// It is readable when the answer to ``begin(_:)`` has arrived, or the connection is over.
+  package var descriptor: Int32 { state.withLock(\.descriptor) }
+
+  /// Sends a command without waiting for its answer, which ``finish(_:)`` takes.
+  package func begin<Command: ControlCommand>(_ command: Command) throws(ControlClientError) {
+    let descriptor = descriptor
+    let message = command.encoded
+    let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    guard sent == message.count else { throw broken(errno) }
+  }
+
+  /// Takes the answer to ``begin(_:)``; waits for it if it has not arrived.
+  package func finish<Command: ControlCommand>(_ command: Command.Type) throws(ControlClientError) -> Command.Answer {
+    let packet = try receive()
     do { return try Command.Answer(decoding: packet) } catch { throw .refused(error) }
   }
 
@@ -163,6 +184,7 @@ package final class ControlClient: Sendable {
     let descriptor = state.withLock(\.descriptor)
     Self.limit(SO_RCVTIMEO, of: descriptor, to: timeval(tv_sec: seconds, tv_usec: 0))
     var buffer = [UInt8](repeating: 0, count: ControlMessage.maximumSize + 1)
+    defer { wipe(&buffer) }
     var count = -1
     repeat { count = recv(descriptor, &buffer, buffer.count, 0) } while count < 0 && errno == EINTR
     if count < 0, errno == EAGAIN { return nil }

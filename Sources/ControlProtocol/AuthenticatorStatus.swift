@@ -12,7 +12,8 @@ package struct GetStatus: PlainCommand {
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
-/// 20: counter?, 21: default policy?}.
+/// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
+/// 28: fingerprint of the previous phrase?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -69,6 +70,16 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var counter: UInt64?
   /// The policy of all sites that have none, as it is stored; only while unlocked.
   package var defaultPolicy: UInt8?
+  /// When a backup was written last, also in the followed folder, Unix milliseconds; only while unlocked.
+  package var backupTime: UInt64?
+  /// When a check last found a backup complete, Unix milliseconds; only while unlocked.
+  package var backupCheckTime: UInt64?
+  /// The folder of backups that the store follows; only while unlocked.
+  package var backupFolder: String?
+  /// What the program that follows it reported last; `nil` if none runs.
+  package var followReport: FollowReport?
+  /// Identifies the previous phrase, 4 bytes; only while unlocked, during a move to a new phrase.
+  package var previousFingerprint: [UInt8]?
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
@@ -76,8 +87,10 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
     lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
-    defaultPolicy: UInt8? = nil
+    defaultPolicy: UInt8? = nil, backupTime: UInt64? = nil, backupCheckTime: UInt64? = nil,
+    backupFolder: String? = nil, followReport: FollowReport? = nil, previousFingerprint: [UInt8]? = nil
   ) {
+    self.previousFingerprint = previousFingerprint
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
     (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
@@ -85,6 +98,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
     (self.hasReaders, self.lockReason, self.unlockedBy) = (hasReaders, lockReason, unlockedBy)
     (self.counter, self.defaultPolicy) = (counter, defaultPolicy)
+    (self.backupTime, self.backupCheckTime) = (backupTime, backupCheckTime)
+    (self.backupFolder, self.followReport) = (backupFolder, followReport)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -113,6 +128,11 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     unlockedBy = try decoded(members.optionalText(19))
     counter = try decoded(members.optionalUnsigned(20))
     defaultPolicy = try members.integer(21, as: UInt8.self)
+    backupTime = try decoded(members.optionalUnsigned(22))
+    backupCheckTime = try decoded(members.optionalUnsigned(23))
+    backupFolder = try decoded(members.optionalText(24))
+    followReport = try decoded(members.optionalMap(25)).map { (map) throws(ControlFailure) in try FollowReport(map) }
+    previousFingerprint = try decoded(members.optionalBytes(28))
   }
 
   package var members: CBORMap {
@@ -123,7 +143,9 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
       18: lockReason.map(CBORValue.text), 19: unlockedBy.map(CBORValue.text), 20: counter.map(CBORValue.unsigned),
-      21: defaultPolicy.map(CBORValue.number),
+      21: defaultPolicy.map(CBORValue.number), 22: backupTime.map(CBORValue.unsigned),
+      23: backupCheckTime.map(CBORValue.unsigned), 24: backupFolder.map(CBORValue.text),
+      25: followReport.map { .map($0.members) }, 28: previousFingerprint.map(CBORValue.bytes),
     ])
   }
 }

@@ -93,23 +93,32 @@ package protocol ControlAnswer: Sendable {
   /// Reads the members of an answer; ignores unknown ones.
   init(_ members: CBORMap) throws(ControlFailure)
   var members: CBORMap { get }
-}
-
-extension ControlAnswer {
-  /// The answer as it goes into one packet: status 0 ‖ members.
-  package var encoded: [UInt8] { [ControlStatus.ok.rawValue] + members.encodedMembers }
 
   /// Reads one packet.
   ///
   /// - Throws: the failure that the packet carries, or `other` for an empty packet.
+  init(decoding message: [UInt8]) throws(ControlFailure)
+  /// The answer as it goes into one packet; the caller wipes it, because it may hold private keys.
+  var encoded: [UInt8] { get }
+}
+
+extension ControlAnswer {
+  /// Status 0 ‖ members.
+  package var encoded: [UInt8] { [ControlStatus.ok.rawValue] + members.encodedMembers }
+
   package init(decoding message: [UInt8]) throws(ControlFailure) {
+    try Self.checkStatus(of: message)
+    try self.init(CBORMap(decodingMembers: Array(message.dropFirst())))
+  }
+
+  /// Throws the failure that a packet carries, or `other` for an empty packet.
+  static func checkStatus(of message: [UInt8]) throws(ControlFailure) {
     guard let status = message.first.map(ControlStatus.init(rawValue:)) else {
       throw ControlFailure(.other, "the authenticator sent an empty message")
     }
     guard status == .ok else {
       throw ControlFailure(status, decodingMembers: Array(message.dropFirst()))
     }
-    try self.init(CBORMap(decodingMembers: Array(message.dropFirst())))
   }
 }
 
@@ -131,7 +140,7 @@ package struct Done: ControlAnswer, Equatable {
 package enum ControlMessage {
   /// The protocol version, which both sides must share: an older authenticator ignores new members, and would answer a
   /// different request.
-  package static let version: UInt64 = 4
+  package static let version: UInt64 = 6
 
   /// The longest message in either direction, bytes; a longer packet ends the connection.
   ///

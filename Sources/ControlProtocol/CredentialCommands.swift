@@ -2,25 +2,31 @@ package import CBOR
 
 // The owner's commands for stored credentials; they need the vault's passphrase on the connection.
 
-/// Identifies a credential: {1: rp.id, 2: credential id}.
+/// Identifies a credential: {1: rp.id, 2: credential id, 5: imported?}.
 ///
-/// Two relying parties can share a hash id, Recovery §12.
+/// Two relying parties can share a hash id, Recovery §12. A derived and an imported passkey of one relying party can have
+/// the same id, Recovery §6.
 package struct CredentialReference: Hashable, Sendable {
   /// The relying party's id.
   package var rpID: String
   /// The credential id, whole.
   package var credentialID: [UInt8]
+  /// Whether this is the imported passkey with this id, and not the derived one.
+  package var isImported: Bool
 
-  package init(rpID: String, credentialID: [UInt8]) {
-    (self.rpID, self.credentialID) = (rpID, credentialID)
+  package init(rpID: String, credentialID: [UInt8], isImported: Bool = false) {
+    (self.rpID, self.credentialID, self.isImported) = (rpID, credentialID, isImported)
   }
 
   init(_ members: CBORMap) throws(ControlFailure) {
     rpID = try decoded(members.requiredText(1))
     credentialID = try decoded(members.requiredBytes(2))
+    isImported = try decoded(members.optionalBool(5)) ?? false
   }
 
-  var members: CBORMap { [1: .text(rpID), 2: .bytes(credentialID)] }
+  var members: CBORMap {
+    CBORMap(present: [1: .text(rpID), 2: .bytes(credentialID), 5: isImported ? true : nil])
+  }
 }
 
 /// A page of the stored credentials, newest first: {1: before?}.
@@ -96,7 +102,7 @@ package struct ShowCredential: ControlCommand {
   package var members: CBORMap { reference.members }
 }
 
-/// Changes the names of a credential: {1: rp.id, 2: credential id, 3: name?, 4: displayName?}.
+/// Changes the names of a credential: {1: rp.id, 2: credential id, 3: name?, 4: displayName?, 5: imported?}.
 package struct RenameCredential: ControlCommand {
   package static let code: UInt8 = 0x56
   /// The longest name, bytes.
@@ -130,7 +136,7 @@ package struct RenameCredential: ControlCommand {
   }
 }
 
-/// Removes a credential and leaves a tombstone: {1: rp.id, 2: credential id}.
+/// Removes a credential and leaves a tombstone: {1: rp.id, 2: credential id, 5: imported?}.
 package struct RemoveCredential: ControlCommand {
   package static let code: UInt8 = 0x57
   package var reference: CredentialReference
@@ -145,6 +151,9 @@ package struct RemoveCredential: ControlCommand {
 package struct RecoverCredential: ControlCommand, Hashable {
   package typealias Answer = CredentialDescription
   package static let code: UInt8 = 0x58
+
+  /// The longest relying party's id, bytes: no registration can have a longer one.
+  package static let maximumRPIDSize = 1_800
 
   /// The relying party's id.
   package var rpID: String
@@ -171,6 +180,9 @@ package struct RecoverCredential: ControlCommand, Hashable {
     algorithm = try decoded(members.requiredInt(4))
     credProtect = try members.requiredInteger(5, as: UInt8.self)
     guard !rpID.isEmpty else { throw ControlFailure(.invalidParameter, "the relying party's id is empty") }
+    guard rpID.utf8.count <= Self.maximumRPIDSize else {
+      throw ControlFailure(.invalidLength, "the relying party's id is longer than 1,800 bytes")
+    }
     guard 1...64 ~= userHandle.count else {
       throw ControlFailure(.invalidLength, "the user handle has \(userHandle.count) bytes; it must have 1 to 64")
     }

@@ -1,7 +1,7 @@
 package import CBOR
 
-/// A stored credential for the owner: the numbers are those of the record, Recovery §6; 14 is its public key, 15 its
-/// largeBlobKey, 16 whether it has a credBlob.
+/// A stored credential for the owner: the numbers are those of the record, Recovery §6; 12 (the credBlob) is only in an
+/// export, 14 is its public key, 15 its largeBlobKey, 16 whether it has a credBlob.
 package struct CredentialDescription: ControlAnswer, Equatable {
   /// The relying party's id.
   package var rpID: String
@@ -33,16 +33,19 @@ package struct CredentialDescription: ControlAnswer, Equatable {
   package var largeBlobKey: [UInt8]?
   /// Whether the record has a credBlob.
   package var hasCredBlob: Bool
+  /// The credBlob; only an export has it.
+  package var credBlob: [UInt8]?
 
   package init(
     rpID: String, userID: [UInt8], name: String? = nil, displayName: String? = nil, credentialID: [UInt8],
     algorithm: Int64, counter: UInt32, policy: UInt8, created: UInt64, changed: UInt64, source: UInt8,
-    publicKey: [UInt8]? = nil, largeBlobKey: [UInt8]? = nil, hasCredBlob: Bool = false
+    publicKey: [UInt8]? = nil, largeBlobKey: [UInt8]? = nil, hasCredBlob: Bool = false,
+    credBlob: [UInt8]? = nil
   ) {
     (self.rpID, self.userID, self.name, self.displayName) = (rpID, userID, name, displayName)
     (self.credentialID, self.algorithm, self.counter, self.policy) = (credentialID, algorithm, counter, policy)
     (self.created, self.changed, self.source, self.publicKey) = (created, changed, source, publicKey)
-    (self.largeBlobKey, self.hasCredBlob) = (largeBlobKey, hasCredBlob)
+    (self.largeBlobKey, self.hasCredBlob, self.credBlob) = (largeBlobKey, hasCredBlob, credBlob)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -57,6 +60,7 @@ package struct CredentialDescription: ControlAnswer, Equatable {
     created = try decoded(members.requiredUnsigned(9))
     changed = try decoded(members.requiredUnsigned(10))
     source = try members.requiredInteger(11, as: UInt8.self)
+    credBlob = try decoded(members.optionalBytes(12))
     publicKey = try decoded(members.optionalBytes(14))
     largeBlobKey = try decoded(members.optionalBytes(15))
     hasCredBlob = try decoded(members.optionalBool(16)) ?? false
@@ -66,15 +70,19 @@ package struct CredentialDescription: ControlAnswer, Equatable {
     CBORMap(present: [
       1: .text(rpID), 2: .bytes(userID), 3: name.map(CBORValue.text), 4: displayName.map(CBORValue.text),
       5: .bytes(credentialID), 6: CBORValue(algorithm), 7: .number(counter), 8: .number(policy), 9: .unsigned(created),
-      10: .unsigned(changed), 11: .number(source), 14: publicKey.map(CBORValue.bytes),
-      15: largeBlobKey.map(CBORValue.bytes), 16: hasCredBlob ? true : nil,
+      10: .unsigned(changed), 11: .number(source), 12: credBlob.map(CBORValue.bytes),
+      14: publicKey.map(CBORValue.bytes), 15: largeBlobKey.map(CBORValue.bytes), 16: hasCredBlob ? true : nil,
     ])
   }
 }
 
 extension CredentialDescription {
   /// Identifies this credential in a request.
-  package var reference: CredentialReference { CredentialReference(rpID: rpID, credentialID: credentialID) }
+  package var reference: CredentialReference {
+    CredentialReference(rpID: rpID, credentialID: credentialID, isImported: isImported)
+  }
+  /// Whether its private key was imported.
+  package var isImported: Bool { source == 2 }
   /// The credProtect level, 1 to 3.
   package var credProtect: UInt8 { policy & 0b11 }
   /// Whether it was registered with the largeBlobKey extension.

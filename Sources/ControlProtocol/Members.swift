@@ -72,7 +72,7 @@ extension CBORValue {
   static func texts(_ texts: [String]) -> CBORValue { .array(texts.map(CBORValue.text)) }
 }
 
-/// A passphrase or PIN inside a message: member 0 of the map, and therefore its first.
+/// A secret inside a message, such as a passphrase or a PIN: member 0 of the map, and therefore its first.
 ///
 /// Canonical order puts it in front of all other members, so it goes from the packet into locked memory, and back,
 /// without passing through a `CBORValue`.
@@ -95,31 +95,38 @@ enum SecretMember {
 
   /// Takes member 0, if present, out of a request's map and decodes the members after it.
   ///
-  /// - Throws: `unexpectedType` if member 0 is not a byte string, `invalidLength` if it has 0 or more than
-  ///   ``ControlMessage/maximumPassphraseSize`` bytes, `invalidCBOR` for anything but a canonical map.
-  static func split(_ body: UnsafeRawBufferPointer) throws(ControlFailure) -> (secret: SecretBytes?, members: CBORMap) {
+  /// - Throws: `unexpectedType` if member 0 is not a byte string, `invalidLength` if it has 0 or more than `limit` bytes,
+  ///   `invalidCBOR` for anything but a canonical map.
+  static func split(
+    _ body: UnsafeRawBufferPointer, atMost limit: Int = ControlMessage.maximumPassphraseSize
+  ) throws(ControlFailure) -> (secret: SecretBytes?, members: CBORMap) {
     // A map of 1 to 23 members that begins with key 0.
     guard body.count > 2, 0xA1...0xB7 ~= body[0], body[1] == 0x00 else {
       return (nil, try CBORMap(decodingMembers: Array(body)))
     }
-    let content = try contentRange(body)
+    let content = try contentRange(body, atMost: limit)
     let members = try CBORMap(decodingMembers: [body[0] - 1] + body[content.upperBound...])
     guard members[0] == nil else { throw ControlFailure(.invalidCBOR, "the secret is a duplicate") }
     return (SecretBytes(copying: UnsafeRawBufferPointer(rebasing: body[content])), members)
   }
 
   /// The range of the content of the byte string at offset 2.
-  private static func contentRange(_ body: UnsafeRawBufferPointer) throws(ControlFailure) -> Range<Int> {
+  private static func contentRange(
+    _ body: UnsafeRawBufferPointer, atMost limit: Int
+  ) throws(ControlFailure) -> Range<Int> {
     guard body[2] >> 5 == 2 else { throw ControlFailure(.unexpectedType, "the secret is not a byte string") }
-    let information = body[2] & 0x1F
-    guard information <= 25 else { throw ControlFailure(.invalidLength, "the secret is too long") }
-    let start = 3 + max(0, Int(information) - 23)
+    let information = Int(body[2] & 0x1F)
+    // The length is here, or in the next one, two or four bytes.
+    guard information <= (limit > 0xFFFF ? 26 : 25) else {
+      throw ControlFailure(.invalidLength, "the secret is too long")
+    }
+    let start = information < 24 ? 3 : 3 + (1 << (information - 24))
     guard body.count >= start else { throw ControlFailure(.invalidCBOR, "the request is cut off") }
-    let count = start == 3 ? Int(information) : body[3..<start].reduce(0) { $0 << 8 | Int($1) }
-    guard count > [-1, 23, 255][start - 3] else { throw ControlFailure(.invalidCBOR, "a length is longer than needed") }
-    guard 1...ControlMessage.maximumPassphraseSize ~= count else {
-      throw ControlFailure(
-        .invalidLength, "the secret has \(count) bytes; it must have 1 to \(ControlMessage.maximumPassphraseSize)")
+    let count = start == 3 ? information : body[3..<start].reduce(0) { $0 << 8 | Int($1) }
+    let least = information < 24 ? 0 : [24, 0x100, 0x1_0000][information - 24]
+    guard count >= least else { throw ControlFailure(.invalidCBOR, "a length is longer than needed") }
+    guard 1...limit ~= count else {
+      throw ControlFailure(.invalidLength, "the secret has \(count) bytes; it must have 1 to \(limit)")
     }
     guard body.count >= start + count else { throw ControlFailure(.invalidCBOR, "the request is cut off") }
     return start..<start + count

@@ -1,6 +1,7 @@
 import CBOR
 import ControlProtocol
 import CryptoPrimitives
+import Recovery
 import Testing
 
 @Suite struct ControlCommandTests {
@@ -19,6 +20,7 @@ import Testing
   }
 
   static let reference = CredentialReference(rpID: "a.example", credentialID: [0xC0, 0xDE])
+  static let imported = CredentialReference(rpID: "a.example", credentialID: [0xC0, 0xDE], isImported: true)
   /// {1: "a.example", 2: C0DE} without its head.
   static let referenceMembers: [UInt8] = [0x01, 0x69] + Array("a.example".utf8) + [0x02, 0x42, 0xC0, 0xDE]
 
@@ -33,7 +35,7 @@ import Testing
     Case(
       "unlock with a passphrase of 256 bytes", Unlock(secret(String(repeating: "x", count: 256))),
       [0x53, 0xA1, 0x00, 0x59, 0x01, 0x00] + [UInt8](repeating: 0x78, count: 256)),
-    Case("the second page", ListCredentials(start: 300), [0x54, 0xA1, 0x01, 0x19, 0x01, 0x2C]),
+    Case("the second page", ListCredentials(before: 300), [0x54, 0xA1, 0x01, 0x19, 0x01, 0x2C]),
     Case("show", ShowCredential(reference), [0x55, 0xA2] + referenceMembers),
     Case(
       "rename", RenameCredential(reference, name: "al", displayName: ""),
@@ -42,6 +44,11 @@ import Testing
       "rename of one name", RenameCredential(reference, displayName: "é"),
       [0x56, 0xA3] + referenceMembers + [0x04, 0x62, 0xC3, 0xA9]),
     Case("remove", RemoveCredential(reference), [0x57, 0xA2] + referenceMembers),
+    Case("remove of an imported one", RemoveCredential(imported), [0x57, 0xA3] + referenceMembers + [0x05, 0xF5]),
+    Case("show of an imported one", ShowCredential(imported), [0x55, 0xA3] + referenceMembers + [0x05, 0xF5]),
+    Case(
+      "rename of an imported one", RenameCredential(imported, name: "al"),
+      [0x56, 0xA4] + referenceMembers + [0x03, 0x62, 0x61, 0x6C, 0x05, 0xF5]),
     Case(
       "recover", RecoverCredential(rpID: "a.example", userHandle: [7], counter: 65_536),
       [0x58, 0xA5, 0x01, 0x69] + Array("a.example".utf8)
@@ -63,6 +70,54 @@ import Testing
     Case("the history", ListHistory(), [0x6D]),
     Case("its next page", ListHistory(after: 500), [0x6D, 0xA1, 0x01, 0x19, 0x01, 0xF4]),
     Case("a check of the history", CheckHistory(), [0x6E]),
+    Case("a backup", ReadBackup(offset: 0), [0x70, 0xA1, 0x01, 0x00]),
+    Case("its second fragment", ReadBackup(offset: 131_072), [0x70, 0xA1, 0x01, 0x1A, 0x00, 0x02, 0x00, 0x00]),
+    Case(
+      "a fragment to merge", MergeBackup(offset: 2, size: 4, fragment: [0xA1, 0xA2], onlyCompares: false),
+      [0x71, 0xA3, 0x01, 0x02, 0x02, 0x04, 0x03, 0x42, 0xA1, 0xA2]),
+    Case(
+      "a fragment to compare", MergeBackup(offset: 0, size: 1, fragment: [0xA1], onlyCompares: true),
+      [0x71, 0xA4, 0x01, 0x00, 0x02, 0x01, 0x03, 0x41, 0xA1, 0x04, 0xF5]),
+    Case(
+      "digests", DigestAccounts(challenge: Array(0..<32)), [0x72, 0xA1, 0x01, 0x58, 0x20] + Array(0..<32)),
+    Case(
+      "their next page", DigestAccounts(challenge: Array(0..<32), after: Array(32..<64)),
+      [0x72, 0xA2, 0x01, 0x58, 0x20] + Array(0..<32) + [0x02, 0x58, 0x20] + Array(32..<64)),
+    Case(
+      "a backup was written", RecordBackup(.written, file: Array(0..<16), at: 5),
+      [0x73, 0xA3, 1, 1, 2, 0x50] + Array(0..<16) + [3, 5]),
+    Case(
+      "passkeys to import", ImportPasskeys(offset: 5, size: 9, fragment: locked([1, 2])),
+      [0x74, 0xA3, 0, 0x42, 1, 2, 1, 5, 2, 9]),
+    Case("passkeys to export", ExportPasskeys(sites: nil), [0x77]),
+    Case("the next of them", ExportPasskeys(sites: nil, start: 32), [0x77, 0xA1, 2, 0x18, 0x20]),
+    Case("passkeys of sites", ExportPasskeys(sites: ["a", "b"]), [0x77, 0xA1, 1, 0x82, 0x61, 0x61, 0x61, 0x62]),
+    Case("a check found one complete", RecordBackup(.checked, at: 6), [0x73, 0xA2, 1, 2, 3, 6]),
+    Case("a folder to follow", FollowBackups("/a"), [0x75, 0xA1, 0x01, 0x62, 0x2F, 0x61]),
+    Case("no folder", FollowBackups(nil), [0x75]),
+    Case("the store", AwaitBackup(), [0x76]),
+    Case(
+      "a change of the store, and a report",
+      AwaitBackup(
+        seen: Array(0..<16),
+        report: FollowReport(
+          files: [FollowReport.File(name: "n", time: 5, isMerged: true, result: "r")], problem: "p")),
+      [0x76, 0xA2, 0x01, 0x50] + Array(0..<16)
+        + [0x02, 0xA2, 0x01, 0x81, 0x84, 0x61, 0x6E, 0x05, 0xF5, 0x61, 0x72, 0x02, 0x61, 0x70]),
+    Case(
+      "a new phrase",
+      BeginRotation(
+        mainKey: secret(String(repeating: "m", count: 64)), ed25519Root: secret(String(repeating: "r", count: 96))),
+      [0x78, 0xA1, 0x00, 0x58, 160] + [UInt8](repeating: 0x6D, count: 64) + [UInt8](repeating: 0x72, count: 96)),
+    Case("what is left", ListRotation(start: 300), [0x79, 0xA1, 0x01, 0x19, 0x01, 0x2C]),
+    Case(
+      "sites to give up", GiveUpSites(["a", "ssh:"]),
+      [0x7A, 0xA1, 0x01, 0x82, 0x61, 0x61, 0x64, 0x73, 0x73, 0x68, 0x3A]),
+    Case("U2F to give up", GiveUpSites([], isOfU2F: true), [0x7A, 0xA2, 0x01, 0x80, 0x02, 0xF5]),
+    Case("the end of the old phrase", EndRotation(), [0x7B]),
+    Case("the end with a modified history", EndRotation(acceptsHistory: true), [0x7B, 0xA1, 0x01, 0xF5]),
+    Case("the accounts of both phrases", GetRekeying(), [0x7C]),
+    Case("a rekeying", SignRekeying([0x80]), [0x7D, 0xA1, 0x01, 0x41, 0x80]),
     Case("the policies", ChangePolicy(), [0x69]),
     Case(
       "a policy", ChangePolicy(.site("a.example", 2)), [0x69, 0xA2, 0x01, 0x69] + Array("a.example".utf8) + [2, 2]),
@@ -131,9 +186,14 @@ import Testing
     for count in 0..<example.packet.count {
       switch try? decode(Array(example.packet.prefix(count))) {
       case nil: break
-      case let list as ListCredentials: #expect(count == 1 && list.start == 0)  // its one member may be absent
+      case let list as ListCredentials: #expect(count == 1 && list.before == nil)  // its one member may be absent
       case let list as ListHistory: #expect(count == 1 && list.after == nil)
+      case let list as ListRotation: #expect(count == 1 && list.start == 0)
+      case let end as EndRotation: #expect(count == 1 && end == EndRotation())
+      case let export as ExportPasskeys: #expect(count == 1 && export == ExportPasskeys(sites: nil))
       case let policies as ChangePolicy: #expect(count == 1 && policies.change == nil)
+      case let follow as FollowBackups: #expect(count == 1 && follow.folder == nil)
+      case let wait as AwaitBackup: #expect(count == 1 && wait == AwaitBackup())
       case let request?: Issue.record("\(count) bytes are read as \(request)")
       }
     }
@@ -150,11 +210,39 @@ import Testing
     #expect(unlock.secret.bytes == [0x61, 0xFF, 0x00])  // bytes as typed, no text
   }
 
+  // Holds: IMPORT-6
+  @Test(arguments: [23, 24, 255, 256, 65_535, 65_536, 131_072])
+  func `a fragment of passkeys arrives byte for byte`(_ count: Int) throws {
+    let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+    let packet = ImportPasskeys(offset: 7, size: 200_000, fragment: locked(bytes)).encoded.bytes
+    let command = try #require(try decode(packet) as? ImportPasskeys)
+    #expect(command.fragment.bytes == bytes && command.offset == 7 && command.size == 200_000)
+  }
+
   @Test func `unknown members of a request are ignored`() throws {
     #expect(try decode([0x50, 0xA2, 0x01, 0x01, 0x18, 0x63, 0xF5]).encoded.bytes == [0x50, 0xA1, 0x01, 0x01])
     #expect(try decode([0x51, 0xA1, 0x01, 0x01]).encoded.bytes == [0x51])
     #expect(
       try decode([0x53, 0xA2, 0x00, 0x41, 0x61, 0x05, 0xF5]).encoded.bytes == [0x53, 0xA1, 0x00, 0x41, 0x61])
+  }
+
+  /// A file in a report, with a result of 8,192 bytes.
+  private static let longResult: [UInt8] =
+    [0x84, 0x60, 0x00, 0xF4, 0x79, 0x20, 0x00] + [UInt8](repeating: 0x61, count: 8192)
+
+  // Holds: FOLLOW-1
+  @Test func `a report has what fits into a status`() throws {
+    let long = String(repeating: "ä", count: 5000)
+    let file = { FollowReport.File(name: $0, time: 5, isMerged: true, result: long) }
+    let report = FollowReport(files: ["a", "b", "c", "d"].map(file), problem: long)
+    #expect(report.problem?.utf8.count == 8192)
+    #expect(report.files.map(\.name) == ["a", "b"])
+    #expect(report.files.map { $0.result.utf8.count } == [8192, 8192])
+    let command = AwaitBackup(report: report)
+    let decoded = try decode(command.encoded.bytes) as? AwaitBackup
+    #expect(decoded == command)
+    let short = FollowReport.File(name: "a", time: 5, isMerged: true, result: "")
+    #expect(FollowReport(files: .init(repeating: short, count: 101)).files.count == 100)
   }
 
   static let malformed: [(String, [UInt8], ControlStatus)] = [
@@ -163,6 +251,40 @@ import Testing
     ("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), .invalidLength),
     ("a command of our range that does not exist", [0x7F], .invalidCommand),
     ("another", [0x7F, 0xA0], .invalidCommand),
+    ("a relative folder", [0x75, 0xA1, 0x01, 0x61, 0x61], .invalidParameter),
+    ("an empty folder", [0x75, 0xA1, 0x01, 0x60], .invalidParameter),
+    ("a folder with a zero byte", [0x75, 0xA1, 0x01, 0x62, 0x2F, 0x00], .invalidParameter),
+    (
+      "a folder of 4,096 bytes", [0x75, 0xA1, 0x01, 0x79, 0x10, 0x00, 0x2F] + [UInt8](repeating: 0x61, count: 4095),
+      .invalidParameter
+    ),
+    ("a folder that is no text", [0x75, 0xA1, 0x01, 0x42, 0x2F, 0x61], .unexpectedType),
+    ("a state of 15 bytes", [0x76, 0xA1, 0x01, 0x4F] + [UInt8](repeating: 1, count: 15), .invalidLength),
+    ("a state that is no bytes", [0x76, 0xA1, 0x01, 0x01], .unexpectedType),
+    ("a report without files", [0x76, 0xA1, 0x02, 0xA1, 0x02, 0x61, 0x70], .missingParameter),
+    (
+      "a report of a file without a result", [0x76, 0xA1, 0x02, 0xA1, 0x01, 0x81, 0x83, 0x61, 0x6E, 5, 0xF5],
+      .unexpectedType
+    ),
+    (
+      "a report of 101 files",
+      [0x76, 0xA1, 0x02, 0xA1, 0x01, 0x98, 101]
+        + [[UInt8]](repeating: [0x84, 0x60, 0, 0xF4, 0x60], count: 101).flatMap { $0 }, .invalidLength
+    ),
+    (
+      "a report of 5 files with 8,192 bytes each",
+      [0x76, 0xA1, 0x02, 0xA1, 0x01, 0x85] + [[UInt8]](repeating: longResult, count: 5).flatMap { $0 }, .invalidLength
+    ),
+    ("a new phrase without one", [0x78], .missingParameter),
+    ("a new phrase that is a text", [0x78, 0xA1, 0x00, 0x61, 0x61], .unexpectedType),
+    ("a page that is a text", [0x79, 0xA1, 0x01, 0x61, 0x61], .unexpectedType),
+    ("a history that is accepted by a number", [0x7B, 0xA1, 0x01, 0x01], .unexpectedType),
+    ("nothing to give up", [0x7A, 0xA1, 0x01, 0x80], .missingParameter),
+    ("no sites to give up", [0x7A], .missingParameter),
+    ("a site that is a number", [0x7A, 0xA1, 0x01, 0x81, 0x01], .unexpectedType),
+    ("a rekeying without a transaction", [0x7D], .missingParameter),
+    ("a rekeying that is a text", [0x7D, 0xA1, 0x01, 0x61, 0x61], .unexpectedType),
+    ("501 sites", [0x7A, 0xA1, 0x01, 0x99, 0x01, 0xF5] + [UInt8](repeating: 0x60, count: 501), .invalidLength),
     ("a counter without a change", [0x6F], .missingParameter),
     ("a counter with a change that does not exist", [0x6F, 0xA1, 0x01, 0x04], .invalidParameter),
     ("a counter without an auth value", [0x6F, 0xA1, 0x01, 0x01], .missingParameter),
@@ -179,6 +301,26 @@ import Testing
       "a counter with an index of 33 bits",
       [0x6F, 0xA4, 0x00, 0x58, 0x20] + [UInt8](repeating: 1, count: 32)
         + [0x01, 0x01, 0x02, 0x1B, 0, 0, 0, 1, 0, 0, 0, 0, 0x03, 0x00], .invalidParameter
+    ),
+    ("a backup without an offset", [0x70], .missingParameter),
+    ("a backup at a negative offset", [0x70, 0xA1, 0x01, 0x20], .unexpectedType),
+    ("a fragment without a size", [0x71, 0xA2, 0x01, 0x00, 0x03, 0x41, 0x00], .missingParameter),
+    ("a fragment without an offset", [0x71, 0xA2, 0x02, 0x01, 0x03, 0x41, 0x00], .missingParameter),
+    ("a fragment without bytes", [0x71, 0xA2, 0x01, 0x00, 0x02, 0x01], .missingParameter),
+    ("a fragment that is a text", [0x71, 0xA3, 0x01, 0x00, 0x02, 0x01, 0x03, 0x61, 0x61], .unexpectedType),
+    ("a comparison that is a number", [0x71, 0xA4, 0x01, 0, 0x02, 1, 0x03, 0x41, 0, 0x04, 0x01], .unexpectedType),
+    ("a fragment of passkeys without a size", [0x74, 0xA2, 0x00, 0x41, 0x00, 0x01, 0x00], .missingParameter),
+    ("a fragment of passkeys without bytes", [0x74, 0xA2, 0x01, 0x00, 0x02, 0x01], .missingParameter),
+    ("a fragment of passkeys that is a text", [0x74, 0xA3, 0, 0x61, 0x61, 1, 0, 2, 1], .unexpectedType),
+    ("a fragment of passkeys at a negative offset", [0x74, 0xA3, 0, 0x41, 0, 1, 0x20, 2, 1], .unexpectedType),
+    ("digests without a challenge", [0x72], .missingParameter),
+    ("digests with a challenge of 31 bytes", [0x72, 0xA1, 0x01, 0x58, 31] + Array(0..<31), .invalidLength),
+    (
+      "digests after a tag of one byte", [0x72, 0xA2, 0x01, 0x58, 0x20] + Array(0..<32) + [0x02, 0x41, 0x00],
+      .invalidLength
+    ),
+    (
+      "digests after a number", [0x72, 0xA2, 0x01, 0x58, 0x20] + Array(0..<32) + [0x02, 0x00], .unexpectedType
     ),
     ("no PIN at all", [0x5C], .missingParameter),
     ("a PIN that is a text", [0x5C, 0xA1, 0x00, 0x61, 0x31], .unexpectedType),
@@ -200,6 +342,11 @@ import Testing
     ("unlock without a passphrase", [0x53], .missingParameter),
     ("unlock with another member only", [0x53, 0xA1, 0x01, 0x41, 0x61], .missingParameter),
     ("unlock with a text", [0x53, 0xA1, 0x00, 0x61, 0x61], .unexpectedType),
+    (
+      "recover with an rp.id that is too long",
+      [0x58, 0xA5, 0x01, 0x79, 0x07, 0x09] + [UInt8](repeating: 0x61, count: 1_801)
+        + [0x02, 0x41, 0x07, 0x03, 0x00, 0x04, 0x26, 0x05, 0x01], .invalidLength
+    ),
     ("unlock with an empty passphrase", [0x53, 0xA1, 0x00, 0x40], .invalidLength),
     (
       "unlock with a passphrase of 257 bytes",
@@ -211,9 +358,15 @@ import Testing
     ("unlock with a length in two bytes where one is enough", [0x53, 0xA1, 0x00, 0x59, 0x00, 0x18], .invalidCBOR),
     ("unlock with a passphrase that is cut off", [0x53, 0xA1, 0x00, 0x42, 0x61], .invalidCBOR),
     ("unlock with a length that is cut off", [0x53, 0xA1, 0x00, 0x59, 0x01], .invalidCBOR),
+    ("passkeys without a fragment", [0x74, 0xA2, 1, 0, 2, 1], .missingParameter),
+    ("passkeys in an empty fragment", [0x74, 0xA3, 0, 0x40, 1, 0, 2, 1], .invalidLength),
+    ("passkeys in a fragment that is no bytes", [0x74, 0xA3, 0, 0x01, 1, 0, 2, 1], .unexpectedType),
+    ("passkeys in a fragment of 131073 bytes", [0x74, 0xA1, 0, 0x5A, 0, 2, 0, 1], .invalidLength),
+    ("passkeys in a fragment whose length is too long", [0x74, 0xA1, 0, 0x5A, 0, 0, 0xFF, 0xFF], .invalidCBOR),
+    ("passkeys in a fragment whose length is cut off", [0x74, 0xA1, 0, 0x5A, 0, 1], .invalidCBOR),
     ("unlock with the passphrase behind another member", [0x53, 0xA2, 0x01, 0x01, 0x00, 0x41, 0x61], .invalidCBOR),
     ("unlock with the passphrase twice", [0x53, 0xA2, 0x00, 0x41, 0x61, 0x00, 0x41, 0x61], .invalidCBOR),
-    ("a page that starts below zero", [0x54, 0xA1, 0x01, 0x20], .unexpectedType),
+    ("a page before a text", [0x54, 0xA1, 0x01, 0x60], .unexpectedType),
     ("show without an id", [0x55, 0xA1, 0x01, 0x61, 0x61], .missingParameter),
     ("show with an rp.id that is no text", [0x55, 0xA2, 0x01, 0x41, 0x61, 0x02, 0x40], .unexpectedType),
     ("show with an rp.id that is not UTF-8", [0x55, 0xA2, 0x01, 0x61, 0xFF, 0x02, 0x40], .invalidCBOR),

@@ -6,6 +6,7 @@ import sys
 import pytest
 from fido2 import cbor
 from judges import confusables
+from support import control_socket
 from support.ceremonies import OWN, client, register, sign_in
 
 
@@ -64,7 +65,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
 def asked_by(key, name, message):
     """Send a message as a program of this name; return its process id and the lines of the dialog."""
     done = subprocess.run(
-        [sys.executable, "-c", ASKING, key.control_socket, name.hex(), (b"\x50" + cbor.encode({1: 4})).hex(), message.hex()],
+        [sys.executable, "-c", ASKING, key.control_socket, name.hex(), (b"\x50" + cbor.encode({1: control_socket.VERSION})).hex(), message.hex()],
         capture_output=True, text=True, check=True)
     process, status = map(int, done.stdout.split())
     assert status == 0

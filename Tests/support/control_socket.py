@@ -11,6 +11,8 @@ POWER_CYCLE = 4
 OK, INVALID_PARAMETER, DENIED, WITHDRAWN = 0x00, 0x02, 0x27, 0x2D
 PASSPHRASE_REQUIRED, WRONG_PASSPHRASE, WRONG_GROUP, NOT_OUR_SIGNER, CANNOT_BE_SHOWN = 0xF1, 0xF2, 0xF5, 0xF6, 0xF7
 LONGEST = 65_536
+#: Of the protocol (ControlMessage.version).
+VERSION = 6
 
 
 class ControlProtocol:
@@ -20,7 +22,7 @@ class ControlProtocol:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(60)
         self.socket.connect(str(path))
-        assert self.ask(0x50, {1: 4})[0] == OK
+        assert self.ask(0x50, {1: VERSION})[0] == OK
 
     def __enter__(self):
         return self
