@@ -1,6 +1,7 @@
 import AlgorandStatements
 import CTAP2
 import CTAPHID
+import CredentialDB
 import Fingerprint
 import Glibc
 import Logind
@@ -28,6 +29,7 @@ final class Daemon: Sendable {
   private let fingerprints: FingerprintReader?
   private let u2f: U2FRequestHandler
   private let history: HistoryRecorder
+  private let followers: BackupFollowers
   private let lock: DirectoryLock
   private let controlPath: String
   private let control = Mutex<ControlListener?>(nil)
@@ -95,10 +97,14 @@ final class Daemon: Sendable {
       IdleLock(limit: limit, clock: loop, executor: writer) { Self.lock(vault, .idle(limit), log) }
     }
     let history = HistoryRecorder(vault: vault, writer: writer, time: Self.unixMilliseconds, log: log.warning)
+    let followers = BackupFollowers()
     vault.observe { event in
       if case .opened = event { idle?.wasOpened() }
       history.vaultChanged(event)
+      if case .storeOpened(let store, _) = event { store.observe(followers.changed) }
+      if case .opened = event { followers.changed() }
     }
+    self.followers = followers
     let report: @Sendable (CommandReport) -> Void = { report in
       idle?.ended(report)
       history.ended(report)
@@ -136,7 +142,8 @@ final class Daemon: Sendable {
       let socket = try ControlSocket(listeningAt: controlPath)
       let isPassed = socket.isPassed
       let service = DaemonService(
-        router: router, key: key, fingerprints: fingerprints, sessionProblem: { [self] in sessionProblem })
+        router: router, key: key, fingerprints: fingerprints, followers: followers, history: history,
+        sessionProblem: { [self] in sessionProblem })
       let listener = ControlListener(
         socket, on: loop,
         makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)

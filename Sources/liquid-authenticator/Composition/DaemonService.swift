@@ -15,6 +15,8 @@ struct DaemonService: ControlService {
   let router: RequestRouter
   let key: CTAPHIDDriver
   let fingerprints: FingerprintReader?
+  let followers: BackupFollowers
+  let history: HistoryRecorder
   /// What is wrong with the connection to logind, if anything.
   let sessionProblem: @Sendable () -> String?
 
@@ -161,10 +163,10 @@ struct DaemonService: ControlService {
 
   /// Drops unfinished enumerations first, because `work` may change the credentials.
   func inTurn<Answer: Sendable>(
-    _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
+    changes: Bool, _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
   ) async throws -> Answer {
     let outcome: Result<Answer, any Error> = try await router.queue.submit { authenticator in
-      authenticator.forgetRemaining()
+      if changes { authenticator.forgetRemaining() }
       return await withTaskExecutorPreference(router.writer) {
         do { return .success(try await work(&authenticator)) } catch { return .failure(error) }
       }

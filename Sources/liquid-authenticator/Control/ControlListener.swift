@@ -194,11 +194,11 @@ final class ControlListener: Polled {
       }
       state.connections[descriptor]?.isWaiting = isWaiting
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
-        let answer = await Door.$current.withValue(.controlSocket(process: connection.process)) {
+        var answer = await Door.$current.withValue(.controlSocket(process: connection.process)) {
           await connection.session.answer(to: request)
         }
         let standing = await connection.session.standing
-        self.finish(answer, standing, on: descriptor, connection.number)
+        self.finish(&answer, standing, on: descriptor, connection.number)
       }
       return (count, nil)
     } catch {
@@ -210,10 +210,11 @@ final class ControlListener: Polled {
 
   // MARK: Any thread
 
-  /// Sends an answer, if the connection of the request is still open.
+  /// Sends an answer, if the connection of the request is still open; then wipes it, because private keys may be in it.
   private func finish(
-    _ answer: [UInt8], _ standing: ControlSession.Standing, on descriptor: Int32, _ number: UInt64
+    _ answer: inout [UInt8], _ standing: ControlSession.Standing, on descriptor: Int32, _ number: UInt64
   ) {
+    defer { answer.withUnsafeMutableBytes { $0.wipe() } }
     let watch = state.withLock { state -> EventLoop.Watch? in
       guard state.connections[descriptor]?.number == number else { return nil }
       state.lastEvent += 1

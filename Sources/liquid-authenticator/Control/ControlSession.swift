@@ -19,6 +19,12 @@ actor ControlSession {
   /// The unlocking for which this connection has given the passphrase: until the vault is locked, the connection may
   /// read and change credentials.
   var verified: Unlocking?
+  /// Whether the connection follows the store's folder of backups, without the passphrase.
+  var follows = false
+  /// The backup that the connection made last as a follower: only that one can be recorded without the passphrase.
+  var followed: FollowedBackup?
+  /// What the connection reads or sends in parts.
+  var transfer: BackupTransfer?
 
   /// Whether the vault's passphrase was given on this connection.
   var isVerified: Bool { verified != nil }
@@ -31,6 +37,17 @@ actor ControlSession {
     self.client = client
     self.service = service
     self.log = log
+  }
+
+  deinit {
+    transfer?.wipeContent()
+    service.followers.ended(client)
+  }
+
+  /// Wipes the backup or list of passkeys that the connection reads or sends, and ends an export.
+  func dropTransfer() {
+    transfer?.wipeContent()
+    transfer = nil
   }
 
   static let helloRequired = ControlFailure(.versionMismatch, "the first request of a connection must be hello")
@@ -53,6 +70,9 @@ actor ControlSession {
 
 /// The operations of the daemon that the control socket offers.
 protocol ControlService: Sendable {
+  /// The connections that wait for changes of the store.
+  var followers: BackupFollowers { get }
+
   /// Returns the authenticator's status; never waits for a person.
   func status() async -> AuthenticatorStatus
   /// Forgets what the vault holds; never waits for a person.
@@ -92,9 +112,18 @@ protocol ControlService: Sendable {
   /// - Parameter client: distinguishes the connections of the control socket.
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8]
   /// Runs `work` with the authenticator, in turn with the ceremonies; cancelling the task withdraws a prompt.
+  ///
+  /// - Parameter changes: whether the work may change credentials, so that unfinished enumerations end.
+  func inTurn<Answer: Sendable>(
+    changes: Bool, _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
+  ) async throws -> Answer
+}
+
+extension ControlService {
+  /// Runs work that may change credentials.
   func inTurn<Answer: Sendable>(
     _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
-  ) async throws -> Answer
+  ) async throws -> Answer { try await inTurn(changes: true, work) }
 }
 
 extension ControlFailure {
@@ -139,7 +168,7 @@ extension ControlFailure {
       case .notReplaced: .notAllowed
       case .userIDLength: .invalidLength
       case .noKey, .policy: .invalidParameter
-      case .full, .key, .lastEpoch, .notAuthentic, .malformed, .columnsExchanged, .anotherPhrase: .other
+      case .full, .key, .lastEpoch, .notAuthentic, .malformed, .columnsExchanged, .newerVersion, .anotherPhrase: .other
       }
     self.init(status, error.description)
   }

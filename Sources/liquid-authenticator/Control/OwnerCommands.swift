@@ -70,19 +70,34 @@ extension RecoverCredential: OwnerCommand {
 extension AcceptBeforeReset: OwnerCommand {
   var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
 
+  /// During a move to a new phrase, undoes a reset of both stores; the previous one comes first, as in the reset.
   func handle(_ owner: inout Owner) throws -> Done {
-    var state = try owner.vault.store.state()
-    guard state.floor > 0 else {
+    var isAccepted = false
+    for phrase in owner.vault.phrases.reversed() {
+      let store = owner.vault[phrase].store
+      var state = try store.state()
+      guard state.floor > 0 else { continue }
+      state.acceptBeforeReset()
+      try store.setState(state)
+      isAccepted = true
+    }
+    guard isAccepted else {
       throw ControlFailure(.notAllowed, "this store has no reset to undo: there is nothing to accept")
     }
-    state.acceptBeforeReset()
-    return Done(try owner.vault.store.setState(state))
+    return Done()
   }
 }
 
 extension OpenVault {
   fileprivate func credential(_ reference: CredentialReference) throws -> CredentialSource {
-    let found = try store.credential(id: reference.credentialID, rpIDHash: RPIDHash(rpID: reference.rpID))
+    let (rpIDHash, id) = (RPIDHash(rpID: reference.rpID), reference.credentialID)
+    // If a derived and an imported passkey have the id, the id alone means the derived one.
+    let found =
+      if reference.isImported {
+        try store.entry(accountTag: keys.importedTag(rpIDHash, id: id))?.record
+      } else {
+        try store.credential(id: id, rpIDHash: rpIDHash)
+      }
     guard let found else {
       throw ControlFailure(.noCredentials, "there is no such credential; see: liquid-auth credentials list")
     }
@@ -101,11 +116,11 @@ extension OpenVault {
 }
 
 extension CredentialDescription {
-  fileprivate init(_ source: CredentialSource) {
+  init(_ source: CredentialSource) {
     self.init(
       rpID: source.rpID, userID: source.userID, name: source.name, displayName: source.displayName,
       credentialID: source.id, algorithm: source.algorithm.rawValue, counter: source.counter,
-      policy: source.policy.byte, created: source.created, changed: source.changed, source: source.origin.rawValue,
+      policy: source.policy.byte, created: source.created, changed: source.lastChange, source: source.origin.rawValue,
       hasCredBlob: source.credBlob != nil)
   }
 }

@@ -32,22 +32,42 @@ extension OwnerCommand {
 
   /// Calls ``handle(_:)`` in turn with the ceremonies.
   func inTurn(of session: isolated ControlSession) async throws -> Answer {
-    guard let verified = session.verified else { throw ControlSession.passphraseRequired }
-    return try await session.service.inTurn { authenticator in try serve(&authenticator, for: verified) }
+    try await session.asOwner(recordedAs: recorded?.kind, of: recorded?.site) { owner in try handle(&owner) }
+  }
+}
+
+extension ControlSession {
+  /// Runs `work` in turn with the ceremonies, if the vault is still open as the passphrase of this connection opened it.
+  ///
+  /// - Parameters:
+  ///   - kind: the kind of the entry in the history; `nil` if the work only reads.
+  ///   - site: the site of that entry.
+  ///   - changes: whether the work may change credentials, so that unfinished enumerations end.
+  /// - Throws: `passphraseRequired` if the vault was locked since.
+  func asOwner<Answer: Sendable>(
+    recordedAs kind: HistoryEntry.Kind? = nil, of site: String? = nil, changes: Bool = true,
+    _ work: @escaping @Sendable (inout Owner) throws -> Answer
+  ) async throws -> Answer {
+    guard let verified else { throw Self.passphraseRequired }
+    return try await service.inTurn(changes: changes) { authenticator in
+      let answer = try Self.serve(&authenticator, for: verified, work)
+      if let kind { authenticator.reportChange(kind, of: site) }
+      return answer
+    }
   }
 
   // Inlining it into the closure above crashes the optimiser of Swift 6.3.
   @inline(never)
-  private func serve(_ authenticator: inout Authenticator, for verified: Unlocking) throws -> Answer {
+  static func serve<Answer>(
+    _ authenticator: inout Authenticator, for verified: Unlocking, _ work: (inout Owner) throws -> Answer
+  ) throws -> Answer {
     guard let vault = authenticator.currentVault else {
       throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
     }
-    guard vault.unlocking === verified else { throw ControlSession.passphraseRequired }
+    guard vault.unlocking === verified else { throw passphraseRequired }
     var owner = Owner(vault: vault, authenticator: authenticator, now: authenticator.wallClock())
     defer { authenticator = owner.authenticator }
-    let answer = try handle(&owner)
-    if let recorded { authenticator.reportChange(recorded.kind, of: recorded.site) }
-    return answer
+    return try work(&owner)
   }
 }
 
@@ -82,7 +102,9 @@ enum ControlRequest: Sendable {
   case command(any ServedCommand)
 
   /// The commands that are served; any other byte is an invalid command.
-  static let commands: [any ServedCommand.Type] = SessionCommands.all + OwnerCommands.all + WalletCommands.all
+  static let commands: [any ServedCommand.Type] =
+    SessionCommands.all + OwnerCommands.all + BackupCommands.all + ExportCommands.all + FollowCommands.all
+    + RotationCommands.all + WalletCommands.all
 
   /// Reads one packet.
   ///

@@ -32,7 +32,8 @@ extension GetStatus: ServedCommand {
 
 extension Lock: ServedCommand {
   func handle(in session: isolated ControlSession) async -> Done {
-    Done(await session.service.lock())
+    session.dropTransfer()
+    return Done(await session.service.lock())
   }
 }
 
@@ -40,6 +41,7 @@ extension Unlock: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
     // A wrong passphrase revokes the access that the right one gave.
     session.verified = nil
+    session.dropTransfer()
     session.verified = try await session.service.unlock(secret)
     return Done()
   }

@@ -112,6 +112,26 @@ extension OpenVault {
     #expect(try vault.ask(ShowCredential(found.reference)) == found)
   }
 
+  // Holds: IMPORT-1
+  @Test func `an imported passkey with the id of a derived one is shown, renamed and removed alone`() throws {
+    let derived = try vault.ask(Self.recovery, now: 5)
+    try vault.store.save(
+      .imported(
+        rpID: "a.example", userID: [7], name: "planted", displayName: nil, id: derived.credentialID, algorithm: .edDSA,
+        created: 6, key: SecretBytes.random(count: 32)), state: nil)
+    let all = try vault.ask(ListCredentials()).credentials
+    #expect(all.map(\.isImported) == [true, false])
+    let imported = all[0].reference
+    #expect(try vault.ask(ShowCredential(imported)).name == "planted")
+    #expect(try vault.ask(ShowCredential(derived.reference)) == derived)
+    try vault.ask(RenameCredential(imported, name: "renamed"), now: 7)
+    #expect(try vault.ask(ListCredentials()).credentials.map(\.name) == ["renamed", nil])
+    try vault.ask(RemoveCredential(imported), now: 8)
+    #expect(try vault.ask(ListCredentials()).credentials.map(\.reference) == [derived.reference])
+    #expect(throws: ControlFailure(.noCredentials, "")) { try vault.ask(RemoveCredential(imported), now: 9) }
+    #expect(try vault.ask(ShowCredential(derived.reference)) == derived)
+  }
+
   @Test func `a store that cannot be written reports unavailable`() throws {
     let found = try vault.ask(Self.recovery, now: 5)
     var state = try vault.store.state()
@@ -141,6 +161,27 @@ extension OpenVault {
     let error = #expect(throws: ControlFailure.self) { try vault.ask(AcceptBeforeReset()) }
     #expect(error?.status == .notAllowed)
     #expect(error?.description == "this store has no reset to undo: there is nothing to accept")
+  }
+
+  // Holds: ROTATE-8
+  @Test func `acceptBeforeReset lowers the floor of both phrases' stores`() throws {
+    let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
+    let both = OpenVault(
+      keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys),
+      previous: vault)
+    let floors = { try [both.store.state().floor, vault.store.state().floor] }
+    for stores in [[both.store, vault.store], [vault.store], [both.store]] {
+      for store in stores {
+        var state = try store.state()
+        try state.reset()
+        try store.setState(state)
+      }
+      #expect(try floors() != [0, 0])
+      try both.ask(AcceptBeforeReset())
+      #expect(try floors() == [0, 0])
+    }
+    #expect(throws: ControlFailure(.notAllowed, "")) { try both.ask(AcceptBeforeReset()) }
+    #expect(try both.store.state().epoch == 2 && vault.store.state().epoch == 2)
   }
 }
 

@@ -17,6 +17,14 @@ final class ScriptedService: ControlService {
   let vault: Mutex<OpenVault?>
   /// CTAP2 requests wait here.
   let gate = Gate()
+  /// What happens before a turn with the authenticator, such as a request of another client.
+  let beforeTurn = Mutex<(@Sendable () throws -> Void)?>(nil)
+
+  let followers = BackupFollowers()
+  /// Whether turns begin without a vault, and find it locked.
+  let hasLockedTurns = Mutex(false)
+  /// Who answers the prompts; `nil` for a back end that agrees by a button.
+  let person = Mutex<(any UserInteraction)?>(nil)
 
   init(vault: OpenVault? = nil) { self.vault = Mutex(vault) }
 
@@ -69,9 +77,14 @@ final class ScriptedService: ControlService {
   }
 
   func inTurn<Answer: Sendable>(
-    _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
+    changes: Bool, _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
   ) async throws -> Answer {
-    note("in turn")
+    note(changes ? "in turn" : "in turn, without changes")
+    try beforeTurn.withLock { $0 }?()
+    if hasLockedTurns.withLock({ $0 }), vault.withLock({ $0 }) == nil {
+      var locked = Authenticator.quiet(LockedVaultSource(), UserPrompter(testing: ScriptedBackEnd()))
+      return try await work(&locked)
+    }
     guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.operationDenied, "the user refused") }
     var authenticator = Authenticator.quiet(vault)
     return try await work(&authenticator)
