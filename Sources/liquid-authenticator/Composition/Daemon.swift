@@ -273,9 +273,7 @@ final class Daemon: Sendable {
     await key.detach()
     await unlocking?.value
     // Our turn comes when the last prompt is closed.
-    _ = try? await router.queue.submit { [history, writer = router.writer] _ in
-      await withTaskExecutorPreference(writer) { await history.finish() }
-    }
+    _ = try? await router.queue.submit { [history] _ in await history.finish() }
     await router.prompter.backEnd.ended()
     router.vault.lock()
   }

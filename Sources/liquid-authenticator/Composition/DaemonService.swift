@@ -46,7 +46,10 @@ struct DaemonService: ControlService {
       algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
       hasReaders: state?.settings.hasPersistentToken, lockReason: vault.lockReason?.description,
       unlockedBy: vault.unlockedBy, counter: vault.counterProblem == nil ? state?.counter?.value : nil,
-      defaultPolicy: state?.policies.standard.rawValue)
+      defaultPolicy: state?.policies.standard.rawValue, backupTime: state?.backup.lastWritten,
+      backupCheckTime: state?.backup.checked, backupFolder: state?.backup.folder,
+      followReport: state?.backup.folder == nil ? nil : followers.report,
+      previousFingerprint: vault.previousFingerprint)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.
@@ -106,6 +109,26 @@ struct DaemonService: ControlService {
     }
   }
 
+  func beginRotation(since unlocking: Unlocking, to phrase: StateDirectory.NewPhrase) async throws {
+    let (vault, history) = (router.vault, history)
+    try await inTurn { authenticator in
+      // The new store begins with a copy of the history, and a store that is replaced gets no entries.
+      await history.finish()
+      let now = authenticator.wallClock()
+      try await OwnThread.run { Result { try vault.beginRotation(since: unlocking, to: phrase, now: now) } }.get()
+    }
+  }
+
+  func endRotation(since unlocking: Unlocking, acceptsHistory: Bool) async throws {
+    let (vault, history) = (router.vault, history)
+    try await inTurn { authenticator in
+      guard let open = vault.current, open.unlocking === unlocking else { throw ControlSession.passphraseRequired }
+      await history.finish()
+      try open.refuseKeysLeft(acceptsHistory: acceptsHistory)
+      try vault.endRotation(since: unlocking) { authenticator.reportChange(.endRotation, of: nil) }
+    }
+  }
+
   func check(_ means: VerificationMeans) async throws {
     guard router.options.verification == .passphrase else {
       throw ControlFailure(
@@ -161,7 +184,6 @@ struct DaemonService: ControlService {
     return await router.respond(to: message, in: context)
   }
 
-  /// Drops unfinished enumerations first, because `work` may change the credentials.
   func inTurn<Answer: Sendable>(
     changes: Bool, _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
   ) async throws -> Answer {

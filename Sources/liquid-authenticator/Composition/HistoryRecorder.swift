@@ -92,9 +92,10 @@ final class HistoryRecorder: Sendable {
     }
   }
 
-  /// Writes the remaining entries, before the process ends; the caller has the turn.
+  /// Writes the remaining entries, before the process ends or the history is copied or read; the caller has the turn.
   func finish() async {
-    if let store = vault.openStore { append(to: store) }
+    guard let store = vault.openStore else { return }
+    await withTaskExecutorPreference(writer) { append(to: store) }
   }
 
   private func append(to store: CredentialDB) {

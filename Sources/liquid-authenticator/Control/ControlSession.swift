@@ -13,7 +13,7 @@ actor ControlSession {
   let service: any ControlService
   /// Gets a line for each request of a wallet that is refused without a prompt.
   let log: @Sendable (String) -> Void
-  private let client: UInt64
+  let client: UInt64
   /// Whether ``Hello`` has succeeded.
   var isGreeted = false
   /// The unlocking for which this connection has given the passphrase: until the vault is locked, the connection may
@@ -104,6 +104,14 @@ protocol ControlService: Sendable {
   /// - Returns: the index of the counter that the store does not use any more.
   func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) async throws -> UInt32?
 
+  /// Begins the move to a new phrase, and locks the vault, which must still be open as `unlocking` opened it.
+  func beginRotation(since unlocking: Unlocking, to phrase: StateDirectory.NewPhrase) async throws
+  /// Ends the move to a new phrase, and locks the vault, which must still be open as `unlocking` opened it.
+  ///
+  /// - Parameter acceptsHistory: whether it ends although a history was modified.
+  /// - Throws: if a key of the previous phrase is left.
+  func endRotation(since unlocking: Unlocking, acceptsHistory: Bool) async throws
+
   /// Checks that a means can verify the user: for a fingerprint, there is a reader, and a finger is enrolled.
   func check(_ means: VerificationMeans) async throws
 
@@ -165,7 +173,7 @@ extension ControlFailure {
     let status: ControlStatus =
       switch error.kind {
       case .store: .unavailable
-      case .notReplaced: .notAllowed
+      case .notReplaced, .rotation: .notAllowed
       case .userIDLength: .invalidLength
       case .noKey, .policy: .invalidParameter
       case .full, .key, .lastEpoch, .notAuthentic, .malformed, .columnsExchanged, .newerVersion, .anotherPhrase: .other

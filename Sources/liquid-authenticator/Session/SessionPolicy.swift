@@ -46,6 +46,8 @@ enum LockReason: Equatable, Sendable {
   case command
   case wrongPassphrases
   case slotChanged
+  /// The move to a new phrase began or ended.
+  case phraseChanged
   case event(SessionPolicy.LockEvent)
   case idle(Duration)
   /// The connection to logind has ended, so its events cannot lock the vault any more.
@@ -57,6 +59,7 @@ enum LockReason: Equatable, Sendable {
     case .command: "by a command"
     case .wrongPassphrases: "after \(PassphraseVerifier.triesPerUnlocking) wrong passphrases"
     case .slotChanged: "when the slot that unlocked it was replaced or removed"
+    case .phraseChanged: "when the move to a new phrase began or ended"
     case .event(.suspend): "before the machine was suspended"
     case .event(.screenLock): "when the screen was locked"
     case .event(.userSwitch): "when another user's session came to the foreground"

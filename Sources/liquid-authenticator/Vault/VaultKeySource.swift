@@ -22,10 +22,10 @@ final class VaultKeySource: KeySource {
   private let log: @Sendable (String) -> Void
   let verifier: PassphraseVerifier
   let slotKeys: SlotKeys?
-  private let counter: CounterCheck?
-  private let state: Mutex<State>
+  let counter: CounterCheck?
+  let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
-  private let opening = Mutex(())
+  let opening = Mutex(())
   /// Queues the passphrases from the control socket: each costs 256 MiB, so one is checked at a time.
   private let turns = RequestQueue(())
   /// Queues the requests to the protector, which may show a prompt.
@@ -41,7 +41,7 @@ final class VaultKeySource: KeySource {
     case newStore
   }
 
-  private struct State {
+  struct State {
     var open: OpenVault?
     /// The settings that the store keeps in clear, for use while it is not open.
     var reported: ReportedSettings
@@ -55,6 +55,9 @@ final class VaultKeySource: KeySource {
     /// A store that a ceremony still uses survives a lock, and cannot be opened a second time meanwhile.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
+    /// The same of the previous phrase, during a move to a new one.
+    weak var previousStore: CredentialDB?
+    var previousStoreID: [UInt8] = []
     /// Why vault or store did not open the last time although the passphrase was right, and which files those were.
     var fault: (error: StateDirectoryError, files: [FileStamp?])?
     /// What the counter in the TPM said at the last opening of the store; `nil` without a counter.
@@ -229,49 +232,14 @@ final class VaultKeySource: KeySource {
 
   /// Forgets everything about a store that was replaced.
   ///
-  /// - Parameter isNew: whether it was replaced by a new one; otherwise it was accepted as it is.
-  func storeWasReplaced(isNew: Bool) {
-    lock()
+  /// - Parameters:
+  ///   - isNew: whether it was replaced by a new one; otherwise it was accepted as it is.
+  ///   - reason: why the vault is locked.
+  func storeWasReplaced(isNew: Bool, _ reason: LockReason? = nil) {
+    lock(reason)
     if isNew { state.withLock(\.observer)?(.newStore) }
     let reported = directory.reportedSettings()
     state.withLock { ($0.reported, $0.fault, $0.counter) = (reported, nil, nil) }
-  }
-
-  // MARK: Slots
-
-  /// Changes the slots of the vault's file; locks the vault if the slot that opened it was replaced or removed.
-  ///
-  /// Runs in turn with the ceremonies, as every change of a file does.
-  ///
-  /// - Parameter changed: called after the file was changed, while the store is still open.
-  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why the file is unchanged.
-  func changeSlots(
-    since unlocking: Unlocking, _ change: (inout VaultFile, UnlockedVault) throws(VaultError) -> Void,
-    changed: () -> Void = {}
-  ) throws {
-    let unlocked = state.withLock { $0.open?.unlocking === unlocking ? $0.unlocked : nil }
-    guard let unlocked else { throw ControlSession.passphraseRequired }
-    let passphrases = { (slots: [VaultSlot]) in slots.filter(\.protector.isPassphrase).map(\.id) }
-    let before = try passphrases(directory.slots())
-    let slots = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
-    changed()
-    // The old passphrase must not verify any more, whatever opened the vault.
-    guard passphrases(slots) == before, slots.contains(where: { $0.id == unlocked.slot.id }) else {
-      lock(.slotChanged)
-      return
-    }
-  }
-
-  /// Changes the counter in the TPM, or accepts an old copy of the store; blocks, in turn with the ceremonies.
-  ///
-  /// - Returns: the index of the counter that the store does not use any more.
-  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why nothing was changed.
-  func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) throws -> UInt32? {
-    let (store, found) = state.withLock { ($0.open?.unlocking === unlocking ? $0.store : nil, $0.counter) }
-    guard let store, let counter else { throw ControlSession.passphraseRequired }
-    let unused = try counter.change(change, in: store, found)
-    state.withLock { $0.counter = nil }
-    return unused
   }
 
   // MARK: Opening
@@ -332,16 +300,18 @@ final class VaultKeySource: KeySource {
     } catch {
       throw remembered(error)
     }
+    let previous = try previousVault(of: content)
     if kept == nil { state.withLock(\.observer)?(.storeOpened(store, id: content.storeID)) }
     // A store that stayed open is the same file.
     let finding: CounterFinding?
     do throws(RecoveryError) {
       finding = if kept == nil { try counter?.run(on: store) } else { state.withLock(\.counter) }
     } catch {
-      // This is not a fault of the store: it is intact, and opens when it can be written.
-      let hasCounter = (try? store.state())?.counter != nil
-      if hasCounter { state.withLock { $0.counter = .unknown(error.description) } }
-      throw directory.unusableStore(error)
+      let fault = directory.unusableStore(error)
+      guard let settings = try? store.state() else { throw remembered(fault) }
+      // This is not a fault of the store: it can be read, and opens when it can be written.
+      if settings.counter != nil { state.withLock { $0.counter = .unknown(error.description) } }
+      throw fault
     }
     finding?.problem.map(log)
     state.withLock { state in
@@ -352,7 +322,24 @@ final class VaultKeySource: KeySource {
     }
     return OpenVault(
       keys: keys, ed25519Root: content.ed25519Root, store: store, maximumDiscoverableCredentials: maximumPasskeys,
-      signatures: signatures)
+      signatures: signatures, previous: previous)
+  }
+
+  /// The keys and the store of the previous phrase; `nil` if there is none.
+  ///
+  /// The counter in the TPM belongs to the store of the present phrase alone.
+  private func previousVault(of content: VaultContent) throws(StateDirectoryError) -> OpenVault? {
+    guard let previous = content.previous else { return nil }
+    let kept = state.withLock { $0.previousStoreID == previous.storeID ? $0.previousStore : nil }
+    let keys = CredentialKeys(mainKey: previous.mainKey)
+    let store: CredentialDB
+    do throws(StateDirectoryError) {
+      store = if let kept { kept } else { try directory.openPreviousStore(of: previous, keys: keys) }
+    } catch {
+      throw remembered(error)
+    }
+    state.withLock { ($0.previousStore, $0.previousStoreID) = (store, previous.storeID) }
+    return OpenVault(keys: keys, ed25519Root: previous.ed25519Root, store: store, signatures: signatures)
   }
 
   /// Keeps a fault of vault or store for `status`; a wrong passphrase or a failed system call is not kept.
@@ -366,7 +353,9 @@ final class VaultKeySource: KeySource {
     return error
   }
 
-  private var stamps: [FileStamp?] { [FileStamp(directory.vaultPath), FileStamp(directory.storePath)] }
+  private var stamps: [FileStamp?] {
+    [directory.vaultPath, directory.storePath, directory.previousStorePath].map { FileStamp($0) }
+  }
 
   /// Logs why the vault is not open.
   func unavailable(_ error: StateDirectoryError) -> UserInteractionError {

@@ -8,6 +8,8 @@ struct VaultStatus: Sendable, Equatable {
   var isUnlocked: Bool
   /// Identifies the phrase, 4 bytes; only while unlocked.
   var fingerprint: [UInt8]?
+  /// Identifies the previous phrase, 4 bytes; only while unlocked, during a move to a new phrase.
+  var previousFingerprint: [UInt8]?
   /// What unlocked the vault, if not the passphrase.
   var unlockedBy: String?
   /// Why the vault is locked, if it was open before.
@@ -23,6 +25,7 @@ extension VaultKeySource {
   var status: VaultStatus {
     VaultStatus(
       isUnlocked: current != nil, fingerprint: current?.keys.fingerprint,
+      previousFingerprint: current?.previous?.keys.fingerprint,
       unlockedBy: openSlot.flatMap { $0.protector.isPassphrase ? nil : $0.protector.name }, lockReason: lockReason,
       fault: fault, counterProblem: counterProblem)
   }

@@ -96,6 +96,24 @@ import Vault
     #expect(try await written() == found, "each is written once")
   }
 
+  // Holds: RECORD-8, ROTATE-2
+  @Test func `entries that wait for their turn are in the store of a new phrase`() async throws {
+    let unlocking = try #require(try await vault.unlock(passphrase: secret("right")))
+    let phrase = StateDirectory.NewPhrase(mainKey: SecretBytes.random(count: 64), ed25519Root: .random(count: 96))
+    try await queue.submit { [recorder, vault] _ in
+      recorder.ended(CommandReport(command: nil, rpID: "a.example", error: nil, elapsed: .zero, kind: .register))
+      await recorder.finish()
+      return Result { try vault.beginRotation(since: unlocking, to: phrase, now: 5) }
+    }.get()
+    try await vault.unlock(passphrase: secret("right"))
+    let begun = HistoryEntry(time: 5, site: nil, kind: .beginRotation, outcome: .done, verification: .passphrase)
+    #expect(try await written() == [entry(.register, "a.example", .done), begun])
+    #expect(lines.all == [])
+    let open = try #require(vault.current)
+    let left = #expect(throws: RecoveryError.self) { try open.refuseKeysLeft() }
+    #expect(left?.description.hasPrefix("1 key of the old phrase is left; ") == true)
+  }
+
   // Holds: RECORD-8
   @Test func `wrong passphrases that lock the vault are in the history after it is unlocked`() async throws {
     try await vault.unlock(passphrase: secret("right"))

@@ -2,6 +2,7 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import Recovery
+import StateDirectory
 import Synchronization
 import Vault
 
@@ -66,6 +67,14 @@ final class ScriptedService: ControlService {
     return 0x0180_0000
   }
 
+  func beginRotation(since unlocking: Unlocking, to phrase: StateDirectory.NewPhrase) async throws {
+    note("beginRotation")
+  }
+
+  func endRotation(since unlocking: Unlocking, acceptsHistory: Bool) async throws {
+    note(acceptsHistory ? "endRotation with any history" : "endRotation")
+  }
+
   func check(_ means: VerificationMeans) async throws {
     note("check \(means)")
     throw ControlFailure(.notAllowed, "there is no fingerprint reader")
@@ -86,7 +95,8 @@ final class ScriptedService: ControlService {
       return try await work(&locked)
     }
     guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.operationDenied, "the user refused") }
-    var authenticator = Authenticator.quiet(vault)
+    var authenticator = Authenticator.quiet(
+      vault, person.withLock { $0 } ?? UserPrompter(testing: ScriptedBackEnd()))
     return try await work(&authenticator)
   }
 }
@@ -106,6 +116,12 @@ extension Authenticator {
       keySource: keySource, interaction: interaction, extensions: [],
       randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: { 0 }, report: { _ in })
   }
+}
+
+private struct LockedVaultSource: KeySource {
+  var current: OpenVault? { nil }
+  var reported: ReportedSettings { ReportedSettings() }
+  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { throw .unavailable }
 }
 
 private struct OpenVaultSource: KeySource {

@@ -1,0 +1,91 @@
+import ControlProtocol
+import CredentialDB
+import CryptoPrimitives
+import Recovery
+import StateDirectory
+import Synchronization
+import Vault
+
+/// Changes of the open vault: its slots, the counter of its store, and its phrase.
+extension VaultKeySource {
+  /// Changes the slots of the vault's file; locks the vault if the slot that opened it was replaced or removed.
+  ///
+  /// Runs in turn with the ceremonies, as every change of a file does.
+  ///
+  /// - Parameter changed: called after the file was changed, while the store is still open.
+  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why the file is unchanged.
+  func changeSlots(
+    since unlocking: Unlocking, _ change: (inout VaultFile, UnlockedVault) throws(VaultError) -> Void,
+    changed: () -> Void = {}
+  ) throws {
+    let unlocked = state.withLock { $0.open?.unlocking === unlocking ? $0.unlocked : nil }
+    guard let unlocked else { throw ControlSession.passphraseRequired }
+    let passphrases = { (slots: [VaultSlot]) in slots.filter(\.protector.isPassphrase).map(\.id) }
+    let before = try passphrases(directory.slots())
+    let slots = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
+    changed()
+    // The old passphrase must not verify any more, whatever opened the vault.
+    guard passphrases(slots) == before, slots.contains(where: { $0.id == unlocked.slot.id }) else {
+      lock(.slotChanged)
+      return
+    }
+  }
+
+  /// Changes the counter in the TPM, or accepts an old copy of the store; blocks, in turn with the ceremonies.
+  ///
+  /// - Returns: the index of the counter that the store does not use any more.
+  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why nothing was changed.
+  func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) throws -> UInt32? {
+    let (store, found) = state.withLock { ($0.open?.unlocking === unlocking ? $0.store : nil, $0.counter) }
+    guard let store, let counter else { throw ControlSession.passphraseRequired }
+    let unused = try counter.change(change, in: store, found)
+    state.withLock { $0.counter = nil }
+    return unused
+  }
+
+  // MARK: The move to a new phrase
+
+  /// Begins the move to a new phrase, and locks the vault; blocks, in turn with the ceremonies.
+  ///
+  /// - Parameter now: Unix milliseconds.
+  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why nothing was changed.
+  func beginRotation(since unlocking: Unlocking, to phrase: StateDirectory.NewPhrase, now: UInt64) throws {
+    let (unlocked, store) = state.withLock { $0.open?.unlocking === unlocking ? ($0.unlocked, $0.store) : (nil, nil) }
+    guard let unlocked, let store else { throw ControlSession.passphraseRequired }
+    try directory.checkRotation(of: unlocked, to: phrase)
+    // The store is closed from here on, whatever happens.
+    defer {
+      forgetStores()
+      storeWasReplaced(isNew: true, .phraseChanged)
+    }
+    // An unlocking that began before must not open a store between two renames.
+    try opening.withLock { _ throws(StateDirectoryError) in
+      try directory.beginRotation(of: unlocked, closing: store, to: phrase, now: now)
+    }
+  }
+
+  /// Ends the move to a new phrase, and locks the vault; blocks, in turn with the ceremonies.
+  ///
+  /// - Parameter done: called after the change, while the store is still open.
+  /// - Throws: that the passphrase is needed, if the vault was locked since `unlocking`; or why nothing was changed.
+  func endRotation(since unlocking: Unlocking, done: () -> Void) throws {
+    let (unlocked, store) = state.withLock {
+      $0.open?.unlocking === unlocking ? ($0.unlocked, $0.previousStore) : (nil, nil)
+    }
+    guard let unlocked else { throw ControlSession.passphraseRequired }
+    guard let store else { throw StateDirectory.noRotation }
+    defer {
+      state.withLock { ($0.previousStore, $0.previousStoreID) = (nil, []) }
+      lock(.phraseChanged)
+    }
+    try opening.withLock { _ throws(StateDirectoryError) in
+      try directory.endRotation(of: unlocked, closing: store)
+    }
+    done()
+  }
+
+  /// Forgets stores that are closed, so that they are opened again.
+  private func forgetStores() {
+    state.withLock { ($0.store, $0.storeID, $0.previousStore, $0.previousStoreID) = (nil, [], nil, []) }
+  }
+}
