@@ -1,4 +1,5 @@
 import ArgumentParser
+import DisplayText
 import LiquidAuth
 
 /// `liquid-auth link`: decodes a link that a site shows as a QR code.

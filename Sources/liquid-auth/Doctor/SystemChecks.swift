@@ -1,4 +1,5 @@
 import ControlProtocol
+import DisplayText
 
 // The lines about the desktop and the system.
 extension DoctorFindings {

@@ -219,7 +219,7 @@ extension UserPrompt {
     case .register, .alreadyRegistered: (Message("make a new passkey"), site)
     case .signIn: (Message("sign in with a passkey"), site)
     case .authorize(let permissions): (permissions.operation, rpID == nil ? [] : site)
-    case .change: (Message("manage this authenticator"), [])
+    case .change, .export: (Message("manage this authenticator"), [])
     case .reset: (Message("reset this authenticator"), [])
     case .setPIN: (Message("set a PIN"), [])
     case .registerSecondFactor: (Message("make a new second factor"), [])
@@ -235,7 +235,7 @@ extension UserPrompt {
     guard algorandAddress == nil else { return false }
     return switch purpose {
     case .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor: true
-    case .setPIN, .authorize, .change, .reset, .wallet: false
+    case .setPIN, .authorize, .change, .reset, .export, .wallet: false
     }
   }
 

@@ -22,8 +22,8 @@ import Synchronization
 actor UserPrompter: UserInteraction {
   /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2: 30 s).
   static let presence = Duration.seconds(30)
-  /// How long a person has for all dialogs of a wallet's prompt, which are read to be signed: ten minutes, or half a
-  /// minute a page where there are more than 20.
+  /// How long a person has for all dialogs of a prompt for which no platform waits, such as a wallet's: ten minutes, or
+  /// half a minute a page where there are more than 20.
   static func reading(pages: Int) -> Duration { max(.seconds(600), .seconds(30) * pages) }
   /// How long a dialog waits for one answer; the client may give up sooner.
   static let answer = Duration.seconds(120)
@@ -140,7 +140,7 @@ actor UserPrompter: UserInteraction {
     var pages = PromptPages(prompt, askedThrough: await doorLines(), beside: others, in: catalogue)
     pages.last.takesPassphrase = verification
     if verification { pages.last.means = prompt.means }
-    let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
+    let limit = prompt.hasTimeToRead ? Self.reading(pages: pages.all.count) : Self.presence
     let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, by: \.verification) {
       [verifier] passphrase, _ in
       switch await verifier?.verify(passphrase) {

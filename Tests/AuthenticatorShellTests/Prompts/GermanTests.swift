@@ -31,6 +31,7 @@ import Testing
       purpose: .register, rpID: "example.com", accountName: "alice", accountDisplayName: "Alice Example")
     prompt.extras = [.secret]
     prompt.resembles = SiteResemblance(known: "examp1e.com", kind: .oneLetter, decoded: nil)
+    prompt.isFirstPasskey = true
     let text = dialog(prompt)
     #expect(
       text.description == """
@@ -42,12 +43,14 @@ import Testing
         Konto: "alice"
         Name: "Alice Example"
         Die Website erhält auch ein Geheimnis zur Verschlüsselung (PRF).
+        Hier ist noch kein Passkey gespeichert.
+        Wenn Sie den ersten erstellt haben, führen Sie aus: liquid-auth backup FILE
         """)
     #expect([text.agree, text.refuse] == ["Passkey erstellen", "Ablehnen"])
   }
 
   @Test func `a sign-in beside another key`() {
-    let key = OtherKey(node: "/dev/hidraw9", name: "Other Key")
+    let key = OtherKey(node: "/dev/hidraw9", name: "Other Key", device: "0003:1209:0001.0007")
     let prompt = UserPrompt(purpose: .signIn, rpID: "example.com", accountCount: 3)
     let text = PromptPages(prompt, beside: [key], in: german).last
     #expect(

@@ -17,7 +17,7 @@ import Testing
 
   private static let keys = Array(
     // A name from the kernel has at most 127 bytes.
-    repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 31)), count: 4)
+    repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 31), device: ""), count: 4)
 
   private let unit: String
   private let long: String
@@ -53,7 +53,9 @@ import Testing
       .authorize(all), .authorize(all.subtracting([.makeCredential])), .authorize([.largeBlobWrite]),
       .change(.alwaysUV(true)), .change(.alwaysUV(false)), .change(.largeBlobs(from: .max, to: .max)),
       .change(.minimumPINLength(from: 4, to: 63, rpIDs: Array(repeating: long, count: 8))),
-      .reset(importedPasskeys: .max), .wallet(.showPasskey), .wallet(.signTransactions(transactions)),
+      .reset(importedPasskeys: .max, unsaved: .max, lastBackup: 253_402_300_799_000),
+      .export(passkeys: .max, sites: Array(repeating: long, count: 16)), .export(passkeys: .max, sites: nil),
+      .wallet(.showPasskey), .wallet(.signTransactions(transactions)),
       .wallet(.signMessage(String(repeating: unit, count: 1024))),
       .wallet(.signAssociation(publicUserID: String(long.prefix(256)), data: String(long.prefix(1024)), service: long)),
     ]
@@ -63,6 +65,9 @@ import Testing
           purpose: purpose, rpID: long, accountName: long, accountDisplayName: long + ".", replacesPasskey: true,
           algorandAddress: address, origin: long, isFirstUse: true)
         prompt.host = long
+        prompt.isFirstPasskey = true
+        (prompt.movesFromPreviousPhrase, prompt.isOfPreviousPhrase) = (true, true)
+        prompt.leavesOutPreviousPhrase = address != nil
         prompt.extras = [.secret, .largeBlobKey, .payment]
         prompt.resembles = SiteResemblance(known: long, kind: .otherSuffix, decoded: long)
         return prompt

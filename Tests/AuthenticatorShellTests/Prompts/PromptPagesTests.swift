@@ -27,6 +27,7 @@ import Testing
     }
     #expect(needsReading(UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 99))))) == [true])
     #expect(needsReading(UserPrompt(purpose: .reset(importedPasskeys: 1))) == [true])
+    #expect(needsReading(UserPrompt(purpose: .export(passkeys: 1, sites: nil))) == [true])
     #expect(needsReading(UserPrompt(purpose: .signIn, rpID: "a", algorandAddress: "A")) == [true])
     #expect(needsReading(UserPrompt(purpose: .signIn, rpID: "a")) == [false])
     #expect(needsReading(UserPrompt(purpose: .register, rpID: "a")) == [false])

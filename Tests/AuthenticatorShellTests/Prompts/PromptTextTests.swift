@@ -22,6 +22,19 @@ import Testing
     return prompt
   }
 
+  private static func first(_ prompt: UserPrompt) -> UserPrompt {
+    var prompt = prompt
+    prompt.isFirstPasskey = true
+    return prompt
+  }
+
+  private static func ofPhrases(_ prompt: UserPrompt) -> UserPrompt {
+    var prompt = prompt
+    (prompt.movesFromPreviousPhrase, prompt.isOfPreviousPhrase) = (true, true)
+    prompt.leavesOutPreviousPhrase = true
+    return prompt
+  }
+
   static let cases: [Case] = [
     Case(
       testDescription: "register",
@@ -46,6 +59,29 @@ import Testing
         """,
       buttons: ["Make passkey", "Deny"]),
     Case(
+      testDescription: "register the first passkey",
+      prompt: first(UserPrompt(purpose: .register, rpID: "example.com", accountName: "alice")),
+      text: """
+        Make a new passkey?
+
+        Site: example.com
+        Account: "alice"
+        No passkey is stored here yet.
+        After you make the first one, run: liquid-auth backup FILE
+        """,
+      buttons: ["Make passkey", "Deny"]),
+    Case(
+      testDescription: "a token for the first passkey",
+      prompt: first(UserPrompt(purpose: .authorize(.makeCredential), rpID: "example.com")),
+      text: """
+        Make a new passkey?
+
+        Site: example.com
+        No passkey is stored here yet.
+        After you make the first one, run: liquid-auth backup FILE
+        """,
+      buttons: ["Make passkey", "Deny"]),
+    Case(
       testDescription: "register, in the place of another",
       prompt: UserPrompt(purpose: .register, rpID: "example.com", accountName: "alice", replacesPasskey: true),
       text: """
@@ -56,6 +92,38 @@ import Testing
         It replaces the passkey that this account has here.
         """,
       buttons: ["Replace passkey", "Deny"]),
+    Case(
+      testDescription: "register, in the place of a key of the old phrase",
+      prompt: ofPhrases(UserPrompt(purpose: .register, rpID: "example.com", accountName: "alice")),
+      text: """
+        Make a new passkey?
+
+        Site: example.com
+        Account: "alice"
+        It takes the place of your key of the old phrase at this site.
+        """,
+      buttons: ["Make passkey", "Deny"]),
+    Case(
+      testDescription: "sign in with a key of the old phrase",
+      prompt: ofPhrases(UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice")),
+      text: """
+        Sign in with your passkey?
+
+        Site: example.com
+        Account: "alice"
+        This key is of your old phrase. Register a new one at the site.
+        """,
+      buttons: ["Sign in", "Deny"]),
+    Case(
+      testDescription: "sign in with a second factor of the old phrase",
+      prompt: ofPhrases(UserPrompt(purpose: .signInSecondFactor)),
+      text: """
+        Sign in with your second factor?
+
+        An older kind of request (U2F). It does not name its site.
+        This key is of your old phrase. Register a new one at the site.
+        """,
+      buttons: ["Sign in", "Deny"]),
     Case(
       testDescription: "register, with all that goes along",
       prompt: with([.secret, .largeBlobKey, .payment], UserPrompt(purpose: .register, rpID: "example.com")),
@@ -275,7 +343,7 @@ import Testing
         Every passkey that was made or used on this machine stops working here.
         The PIN, the settings and the large blobs of sites are removed too.
         Your recovery phrase is kept.
-        1 imported passkey is lost for good.
+        1 imported passkey is lost, unless a backup has it.
         """,
       buttons: ["Reset", "Keep"]),
     Case(
@@ -286,9 +354,85 @@ import Testing
         Every passkey that was made or used on this machine stops working here.
         The PIN, the settings and the large blobs of sites are removed too.
         Your recovery phrase is kept.
-        12 imported passkeys are lost for good.
+        12 imported passkeys are lost, unless a backup has them.
         """,
       buttons: ["Reset", "Keep"]),
+    Case(
+      testDescription: "reset without a backup", prompt: UserPrompt(purpose: .reset(importedPasskeys: 0, unsaved: 1)),
+      text: """
+        Reset this authenticator?
+
+        Every passkey that was made or used on this machine stops working here.
+        The PIN, the settings and the large blobs of sites are removed too.
+        Your recovery phrase is kept.
+        There is no backup of 1 passkey.
+        To make a backup first, choose Keep, then run: liquid-auth backup FILE
+        """,
+      buttons: ["Reset", "Keep"]),
+    Case(
+      testDescription: "reset after a change",
+      prompt: UserPrompt(purpose: .reset(importedPasskeys: 0, unsaved: 2, lastBackup: 1_795_662_062_000)),
+      text: """
+        Reset this authenticator?
+
+        Every passkey that was made or used on this machine stops working here.
+        The PIN, the settings and the large blobs of sites are removed too.
+        Your recovery phrase is kept.
+        2 passkeys were made or changed after the last backup, on 2026-11-26.
+        To make a backup first, choose Keep, then run: liquid-auth backup FILE
+        """,
+      buttons: ["Reset", "Keep"]),
+    Case(
+      testDescription: "reset after a backup",
+      prompt: UserPrompt(purpose: .reset(importedPasskeys: 0, lastBackup: 1_795_662_062_000)),
+      text: """
+        Reset this authenticator?
+
+        Every passkey that was made or used on this machine stops working here.
+        The PIN, the settings and the large blobs of sites are removed too.
+        Your recovery phrase is kept.
+        The last backup was made on 2026-11-26.
+        """,
+      buttons: ["Reset", "Keep"]),
+    Case(
+      testDescription: "an export of all passkeys", prompt: UserPrompt(purpose: .export(passkeys: 12, sites: nil)),
+      text: """
+        Export passkeys with their private keys?
+
+        A program wants to write 12 passkeys to a file that is not encrypted.
+        These are all passkeys of this machine.
+        Whoever reads the file can sign in as you, and the sites cannot tell.
+        Neither your passphrase nor your recovery phrase protects it.
+        Delete the file as soon as you do not need it any more.
+        """,
+      buttons: ["Export", "Deny"]),
+    Case(
+      testDescription: "an export of the passkeys of two sites",
+      prompt: UserPrompt(purpose: .export(passkeys: 1, sites: ["a.example", "b.example\nSite: c"])),
+      text: #"""
+        Export passkeys with their private keys?
+
+        A program wants to write 1 passkey to a file that is not encrypted.
+        Site: a.example
+        Site: b.example\u{A}Site:\u{20}c
+        Whoever reads the file can sign in as you, and the sites cannot tell.
+        Neither your passphrase nor your recovery phrase protects it.
+        Delete the file as soon as you do not need it any more.
+        """#,
+      buttons: ["Export", "Deny"]),
+    Case(
+      testDescription: "an export during a move to a new phrase",
+      prompt: ofPhrases(UserPrompt(purpose: .export(passkeys: 2, sites: nil))),
+      text: """
+        Export passkeys with their private keys?
+
+        A program wants to write 2 passkeys to a file that is not encrypted.
+        Passkeys of your old phrase are not among them.
+        Whoever reads the file can sign in as you, and the sites cannot tell.
+        Neither your passphrase nor your recovery phrase protects it.
+        Delete the file as soon as you do not need it any more.
+        """,
+      buttons: ["Export", "Deny"]),
     Case(
       testDescription: "a site without a name", prompt: UserPrompt(purpose: .signIn, rpID: ""),
       text: """

@@ -281,6 +281,7 @@ struct PromptTimeTests {
       slow.answer()
     }
     await slow.shows(pages)
+    await clock.sleeper(until: .seconds(30 * pages))
     clock.advance(by: .seconds(30) - .milliseconds(1))
     #expect(clock.sleeperCount == 1)
     clock.advance(by: .milliseconds(1))
@@ -338,9 +339,10 @@ struct PromptTimeTests {
 
 /// Requests that may have gone to other security keys as well.
 struct PromptsBesideOtherKeysTests {
-  static let key = OtherKey(node: "/dev/hidraw4", name: "Example Key")
+  static let key = OtherKey(node: "/dev/hidraw4", name: "Example Key", device: "0003:1209:0001.0004")
   static let directed: [UserPrompt.Purpose] = [
     .setPIN, .authorize(.credentialManagement), .change(.alwaysUV(true)), .reset(importedPasskeys: 0),
+    .export(passkeys: 1, sites: nil),
   ]
   static let broadcast: [UserPrompt.Purpose] = [
     .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor,
@@ -392,7 +394,7 @@ struct PromptsBesideOtherKeysTests {
 
   @Test func `names of other keys are escaped, at most three, and the node replaces an empty one`() async {
     let names = ["a\nSite: bank.example", "", "c", "d"]
-    let others = names.enumerated().map { OtherKey(node: "/dev/hidraw\($0)", name: $1) }
+    let others = names.enumerated().map { OtherKey(node: "/dev/hidraw\($0)", name: $1, device: "") }
     #expect(
       PromptPages(signIn, beside: others).last.details == [
         "Site: example.com", #"Also plugged in: "a\u{A}Site: bank.example""#, #"Also plugged in: "/dev/hidraw1""#,

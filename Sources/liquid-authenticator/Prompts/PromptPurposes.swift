@@ -1,0 +1,301 @@
+import CTAP2
+import DisplayText
+import Messages
+import Recovery
+
+/// The dialogs of each purpose, in words.
+extension PromptPages {
+  /// The dialogs of a ceremony or a wallet's request.
+  ///
+  /// - Parameters:
+  ///   - doorLines: the lines that say where the request came in. They come after the others, except in a wallet's prompt.
+  ///   - others: the other keys that are plugged in, which the last lines name.
+  init(
+    _ prompt: UserPrompt, askedThrough doorLines: [String] = [], beside others: [OtherKey] = [], in catalogue: Catalogue
+  ) {
+    switch prompt.purpose {
+    case .register:
+      self.init(
+        headline: Message("Make a new passkey?"),
+        details: prompt.resemblanceLines + prompt.siteLines + prompt.replacementLines
+          + prompt.extraLines(payment: Message("Other sites may start payments with this passkey."))
+          + prompt.algorandLines + prompt.backupLines,
+        agree: prompt.replacesPasskey ? Message("Replace passkey") : Message("Make passkey"), in: catalogue)
+    case .alreadyRegistered:
+      self.init(
+        headline: Message("You already have a passkey here"),
+        details: prompt.siteLines + [Message("The site requested another one. No new passkey is made.")],
+        agree: Message("OK"), refuse: Message("Close"), in: catalogue)
+    case .signIn:
+      self.init(
+        headline: Message("Sign in with your passkey?"),
+        details: prompt.siteLines + prompt.previousPhraseLines
+          + prompt.extraLines(payment: Message("This may confirm a payment that another site started."))
+          + prompt.algorandLines,
+        agree: Message("Sign in"), in: catalogue)
+    case .setPIN:
+      self.init(
+        headline: Message("Set a PIN for this authenticator?"),
+        details: [
+          Message("A program chose this PIN."),
+          Message(
+            "Anyone who knows it can pass verification at sites, list and remove your passkeys, and change settings."),
+        ],
+        agree: Message("Set PIN"), in: catalogue)
+    case .registerSecondFactor:
+      self.init(
+        headline: Message("Make a new second factor?"), details: [UserPrompt.hiddenSite], agree: Message("Make it"),
+        in: catalogue)
+    case .signInSecondFactor:
+      self.init(
+        headline: Message("Sign in with your second factor?"),
+        details: (prompt.rpID == nil ? [UserPrompt.hiddenSite] : prompt.siteLines) + prompt.previousPhraseLines,
+        agree: Message("Sign in"),
+        in: catalogue)
+    case .select:
+      self.init(
+        headline: Message("Is this the authenticator you mean?"),
+        details: [
+          Message("A site or a program asks which of your security keys to use. This does not sign you in.")
+        ],
+        agree: Message("Use this one"), refuse: Message("Not this one"), in: catalogue)
+    case .authorize(let permissions):
+      let isNamed = prompt.rpID != nil
+      self.init(
+        headline: permissions.headline,
+        details: prompt.resemblanceLines + prompt.siteLines(named: isNamed) + permissions.lines(ofSite: isNamed)
+          + prompt.backupLines,
+        agree: permissions.agree, in: catalogue)
+    case .change(let change):
+      self.init(
+        question: change.headline, heading: [],
+        body: WalletText.wrapped(change.lines, in: catalogue), agree: change.agree, in: catalogue)
+    case .reset(let importedPasskeys, let unsaved, let lastBackup):
+      self.init(
+        headline: Message("Reset this authenticator?"),
+        details: Self.resetLines(importedPasskeys) + Self.backupLines(unsaved, lastBackup),
+        agree: Message("Reset"), refuse: Message("Keep"), in: catalogue)
+    case .export(let passkeys, let sites):
+      self.init(
+        headline: Message("Export passkeys with their private keys?"),
+        details: Self.exportLines(passkeys, sites, leavesOutPreviousPhrase: prompt.leavesOutPreviousPhrase),
+        agree: Message("Export"), in: catalogue)
+    case .wallet(let purpose): self = purpose.pages(of: prompt, askedThrough: doorLines, in: catalogue)
+    }
+    if !prompt.isOfWallet { append(doorLines, others, in: catalogue) }
+    for page in before.indices {
+      before[page].mayConcernAnotherKey = prompt.mayConcernAnotherKey
+      before[page].needsReading = prompt.needsReading
+    }
+    last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
+    last.needsReading = prompt.needsReading
+    last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
+  }
+
+  private static func resetLines(_ importedPasskeys: Int) -> [Message] {
+    let lines = [
+      Message("Every passkey that was made or used on this machine stops working here."),
+      Message("The PIN, the settings and the large blobs of sites are removed too."),
+      Message("Your recovery phrase is kept."),
+    ]
+    guard importedPasskeys > 0 else { return lines }
+    let lost = Message(
+      "\(importedPasskeys) imported passkey is lost, unless a backup has it.",
+      plural: "\(importedPasskeys) imported passkeys are lost, unless a backup has them.", count: importedPasskeys)
+    return lines + [lost]
+  }
+
+  private static func exportLines(
+    _ passkeys: Int, _ sites: [String]?, leavesOutPreviousPhrase: Bool
+  ) -> [Message] {
+    let file = Message(
+      "A program wants to write \(passkeys) passkey to a file that is not encrypted.",
+      plural: "A program wants to write \(passkeys) passkeys to a file that is not encrypted.", count: passkeys)
+    var lines = [file]
+    if let sites {
+      lines += sites.map(UserPrompt.siteLine)
+    } else if !leavesOutPreviousPhrase {
+      lines.append(Message("These are all passkeys of this machine."))
+    }
+    if leavesOutPreviousPhrase { lines.append(Message("Passkeys of your old phrase are not among them.")) }
+    return lines + [
+      Message("Whoever reads the file can sign in as you, and the sites cannot tell."),
+      Message("Neither your passphrase nor your recovery phrase protects it."),
+      Message("Delete the file as soon as you do not need it any more."),
+    ]
+  }
+
+  /// What a backup has of the passkeys, and how to make one before the reset.
+  private static func backupLines(_ unsaved: Int, _ lastBackup: UInt64?) -> [Message] {
+    let date = lastBackup.map { UTCTime(milliseconds: $0).date }
+    guard unsaved > 0 else { return date.map { [Message("The last backup was made on \($0).")] } ?? [] }
+    let lacking =
+      if let date {
+        Message(
+          "\(unsaved) passkey was made or changed after the last backup, on \(date).",
+          plural: "\(unsaved) passkeys were made or changed after the last backup, on \(date).", count: unsaved)
+      } else {
+        Message(
+          "There is no backup of \(unsaved) passkey.", plural: "There is no backup of \(unsaved) passkeys.",
+          count: unsaved)
+      }
+    return [lacking, Message("To make a backup first, choose Keep, then run: liquid-auth backup FILE")]
+  }
+}
+
+extension TokenPermissions {
+  /// The announced operation; with a site, that is a registration or a sign-in.
+  fileprivate var headline: Message {
+    if contains(.makeCredential) { return Message("Make a new passkey?") }
+    if contains(.getAssertion) { return Message("Sign in with your passkey?") }
+    return Message("Let a program manage this authenticator?")
+  }
+
+  fileprivate var agree: Message {
+    if contains(.makeCredential) { return Message("Make passkey") }
+    return contains(.getAssertion) ? Message("Sign in") : Message("Allow")
+  }
+
+  /// What else the program may do until the device is plugged in again, or ten minutes are over.
+  fileprivate func lines(ofSite isOfSite: Bool) -> [Message] {
+    let operations: [(TokenPermissions, Message)] = [
+      ([.makeCredential, .getAssertion], Message("The program may also sign in there with a passkey.")),
+      (
+        .credentialManagement,
+        isOfSite
+          ? Message("It may list, rename and remove your passkeys of this site.")
+          : Message("It may list, rename and remove your passkeys.")
+      ),
+      (
+        .persistentCredentialManagementReadOnly,
+        Message("It may list your passkeys until you set a new PIN, or run: liquid-auth config forget-readers")
+      ),
+      (.largeBlobWrite, Message("It may change the data that sites keep here.")),
+      (.authenticatorConfiguration, Message("It may change this authenticator's settings.")),
+    ]
+    return operations.filter { contains($0.0) }.map(\.1)
+  }
+}
+
+extension UserPrompt.Change {
+  fileprivate var headline: Message {
+    switch self {
+    case .alwaysUV(true): Message("Ask for verification every time?")
+    case .alwaysUV(false): Message("Stop asking for verification every time?")
+    case .minimumPINLength: Message("Change the rule for PINs?")
+    case .largeBlobs: Message("Replace the data that sites keep here?")
+    }
+  }
+
+  fileprivate var agree: Message {
+    if case .largeBlobs = self { Message("Replace") } else { Message("Change") }
+  }
+
+  /// What will change, in whole sentences.
+  fileprivate var lines: [Message] {
+    switch self {
+    case .alwaysUV(true):
+      [
+        Message("Every registration and sign-in would then ask for verification."),
+        Message("This needs a PIN."), Message("Until you set one, no site can use this authenticator."),
+      ]
+    case .alwaysUV(false):
+      [Message("A program asks to require verification only when a site does.")]
+    case .minimumPINLength(let old, let new, let rpIDs):
+      (old == new
+        ? []
+        : [
+          Message("A program wants a PIN to have at least \(new) characters (now: \(old))."),
+          Message("Only a reset undoes this."),
+        ]) + (rpIDs.map(Self.lines) ?? [])
+    case .largeBlobs(let old, let new):
+      [
+        Message("A program wants to replace all \(old) bytes of it by \(new) bytes."),
+        Message("Anything that it does not write back is lost."),
+      ]
+    }
+  }
+
+  private static func lines(ofSitesThatReadTheLength rpIDs: [String]) -> [Message] {
+    guard !rpIDs.isEmpty else { return [Message("No site can read the minimum PIN length any more.")] }
+    return [Message("Only these sites can read the minimum PIN length:")] + rpIDs.map { UserPrompt.siteLine($0) }
+  }
+}
+
+extension UserPrompt {
+  /// U2F sends a hash of the site's name only.
+  fileprivate static let hiddenSite = Message("An older kind of request (U2F). It does not name its site.")
+
+  /// The warning for a new site whose name resembles a known one.
+  fileprivate var resemblanceLines: [Message] {
+    guard let resembles else { return [] }
+    let how =
+      switch resembles.kind {
+      case .looksAlike: Message("The names look alike.")
+      case .oneLetter: Message("One letter differs.")
+      case .otherSuffix: Message("The end of the name differs.")
+      }
+    let decoded =
+      resembles.decoded.map { [Message("In its own script the new site is \(DisplayText.name($0))")] } ?? []
+    return [Message("This is not: \(DisplayText.host(resembles.known))"), how] + decoded
+  }
+
+  /// The advice to make a backup after the first passkey.
+  fileprivate var backupLines: [Message] {
+    guard isFirstPasskey else { return [] }
+    return [
+      Message("No passkey is stored here yet."),
+      Message("After you make the first one, run: liquid-auth backup FILE"),
+    ]
+  }
+
+  fileprivate var replacementLines: [Message] {
+    (replacesPasskey ? [Message("It replaces the passkey that this account has here.")] : [])
+      + (movesFromPreviousPhrase ? [Message("It takes the place of your key of the old phrase at this site.")] : [])
+  }
+
+  fileprivate var previousPhraseLines: [Message] {
+    isOfPreviousPhrase ? [Message("This key is of your old phrase. Register a new one at the site.")] : []
+  }
+
+  /// The extras, in words; `payment` is the sentence for a payment.
+  fileprivate func extraLines(payment: Message) -> [Message] {
+    let lines: [(Extras, Message)] = [
+      (.secret, Message("The site also gets a secret for encryption (PRF).")),
+      (.largeBlobKey, Message("The site also gets a key for the data it keeps here (large blob).")),
+      (.payment, payment),
+    ]
+    return lines.filter { extras.contains($0.0) }.map(\.1)
+  }
+
+  fileprivate var algorandLines: [Message] {
+    guard let algorandAddress else { return [] }
+    let signed =
+      origin.map { Message("It signs for: \(DisplayText.host($0))") } ?? Message("It signs for this site only")
+    let firstUse =
+      Message("First use: this account has no passkey for this site on this machine. Check that it is the right site.")
+    return [Message("Algorand account: \(DisplayText.host(algorandAddress))"), signed] + hostBelowLines
+      + (isFirstUse ? [firstUse] : [])
+  }
+
+  /// The line for an origin whose host is below the relying party's id; no other host is signed for, except the id
+  /// itself (Recovery §11, E2).
+  private var hostBelowLines: [Message] {
+    guard let origin, let rpID else { return [] }
+    let host = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { $0 != UInt8(ascii: ":") }
+    return Self.isHost(host, below: rpID) ? [Self.hostBelow] : []
+  }
+
+  /// The lines for the host that a wallet names, if it is not the site.
+  static func hostLines(_ host: String?, of rpID: String) -> [Message] {
+    guard let host else { return [] }
+    return [Message("For: \(DisplayText.host(host))")] + (isHost(Substring(host).utf8, below: rpID) ? [hostBelow] : [])
+  }
+
+  private static let hostBelow =
+    Message("The host is a subdomain of the site. Check that it is the right one.")
+
+  private static func isHost(_ host: Substring.UTF8View, below rpID: String) -> Bool {
+    host.suffix(rpID.utf8.count + 1).elementsEqual(".\(rpID)".utf8)
+  }
+}
