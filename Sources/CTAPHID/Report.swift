@@ -49,9 +49,12 @@ public struct Report: Hashable, Sendable {
     ChannelID(rawValue: bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
   }
 
+  /// Whether the report begins a message.
+  package var isInitialization: Bool { bytes[4] & 0x80 != 0 }
+
   /// The packet in the report, with its padding: only the length field marks the end of a message.
   public var packet: Packet {
-    if bytes[4] & 0x80 != 0 {
+    if isInitialization {
       .initialization(
         CTAPHIDCommand(rawValue: bytes[4] & 0x7f), length: Int(bytes[5]) << 8 | Int(bytes[6]), payload: bytes[7...])
     } else {

@@ -92,6 +92,50 @@ struct UnixSocketTransportTests {
     }
   }
 
+  /// The number of reports of a message that was passed on; or 0 for the work that it started.
+  struct Turn: Equatable {
+    let client: UInt8
+    let reports: Int
+  }
+
+  // Holds: REPORT-14
+  @Test func `clients take turns, and the work of one message runs before the next is passed on`() async throws {
+    let loop = try EventLoop()
+    let link = try UnixSocketTransport(path: path, loop: loop).attach()
+    defer { link.close() }
+    let (stream, continuation) = AsyncStream.makeStream(of: Turn.self)
+    link.events.receive { events in
+      let clients = events.compactMap { event -> UInt8? in
+        if case .report(let report)? = event { report.bytes[0] } else { nil }
+      }
+      guard let client = clients.first else { return }
+      continuation.yield(Turn(client: client, reports: clients.count))
+      Task(executorPreference: loop) { continuation.yield(Turn(client: client, reports: 0)) }
+    }
+    var turns = stream.makeAsyncIterator()
+    let clients = [try connect(), try connect(), try connect()]
+    // A message of two reports; those of one client are for several channels.
+    let write = { @Sendable (client: Int, channel: Int) in
+      let head = [UInt8(client), 0, 0, UInt8(channel)]
+      try clients[client].write(head + [0x90, 0, 64] + [UInt8](repeating: 1, count: 57))
+      try clients[client].write(head + [0] + [UInt8](repeating: 1, count: 59))
+    }
+    // The loop's thread runs this, and reads nothing meanwhile.
+    let count = 20
+    try await Task(executorPreference: loop) {
+      for channel in 0..<count { for client in clients.indices { try write(client, channel) } }
+    }.value
+    var seen: [Turn] = []
+    while seen.count < 2 * 3 * count, let turn = await turns.next() { seen.append(turn) }
+    // Each client is accepted in a pass of its own, so the first turns can be in any order; then they alternate.
+    let messages = stride(from: 0, to: seen.count, by: 2).map { seen[$0] }
+    #expect(seen == messages.flatMap { [$0, Turn(client: $0.client, reports: 0)] })
+    #expect(messages.allSatisfy { $0.reports == 2 })
+    for client in 0..<3 as Range<UInt8> { #expect(messages.count { $0.client == client } == count) }
+    let middle = messages[6..<(messages.count - 6)].map(\.client)
+    #expect(zip(middle, middle.dropFirst(3)).allSatisfy(==) && Set(middle.prefix(3)).count == 3, "\(middle)")
+  }
+
   @Test func `a client that disconnects is reported with its last channel`() async throws {
     let link = try transport.attach()
     defer { link.close() }
@@ -118,18 +162,55 @@ struct UnixSocketTransportTests {
     }
   }
 
-  @Test func `clients over the limit are closed, and the others served`() async throws {
+  // Holds: FAULT-6
+  @Test func `a client over the limit replaces one that has sent nothing, or else the one with the oldest report`()
+    async throws
+  {
     let link = try transport.attach()
     defer { link.close() }
-    var clients: [Descriptor] = []
-    for _ in 0..<UnixSocketDevice.clientLimit { clients.append(try connect()) }
-    // When the last client's report arrives, all were accepted.
     var reports = link.reports.makeAsyncIterator()
-    try clients.last?.write(Self.payload)
-    _ = await reports.next()
-    #expect(try connect().read() == [], "closed")
-    try clients.first?.write(Self.payload)
+    var clients: [Descriptor] = []
+    // All but the third send a report; the first one sends another.
+    for number in 0..<UnixSocketDevice.clientLimit {
+      clients.append(try connect())
+      if number != 2 {
+        try clients[number].write(Self.payload)
+        #expect(await reports.next() != nil)
+      }
+    }
+    try clients[0].write(Self.payload)
     #expect(await reports.next() != nil)
+    for replaced in [2, 1] {
+      let client = try connect()
+      #expect(try clients[replaced].read() == [], "closed")
+      try client.write(Self.payload)
+      #expect(await reports.next() != nil)
+      clients.append(client)
+    }
+    for client in [clients[0]] + clients[3...] {
+      try client.write(Self.payload)
+      #expect(await reports.next() != nil)
+    }
+  }
+
+  // Holds: FAULT-6
+  @Test func `an answer or a KEEPALIVE keeps the client that waits for it`() async throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    var reports = link.reports.makeAsyncIterator()
+    var clients: [Descriptor] = []
+    for number in 0..<UnixSocketDevice.clientLimit {
+      clients.append(try connect())
+      try clients[number].write([UInt8](repeating: UInt8(number), count: Report.size))
+      #expect(await reports.next() != nil)
+    }
+    let answer = [UInt8](repeating: 0, count: Report.size)
+    link.send([try #require(Report(answer))])
+    clients.append(try connect())
+    #expect(try clients[1].read() == answer)
+    #expect(try clients[1].read() == [], "closed")
+    try clients[0].write(answer)
+    #expect(await reports.next()?.bytes == answer)
   }
 
   @Test func `a stale socket is replaced`() throws {
