@@ -19,8 +19,8 @@ enum CeremonyLog {
       line += " "
       line += rpID
     }
-    line += " "
-    line += refusal ?? "done"
+    // A refusal can be a whole sentence.
+    line += refusal.map { ": \($0)" } ?? " done"
     line += ", "
     line += String(milliseconds)
     line += " ms"

@@ -67,7 +67,7 @@ struct Log: Sendable {
   }
 }
 
-/// Standard error, which may be a stopped terminal (Control-S) or an unread pipe.
+/// Standard error, which may be a stopped terminal (Control-S), an unread pipe, or a file on a full disk.
 private final class StandardError: Sendable {
   private let mayBlock: Bool
   private let lost = Atomic(0)
@@ -77,7 +77,9 @@ private final class StandardError: Sendable {
     mayBlock = fstat(STDERR_FILENO, &status) != 0 || status.st_mode & S_IFMT != S_IFREG
   }
 
-  /// Writes a line if that does not block; otherwise counts it as lost, and logs the count before the next line.
+  /// Writes a line if that does not block.
+  ///
+  /// A line that is not written counts as lost; the count is logged before the next line.
   func write(_ line: String) {
     guard hasRoom else {
       lost.add(1, ordering: .relaxed)
@@ -85,14 +87,17 @@ private final class StandardError: Sendable {
     }
     let count = lost.exchange(0, ordering: .relaxed)
     if count > 0 {
-      put("liquid-authenticator: \(count) lines were lost: standard error was blocked\n")
+      guard put("liquid-authenticator: \(count) lines were lost: standard error was blocked or full\n") else {
+        lost.add(count + 1, ordering: .relaxed)
+        return
+      }
       // That line may have taken the last of the room.
       if !hasRoom {
         lost.add(1, ordering: .relaxed)
         return
       }
     }
-    put(line)
+    if !put(line) { lost.add(1, ordering: .relaxed) }
   }
 
   private var hasRoom: Bool {
@@ -101,8 +106,8 @@ private final class StandardError: Sendable {
     return poll(&output, 1, 0) != 0
   }
 
-  private func put(_ line: String) {
+  private func put(_ line: String) -> Bool {
     var line = line
-    line.withUTF8 { _ = Descriptor.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
+    return line.withUTF8 { Descriptor.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
   }
 }

@@ -63,6 +63,7 @@ enum LockReason: Equatable, Sendable {
     case .event(.suspend): "before the machine was suspended"
     case .event(.screenLock): "when the screen was locked"
     case .event(.userSwitch): "when another user's session came to the foreground"
+    case .idle(let limit) where limit == .seconds(3600): "after 1 hour without use"
     case .idle(let limit): "after \(limit.components.seconds / 3600) hours without use"
     case .disconnected: "when the connection to logind ended"
     }

@@ -121,7 +121,7 @@ struct U2FRequestHandlerTests {
     #expect(await poll { $0 != [0x69, 0x85] } == [0x69, 0x86])
     #expect(await send() == [0x69, 0x86])
     #expect(reports.lines.count == 1)
-    let line = "U2F_REGISTER the user refused (operationDenied), 1500 ms"
+    let line = "U2F_REGISTER: the user refused (operationDenied), 1500 ms"
     #expect(reports.lines.first == line)
     clock.advance(by: .seconds(11))
     #expect(await send() == [0x69, 0x85])
@@ -136,10 +136,10 @@ struct U2FRequestHandlerTests {
       + [UInt8](repeating: 9, count: 64)
     #expect(await handler.respond(to: checkOnly, in: Self.context) == [0x69, 0x86])
     #expect(
-      reports.lines == ["U2F_AUTHENTICATE the user refused (operationDenied), 0 ms"])
+      reports.lines == ["U2F_AUTHENTICATE: the user refused (operationDenied), 0 ms"])
     #expect(await handler.respond(to: Self.message, in: Self.context) == [0x69, 0x85])
     while reports.lines.count < 2 { await Task.yield() }
-    #expect(reports.lines[1] == "U2F_REGISTER the user refused (operationDenied), 0 ms")
+    #expect(reports.lines[1] == "U2F_REGISTER: the user refused (operationDenied), 0 ms")
   }
 
   @Test func `a consent that no host collects expires`() async {

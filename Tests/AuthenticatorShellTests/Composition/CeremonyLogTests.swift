@@ -17,13 +17,13 @@ struct CeremonyLogTests {
     #expect(
       CeremonyLog.line(
         report("authenticatorSelection", nil, CTAPError(.operationDenied, "no", file: "M/F.swift", line: 7)))
-        == "authenticatorSelection no (operationDenied), 1234 ms")
+        == "authenticatorSelection: no (operationDenied), 1234 ms")
   }
 
   @Test func `blocked verification is said with what ends it`() {
     #expect(
       CeremonyLog.line(report("authenticatorMakeCredential", "example.com", CTAPError(.verificationBlocked)))
-        == "authenticatorMakeCredential example.com verification is blocked until the vault is unlocked with its "
+        == "authenticatorMakeCredential example.com: verification is blocked until the vault is unlocked with its "
         + "passphrase (pinBlocked), 1234 ms")
   }
 

@@ -39,6 +39,7 @@ struct SessionPolicyTests {
     #expect(LockReason.event(.screenLock).description == "when the screen was locked")
     #expect(LockReason.event(.userSwitch).description == "when another user's session came to the foreground")
     #expect(LockReason.idle(.seconds(28_800)).description == "after 8 hours without use")
+    #expect(LockReason.idle(.seconds(3600)).description == "after 1 hour without use")
     #expect(LockReason.disconnected.description == "when the connection to logind ended")
   }
 
