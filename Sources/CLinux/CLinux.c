@@ -82,6 +82,8 @@ int clinux_forbid_dumps(void) {
   return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+int clinux_forbid_huge_pages(void) { return prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
+
 static int make_raw(int terminal) {
   struct termios settings;
   if (tcgetattr(terminal, &settings)) return -1;

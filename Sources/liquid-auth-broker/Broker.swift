@@ -11,6 +11,11 @@ struct Broker {
   static let maximumClients = 16
   /// How long the broker waits for the next client after the last one has disconnected, in milliseconds.
   static let lingering: Int32 = 10_000
+  /// How long the broker waits before it ends because it could not open `/dev/uhid`, in milliseconds.
+  ///
+  /// This limits clients to five starts of the broker a second. After 20 starts in two seconds, systemd stops the socket:
+  /// `TriggerLimitBurst=` in systemd.socket(5).
+  fileprivate static let pauseAfterFailure: UInt32 = 200
   /// The most threads that close connections: removals of devices need some, too.
   fileprivate static let maximumClosings: Int32 = 64
   /// How long clients wait, at most, for the removal of another client's device, in milliseconds.
@@ -24,6 +29,11 @@ struct Broker {
   let isAtSeat: (_ user: uid_t, _ isActive: Bool) -> Bool
   let log: (String) -> Void
   private(set) var relays: [Relay] = []
+  /// Whether `/dev/uhid` could not be opened.
+  ///
+  /// systemd allows only the devices that exist when it starts the broker: `DeviceAllow=`. If the module was loaded
+  /// later, only the next broker can open the device.
+  private var hasFailedToOpen = false
 
   init(
     listener: Int32, open: @escaping () -> Int32, isAtSeat: @escaping (uid_t, Bool) -> Bool,
@@ -33,7 +43,8 @@ struct Broker {
     clinux_refuse_descriptors(listener)
   }
 
-  /// Serves clients until none is left and none comes, or until none is left and an upgrade has replaced this program.
+  /// Serves clients until none is left and none comes, or until none is left and an upgrade has replaced this program or
+  /// `/dev/uhid` could not be opened.
   ///
   /// It also waits for its threads: until the last one ends, the process remains, and systemd starts no other.
   ///
@@ -41,9 +52,13 @@ struct Broker {
   mutating func run(sessions: Int32, isReplaced: () -> Bool) {
     while true {
       let hasThreads = clinux_running_threads() > 0
-      let isIdle = !serve(
-        sessions: sessions, timeout: relays.isEmpty ? (hasThreads ? Self.removal : Self.lingering) : -1)
+      let rest = hasThreads ? Self.removal : hasFailedToOpen ? 0 : Self.lingering
+      let isIdle = !serve(sessions: sessions, timeout: relays.isEmpty ? rest : -1)
       guard relays.isEmpty && clinux_running_threads() == 0 else { continue }
+      if hasFailedToOpen {
+        usleep(Self.pauseAfterFailure * 1000)
+        return
+      }
       if isReplaced() || isIdle && !hasThreads { return }
     }
   }
@@ -93,7 +108,7 @@ struct Broker {
     let reason: String
   }
 
-  private func makeDevice(for user: uid_t) throws(Refusal) -> UHIDConnection {
+  private mutating func makeDevice(for user: uid_t) throws(Refusal) -> UHIDConnection {
     guard isAtSeat(user, true) else {
       throw Refusal(reason: "you have no active session at this machine; log in at its screen, not over the network")
     }
@@ -105,6 +120,7 @@ struct Broker {
     }
     let descriptor = open()
     guard descriptor >= 0 else {
+      hasFailedToOpen = true
       throw Refusal(reason: "the broker cannot open \(UHIDConnection.path): \(systemMessage())")
     }
     guard let device = UHIDConnection(creating: .broker, serial: String(user), on: descriptor) else {

@@ -20,6 +20,8 @@ enum BrokerCommand {
       }
     }
     mallopt(M_ARENA_MAX, 1)
+    // A failure is ignored: the process then uses more memory.
+    _ = clinux_forbid_huge_pages()
     guard clinux_forbid_dumps() == 0 else { fail("cannot forbid core dumps: \(systemMessage())") }
     let listener: Int32
     do throws(PassedSocket.Failure) { listener = try PassedSocket.take() } catch {

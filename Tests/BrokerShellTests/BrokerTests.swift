@@ -181,6 +181,7 @@ import UHID
     #expect(machine.kernels.isEmpty)
   }
 
+  // Holds: BROKER-10
   @Test mutating func `without /dev/uhid the reason is the system's`() throws {
     machine.removeUHID()
     let client = try connect()
@@ -262,6 +263,20 @@ import UHID
     broker.run(sessions: -1) { true }
     #expect(.now - start < .milliseconds(Int(Broker.lingering) / 2))
     #expect(client == nil && broker.relays.isEmpty)
+    let next = try connect()
+    #expect(!next.isReadable(within: 0))
+  }
+
+  // Holds: BROKER-10
+  @Test mutating func `a broker that could not open uhid ends, and others wait for the next one`() throws {
+    machine.removeUHID()
+    let client = try connect()
+    serve()
+    #expect(
+      BrokerMessage(try client.read()) == .refused("the broker cannot open /dev/uhid: Permission denied"))
+    let start = ContinuousClock.now
+    broker.run(sessions: -1) { false }
+    #expect(.now - start < .milliseconds(Int(Broker.lingering) / 2))
     let next = try connect()
     #expect(!next.isReadable(within: 0))
   }

@@ -71,6 +71,14 @@ def open_node(node):
     return os.close(os.open(node, os.O_RDWR))
 
 
+def is_closed(connection):
+    """Whether the broker closes the connection. The kernel reports a reset if the broker had not read everything."""
+    try:
+        return connection.recv(1024) == b""
+    except ConnectionResetError:
+        return True
+
+
 class TestDevice:
     # Holds: BROKER-6
     @pytest.mark.options("--in-background=stay")
@@ -158,7 +166,7 @@ class TestHostileClient:
             wait_for_no_device()
             with ready() as client:
                 client.send(event + b"\x00" * (4380 - 64))
-                assert client.recv(1024) == b"", "the broker closes the connection"
+                assert is_closed(client), "the broker closes the connection"
             wait_for_no_device()
 
     # Holds: BROKER-2
@@ -173,7 +181,7 @@ class TestHostileClient:
             time.sleep(0.2)
             assert devices() == [DESCRIPTOR]
             client.send(create)
-            assert client.recv(1024) == b""
+            assert is_closed(client)
         wait_for_no_device()
 
     # Holds: BROKER-1
@@ -181,14 +189,14 @@ class TestHostileClient:
     def test_half_frames(self, size):
         with ready() as client:
             client.send(b"\x0b" * size)
-            assert client.recv(1024) == b""
+            assert is_closed(client)
 
     # Holds: BROKER-3
     def test_a_second_device(self):
         with ready() as first:
             second, answer = connect(PERSON)
             assert answer == b"\x00another program of yours has a device; stop the other liquid-authenticator"
-            assert second.recv(1024) == b""
+            assert is_closed(second)
             # The kernel adds the device after the broker has answered.
             wait_for("the first device alone", lambda: devices() == [DESCRIPTOR])
             second.close()
@@ -202,7 +210,7 @@ class TestHostileClient:
             # Linux 6.16 and later refuse it.
             with contextlib.suppress(PermissionError):
                 socket.send_fds(client, [REPORT], [file.fileno()])
-                assert client.recv(1024) == b""
+                assert is_closed(client)
                 wait_for_no_device()
             links = [os.readlink(link) for link in pathlib.Path(f"/proc/{process}/fd").iterdir()]
             assert links and str(path) not in links
@@ -299,7 +307,7 @@ class TestHostileClient:
     def test_a_user_without_a_session(self, user):
         connection, answer = connect(user)
         assert answer.startswith(b"\x00you have no active session at this machine"), answer
-        assert connection.recv(1024) == b"" and not devices()
+        assert is_closed(connection) and not devices()
         connection.close()
 
     def test_the_device_file_is_closed_to_the_user(self):
@@ -321,6 +329,7 @@ class TestService:
         figures.note("broker: private memory", f"{memory} kB")
         figures.note("broker: wake-ups in 10 s, idle", str(sum(figures.wake_ups(process).values()) - sum(before.values())))
         assert memory <= 1536
+        assert "THP_enabled:\t0\n" in text, "the kernel may replace pages by huge ones at any time"
         assert figures.wake_ups(process) == before
 
     def test_exposure(self):

@@ -77,6 +77,10 @@ int clinux_open_process(pid_t process);
 /// Makes core dumps and the memory of this process unreadable for other processes of its user: 0, or -1 with errno.
 int clinux_forbid_dumps(void);
 
+/// Turns off huge pages for this process: otherwise a huge page can replace the few pages of a thread's stack.
+/// Returns 0, or -1 with errno.
+int clinux_forbid_huge_pages(void);
+
 /// Opens a pseudo terminal in raw mode, both ends close-on-exec, the controlling end non-blocking, the other end mode
 /// 0600 and its path in `path`. Returns 0, or -1 with errno and nothing open.
 int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
