@@ -6,7 +6,7 @@ struct AttachmentPolicy: Equatable, Sendable {
   private enum Word {
     /// None: the rule applies.
     case none
-    /// Attached beside another key: the device stays until the last other key is gone.
+    /// Attached beside other keys: the device stays until these and those that came beside them are gone.
     case beside
     /// Detached: the device stays detached, whatever other keys come and go.
     case away
@@ -46,8 +46,11 @@ struct AttachmentPolicy: Equatable, Sendable {
   mutating func pullOut() { word = .away }
 
   /// Sets the other keys that are plugged in now.
+  ///
+  /// A key that was removed and plugged in again since the last call is another device.
   mutating func see(_ others: [OtherKey]) {
+    let stays = others.contains { other in self.others.contains { $0.device == other.device } }
+    if word == .beside, !stays { word = .none }
     self.others = others
-    if others.isEmpty, word == .beside { word = .none }
   }
 }

@@ -10,19 +10,22 @@ struct OtherKey: Equatable, Sendable {
   let node: String
   /// The name that it reports.
   let name: String
+  /// `HIDRawNode.device`.
+  let device: String
 
   /// For example `/dev/hidraw4 Example Key`.
   var description: String { name.isEmpty ? node : "\(node) \(name)" }
 
-  init(node: String, name: String) {
+  init(node: String, name: String, device: String) {
     self.node = node
     self.name = name
+    self.device = device
   }
 
   /// `nil` for a node that is not a FIDO key, or belongs to a `liquid-authenticator`.
   init?(_ node: HIDRawNode) {
     guard node.isSecurityKey, UHIDIdentity.Maker(rawValue: node.place) == nil else { return nil }
-    self.init(node: node.path, name: node.name)
+    self.init(node: node.path, name: node.name, device: node.device)
   }
 
   /// Returns the other keys that are plugged in now.

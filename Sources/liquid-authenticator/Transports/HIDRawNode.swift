@@ -10,6 +10,9 @@ import UHID
 struct HIDRawNode: Equatable, Sendable {
   /// `/dev/hidrawN`.
   let path: String
+  /// The name of its HID device in `/sys`, such as `0003:1209:0001.0007`: the kernel counts the devices, so a key that is
+  /// plugged in again is another device.
+  let device: String
   /// HID_NAME: the name that the device reports.
   let name: String
   /// HID_PHYS of a device that a program made through uhid; empty for a device that is plugged in.
@@ -42,6 +45,7 @@ extension HIDRawNode {
       udev_device_get_property_value(parent, name).map { String(cString: $0) } ?? ""
     }
     path = String(cString: node)
+    self.device = String(cString: udev_device_get_sysname(parent))
     name = property("HID_NAME")
     place = Self.place(physical: property("HID_PHYS"), directory: directory)
     serial = property("HID_UNIQ")

@@ -3,8 +3,10 @@ import Testing
 @testable import liquid_authenticator
 
 struct AttachmentPolicyTests {
-  static let one = OtherKey(node: "/dev/hidraw1", name: "One")
-  static let two = OtherKey(node: "/dev/hidraw2", name: "Two")
+  static let one = OtherKey(node: "/dev/hidraw1", name: "One", device: "0003:1209:0001.0007")
+  static let two = OtherKey(node: "/dev/hidraw2", name: "Two", device: "0003:1209:0002.0008")
+  /// `one`, plugged in again.
+  static let oneAgain = OtherKey(node: "/dev/hidraw1", name: "One", device: "0003:1209:0001.0009")
 
   enum Event: Sendable {
     case see([OtherKey])
@@ -31,8 +33,8 @@ struct AttachmentPolicyTests {
     ("a second comes, and the first goes", [], [.see([one]), .see([one, two]), .see([two])], false, two),
     ("the last of two goes", [one, two], [.see([two]), .see([])], true, nil),
     (
-      "a key calls itself otherwise", [one], [.see([OtherKey(node: one.node, name: "")])], false,
-      OtherKey(node: one.node, name: "")
+      "a key calls itself otherwise", [one], [.see([OtherKey(node: one.node, name: "", device: one.device)])], false,
+      OtherKey(node: one.node, name: "", device: one.device)
     ),
     ("pulled out by hand", [], [.pullOut], false, nil),
     ("another user's session comes to the foreground", [], [.background(true)], false, nil),
@@ -50,6 +52,8 @@ struct AttachmentPolicyTests {
     ("plugged in by hand beside a key", [one], [.plugIn], true, nil),
     ("beside a key, and another comes", [one], [.plugIn, .see([one, two])], true, nil),
     ("beside a key that goes, and comes again", [one], [.plugIn, .see([]), .see([one])], false, one),
+    ("beside a key that is plugged in again at once", [one], [.plugIn, .see([oneAgain])], false, oneAgain),
+    ("beside a key, then another that came is left", [one], [.plugIn, .see([one, two]), .see([two])], true, nil),
     ("beside a key, then out by hand", [one], [.plugIn, .pullOut, .see([one, two])], false, nil),
     ("plugged in by hand where it is anyway, then a key comes", [], [.plugIn, .see([one])], false, one),
   ]

@@ -8,14 +8,15 @@ struct OtherKeyTests {
     place: String = "usb-0000:00:14.0-1/input1", serial: String = "7", isSecurityKey: Bool = true
   ) -> HIDRawNode {
     HIDRawNode(
-      path: "/dev/hidraw4", name: "Example Key", place: place, serial: serial, isSecurityKey: isSecurityKey)
+      path: "/dev/hidraw4", device: "0003:1209:0001.0007", name: "Example Key", place: place, serial: serial,
+      isSecurityKey: isSecurityKey)
   }
 
   @Test func `a FIDO key is described by its node and its name`() {
     let key = OtherKey(Self.node())
-    #expect(key == OtherKey(node: "/dev/hidraw4", name: "Example Key"))
+    #expect(key == OtherKey(node: "/dev/hidraw4", name: "Example Key", device: "0003:1209:0001.0007"))
     #expect(key?.description == "/dev/hidraw4 Example Key")
-    #expect(OtherKey(node: "/dev/hidraw4", name: "").description == "/dev/hidraw4")
+    #expect(OtherKey(node: "/dev/hidraw4", name: "", device: "").description == "/dev/hidraw4")
   }
 
   @Test func `a mouse is not a security key`() { #expect(OtherKey(Self.node(isSecurityKey: false)) == nil) }
@@ -37,8 +38,8 @@ struct OtherKeyTests {
 
   @Test func `another key with our name and serial still counts`() {
     let node = HIDRawNode(
-      path: "/dev/hidraw5", name: UHIDIdentity.name, place: "usb-1/input0", serial: "liquid-authenticator",
-      isSecurityKey: true)
+      path: "/dev/hidraw5", device: "0003:1209:0001.0007", name: UHIDIdentity.name, place: "usb-1/input0",
+      serial: "liquid-authenticator", isSecurityKey: true)
     #expect(OtherKey(node)?.node == "/dev/hidraw5")
   }
 }
