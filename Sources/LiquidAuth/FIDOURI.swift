@@ -35,9 +35,10 @@ public struct FIDOURI: Equatable, Sendable {
   /// Unknown members are skipped. The secret is checked and discarded: with it, anybody could pose as the phone, and
   /// nothing here needs it.
   public init(_ text: String) throws(LiquidAuthError) {
-    let (scheme, digits) = (text.prefix(Self.scheme.count), text.dropFirst(Self.scheme.count))
-    guard scheme.uppercased() == Self.scheme else { throw .noFIDOLink }
-    let map = try Self.map(of: Base10.decode(digits.utf8))
+    // As bytes: beyond ASCII, other letters have these capitals too.
+    let (scheme, digits) = (text.utf8.prefix(Self.scheme.utf8.count), text.utf8.dropFirst(Self.scheme.utf8.count))
+    guard scheme.isEqualIgnoringCase(to: Self.scheme.utf8) else { throw .noFIDOLink }
+    let map = try Self.map(of: Base10.decode(digits))
     do throws(CBORError) {
       publicKey = try map.requiredBytes(0)
       let secret = try map.requiredBytes(1)

@@ -34,7 +34,7 @@ import Testing
 
   @Test(arguments: [
     ("FIDO:", LiquidAuthError.noFIDOLink), ("", .noFIDOLink), ("liquid://example.com", .noFIDOLink),
-    ("ＦIDO:/000", .noFIDOLink),
+    ("ＦIDO:/000", .noFIDOLink), ("f\u{131}do:/000", .noFIDOLink),
     ("FIDO:/00a", .fidoDigits), ("FIDO:/0 0", .fidoDigits), ("FIDO:/-01", .fidoDigits), ("FIDO:/٠٠٠", .fidoDigits),
     ("FIDO:/256", .fidoDigits), ("FIDO:/72057594037927936", .fidoDigits), ("FIDO:/", .fidoContent),
     ("FIDO:/160", .fidoContent),

@@ -46,6 +46,15 @@ struct ConfigurationTests {
     #expect(try WalletConfiguration("ice-server = none", path: "f", home: nil).iceServers == [])
   }
 
+  @Test func `lines can end with CR and LF`() throws {
+    let configuration = try WalletConfiguration("# Ours.\r\nice-server = none\r\n", path: "f", home: nil)
+    #expect(configuration.iceServers == [])
+    let error = #expect(throws: WalletFailure.self) {
+      try WalletConfiguration("\r\n# Ours.\r\nca-file\r\n", path: "w.conf", home: nil)
+    }
+    #expect(error?.description == "w.conf, line 3: a line must be NAME = VALUE")
+  }
+
   // Holds: INPUT-1
   @Test func `a path begins with / or ~/`() throws {
     let file = try WalletConfiguration("ca-file = ~/ca.pem", path: "w.conf", home: "/h").certificateAuthorities

@@ -28,7 +28,8 @@ struct WalletConfiguration: Equatable {
   ///   - home: the directory that `~` means at the beginning of a path.
   init(_ text: String, path: String, home: String?) throws(WalletFailure) {
     self.init(file: path)
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+    // CR and LF are one character, which differs from LF.
+    for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
       let line = line.trimmed
       if line.isEmpty || line.hasPrefix("#") { continue }
       let place = "\(path), line \(index + 1)"
