@@ -1,7 +1,7 @@
 public import CTAP2
 import CryptoPrimitives
 public import DeterministicKeys
-import Recovery
+public import Recovery
 
 /// Requests of wallets to the vault over the control socket, besides the ceremonies.
 ///
@@ -84,11 +84,13 @@ extension Authenticator {
 
   /// Signs with the account in use, after one consent to all statements.
   ///
-  /// - Parameter prompt: shows everything that the statements do, and names the account.
+  /// - Parameters:
+  ///   - prompt: shows everything that the statements do, and names the account.
+  ///   - phrase: the phrase of the account.
   /// - Returns: a signature of 64 bytes for each statement.
   /// - Throws: `notAllowed` if the account in use is not the one in the prompt; the vault may have been replaced since.
   public func sign(
-    _ statements: [AlgorandStatement], asking prompt: UserPrompt
+    _ statements: [AlgorandStatement], asking prompt: UserPrompt, with phrase: OpenVault.Phrase = .present
   ) async throws(CTAPError) -> [[UInt8]] {
     let isMessage = if case .message? = statements.first { true } else { false }
     let kind = isMessage ? HistoryEntry.Kind.signMessage : .signTransactions
@@ -96,7 +98,7 @@ extension Authenticator {
     return try await reported(request, kind, of: prompt.origin) { () async throws(CTAPError) in
       let vault = try await vault(for: .prompt(prompt))
       if let origin = prompt.origin { try refuseDenied(origin: origin, by: vault) }
-      let account = try vault.account()
+      let account = try vault[phrase].account()
       guard prompt.algorandAddress == account.address.text else {
         throw CTAPError(.notAllowed, "the vault was replaced, and the account changed; try again")
       }
@@ -111,6 +113,20 @@ extension Authenticator {
       }
       return signatures
     }
+  }
+
+  /// The addresses of the account in use, of the previous phrase and of the present one (Recovery §14).
+  ///
+  /// - Parameter reason: the reason for unlocking a locked vault.
+  /// - Throws: `notAllowed` if no move to a new phrase has begun.
+  public func rekeyedAddresses(
+    for reason: UnlockReason
+  ) async throws(CTAPError) -> (previous: AlgorandAddress, present: AlgorandAddress) {
+    let vault = try await vault(for: reason)
+    guard let previous = vault.previous else {
+      throw CTAPError(.notAllowed, "no move to a new phrase has begun; begin one with: liquid-auth rotate begin")
+    }
+    return (try previous.account().address, try vault.account().address)
   }
 
   /// The public half of a user's association key, Recovery §3.

@@ -68,8 +68,6 @@ struct Wallet: Sendable {
   private var isVaultLocked: Bool {
     get async throws(WalletFailure) {
       do throws(PortError) { return try await ports.socket.ask(GetStatus()).vault == .locked } catch {
-        // The sign-in itself reports any other failure.
-        guard error.kind == .unreachable else { return false }
         throw WalletFailure(error.reason, code: ports.socket.isNotRunning ? .notRunning : .failed)
       }
     }

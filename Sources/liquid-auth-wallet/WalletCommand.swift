@@ -21,7 +21,7 @@ struct WalletCommand: ParsableCommand {
       --json closed its end.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
-    subcommands: [ConnectCommand.self, KeyriCommand.self])
+    subcommands: [ConnectCommand.self, KeyriCommand.self, RekeyCommand.self])
 
   /// The name in help: `liquid-auth`, which starts this program under that name, or this program's own.
   private static let calledName = CommandLine.arguments.first == "liquid-auth" ? "liquid-auth" : "liquid-auth-wallet"

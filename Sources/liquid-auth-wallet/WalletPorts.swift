@@ -35,6 +35,22 @@ struct WalletPorts: Sendable {
     socket = ControlSocket(controlPath, in: place, thread: thread, onPrompt: onPrompt)
   }
 
+  /// Runs `body`, and closes all ports.
+  ///
+  /// - Throws: what `body` throws; if no authenticator runs, a failure with the code `notRunning`.
+  func closing(after body: () async throws -> Void) async throws {
+    let result: Result<Void, any Error>
+    do {
+      result = .success(try await body())
+    } catch {
+      let failure = WalletFailure(ending: error)
+      let isNotRunning = failure.code == .failed && socket.isNotRunning
+      result = .failure(isNotRunning ? WalletFailure(failure.description, code: .notRunning) : error)
+    }
+    await close()
+    try result.get()
+  }
+
   /// Closes all ports; returns when they are closed.
   func close() async {
     await peerConnections.open.drained()

@@ -125,16 +125,16 @@ struct SentencesTests {
       "the server and this machine have no passkey in common; registering one"
     ),
     (
-      .signing(.transactions(1, of: 1)), "the dApp wants 1 transaction signed"
+      .signing(.transactions(1, of: 1)), "1 transaction is to be signed"
     ),
     (
-      .signing(.transactions(2, of: 2)), "the dApp wants 2 transactions signed"
+      .signing(.transactions(2, of: 2)), "2 transactions are to be signed"
     ),
     (
       .signing(.transactions(1, of: 2)),
-      "the dApp wants 1 of 2 transactions signed"
+      "1 of 2 transactions is to be signed"
     ),
-    (.signing(.message), "the dApp wants a message signed"),
+    (.signing(.message), "a message is to be signed"),
     (.startingGStreamer, "GStreamer is still starting; the first start takes some seconds"),
     (
       .signaling(.waiting(.seconds(30))),

@@ -28,3 +28,10 @@ def test_every_event_of_connect_is_documented():
 # Holds: DAPP-17
 def test_every_event_of_keyri_is_documented():
     assert named("liquid-auth-wallet/Keyri/KeyriEvent.swift") == set(events.documented("Of `keyri`"))
+
+
+# Holds: ROTATE-9
+def test_every_event_of_rekey_is_documented():
+    source = named("liquid-auth-wallet/Output/RekeyEvent.swift")
+    source |= named("liquid-auth-wallet/Authenticator/ControlSocketSigner.swift")
+    assert source == set(events.documented("Of `rekey`"))

@@ -158,6 +158,7 @@ class TestWaysIn:
         wallet = connect(key, server.link(dapp.request_id), *options)
         loop.run(wait(dapp.acknowledged))
         assert loop.run(wait(dapp.opened)) == "liquid"
+        wallet.wait_for_event("open")
         loop.run(dapp.close())
         assert wallet.end() == 0, wallet.text
         return server, dapp, wallet

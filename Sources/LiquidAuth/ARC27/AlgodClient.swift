@@ -1,3 +1,6 @@
+public import AlgorandTransaction
+public import DeterministicKeys
+
 /// The port to a node of one Algorand network.
 public protocol AlgodPort: Sendable {
   /// Sends signed transactions to the network: one whole group, or one transaction without a group.
@@ -32,13 +35,74 @@ public struct AlgodClient: AlgodPort {
   public func post(_ signedTransactions: [UInt8]) async throws(PortError) {
     let request = HTTPRequest(
       method: .post, url: url + "/v2/transactions",
-      headers: [HTTPHeader("Content-Type", "application/x-binary")]
-        + (token.map { [HTTPHeader("X-Algo-API-Token", $0)] } ?? []), body: signedTransactions)
+      headers: [HTTPHeader("Content-Type", "application/x-binary")] + authorization, body: signedTransactions)
     let response = try await http.send(request, maximumBodySize: Self.maximumAnswerSize)
     switch response.status {
     case 200: return
     case 400: throw .refused(Refusal.message(in: response.body) ?? "no reason given")
     default: throw .broken("it answered HTTP \(response.status)")
+    }
+  }
+
+  private var authorization: [HTTPHeader] { token.map { [HTTPHeader("X-Algo-API-Token", $0)] } ?? [] }
+
+  /// How many rounds a new transaction is valid: the most that the network allows.
+  private static let validRounds: UInt64 = 1000
+
+  /// `GET /v2/transactions/params`: what a new transaction needs, with the least fee.
+  public func transactionParameters() async throws(PortError) -> TransactionParameters {
+    let answer: Parameters = try await get("/v2/transactions/params")
+    guard let hash = Base64.decode(answer.genesisHash), hash.count == 32,
+      answer.lastRound <= UInt64.max - Self.validRounds
+    else { throw .broken("its answer is not that of a node") }
+    return TransactionParameters(
+      fee: answer.minFee, firstValid: answer.lastRound, lastValid: answer.lastRound + Self.validRounds,
+      genesisID: answer.genesisID, genesisHash: hash)
+  }
+
+  /// `GET /v2/accounts/ADDRESS`: the address of the key that controls the account.
+  public func signer(of account: AlgorandAddress) async throws(PortError) -> AlgorandAddress {
+    let answer: Account = try await get("/v2/accounts/\(account.text)?exclude=all")
+    guard let text = answer.authAddr, !text.isEmpty else { return account }
+    guard let signer = AlgorandAddress(text: Array(text.utf8)) else {
+      throw .broken("its answer is not that of a node")
+    }
+    return signer
+  }
+
+  private func get<Answer: Decodable>(_ path: String) async throws(PortError) -> Answer {
+    let response = try await http.send(
+      HTTPRequest(method: .get, url: url + path, headers: authorization), maximumBodySize: Self.maximumAnswerSize)
+    guard response.status == 200 else {
+      let reason = Refusal.message(in: response.body)
+      throw .broken("it answered HTTP \(response.status)\(reason.map { ": \($0)" } ?? "")")
+    }
+    do { return try JSON.decode(Answer.self, from: response.body) } catch {
+      throw .broken("its answer is not that of a node")
+    }
+  }
+
+  /// algod's TransactionParams.
+  private struct Parameters: Decodable {
+    let genesisHash: String
+    let genesisID: String
+    let lastRound: UInt64
+    let minFee: UInt64
+
+    enum CodingKeys: String, CodingKey {
+      case genesisHash = "genesis-hash"
+      case genesisID = "genesis-id"
+      case lastRound = "last-round"
+      case minFee = "min-fee"
+    }
+  }
+
+  /// algod's Account.
+  private struct Account: Decodable {
+    let authAddr: String?
+
+    enum CodingKeys: String, CodingKey {
+      case authAddr = "auth-addr"
     }
   }
 

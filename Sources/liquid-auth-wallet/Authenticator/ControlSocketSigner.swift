@@ -36,7 +36,7 @@ struct ControlSocketSigner: TransactionSigner {
 
 // MARK: - Events of signing
 
-/// The progress of signatures that the dApp requests.
+/// The progress of signatures that the dApp or `rekey` requests.
 enum SigningEvent: Equatable {
   /// This many of a list of transactions are to be signed; the authenticator shows a prompt if it can read them.
   case transactions(Int, of: Int)
@@ -55,8 +55,8 @@ extension SigningEvent {
   var text: String {
     switch self {
     case .transactions(let count, let all):
-      "the dApp wants \(count == all ? "" : "\(count) of ")\(Self.counted(all)) signed"
-    case .message: "the dApp wants a message signed"
+      "\(count == all ? "" : "\(count) of ")\(Self.counted(all)) \(count == 1 ? "is" : "are") to be signed"
+    case .message: "a message is to be signed"
     case .signedTransactions(let ids): (["signed \(Self.counted(ids.count)):"] + ids).joined(separator: "\n")
     case .signedMessage: "signed a message"
     case .posted(let ids): (["posted \(Self.counted(ids.count)):"] + ids).joined(separator: "\n")

@@ -155,15 +155,8 @@ struct KeyriOptions: ParsableArguments {
     ) {
       output.report(.prompt)
     }
-    let result: Result<Void, any Error>
-    do {
-      result = .success(try await body(KeyriWallet(ports: ports, services: configuration.keyri, output: output)))
-    } catch {
-      let failure = WalletFailure(ending: error)
-      let isNotRunning = failure.code == .failed && ports.socket.isNotRunning
-      result = .failure(isNotRunning ? WalletFailure(failure.description, code: .notRunning) : error)
+    try await ports.closing {
+      try await body(KeyriWallet(ports: ports, services: configuration.keyri, output: output))
     }
-    await ports.close()
-    try result.get()
   }
 }

@@ -47,9 +47,9 @@ struct TransactionReview {
   /// - Parameters:
   ///   - decoded: the transactions of the request.
   ///   - account: the account in use.
-  ///   - origin: the dApp's origin.
+  ///   - origin: the dApp's origin; `nil` if there is no dApp.
   /// - Throws: `notOurSigner` with the transaction.
-  init(of decoded: Decoded, account: AlgorandAddress, origin: String) throws(ControlFailure) {
+  init(of decoded: Decoded, account: AlgorandAddress, origin: String?) throws(ControlFailure) {
     let entries = decoded.entries
     for (index, entry) in entries.all.enumerated() where entry.item.isToBeSigned {
       guard entry.item.signer ?? entry.transaction.sender.text == account.text else {

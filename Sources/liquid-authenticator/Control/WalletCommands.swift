@@ -1,15 +1,17 @@
 import AlgorandStatements
+import AlgorandTransaction
 import CTAP2
 import ControlProtocol
 import DeterministicKeys
 import DisplayText
 import Messages
+import Recovery
 
 /// The requests of a wallet; the prompt that opens a locked vault names the request.
 enum WalletCommands {
   static let all: [any ServedCommand.Type] = [
     GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
-    GetAssociationKey.self, SignAssociation.self,
+    GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self,
   ]
 }
 
@@ -56,6 +58,35 @@ extension SignMessage: WalletCommand {
     var prompt = UserPrompt(purpose: .wallet(.signMessage(text)), origin: origin)
     prompt.algorandAddress = try await authenticator.accountInUse(for: .prompt(prompt)).text
     return WalletSignature(try await authenticator.sign([.message(message)], asking: prompt)[0])
+  }
+}
+
+extension GetRekeying: WalletCommand {
+  func handle(_ authenticator: Authenticator) async throws -> Answer {
+    let addresses = try await authenticator.rekeyedAddresses(for: .wallet(.showAddresses))
+    return Answer(previous: addresses.previous.text, present: addresses.present.text)
+  }
+}
+
+extension SignRekeying: WalletCommand {
+  /// Signs no other transaction with the account of the previous phrase.
+  ///
+  /// The sender can be another address that this account controls, because an earlier move gave it to this account. Only
+  /// the network knows that, and it refuses a signature of an account that does not control the sender.
+  func handle(_ authenticator: Authenticator) async throws -> WalletSignature {
+    var request = SignTransactions([.init(transaction, isToBeSigned: true)], origin: "")
+    let rekeying = try TransactionReview.decode(request).entries.all[0].transaction
+    let (previous, present) = try await authenticator.rekeyedAddresses(for: .wallet(.showAddresses))
+    guard rekeying.isRekeying(rekeying.sender, to: present) else {
+      throw ControlFailure(
+        .invalidParameter,
+        "the transaction must give an account to the account of the new phrase, and do nothing else")
+    }
+    request.items[0].signer = previous.text
+    let review = try TransactionReview(
+      of: TransactionReview.decode(request), account: previous, origin: nil)
+    return WalletSignature(
+      try await authenticator.sign(review.statements, asking: review.prompt, with: .previous)[0])
   }
 }
 
@@ -159,8 +190,10 @@ extension Message {
 }
 
 extension UserPrompt {
-  /// The line that names the dApp, on every page.
+  /// The line that names the dApp, on every page; without a dApp, the line for the move to a new phrase.
   fileprivate func heading(in catalogue: Catalogue) -> [String] {
-    WalletText.wrapped([.dApp(origin ?? "")], in: catalogue)
+    let line =
+      origin.map { Message.dApp($0) } ?? Message("Moves an account from your old phrase to your new phrase")
+    return WalletText.wrapped([line], in: catalogue)
   }
 }

@@ -16,15 +16,19 @@ struct WalletWorld {
   let counts = SignatureCounts()
   let authenticator: Authenticator
   let account: AlgorandAddress
+  /// The account of the previous phrase, during a move to a new one.
+  let previousAccount: AlgorandAddress?
   let keySource: LockedOrOpen
   let other = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
 
-  init(verifies: Bool = true, isOpen: Bool = true, catalogue: Catalogue = .english) throws {
-    let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
-    let root = try BIP32Ed25519.root(from: .generate())
-    let vault = OpenVault(
-      keys: keys, ed25519Root: root, store: InMemoryCredentialStore(keys: keys), signatures: counts)
+  /// - Parameter isRotated: whether the vault also has a previous phrase.
+  init(
+    verifies: Bool = true, isOpen: Bool = true, catalogue: Catalogue = .english, isRotated: Bool = false
+  ) throws {
+    let previous = try isRotated ? Self.vault(counts) : nil
+    let vault = try Self.vault(counts, previous: previous)
     account = try vault.algorandAccount().address
+    previousAccount = try previous?.algorandAccount().address
     let verifier = PassphraseVerifier()
     verifier.remember(secret(Self.passphrase))
     keySource = LockedOrOpen(vault, isOpen: isOpen)
@@ -32,6 +36,14 @@ struct WalletWorld {
       keySource,
       UserPrompter(
         testing: dialogs, verifier: verifies ? verifier : nil, catalogue: catalogue, clock: dialogs.clock))
+  }
+
+  /// The open vault of a new phrase.
+  private static func vault(_ counts: SignatureCounts, previous: OpenVault? = nil) throws -> OpenVault {
+    let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
+    return OpenVault(
+      keys: keys, ed25519Root: try BIP32Ed25519.root(from: .generate()), store: InMemoryCredentialStore(keys: keys),
+      signatures: counts, previous: previous)
   }
 
   /// Handles the command and returns its answer.
