@@ -29,6 +29,27 @@ int clinux_rename_new(const char *from, const char *to) {
   return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
 }
 
+int clinux_rename_exchange(const char *one, const char *other) {
+  return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+}
+
+int clinux_unnamed_file(const char *directory) {
+  int file = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (file >= 0 && fchmod(file, 0600) != 0) {
+    int error = errno;
+    close(file);
+    errno = error;
+    return -1;
+  }
+  return file;
+}
+
+int clinux_name_file(int file, const char *path) {
+  char place[32];
+  snprintf(place, sizeof place, "/proc/self/fd/%d", file);
+  return linkat(AT_FDCWD, place, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 int clinux_memory_file(void) { return memfd_create("file", MFD_CLOEXEC); }
 
 int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

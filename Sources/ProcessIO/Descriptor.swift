@@ -23,9 +23,12 @@ package enum Descriptor {
   /// Reads to the end, but at most `limit` + 1 bytes, where the extra byte shows that there are more; returns `nil` and
   /// sets `errno` on failure.
   package static func read(_ descriptor: Int32, atMost limit: Int) -> [UInt8]? {
-    var bytes = [UInt8](repeating: 0, count: limit + 1)
+    var bytes: [UInt8] = []
     var count = 0
-    while count < bytes.count {
+    while count <= limit {
+      if count == bytes.count {
+        bytes.append(contentsOf: repeatElement(0, count: min(max(65_536, count), limit + 1 - count)))
+      }
       let more = bytes.withUnsafeMutableBytes { bytes in
         let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
         return Glibc.read(descriptor, rest.baseAddress, rest.count)
@@ -36,6 +39,43 @@ package enum Descriptor {
       count += more
     }
     return Array(bytes.prefix(count))
+  }
+
+  /// Reads as ``read(_:atMost:)`` does, and overwrites each buffer that it replaces by a larger one.
+  ///
+  /// A regular file is read into one buffer of its size.
+  package static func readSecret(_ descriptor: Int32, atMost limit: Int) -> [UInt8]? {
+    var status = stat()
+    let size = fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
+    var bytes = [UInt8](repeating: 0, count: min(max(size, 65_535), limit) + 1)
+    var count = 0
+    while count <= limit {
+      if count == bytes.count {
+        var larger = [UInt8](repeating: 0, count: min(2 * count, limit + 1))
+        larger.replaceSubrange(0..<count, with: bytes)
+        overwrite(&bytes)
+        swap(&bytes, &larger)
+      }
+      let more = bytes.withUnsafeMutableBytes { bytes in
+        let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+        return Glibc.read(descriptor, rest.baseAddress, rest.count)
+      }
+      if more < 0, errno == EINTR { continue }
+      guard more >= 0 else {
+        let number = errno
+        overwrite(&bytes)
+        errno = number
+        return nil
+      }
+      if more == 0 { break }
+      count += more
+    }
+    bytes.removeLast(bytes.count - count)
+    return bytes
+  }
+
+  private static func overwrite(_ bytes: inout [UInt8]) {
+    bytes.withUnsafeMutableBytes { if let baseAddress = $0.baseAddress { explicit_bzero(baseAddress, $0.count) } }
   }
 
   /// Reads a file of the system, such as those of /proc and /sys, up to `limit` bytes; returns `nil` and sets `errno` on

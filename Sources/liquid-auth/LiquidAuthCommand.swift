@@ -30,7 +30,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     subcommands: [
       SetupCommand.self, InitCommand.self, StatusCommand.self, DoctorCommand.self, CredentialsCommand.self,
       LogCommand.self, PolicyCommand.self, VaultCommand.self, PINCommand.self, ConfigCommand.self, BlobsCommand.self,
-      RecoverCommand.self, DeriveCommand.self, AccountsCommand.self,
+      BackupCommand.self, RestoreCommand.self, ImportCommand.self, ExportCommand.self, RecoverCommand.self,
+      RotateCommand.self, DeriveCommand.self, AccountsCommand.self,
       UnlockCommand.self, LockCommand.self, DeviceCommand.self, ConnectCommand.self, KeyriCommand.self,
       LinkCommand.self, DemoCommand.self,
     ])

@@ -29,6 +29,8 @@ import Testing
         device         attached as /dev/hidraw3 (uhid); you may open it
         vault          unlocked, fingerprint c0ffee00
         passkeys       3 on this machine
+        backup         none yet
+        backup check   none yet
         verification   passphrase
         prompts        pinentry
         signed         0 by Algorand accounts, 0 for Keyri, since the start
@@ -130,6 +132,47 @@ import Testing
     #expect(report.json.description.contains(#""lockReason": "when the screen was locked""#))
   }
 
+  // Holds: BACKUP-11
+  @Test func `the times of the last backup and of the last check are shown`() {
+    var status = Self.running()
+    (status.backupTime, status.backupCheckTime) = (1_795_662_062_000, 1_795_662_063_999)
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(
+      report.text.contains("\nbackup         2026-11-26 03:01:02 UTC\nbackup check   2026-11-26 03:01:03 UTC\n"))
+    #expect(report.json.description.contains(#""backupTime": 1795662062000"#))
+    #expect(report.json.description.contains(#""backupCheckTime": 1795662063999"#))
+    let locked = StatusReport(running: Self.running(vault: .locked), system: Self.fine)
+    #expect(!locked.text.contains("backup") && locked.json.description.contains(#""backupTime": null"#))
+  }
+
+  // Holds: FOLLOW-1
+  @Test func `the folder of backups is shown, with the last result for each file`() {
+    var status = Self.running()
+    status.backupFolder = "/home/a/Sync"
+    let idle = StatusReport(running: status, system: Self.fine)
+    #expect(idle.text.contains("\nbackup check   none yet\nbackup folder  /home/a/Sync\nverification"))
+    let problem = "no program keeps the backups in /home/a/Sync up to date; start it with: "
+    #expect(idle.problems == [problem + "liquid-auth backup follow"])
+    #expect(
+      StatusReport(running: status, system: Self.fine, hasBackupService: true).problems
+        == [problem + "systemctl --user start liquid-auth-backup.service"])
+    #expect(idle.json.description.contains(#""backupFolder": "/home/a/Sync""#))
+    #expect(idle.json.description.contains(#""backupFiles": null"#))
+    status.followReport = FollowReport(
+      files: [
+        FollowReport.File(name: "c0-b-1.liquid", time: 1_795_662_062_000, isMerged: true, result: "1 passkey added"),
+        FollowReport.File(name: "x\u{1B}.liquid", time: 5, isMerged: false, result: "not merged: it is empty"),
+      ], problem: "/home/a/Sync is not there")
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(
+      report.text.contains(
+        "\nbackup folder  /home/a/Sync\n               c0-b-1.liquid: 1 passkey added, 2026-11-26 03:01:02 UTC\n"
+          + "               x\\u{1B}.liquid: not merged: it is empty, 1970-01-01 00:00:00 UTC\nverification"))
+    #expect(report.problems == ["/home/a/Sync is not there"])
+    #expect(report.json.description.contains(#""result": "1 passkey added""#))
+    #expect(report.json.description.contains(#""merged": false"#))
+  }
+
   @Test func `an open vault shows what else than the passphrase unlocked it`() {
     var status = Self.running()
     status.unlockedBy = "keyring"
@@ -226,6 +269,18 @@ import Testing
     #expect(report.json.description.contains(#""steppedAsideFor": "/dev/hidraw4 Example Key""#))
   }
 
+  @Test(arguments: [nil, "/dev/hidraw4 Example Key"])
+  func `a problem of the PIN does not hide that the device is detached`(_ other: String?) {
+    var status = Self.running(attached: false, problems: [OwnerSettings.pinMustBeChanged])
+    status.steppedAsideFor = other
+    let problems = StatusReport(running: status, system: Self.fine).problems
+    #expect(problems.count == 2 && problems.first == OwnerSettings.pinMustBeChanged)
+    #expect(problems.last?.hasSuffix("liquid-auth device attach") == true)
+    let fault = StatusReport(
+      running: Self.running(attached: false, problems: ["the vault is damaged"]), system: Self.fine)
+    #expect(fault.problems == ["the vault is damaged"])
+  }
+
   @Test func `without an authenticator the problems are in order: vault, device, authenticator`() {
     var system = Self.fine
     system.uhid = .absent
@@ -264,9 +319,12 @@ import Testing
     #expect(
       problems() == [
         Self.noDevice,
-        "it is not running; while there is no /dev/uhid, add --transport pty; start it with: liquid-authenticator",
+        "it is not running; while /dev/uhid cannot be used, start it with: liquid-authenticator --transport pty",
       ])
-    #expect(system.completing("log in again and start with: liquid-authenticator").hasSuffix(": liquid-authenticator"))
+    let other = "log in again and start with: liquid-authenticator"
+    #expect(system.completing(other) == other)
+    system.uhid = .forbidden
+    #expect(problems().last?.hasSuffix("start it with: liquid-authenticator --transport pty") == true)
   }
 
   @Test func `unknown facts are shown as unknown`() {
@@ -299,9 +357,10 @@ import Testing
     #expect(running == notRunning)
     #expect(
       running == [
-        "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
-        "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures", "associationSignatures",
-        "lockReason", "unlockedBy", "readers", "counter", "defaultPolicy", "stateDirectory", "problems",
+        "running", "processId", "vault", "fingerprint", "previousFingerprint", "credentials", "transport", "attached",
+        "node", "access", "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures",
+        "associationSignatures", "lockReason", "unlockedBy", "readers", "counter", "backupTime", "backupCheckTime",
+        "backupFolder", "backupFiles", "defaultPolicy", "stateDirectory", "problems",
       ])
   }
 

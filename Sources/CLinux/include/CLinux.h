@@ -18,6 +18,16 @@ static const unsigned clinux_network_requests[] = {SIOCGSTAMP, SIOCGIFNAME, SIOC
 /// rename(2) that never replaces: 0, or -1 with errno EEXIST if `to` exists.
 int clinux_rename_new(const char *from, const char *to);
 
+/// Exchanges the names of two files in one step: 0, or -1 with errno, EINVAL if the file system cannot do it.
+int clinux_rename_exchange(const char *one, const char *other);
+
+/// Makes a file without a name, to write to, in a directory (O_TMPFILE), close-on-exec, mode 0600; -1 with errno EOPNOTSUPP,
+/// EISDIR or EINVAL where the file system or the kernel cannot.
+int clinux_unnamed_file(const char *directory);
+
+/// Gives a file of clinux_unnamed_file a name: 0, or -1 with errno EEXIST if `path` exists. Needs /proc.
+int clinux_name_file(int file, const char *path);
+
 /// An unnamed file in memory, with close-on-exec (memfd_create(2)); -1 with errno.
 int clinux_memory_file(void);
 

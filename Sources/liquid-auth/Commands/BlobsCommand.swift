@@ -14,8 +14,8 @@ struct BlobsCommand: ParsableCommand {
     abstract: "List and change the large blobs that sites and programs store on this key.",
     discussion: """
       Some sites and programs store data with a passkey, as a large blob: an SSH certificate, for instance. The key has \
-      room for 8192 bytes of them. Each is sealed with a secret of its passkey. They do not come back from the phrase: \
-      export them. Each command asks for the vault's passphrase at the terminal, or reads it from the first line of \
+      room for 8192 bytes of them. Each is sealed with a secret of its passkey. They do not come back from the phrase, \
+      but from a backup. Each command asks for the vault's passphrase at the terminal, or reads it from the first line of \
       standard input. Name a passkey by the first digits of its id, as `credentials list` shows them.
       """,
     subcommands: [List.self, Get.self, Set.self, Delete.self, Export.self, Import.self])
@@ -187,7 +187,10 @@ extension ControlConnection {
 
   /// The passkey whose id begins with these digits.
   fileprivate func largeBlobHolder(_ digits: String) throws(CommandFailure) -> LargeBlobHolder {
-    let reference = try CredentialsCommand.find(digits, among: credentials()).reference
+    let all = try credentials()
+    // An imported passkey has no large blob, and can have the id of a derived one.
+    let isDerived = all.contains { !$0.isImported && $0.credentialID.hexadecimal.hasPrefix(digits) }
+    let reference = try CredentialsCommand.find(digits, among: all, imported: isDerived ? false : nil).reference
     guard let holder = LargeBlobHolder(try ask(ShowCredential(reference))) else {
       throw CommandFailure("the passkey was registered without the extension largeBlob, and cannot have one")
     }

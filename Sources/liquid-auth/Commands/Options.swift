@@ -28,6 +28,9 @@ protocol PlacedCommand: ParsableCommand {
 extension PlaceOptions {
   private var commandPlace: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
 
+  /// The place options for a command that ends with a path, which ``completing(_:)`` does not recognize.
+  var arguments: String { commandPlace.arguments }
+
   /// Adds the place options to the command at the end of a sentence.
   func completing(_ sentence: String) -> String { commandPlace.completing(sentence) }
 

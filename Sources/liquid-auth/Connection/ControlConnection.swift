@@ -36,6 +36,13 @@ struct ControlConnection {
     try client.ask(command)
   }
 
+  /// As in ``ControlClient``: the members for a command whose answer is awaited with poll(2).
+  var descriptor: Int32 { client.descriptor }
+  func begin<Command: ControlCommand>(_ command: Command) throws(ControlClientError) { try client.begin(command) }
+  func finish<Command: ControlCommand>(_ command: Command.Type) throws(ControlClientError) -> Command.Answer {
+    try client.finish(command)
+  }
+
   /// Sends a CTAP2 message and returns the map of the answer.
   func ctap(_ command: UInt8, _ members: CBORMap = [:]) throws(CommandFailure) -> CBORMap {
     let message = [command] + (members.isEmpty ? [] : CBOREncoder.encode(.map(members)))

@@ -78,7 +78,7 @@ extension DoctorFindings {
         ? "a prompt waits for you on the authenticator's terminal"
         : "a prompt waits for you (\(status.prompt)); it can be behind another window"
       // The line about verification gives the problem of the PIN.
-      let problems = status.problems.filter { $0 != pinProblem }
+      let problems = status.problems.filter { $0 != status.pinProblem }
       guard problems.isEmpty else {
         let repairs = problems.map(repair)
         let texts = repairs.map(\.text) + (status.waiting ? [waiting] : [])
@@ -165,13 +165,8 @@ extension DoctorFindings {
     }
   }
 
-  /// The problem of the PIN in the status, which has none while a request is being served.
-  private var pinProblem: String? {
-    status?.problems.first(where: \.isOfPIN)
-  }
-
   var verification: Check {
-    if let problem = pinProblem.map(repair) { return .problem(.verification, problem.text, mend: problem.mend) }
+    if let problem = status?.pinProblem.map(repair) { return .problem(.verification, problem.text, mend: problem.mend) }
     guard case .running(let status, let information?, let tries) = authenticator else {
       return .note(.verification, "cannot be checked: the authenticator gives no information")
     }
@@ -240,6 +235,6 @@ extension DoctorFindings {
 
   var backup: Check {
     .note(
-      .backup, "passkeys come back from the phrase; rehearse that before you need it: man liquid-auth-recover")
+      .backup, "passkeys come back from the phrase and a backup; check it before you need it: man liquid-auth-backup")
   }
 }

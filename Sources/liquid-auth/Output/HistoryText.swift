@@ -1,4 +1,5 @@
 import ControlProtocol
+import DisplayText
 import Recovery
 
 /// The text of the history.
@@ -70,6 +71,13 @@ enum HistoryText {
     case .removeSlot: "slot-remove"
     case .findOldStore: "old-store"
     case .acceptOldStore: "old-store-accept"
+    case .makeBackup: "backup"
+    case .mergeBackup: "merge"
+    case .importPasskeys: "import"
+    case .beginRotation: "rotate-begin"
+    case .giveUpSite: "rotate-give-up"
+    case .endRotation: "rotate-end"
+    case .exportPasskeys: "export"
     case nil: String(number)
     }
   }

@@ -1,4 +1,5 @@
 import ControlProtocol
+import DisplayText
 import Recovery
 
 /// The result of `liquid-auth status`, before it is text or JSON.
@@ -16,7 +17,12 @@ struct StatusReport: Equatable {
   var problems: [String]
 
   /// The report for an authenticator that runs.
-  init(running status: AuthenticatorStatus, system: SystemFindings) {
+  ///
+  /// - Parameter hasBackupService: whether systemd can start the program that follows the folder of backups; looked up only
+  ///   if it is needed.
+  init(
+    running status: AuthenticatorStatus, system: SystemFindings, hasBackupService: @autoclosure () -> Bool = false
+  ) {
     self.status = status
     isRunning = true
     stateDirectory = status.stateDirectory
@@ -28,8 +34,8 @@ struct StatusReport: Equatable {
       case .unusable: "unusable"
       }
     var problems = status.problems
-    // Other problems than that of the PIN can be the reason why there is no device.
-    let hasReason = problems.contains { !$0.isOfPIN }
+    // A problem of the PIN does not detach the device.
+    let hasReason = problems.contains { $0 != status.pinProblem }
     if let other = status.steppedAsideFor, !hasReason {
       problems.append(
         "the device is detached while \(other) is plugged in; unplug that key, or attach the device beside it with: "
@@ -38,8 +44,18 @@ struct StatusReport: Equatable {
       problems.append(
         status.otherTransport == nil ? system.uhidProblem ?? Self.detached : Self.detached)
     }
+    if let folder = status.backupFolder {
+      if let problem = status.followReport?.problem { problems.append(problem) }
+      if status.followReport == nil {
+        let start = hasBackupService() ? BackupService.starting : "liquid-auth backup follow"
+        problems.append("no program keeps the backups in \(folder) up to date; start it with: \(start)")
+      }
+    }
     self.problems = problems
   }
+
+  /// Whether the device is detached, and no other problem explains it.
+  var isDetachedWithoutReason: Bool { problems.contains(Self.detached) }
 
   private static let detached = "the device is detached; attach it with: liquid-auth device attach"
 
@@ -59,12 +75,12 @@ struct StatusReport: Equatable {
   private static let unknown = "unknown"
 }
 
-extension String {
-  /// Whether this is a problem of the PIN in the status.
-  var isOfPIN: Bool { hasPrefix("the PIN is blocked") || self == OwnerSettings.pinMustBeChanged }
-}
-
 extension AuthenticatorStatus {
+  /// The problem of the PIN, if there is one.
+  var pinProblem: String? {
+    problems.first { $0.hasPrefix("the PIN is blocked") || $0 == OwnerSettings.pinMustBeChanged }
+  }
+
   /// The transport if it is not a device of the kernel, so that browsers do not see it.
   var otherTransport: String? { ["broker", "uhid"].contains(transport) ? nil : transport }
 }
@@ -82,7 +98,14 @@ extension StatusReport {
         ["prompts", status.prompt + (status.waiting ? ", one is waiting for you" : "")],
         ["signed", Self.signed(status)],
       ]
-      if let count = status.credentials { rows.insert(["passkeys", "\(count) on this machine"], at: 3) }
+      if let count = status.credentials {
+        let time = { (time: UInt64?) in time.map { UTCTime(milliseconds: $0).text } ?? "none yet" }
+        rows.insert(
+          contentsOf: [
+            ["passkeys", "\(count) on this machine"], ["backup", time(status.backupTime)],
+            ["backup check", time(status.backupCheckTime)],
+          ] + Self.followed(status), at: 3)
+      }
       if let value = status.counter { rows.append(["counter", "in the TPM, at \(value)"]) }
       if let policy = status.defaultPolicy, policy != SitePolicy.allow.rawValue {
         rows.append(["policies", "\(PolicyReport.word(policy)) for all sites that have no policy"])
@@ -101,10 +124,22 @@ extension StatusReport {
       ? lines : lines + "\n\nto do\n" + problems.map { "- \($0.printable)" }.joined(separator: "\n")
   }
 
+  /// The folder of backups, and the last result for each file of another machine.
+  private static func followed(_ status: AuthenticatorStatus) -> [[String]] {
+    guard let folder = status.backupFolder else { return [] }
+    let files = (status.followReport?.files ?? []).map { file in
+      ["", "\(file.name): \(file.result), \(UTCTime(milliseconds: file.time).text)"]
+    }
+    return [["backup folder", folder]] + files
+  }
+
   /// What unlocked the vault, if not the passphrase, and its fingerprint; or why it is locked.
   private static func detail(_ status: AuthenticatorStatus) -> String {
     let opener = status.unlockedBy.map { " by the \($0)" } ?? ""
-    if let fingerprint = status.fingerprint { return opener + ", fingerprint \(fingerprint.hexadecimal)" }
+    if let fingerprint = status.fingerprint {
+      let previous = status.previousFingerprint.map { "; old phrase \($0.hexadecimal)" } ?? ""
+      return opener + ", fingerprint \(fingerprint.hexadecimal)" + previous
+    }
     return status.vault == .locked ? status.lockReason.map { ", \($0)" } ?? "" : ""
   }
 
@@ -129,6 +164,7 @@ extension StatusReport {
       "processId": status.map { .number(Int64($0.processID)) } ?? .null,
       "vault": .string(vault),
       "fingerprint": status?.fingerprint.map(JSON.hex) ?? .null,
+      "previousFingerprint": status?.previousFingerprint.map(JSON.hex) ?? .null,
       "credentials": status?.credentials.map { .number(Int64(clamping: $0)) } ?? .null,
       "transport": JSON(status?.transport),
       "attached": status.map { .bool($0.attached) } ?? .null,
@@ -144,6 +180,18 @@ extension StatusReport {
       "unlockedBy": JSON(status?.unlockedBy),
       "readers": status?.hasReaders.map(JSON.bool) ?? .null,
       "counter": status?.counter.map { .number(Int64(clamping: $0)) } ?? .null,
+      "backupTime": status?.backupTime.map { .number(Int64(clamping: $0)) } ?? .null,
+      "backupCheckTime": status?.backupCheckTime.map { .number(Int64(clamping: $0)) } ?? .null,
+      "backupFolder": JSON(status?.backupFolder),
+      "backupFiles": status?.followReport.map { report in
+        .array(
+          report.files.map {
+            [
+              "name": .string($0.name), "time": .number(Int64(clamping: $0.time)), "merged": .bool($0.isMerged),
+              "result": .string($0.result),
+            ]
+          })
+      } ?? .null,
       "defaultPolicy": JSON(status?.defaultPolicy.map(PolicyReport.word)),
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map(JSON.string)),
