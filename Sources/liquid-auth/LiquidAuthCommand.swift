@@ -18,6 +18,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         2   the authenticator is not running
         3   the passphrase is wrong, or the command needs it and cannot ask for it
         4   there is no such object
+        5   another program already follows the folder of backups
         64  the command line is wrong: a command name, an option or an argument;
             or input that it needs is missing
       `connect` and `keyri` have more codes: see liquid-auth-wallet --help.
@@ -39,7 +40,10 @@ struct LiquidAuthCommand: AsyncParsableCommand {
   /// Parses the arguments, runs the command and ends the process; failures go to standard error, with their exit code.
   ///
   /// Phrase and passphrase pass through this process, so it hardens itself first.
-  static func start() async -> Never {
+  ///
+  /// - Returns: the rest of an asynchronous command. A synchronous command runs on the caller's thread, because Swift's pool
+  ///   of threads wakes once a second while one of its threads waits.
+  static func start() -> () async -> Never {
     let arguments = Array(CommandLine.arguments.dropFirst())
     let isJSON = arguments.contains("--json")
     do { try Hardening.apply() } catch {
@@ -50,13 +54,22 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     do {
       var command = try parseAsRoot(WalletProgram.withHelpAsked(arguments))
       place = (command as? any PlacedCommand)?.place
-      if var asynchronous = command as? any AsyncParsableCommand {
-        try await asynchronous.run()
-      } else {
-        try command.run()
+      if let asynchronous = command as? any AsyncParsableCommand {
+        return { [place] in
+          var command = asynchronous
+          do { try await command.run() } catch { end(error, place, isJSON: isJSON) }
+          Glibc.exit(0)
+        }
       }
       Glibc.exit(0)
-    } catch let failure as CommandFailure {
+    } catch {
+      end(error, place, isJSON: isJSON)
+    }
+  }
+
+  /// Ends the process with an error, or with the help or version that was asked for.
+  private static func end(_ error: any Error, _ place: PlaceOptions?, isJSON: Bool) -> Never {
+    do { throw error } catch let failure as CommandFailure {
       failure.completed(by: place).end(isJSON: isJSON)
     } catch {
       // Help and completions are not mistakes.

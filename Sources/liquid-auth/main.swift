@@ -1,1 +1,1 @@
-await LiquidAuthCommand.start()
+await LiquidAuthCommand.start()()

@@ -256,6 +256,45 @@ class TestPackage:
         answer()
         liquid_auth("config", "verification", "passphrase", stdin=f"{PASSPHRASE}\n")
 
+    # Holds: FOLLOW-15
+    def test_the_unit_follows_a_folder(self):
+        """It writes after a registration, ends and comes back with the authenticator, and does not start it."""
+        unit, folder = "liquid-auth-backup.service", HOME / "backups"
+        folder.mkdir()
+        shutil.chown(folder, PERSON, PERSON)
+
+        def is_active():
+            return systemctl("is-active", unit, status=None).strip() == "active"
+
+        begun = json.loads(liquid_auth("backup", "--to", folder, "--json", stdin=f"{PASSPHRASE}\n"))
+        assert begun["started"] is True and is_active()
+        assert systemctl("is-enabled", unit).strip() == "enabled"
+        own = folder / begun["file"]
+        before = own.read_bytes()
+        with device() as hid:
+            register(Ctap2(hid), OWN, "folder.example", rk=True, uv=True)
+        wait_for("the file", lambda: own.read_bytes() != before, 60)
+
+        first = process()
+        os.kill(first, signal.SIGSEGV)
+        wait_for("another process", lambda: process() not in (0, first), 60)
+        wait_for("the unit after a crash", is_active, 60)
+        # If the unit connected while the authenticator ends, it would start it again; so wait for its connection. While the
+        # vault is open, the status has the report of the unit.
+        liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
+        wait_for("the connection of the unit", lambda: state(status=None)["backupFiles"] is not None, 60)
+        os.kill(process(), signal.SIGTERM)
+        wait_for("the end", lambda: process() == 0, 60)
+        time.sleep(3)
+        assert process() == 0 and not is_active()
+        systemctl("start", SERVICE)
+        wait_for("the unit after a start", is_active, 60)
+
+        liquid_auth("backup", "--off", stdin=f"{PASSPHRASE}\n")
+        assert systemctl("is-enabled", unit, status=1).strip() == "disabled" and not is_active()
+        assert own.exists()
+        wait_for("node", lambda: state(status=None)["node"], 60)
+
     # Holds: PACKAGE-9
     def test_a_pinentry_of_the_desktop(self):
         """In the unit's sandbox it shows its window and reads the keyboard."""

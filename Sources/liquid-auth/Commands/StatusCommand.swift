@@ -30,7 +30,8 @@ struct StatusCommand: PlacedCommand {
 
   private static func report(_ place: PlaceOptions) throws(CommandFailure) -> StatusReport {
     do throws(CommandFailure) {
-      return StatusReport(running: try place.connect().ask(GetStatus()), system: .current)
+      return StatusReport(
+        running: try place.connect().ask(GetStatus()), system: .current, hasBackupService: BackupService.isFor(place))
     } catch {
       let path = try place.statePath()
       return StatusReport(stateDirectory: path, vault: VaultFinding(at: path), failure: error, system: .current)

@@ -16,6 +16,8 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     case passphrase = 3
     /// The requested object does not exist.
     case absent = 4
+    /// Another program already does this, and only one can.
+    case inUse = 5
     /// The command line is wrong, or the input that it needs is missing: EX_USAGE of sysexits.h.
     case usage = 64
   }
@@ -25,11 +27,14 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   let description: String
   /// The lines of the usage, if the command line was wrong.
   let usage: String?
+  /// Whether the authenticator has another version of the control protocol.
+  let isVersionMismatch: Bool
 
-  init(_ description: String, code: Code = .failed, usage: String? = nil) {
+  init(_ description: String, code: Code = .failed, usage: String? = nil, isVersionMismatch: Bool = false) {
     self.code = code
     self.description = description
     self.usage = usage
+    self.isVersionMismatch = isVersionMismatch
   }
 
   /// Adds the place options to the command at the end of the description, if there is one.
@@ -79,6 +84,9 @@ extension CommandFailure {
     switch failure.status {
     case .wrongPassphrase, .passphraseRequired: self.init(failure.description, code: .passphrase)
     case .noCredentials: self.init(failure.description, code: .absent)
+    case .versionMismatch: self.init(failure.description, isVersionMismatch: true)
+    case .invalidCommand:
+      self.init("\(failure.description); the authenticator is older than this command: restart it")
     default: self.init(failure.description)
     }
   }

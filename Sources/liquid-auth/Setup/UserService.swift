@@ -48,10 +48,39 @@ enum UserService {
   }
 
   /// Runs a program without input and output, and returns its status, as waitpid(2) does.
-  private static func run(_ arguments: [String]) throws(SystemNumber) -> Int32 {
+  fileprivate static func run(_ arguments: [String]) throws(SystemNumber) -> Int32 {
     let null = open("/dev/null", O_RDWR | O_CLOEXEC)
     guard null >= 0 else { throw SystemNumber() }
     defer { close(null) }
     return Child.reap(try Child.start(arguments, input: null, output: null, errorOutput: null))
   }
+}
+
+/// The user service of systemd that runs `liquid-auth backup follow`.
+enum BackupService {
+  static let unit = "liquid-auth-backup.service"
+  /// The command that starts it.
+  static let starting = "systemctl --user start \(unit)"
+
+  private static let systemctl = ["systemctl", "--user"]
+
+  /// Whether systemd runs for this user and has the unit, and the unit is for this place.
+  static func isFor(_ place: PlaceOptions) -> Bool {
+    UserService.isFor(place) && (try? UserService.run(systemctl + ["cat", unit])) == 0
+  }
+
+  /// Starts the service now and with each start of the authenticator; returns whether that succeeded.
+  static func enable() -> Bool { (try? UserService.run(systemctl + ["enable", "--now", unit])) == 0 }
+
+  /// Stops the service, and no longer starts it.
+  static func disable() { _ = try? UserService.run(systemctl + ["disable", "--now", unit]) }
+
+  /// Whether the service runs.
+  static var isActive: Bool { (try? UserService.run(systemctl + ["is-active", unit])) == 0 }
+
+  /// Starts the service.
+  static func start() { _ = try? UserService.run(systemctl + ["start", unit]) }
+
+  /// Stops the service until its next start.
+  static func stop() { _ = try? UserService.run(systemctl + ["stop", unit]) }
 }
