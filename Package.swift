@@ -24,7 +24,9 @@ func module(_ name: String, _ dependencies: [Target.Dependency], tests: [Target.
 }
 
 /// A system library of the distribution.
-func cModule(_ name: String, pkgConfig: String, apt: String) -> Target {
+///
+/// - Parameter pkgConfig: `nil` for a library without a file for pkg-config.
+func cModule(_ name: String, pkgConfig: String?, apt: String) -> Target {
   .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
@@ -59,6 +61,7 @@ var targets: [Target] = [
   cModule("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
   cModule("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
   cModule("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
+  cModule("CHaru", pkgConfig: nil, apt: "libhpdf-dev"),
   cModule("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
   cModule("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
   .target(name: "CUHID", cSettings: fortified),
@@ -164,9 +167,9 @@ targets += [
   .executableTarget(
     name: "liquid-auth",
     dependencies: [
-      "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB",
-      "ControlProtocol", "ControlClient", "ProtectorProtocol", "StateDirectory", "LiquidAuth", "DisplayText",
-      "ProcessIO", "UHID", "CLinux", "CZlib", "CQREncode", argumentParser,
+      "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "SLIP39", "CryptoPrimitives", "Vault",
+      "CredentialDB", "ControlProtocol", "ControlClient", "PasskeyFiles", "ProtectorProtocol", "StateDirectory",
+      "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CLinux", "CZlib", "CQREncode", "CHaru", argumentParser,
     ] + localServer, swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
@@ -201,8 +204,8 @@ targets += [
     name: "CommandShellTests",
     dependencies: [
       "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlClient", "ControlProtocol", "CryptoPrimitives",
-      "DeterministicKeys", "LiquidAuth", "ProcessIO", "ProtectorProtocol", "UHID", "CLinux", "TestVectors", "Vault",
-      .product(name: "NIOEmbedded", package: "swift-nio"),
+      "DeterministicKeys", "LiquidAuth", "PasskeyFiles", "ProcessIO", "ProtectorProtocol", "SLIP39", "UHID", "CLinux",
+      "TestSupport", "TestVectors", "Vault", .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + localServer,
     swiftSettings: settings),
   // The code of the tutorials in Sources/*/*.docc.

@@ -6,7 +6,7 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The system libraries of Package.swift need those of the first line.
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libseccomp-dev libsqlite3-dev zlib1g-dev
-    libqrencode-dev libtss2-dev libfido2-dev libpam0g-dev pkg-config binutils scdoc gettext)
+    libqrencode-dev libhpdf-dev libtss2-dev libfido2-dev libpam0g-dev pkg-config binutils scdoc gettext)
 # Further packages for liquid-auth-wallet: to build it, and to run it.
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)

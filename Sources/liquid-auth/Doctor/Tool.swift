@@ -35,17 +35,20 @@ enum Tool {
   /// Runs a program, looked up in PATH, without input, and waits for its end and that of its output.
   ///
   /// Everything that it started in its session ends with it.
-  static func run(_ words: [String], within limit: Duration) -> Result {
+  ///
+  /// - Parameter withErrors: whether the result includes standard error, which is otherwise discarded.
+  static func run(_ words: [String], within limit: Duration, withErrors: Bool = true) -> Result {
     guard let pipe = try? Descriptor.pipe() else { return .failed(SystemNumber().description) }
     defer { close(pipe.read) }
     let process: pid_t
     do {
-      let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
+      let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
       defer {
-        close(input)
+        close(nothing)
         close(pipe.write)
       }
-      process = try Child.start(words, input: input, output: pipe.write, errorOutput: pipe.write)
+      process = try Child.start(
+        words, input: nothing, output: pipe.write, errorOutput: withErrors ? pipe.write : nothing)
     } catch {
       return error.number == ENOENT ? .missing : .failed(error.description)
     }
