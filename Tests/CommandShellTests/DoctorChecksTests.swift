@@ -139,7 +139,7 @@ import UHID
     #expect(
       lines(withoutUHID)
         == [
-          "problem|it is not running; while there is no /dev/uhid, add --transport pty; start it with: liquid-authenticator|\(start)"
+          "problem|it is not running; while /dev/uhid cannot be used, start it with: liquid-authenticator --transport pty|\(start)"
         ])
     #expect(
       Self.lines(.node, withoutUHID) == ["problem|there is no device, because the authenticator is not running|-"])

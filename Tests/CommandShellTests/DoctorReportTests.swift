@@ -55,7 +55,10 @@ import Testing
   @Test func `the command at the end of a sentence is a mend`() {
     for (sentence, command) in [
       ("there is no vault; make one with: liquid-auth setup", "liquid-auth setup"),
-      ("make a new one from the phrase with: liquid-auth init --import", "liquid-auth init --import"),
+      (
+        "make one from shares with liquid-auth recover --shares, or from the phrase with: liquid-auth init --import",
+        "liquid-auth init --import"
+      ),
       ("others can access it; restrict access with: chmod 600 '/a b/c'", "chmod 600 '/a b/c'"),
       ("load it with: sudo modprobe uhid (in a container, use pty)", "sudo modprobe uhid"),
       ("apply it with: sudo a --b && sudo c", "sudo a --b && sudo c"),

@@ -98,8 +98,8 @@ import Testing
     #expect(with(.unlocked, []) == ["ok|unlocked|-"])
     #expect(with(.unusable, ["it is damaged"]) == ["problem|it is damaged|-"])
     let damaged =
-      "damaged vault: x; put a good copy in its place, or move it away and make a new vault from the phrase with: "
-      + "liquid-auth init --import"
+      "damaged vault: x; put a good copy in its place, or move it away and make a new vault from shares with "
+      + "liquid-auth recover --shares, or from the phrase with: liquid-auth init --import"
     let moving = "mv --no-clobber '/a b/vault' '/a b/vault.damaged' && liquid-auth init --import"
     #expect(
       lines(.vault) {
@@ -129,8 +129,8 @@ import Testing
       },
     ]
     let stopping =
-      "damaged vault: x; stop the authenticator first, then put a good copy in its place, or move it away and make a new "
-      + "vault from the phrase with: liquid-auth init --import"
+      "damaged vault: x; stop the authenticator first, then put a good copy in its place, or move it away and make a "
+      + "new vault from shares with liquid-auth recover --shares, or from the phrase with: liquid-auth init --import"
     for work in units {
       for name: Check.Name in [.vault, .authenticator] {
         #expect(
@@ -146,7 +146,9 @@ import Testing
         } == ["problem|\(stopping)|-"])
     }
     // There is no file to move.
-    let gone = "its store is there; make a new one from the phrase with: liquid-auth init --import"
+    let gone =
+      "its store is there; make a new one from shares with liquid-auth recover --shares, or from the phrase with: "
+      + "liquid-auth init --import"
     #expect(
       with(.unusable, [gone]) == [
         "problem|\(gone)|\(stop) && liquid-auth init --import && systemctl --user start liquid-authenticator.socket"
@@ -225,7 +227,7 @@ import Testing
       ])
     #expect(
       lines(.backup) { _ in } == [
-        "note|passkeys come back from the phrase; rehearse that before you need it: man liquid-auth-recover|-"
+        "note|passkeys come back from the phrase and a backup; check it before you need it: man liquid-auth-backup|-"
       ])
   }
 

@@ -559,6 +559,7 @@ class TestHelp:
     ("derive --rp a.example --user-handle b", WRONG_USAGE, "standard input ended before the phrase"),
     ("link", WRONG_USAGE, "there is no link; give it as an argument, or on standard input"),
     ("init --import --state-dir {state}.new", WRONG_USAGE, "standard input ended before the phrase"),
+    ("recover --shares --state-dir {state}.new", WRONG_USAGE, "standard input ended before share 1"),
     ("vault passphrase --state-dir {state}", WRONG_PASSPHRASE, "standard input ended before the passphrase")])
 def test_missing_input(key, command, status, missing):
     assert fails(key, *command.format(state=key.state).split(), status=status) == f"liquid-auth: {missing}\n"

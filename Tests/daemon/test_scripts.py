@@ -138,3 +138,14 @@ def test_c_code_checks_the_bounds_of_buffers():
     symbols = subprocess.run(
         ["readelf", "-W", "--dyn-syms", BIN / "liquid-authenticator"], capture_output=True, text=True, check=True).stdout
     assert "__memcpy_chk@" in symbols and "__stack_chk_fail@" in symbols, symbols
+
+
+@pytest.mark.parametrize("option", ["--import", "--shares"])
+def test_a_vault_is_not_made_again(tmp_path, option):
+    """`scripts/run` says so before it installs or builds anything."""
+    (tmp_path / "vault").touch()
+    done = subprocess.run(
+        [SCRIPTS / "run", option, "--transport", "pty", "--state-dir", tmp_path], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (f"run: {tmp_path}/vault exists already; run this without --import and --shares, or name another "
+                           "directory with --state-dir\n")

@@ -124,8 +124,52 @@ enum PhraseInput {
     return try parse(line)
   }
 
-  static func parse(_ line: SecretBytes) throws(CommandFailure) -> BIP39Phrase {
-    do { return try BIP39Phrase(parsing: line) } catch { throw CommandFailure(error.description) }
+  /// Reads from the terminal, without echo, until the phrase is valid.
+  ///
+  /// If the command gave up, a phrase that is still being typed would reach the shell, in clear.
+  static func valid(on terminal: TerminalDevice) throws(CommandFailure) -> BIP39Phrase {
+    while true {
+      do throws(CommandFailure) {
+        return try parse(terminal.askSecret("Phrase, all words on one line (not shown): "))
+      } catch {
+        guard error.code == .failed, error != .cancelled else { throw error }
+        terminal.show("\(error.description); try again\n")
+      }
+    }
+  }
+
+  /// Reads from the terminal until the phrase is valid, if standard input is one; otherwise reads its first line.
+  ///
+  /// - Parameter command: the command that takes shares, for the error if a share is in standard input; `nil` if there is none.
+  static func valid(forShares command: String? = nil) throws(CommandFailure) -> BIP39Phrase {
+    guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
+      return try parse(StandardInput.secretLine("the phrase"), forShares: command)
+    }
+    return try valid(on: terminal)
+  }
+
+  static func parse(_ line: SecretBytes, forShares command: String? = nil) throws(CommandFailure) -> BIP39Phrase {
+    do { return try BIP39Phrase(parsing: line) } catch {
+      guard error.isOfWord, ShareInput.hasOnlyWordsOfShares(line) else { throw CommandFailure(error.description) }
+      let advice = command.map { "; for shares, run: \($0)" } ?? ""
+      throw CommandFailure("these are words of a SLIP-39 share, not of a phrase\(advice)")
+    }
+  }
+
+  /// Whether all words are in the BIP39 list, even if they do not make a phrase.
+  static func hasOnlyWordsOfPhrases(_ line: SecretBytes) -> Bool {
+    do { _ = try BIP39Phrase(parsing: line) } catch { return !error.isOfWord }
+    return true
+  }
+}
+
+extension DeterministicKeysError {
+  /// Whether a word is not in the list.
+  fileprivate var isOfWord: Bool {
+    switch self {
+    case .unknownWord, .notASCII: true
+    default: false
+    }
   }
 }
 

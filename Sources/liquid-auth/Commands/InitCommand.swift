@@ -4,6 +4,7 @@ import DeterministicKeys
 import Glibc
 import ProcessIO
 import Recovery
+import SLIP39
 import StateDirectory
 
 /// `liquid-auth init`: makes the vault and its empty store.
@@ -17,6 +18,9 @@ struct InitCommand: PlacedCommand {
       vault has the keys that come from the phrase, not the phrase. An existing vault is never overwritten. If the \
       command fails, it makes no vault; if it is killed, an empty directory can remain.
 
+      With --shares 2-of-3 the command shows three SLIP-39 shares instead of the phrase, one at a time. Write each on \
+      its own paper. Any two of them give the phrase: see `liquid-auth recover --shares`.
+
       For scripts: with --import, if standard input is not a terminal, its first line is the phrase and its second line \
       the passphrase. A new phrase always needs a terminal.
       """)
@@ -27,6 +31,12 @@ struct InitCommand: PlacedCommand {
   @Option(
     help: ArgumentHelp("How many words a new phrase has: 12, 15, 18, 21 or 24. (default: 24)", valueName: "count"))
   var words: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Show N shares of a new phrase, any T of which give it, for example 2-of-3.", valueName: "t-of-n"),
+    transform: SharePolicy.init)
+  var shares: SharePolicy?
 
   @Option(
     help: ArgumentHelp("The form of the ids of new passkeys: sealed or hash. (default: sealed)", valueName: "form"))
@@ -41,17 +51,26 @@ struct InitCommand: PlacedCommand {
     var form: CredentialIDForm { self == .sealed ? .sealed : .hash }
   }
 
-  func validate() throws {
-    guard let words else { return }
-    guard BIP39Phrase.wordCounts.contains(words) else {
+  func validate() throws { try Self.check(isImport: isImport, words: words, shares: shares) }
+
+  /// Checks the options for a phrase.
+  static func check(isImport: Bool, words: Int?, shares: SharePolicy?) throws {
+    guard words.map(BIP39Phrase.wordCounts.contains) ?? true else {
       throw ValidationError("--words must be 12, 15, 18, 21 or 24")
     }
-    guard !isImport else { throw ValidationError("--words is only for a new phrase; omit --words or --import") }
+    guard isImport else { return }
+    guard words == nil else { throw ValidationError("--words is only for a new phrase; omit --words or --import") }
+    guard shares == nil else { throw ValidationError("--shares is only for a new phrase; omit --shares or --import") }
   }
 
   func run() throws {
-    let source = isImport ? Source.existingPhrase : .newPhrase(words: words ?? 24)
-    let made = try Self.make(in: place.statePath(), ask: source, form: credentialIds?.form)
+    let source = isImport ? Source.existingPhrase : .newPhrase(words: words ?? 24, shares: shares)
+    try Self.run(source, form: credentialIds, at: place, output)
+  }
+
+  /// Makes the vault, and writes the result.
+  static func run(_ source: Source, form: IDForm?, at place: PlaceOptions, _ output: OutputOptions) throws {
+    let made = try make(in: place.statePath(), ask: source, form: form?.form)
     let store =
       made.passkeys.map { "\nfor the store that was there, with \($0) \($0 == 1 ? "passkey" : "passkeys")" } ?? ""
     output.write(
@@ -69,7 +88,10 @@ struct InitCommand: PlacedCommand {
   /// Where the phrase comes from.
   enum Source {
     case existingPhrase
-    case newPhrase(words: Int)
+    /// Shares of an existing phrase.
+    case existingShares
+    /// A new phrase, which is shown; with a policy, its shares are shown instead.
+    case newPhrase(words: Int, shares: SharePolicy? = nil)
   }
 
   /// Makes the vault.
@@ -108,49 +130,85 @@ struct InitCommand: PlacedCommand {
     _ source: Source
   ) throws(CommandFailure) -> (phrase: BIP39Phrase, passphrase: SecretBytes) {
     switch source {
-    case .newPhrase(let words):
-      guard let terminal = try? TerminalDevice() else {
-        throw CommandFailure(
-          "a new phrase is shown only on a terminal, and there is none; run this command in a terminal, or give --import",
-          code: .usage)
-      }
-      let phrase = BIP39Phrase.generate(words: words)
-      var generator = SystemRandomNumberGenerator()
-      try PhraseDialogue.confirm(phrase, on: terminal, using: &generator)
+    case .newPhrase(let words, let policy):
+      let (phrase, terminal) = try newPhrase(words: words, shares: policy)
       do throws(CommandFailure) {
         return (phrase, try PassphraseDialogue.new(on: terminal))
       } catch {
-        throw error == .cancelled ? .cancelledAfterPhrase : error
+        guard error == .cancelled else { throw error }
+        throw policy == nil ? .cancelledAfterPhrase : .cancelledAfterShares
       }
     case .existingPhrase:
-      guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else { return try piped() }
-      return (try existingPhrase(on: terminal), try PassphraseDialogue.new(on: terminal))
-    }
-  }
-
-  /// Asks for the phrase until it is valid.
-  ///
-  /// If the command gave up, a phrase that is still being typed would reach the shell, in clear.
-  private static func existingPhrase(on terminal: TerminalDevice) throws(CommandFailure) -> BIP39Phrase {
-    while true {
-      do throws(CommandFailure) {
-        return try PhraseInput.parse(terminal.askSecret("Phrase, all words on one line (not shown): "))
-      } catch {
-        guard error.code == .failed, error != .cancelled else { throw error }
-        terminal.show("\(error.description); try again\n")
+      return (try PhraseInput.valid(forShares: "liquid-auth recover --shares"), try newPassphrase())
+    case .existingShares:
+      let (phrase, passphrase) = (
+        try ShareInput.valid(forPhrase: "liquid-auth init --import"), try newPassphrase()
+      )
+      guard (try? Share(parsing: passphrase)) == nil else {
+        throw CommandFailure("the passphrase is a share; give only as many shares as are needed")
       }
+      return (phrase, passphrase)
     }
   }
 
-  /// The first two lines of standard input.
-  private static func piped() throws(CommandFailure) -> (phrase: BIP39Phrase, passphrase: SecretBytes) {
-    let phrase = try PhraseInput.parse(StandardInput.secretLine("the phrase"))
-    return (phrase, try PassphraseInput.new())
+  /// Makes a phrase and shows it once, or its shares if there is a policy; then asks for words of it.
+  ///
+  /// - Parameter isSecond: whether the vault has another phrase, so that the user has another paper.
+  static func newPhrase(
+    words: Int, shares policy: SharePolicy?, isSecond: Bool = false
+  ) throws(CommandFailure) -> (phrase: BIP39Phrase, terminal: TerminalDevice) {
+    guard let terminal = try? TerminalDevice() else {
+      throw CommandFailure(
+        "a new phrase is shown only on a terminal, and there is none; run this command in a terminal, or give --import",
+        code: .usage)
+    }
+    let phrase = BIP39Phrase.generate(words: words)
+    var generator = SystemRandomNumberGenerator()
+    if let policy {
+      try PhraseDialogue.confirm(
+        policy.split(phrase, using: &generator), isSecond: isSecond, on: terminal, using: &generator)
+    } else {
+      try PhraseDialogue.confirm(phrase, isSecond: isSecond, on: terminal, using: &generator)
+    }
+    return (phrase, terminal)
   }
 
-  private static func keys(of phrase: BIP39Phrase) throws(CommandFailure) -> (SecretBytes, SecretBytes) {
+  /// Asks on the terminal if standard input is one; otherwise reads the next line.
+  private static func newPassphrase() throws(CommandFailure) -> SecretBytes {
+    guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else { return try PassphraseInput.new() }
+    return try PassphraseDialogue.new(on: terminal)
+  }
+
+  /// The main key (64 bytes) and the Ed25519 root (96 bytes).
+  static func keys(of phrase: BIP39Phrase) throws(CommandFailure) -> (SecretBytes, SecretBytes) {
     do throws(CryptoError) {
       return (try MainKey.derive(from: phrase), try BIP32Ed25519.root(from: phrase))
+    } catch {
+      throw CommandFailure(error.description)
+    }
+  }
+}
+
+/// The number of shares of a phrase, and how many of them give it.
+struct SharePolicy: Equatable, Sendable {
+  let threshold: Int
+  let count: Int
+
+  /// - Parameter text: such as `2-of-3`.
+  @Sendable init(_ text: String) throws {
+    guard let numbers = text.wholeMatch(of: /([0-9]{1,2})-of-([0-9]{1,2})/),
+      let threshold = Int(numbers.1), let count = Int(numbers.2)
+    else { throw ValidationError("give two numbers, such as 2-of-3") }
+    do { try Shares.check(threshold: threshold, count: count) } catch { throw ValidationError(error.description) }
+    (self.threshold, self.count) = (threshold, count)
+  }
+
+  /// Splits the entropy of the phrase, with an empty passphrase: Recovery §1.
+  func split(
+    _ phrase: BIP39Phrase, using generator: inout some RandomNumberGenerator
+  ) throws(CommandFailure) -> [Share] {
+    do {
+      return try Shares.split(phrase.entropy, threshold: threshold, count: count, using: &generator)
     } catch {
       throw CommandFailure(error.description)
     }

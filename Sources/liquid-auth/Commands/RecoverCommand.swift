@@ -7,11 +7,13 @@ import StateDirectory
 struct RecoverCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "recover",
-    abstract: "Recover passkeys and the store.",
+    abstract: "Make the vault from shares, and recover passkeys and the store.",
     discussion: """
-      Most passkeys come back without this command, when their site sends their id. Four cases need it. Each asks for \
-      the vault's passphrase at the terminal, or reads it from the first line of standard input.
+      Most passkeys come back without this command, when their site sends their id. Five cases need it. --shares asks for \
+      shares and a new passphrase. The others ask for the vault's passphrase at the terminal, or read it from the first \
+      line of standard input.
 
+      --shares makes the vault from SLIP-39 shares of the phrase, as `liquid-auth init --import` does from the phrase.
       --rp and --user-handle write the record of a passkey whose id is a hash, for sites that send no id.
       --accept-before-reset undoes a reset of this machine, for passkeys that the phrase can open.
       --new-store makes an empty store if the store is lost. The names, settings and counter of the lost store do not \
@@ -20,6 +22,9 @@ struct RecoverCommand: PlacedCommand {
       present content. Afterwards, check the passkeys (liquid-auth credentials list), and change the PIN if one is set \
       (liquid-auth pin change). It also works without a running authenticator.
       """)
+
+  @Flag(help: "Make the vault from shares of the phrase.")
+  var shares = false
 
   @Flag(help: "Make an empty store to replace a lost one.")
   var newStore = false
@@ -54,6 +59,11 @@ struct RecoverCommand: PlacedCommand {
     transform: wholeNumber(1...UInt8(3)))
   var credProtect: UInt8 = 1
 
+  @Option(
+    help: ArgumentHelp(
+      "With --shares: the form of the ids of new passkeys, sealed or hash. (default: sealed)", valueName: "form"))
+  var credentialIds: InitCommand.IDForm?
+
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
 
@@ -65,14 +75,16 @@ struct RecoverCommand: PlacedCommand {
   }
 
   func validate() throws {
-    guard [newStore, acceptStore, acceptBeforeReset, rp != nil].count(where: { $0 }) == 1 else {
+    guard [shares, newStore, acceptStore, acceptBeforeReset, rp != nil].count(where: { $0 }) == 1 else {
       throw ValidationError(
-        "give one of --new-store, --accept-store, --accept-before-reset, or --rp with --user-handle")
+        "give one of --shares, --new-store, --accept-store, --accept-before-reset, or --rp with --user-handle")
     }
+    guard shares || credentialIds == nil else { throw ValidationError("--credential-ids is only for --shares") }
     if let rp { _ = try recovery(rp) }
   }
 
   func run() throws {
+    if shares { return try InitCommand.run(.existingShares, form: credentialIds, at: place, output) }
     if newStore {
       _ = try Self.mendStore(place, by: NewStore.init) { (directory, passphrase) throws(StateDirectoryError) in
         Done(try directory.makeNewStore(passphrase: passphrase))

@@ -8,8 +8,8 @@ struct SetupCommand: AsyncParsableCommand, PlacedCommand {
     commandName: "setup",
     abstract: "Set up everything, step by step: phrase, passphrase, start, first sign-in.",
     discussion: """
-      Makes the vault from a new or an existing phrase, explains how the key verifies you, starts the authenticator, and \
-      offers a sign-in in your own browser. It needs a terminal. It skips a step that is already done, so you can end \
+      Makes the vault from a new phrase, an existing one or its shares, explains how the key verifies you, starts the \
+      authenticator, and offers a sign-in in your own browser. It needs a terminal. It skips a step that is already done, so you can end \
       the command with Ctrl-C and run it again later.
       """)
 

@@ -16,8 +16,9 @@ struct VaultCommand: ParsableCommand {
     abstract: "Show and change what unlocks the vault.",
     discussion: """
       A vault has one or more slots, and each of them can unlock it. If you can no longer unlock it, make a new vault \
-      from the phrase with `liquid-auth init --import`. The commands work with and without a running authenticator. A \
-      change replaces the file of the vault in one step: if it fails, the vault is as it was.
+      from the phrase with `liquid-auth init --import`, or from shares with `liquid-auth recover --shares`. The commands \
+      work with and without a running authenticator. A change replaces the file of the vault in one step: if it fails, \
+      the vault is as it was.
       """,
     subcommands: [List.self, Passphrase.self, Add.self, Remove.self, Counter.self])
 

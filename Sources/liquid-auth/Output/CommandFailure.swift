@@ -71,6 +71,10 @@ extension CommandFailure {
   static let cancelledAtPhrase = CommandFailure(
     "cancelled; no vault was made, and the words that you wrote down are useless; destroy the paper")
 
+  /// The user cancelled before confirming the words of all shares of a new phrase.
+  static let cancelledAtShares = CommandFailure(
+    "cancelled; no vault was made, and the shares that you wrote down are useless; destroy the papers")
+
   /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(
     "cancelled; no vault was made. Keep the paper: to use its phrase, run: liquid-auth init --import")

@@ -72,10 +72,18 @@ struct Setup {
 
 
       """)
-    let isNew = try terminal.choose(["make a new phrase", "type a phrase that I have on paper"]) == 0
+    let choice = try terminal.choose([
+      "make a new phrase", "type a phrase that I have on paper", "type SLIP-39 shares that I have on paper",
+    ])
+    let source: InitCommand.Source =
+      switch choice {
+      case 0: .newPhrase(words: 24)
+      case 1: .existingPhrase
+      default: .existingShares
+      }
     let made: (path: String, fingerprint: [UInt8], passkeys: Int?)
     do throws(CommandFailure) {
-      made = try InitCommand.make(in: path, ask: isNew ? .newPhrase(words: 24) : .existingPhrase, form: nil)
+      made = try InitCommand.make(in: path, ask: source, form: nil)
     } catch {
       guard error == .cancelledAfterPhrase else { throw error }
       throw CommandFailure(

@@ -1,71 +1,129 @@
 import CryptoPrimitives
 import DeterministicKeys
 import ProcessIO
+import SLIP39
 
-/// Shows a new phrase once, and makes sure that it is on paper.
+/// Shows a new phrase, or its shares, once, and checks that the user has written the words down.
 ///
 /// The words go from locked memory to the terminal; none becomes a `String`.
 enum PhraseDialogue {
-  /// How many words the user must type back.
+  /// How many words of each paper the user must type back.
   static let confirmedWords = 3
   /// How often each may be typed.
   static let tries = 3
 
-  /// Shows the phrase, then asks for words of it at random positions.
-  ///
-  /// - Throws: ``CommandFailure/cancelledAtPhrase`` if the user cancels.
-  static func confirm(
-    _ phrase: BIP39Phrase, on terminal: TerminalDevice, using generator: inout some RandomNumberGenerator
-  ) throws(CommandFailure) {
-    let secret = phrase.utf8
-    let words = ranges(ofWordsIn: secret)
-    do throws(CommandFailure) {
-      try terminal.onSecondScreen { () throws(CommandFailure) in
-        show(secret, words, on: terminal)
-        try terminal.askForEnter("\nPress Enter when they are written down: ")
+  /// Words to write on one paper, and the texts around them.
+  private struct Paper {
+    /// The words with single spaces between them: Recovery §1.
+    let secret: SecretBytes
+    /// The lines above the words.
+    let heading: String
+    /// The text of a prompt for a word, before the position.
+    let prompt: String
+    /// How many words at the beginning are not asked for.
+    var unasked = 0
+    /// The failure if wrong words are typed.
+    let refusal: String
+    /// The failure if the user cancels.
+    let cancelled: CommandFailure
+
+    /// The places of the words in the bytes.
+    var words: [Range<Int>] {
+      secret.withUnsafeBytes { bytes in
+        bytes.split(separator: 0x20).map { $0.startIndex..<$0.endIndex }
       }
-      for position in words.indices.shuffled(using: &generator).prefix(confirmedWords).sorted() {
-        try ask(for: position, of: secret, words, on: terminal)
-      }
-    } catch {
-      throw error == .cancelled ? .cancelledAtPhrase : error
     }
   }
 
-  private static func show(_ secret: SecretBytes, _ words: [Range<Int>], on terminal: TerminalDevice) {
-    terminal.show("Your phrase, \(words.count) words. Write them down in this order, on paper.\n")
-    terminal.show("Anyone who has them has your passkeys, on any machine.\n")
-    terminal.show("They are not shown again.\n\n")
+  /// Shows the phrase, then asks for words of it at random positions.
+  ///
+  /// - Parameter isSecond: whether the user has the paper of another phrase.
+  /// - Throws: ``CommandFailure/cancelledAtPhrase`` if the user cancels.
+  static func confirm(
+    _ phrase: BIP39Phrase, isSecond: Bool = false, on terminal: TerminalDevice,
+    using generator: inout some RandomNumberGenerator
+  ) throws(CommandFailure) {
+    let paper = Paper(
+      secret: phrase.utf8,
+      heading: """
+        Your \(isSecond ? "new phrase" : "phrase"), \(phrase.wordCount) words. Write them down in this order, on paper.
+        Anyone who has them has your passkeys, on any machine.
+        """,
+      prompt: "Word",
+      refusal: "the words on paper are not the phrase; no vault was made. Destroy the paper, and run the command again",
+      cancelled: .cancelledAtPhrase)
+    try confirm(paper, on: terminal, using: &generator)
+  }
+
+  /// Shows each share, then asks for words of it at random positions.
+  ///
+  /// The first words are not asked for: they are almost the same in all shares.
+  ///
+  /// - Parameter isSecond: whether the user has the paper of another phrase.
+  /// - Throws: ``CommandFailure/cancelledAtShares`` if the user cancels.
+  static func confirm(
+    _ shares: [Share], isSecond: Bool = false, on terminal: TerminalDevice,
+    using generator: inout some RandomNumberGenerator
+  ) throws(CommandFailure) {
+    let all = "\(shares.count)\(isSecond ? " of your new phrase" : "")"
+    for (number, share) in zip(1..., shares) {
+      let name = "Share \(number)"
+      let enough = share.memberThreshold == 1 ? "it" : "\(share.memberThreshold) shares"
+      let paper = Paper(
+        secret: share.utf8,
+        heading: """
+          \(name) of \(all), \(share.wordCount) words. Write them down in this order, on their own paper.
+          Anyone who has \(enough) has your passkeys, on any machine.
+          """,
+        prompt: "\(name), word", unasked: Share.headerWordCount,
+        refusal: "the words on paper are not share \(number); no vault was made. Destroy the papers of all shares, and "
+          + "run the command again",
+        cancelled: .cancelledAtShares)
+      try confirm(paper, on: terminal, using: &generator)
+    }
+  }
+
+  private static func confirm(
+    _ paper: Paper, on terminal: TerminalDevice, using generator: inout some RandomNumberGenerator
+  ) throws(CommandFailure) {
+    do throws(CommandFailure) {
+      try terminal.onSecondScreen { () throws(CommandFailure) in
+        show(paper, on: terminal)
+        try terminal.askForEnter("\nPress Enter when they are written down: ")
+      }
+      let asked = paper.words.indices.dropFirst(paper.unasked)
+      for position in asked.shuffled(using: &generator).prefix(confirmedWords).sorted() {
+        try ask(for: position, of: paper, on: terminal)
+      }
+    } catch {
+      throw error == .cancelled ? paper.cancelled : error
+    }
+  }
+
+  private static func show(_ paper: Paper, on terminal: TerminalDevice) {
+    let words = paper.words
+    terminal.show("\(paper.heading)\nThey are not shown again.\n\n")
     for (position, word) in words.enumerated() {
       terminal.show("\(position < 9 ? "  " : " ")\(position + 1). ")
-      secret.withUnsafeBytes { terminal.show(UnsafeRawBufferPointer(rebasing: $0[word])) }
+      paper.secret.withUnsafeBytes { terminal.show(UnsafeRawBufferPointer(rebasing: $0[word])) }
       let endsRow = position % 4 == 3 || position == words.count - 1
       terminal.show(endsRow ? "\n" : String(repeating: " ", count: max(1, 10 - word.count)))
     }
   }
 
-  private static func ask(
-    for position: Int, of secret: SecretBytes, _ words: [Range<Int>], on terminal: TerminalDevice
-  ) throws(CommandFailure) {
+  private static func ask(for position: Int, of paper: Paper, on terminal: TerminalDevice) throws(CommandFailure) {
+    let word = paper.words[position]
     for _ in 0..<tries {
-      let typed = try terminal.askLine("Word \(position + 1): ")
-      let isRight = secret.withUnsafeBytes { phrase in
-        typed.withUnsafeBytes { trimmed($0).elementsEqual(phrase[words[position]], by: { $0 | 0x20 == $1 }) }
+      let typed = try terminal.askLine("\(paper.prompt) \(position + 1): ")
+      let isRight = paper.secret.withUnsafeBytes { secret in
+        typed.withUnsafeBytes { trimmed($0).elementsEqual(secret[word], by: { $0 | 0x20 == $1 }) }
       }
       if isRight { return }
       terminal.show("this is not word \(position + 1); look at your paper\n")
     }
     // If the phrase was pasted here, the rest of it is still in the input.
     terminal.discardInput()
-    throw CommandFailure(
-      "the words on paper are not the phrase; no vault was made. Destroy the paper, and run the command again")
-  }
-
-  /// Words are separated by single spaces: Recovery §1.
-  private static func ranges(ofWordsIn secret: SecretBytes) -> [Range<Int>] {
-    secret.withUnsafeBytes { bytes in
-      bytes.split(separator: 0x20).map { $0.startIndex..<$0.endIndex }
-    }
+    throw CommandFailure(paper.refusal)
   }
 
   private static func trimmed(_ line: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
