@@ -1,4 +1,5 @@
 import ControlProtocol
+import DisplayText
 import Foundation
 import Testing
 
@@ -189,6 +190,13 @@ import Testing
         01abcdef0123  example.com  alice (Alice)   1970-01-01
         01abcdef0123  example.com  user handle a1  1970-01-01
         """)
+    var imported = Self.credential(name: "bob")
+    imported.source = 2
+    #expect(
+      CredentialText.list([imported]) == """
+        ID            SITE         ACCOUNT  MADE
+        01abcdef0123  example.com  bob      1970-01-01, imported
+        """)
     #expect(CredentialText.list([]) == "no passkeys are stored on this machine")
   }
 
@@ -226,7 +234,8 @@ import Testing
         """))
     credential.source = 2
     #expect(
-      CredentialText.whole(credential).contains("kind           discoverable, imported: nothing brings it back\n"))
+      CredentialText.whole(credential).contains("kind           discoverable, imported: only a backup brings it back\n")
+    )
     #expect(credential.json.description.contains("\"idForm\": null"))
   }
 
@@ -267,5 +276,29 @@ import Testing
   ) {
     let all = [Self.credential(), Self.credential(id: [0x01, 0xAB, 0xCE])]
     #expect(throws: CommandFailure(reason, code: code)) { try CredentialsCommand.find(digits, among: all) }
+  }
+
+  // Holds: IMPORT-1
+  @Test func `an imported and a derived passkey with one id are told apart by an option`() throws {
+    var imported = Self.credential(name: "planted")
+    imported.source = 2
+    let all = [Self.credential(), imported, Self.credential(id: [0x01, 0xAB, 0xCE])]
+    let reason = "2 passkeys have the id 01abcdef012345; give --imported or --no-imported"
+    for digits in ["01abcd", "01abcdef012345"] {
+      #expect(throws: CommandFailure(reason)) { try CredentialsCommand.find(digits, among: all) }
+      #expect(try CredentialsCommand.find(digits, among: all, imported: true) == imported)
+      #expect(try CredentialsCommand.find(digits, among: all, imported: false) == all[0])
+    }
+    #expect(throws: CommandFailure("2 passkeys have an id that begins with 01ab; give more digits")) {
+      try CredentialsCommand.find("01ab", among: all, imported: false)
+    }
+    #expect(throws: CommandFailure.self) { try CredentialsCommand.find("01abce", among: all, imported: true) }
+    #expect(all.map(\.reference.isImported) == [false, true, false])
+  }
+
+  // Holds: IMPORT-8
+  @Test func `a whole id names its passkey, also if another id begins with it`() throws {
+    let all = [Self.credential(id: [0x01, 0xAB, 0xCD, 0xEF]), Self.credential(id: [0x01, 0xAB])]
+    #expect(try CredentialsCommand.find("01ab", among: all) == all[1])
   }
 }

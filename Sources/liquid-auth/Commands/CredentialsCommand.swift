@@ -27,13 +27,13 @@ struct CredentialsCommand: ParsableCommand {
 
   struct Show: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Show all data of one passkey.")
-    @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
+    @OptionGroup var passkey: PasskeyOptions
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
       let connection = try place.connectAsOwner()
-      let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
+      let reference = try passkey.find(among: connection.credentials()).reference
       let credential = try connection.ask(ShowCredential(reference))
       output.write(CredentialText.whole(credential), json: credential.json)
     }
@@ -43,7 +43,7 @@ struct CredentialsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Change the names of a passkey on this machine.",
       discussion: "An empty name removes the name. The site's own names do not change.")
-    @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
+    @OptionGroup var passkey: PasskeyOptions
     @Option(help: "The account's name.") var name: String?
     @Option(help: "The display name of the account.") var displayName: String?
     @OptionGroup var place: PlaceOptions
@@ -59,7 +59,7 @@ struct CredentialsCommand: ParsableCommand {
 
     func run() throws {
       let connection = try place.connectAsOwner()
-      let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
+      let reference = try passkey.find(among: connection.credentials()).reference
       try connection.ask(RenameCredential(reference, name: name, displayName: displayName))
       output.write("renamed", json: ["renamed": .hex(reference.credentialID)])
     }
@@ -69,21 +69,34 @@ struct CredentialsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Remove a passkey from this machine.",
       discussion: """
-        The passkey no longer works on this machine. The site is not informed: remove the passkey there too. To get \
-        another one, register again at the site. A large blob of the passkey stays on the key, where no passkey opens \
-        it: delete it first, with `liquid-auth blobs delete`.
+        The passkey no longer works on this machine. The site is not informed: remove the passkey there too. \
+        There is no undo: a restore of an older backup does not bring it back. Register again at the site. A large \
+        blob of the passkey stays on the key, where no passkey opens it: delete it first, with `liquid-auth blobs delete`.
         """)
-    @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
+    @OptionGroup var passkey: PasskeyOptions
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
       let connection = try place.connectAsOwner()
-      let credential = try CredentialsCommand.find(id, among: connection.credentials())
+      let credential = try passkey.find(among: connection.credentials())
       try connection.ask(RemoveCredential(credential.reference))
       output.write(
         "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)",
         json: ["removed": .hex(credential.credentialID)])
+    }
+  }
+
+  /// The beginning of the id of one passkey, and whether it is an imported one.
+  struct PasskeyOptions: ParsableArguments {
+    @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
+    @Flag(
+      inversion: .prefixedNo,
+      help: "Select only imported passkeys, or only the others; an imported one can have the id of another.")
+    var imported: Bool?
+
+    func find(among all: [CredentialDescription]) throws(CommandFailure) -> CredentialDescription {
+      try CredentialsCommand.find(id, among: all, imported: imported)
     }
   }
 
@@ -101,16 +114,28 @@ struct CredentialsCommand: ParsableCommand {
     return text.lowercased()
   }
 
-  /// The one credential whose id begins with these digits, which are lower case.
+  /// Finds the one credential with this id, or with an id that begins with these digits, which are lower case.
+  ///
+  /// - Parameter imported: `true` for imported ones only, `false` for the others only.
   static func find(
-    _ digits: String, among all: [CredentialDescription]
+    _ digits: String, among all: [CredentialDescription], imported: Bool? = nil
   ) throws(CommandFailure) -> CredentialDescription {
-    let found = all.filter { $0.credentialID.hexadecimal.hasPrefix(digits) }
+    let candidates = all.filter { credential in
+      credential.credentialID.hexadecimal.hasPrefix(digits)
+        && (imported ?? credential.isImported) == credential.isImported
+    }
+    let whole = candidates.filter { $0.credentialID.hexadecimal == digits }
+    let found = whole.isEmpty ? candidates : whole
     guard let first = found.first else {
       throw CommandFailure(
         "no passkey has an id that begins with \(digits); see: liquid-auth credentials list", code: .absent)
     }
     guard found.count == 1 else {
+      let haveOneID = found.allSatisfy { $0.credentialID == first.credentialID }
+      if haveOneID, found.contains(where: \.isImported), !found.allSatisfy(\.isImported) {
+        throw CommandFailure(
+          "\(found.count) passkeys have the id \(first.credentialID.hexadecimal); give --imported or --no-imported")
+      }
       throw CommandFailure("\(found.count) passkeys have an id that begins with \(digits); give more digits")
     }
     return first
@@ -126,8 +151,9 @@ extension ControlConnection {
       let page = try ask(ListCredentials(before: before))
       all += page.credentials
       // Ignores a page that leads back, which would never end.
-      start = page.next.flatMap { $0 > position ? $0 : nil }
-    }
+      let limit = before ?? .max
+      before = page.next.flatMap { $0 < limit ? $0 : nil }
+    } while before != nil
     return all
   }
 }

@@ -68,8 +68,8 @@ private struct DemoPerson: UserInteraction {
       case .authorize: "let a program continue"
       case .change: "change the settings"
       case .reset: "reset"
-      case .wallet:
-        // The demo has no wallet.
+      case .wallet, .export:
+        // The demo has no wallet and no control socket.
         throw .declined
       }
     let verified = verification ? ", verified" : ""

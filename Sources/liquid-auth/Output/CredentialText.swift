@@ -1,4 +1,5 @@
 import ControlProtocol
+import DisplayText
 import Recovery
 
 /// How credentials are shown to people.
@@ -15,7 +16,8 @@ enum CredentialText {
         + credentials.map { credential in
           [
             String(credential.credentialID.hexadecimal.prefix(digitsShown)), credential.rpID.printable,
-            account(credential), UTCTime(milliseconds: credential.created).date,
+            account(credential),
+            UTCTime(milliseconds: credential.created).date + (credential.form == nil ? ", imported" : ""),
           ]
         })
   }
@@ -55,7 +57,7 @@ enum CredentialText {
     switch credential.form {
     case .sealed: "discoverable, sealed id: the phrase and the site bring it back"
     case .hash: "discoverable, hash id: the phrase and `liquid-auth recover` bring it back"
-    case nil: "discoverable, imported: nothing brings it back"
+    case nil: "discoverable, imported: only a backup brings it back"
     }
   }
 
