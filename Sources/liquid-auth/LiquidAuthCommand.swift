@@ -61,6 +61,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
           Glibc.exit(0)
         }
       }
+      try command.run()
       Glibc.exit(0)
     } catch {
       end(error, place, isJSON: isJSON)

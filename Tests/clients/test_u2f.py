@@ -1,7 +1,6 @@
 """U2F over CTAPHID_MSG: python-fido2's CTAP1 and pyu2f register and sign in; python-fido2 verifies."""
 
 import hashlib
-import time
 
 import pytest
 from fido2.ctap1 import APDU, ApduError, Ctap1, RegistrationData, SignatureData
@@ -10,20 +9,9 @@ from pyu2f.hid.base import HidDevice
 from pyu2f.u2f import U2FInterface
 from support import wire
 from support.authenticator import Authenticator
+from support.ceremonies import polled
 
 CHALLENGE, APPLICATION = hashlib.sha256(b"challenge").digest(), hashlib.sha256(b"https://u2f.example").digest()
-
-
-def polled(ask, timeout=30):
-    """Repeat the request until the person agrees, as every U2F host does."""
-    end = time.monotonic() + timeout
-    while True:
-        try:
-            return ask()
-        except ApduError as error:
-            if error.code != APDU.USE_NOT_SATISFIED or time.monotonic() > end:
-                raise
-            time.sleep(0.2)
 
 
 @pytest.fixture

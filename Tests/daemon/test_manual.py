@@ -12,10 +12,11 @@ PAGES = sorted(SOURCES.glob("*.scd"))
 COMMON = "liquid-auth.1"
 # The page of each command of liquid-auth; the wallet's pages cover connect and keyri.
 PAGE = {
-    "accounts": "accounts", "blobs": "blobs", "config": "config", "credentials": "credentials", "demo": "demo",
+    "accounts": "accounts", "backup": "backup", "blobs": "blobs", "config": "config", "credentials": "credentials",
+    "demo": "demo",
     "derive": "recover", "device": "device", "doctor": "doctor", "init": "init", "link": "link", "lock": "device",
-    "pin": "pin", "recover": "recover", "setup": "setup", "status": "status", "unlock": "device",
-    "log": "log", "policy": "policy", "vault": "vault",
+    "pin": "pin", "recover": "recover", "restore": "backup", "setup": "setup", "status": "status", "unlock": "device",
+    "import": "import", "export": "export", "log": "log", "policy": "policy", "rotate": "rotate", "vault": "vault",
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 from fido2.attestation import PackedAttestation
 from fido2.cose import CoseKey
 from fido2.ctap import CtapError
+from fido2.ctap1 import APDU, ApduError
 from fido2.ctap2 import Ctap2
 from judges.derivation import Phrase, judge
 from judges.relying_parties import AT, BE, BS, ED, UP, UV, raw_key
@@ -140,3 +141,15 @@ class Request:
         assert not self.thread.is_alive(), "the request did not end"
         self.client.device.close()
         return self.status
+
+
+def polled(ask, timeout=30):
+    """Repeat the request until the person agrees, as every U2F host does."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            return ask()
+        except ApduError as error:
+            if error.code != APDU.USE_NOT_SATISFIED or time.monotonic() > end:
+                raise
+            time.sleep(0.2)

@@ -78,6 +78,35 @@ extension CommandFailure {
   /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(
     "cancelled; no vault was made. Keep the paper: to use its phrase, run: liquid-auth init --import")
+
+  /// The user cancelled after confirming the words of all shares of a new phrase.
+  static let cancelledAfterShares = CommandFailure(
+    "cancelled; no vault was made. Keep the papers: to use their shares, run: liquid-auth recover --shares")
+}
+
+extension CommandFailure {
+  /// The same for a command that adds a phrase to a vault, instead of making one.
+  var ofPresentVault: CommandFailure {
+    CommandFailure(description.replacing("no vault was made", with: "the vault was not changed"), code: code)
+  }
+
+  /// The same for a command that had a new phrase on paper, and may have added it to the vault.
+  ///
+  /// The vault can have the phrase although the command failed: if the directory could not be synchronised after the file
+  /// was replaced, or if the connection broke.
+  ///
+  /// - Parameters:
+  ///   - fingerprint: of the new phrase, 4 bytes.
+  ///   - isShares: whether shares of it are on paper.
+  func afterNewPhrase(_ fingerprint: [UInt8], isShares: Bool) -> CommandFailure {
+    let next =
+      isShares
+      ? "the shares are useless: destroy the papers, and begin again with: liquid-auth rotate begin"
+      : "use the phrase on the paper with: liquid-auth rotate begin --import"
+    return CommandFailure(
+      "\(description). Keep the \(isShares ? "papers" : "paper"): the vault may have the new phrase "
+        + "\(fingerprint.hexadecimal). If liquid-auth rotate list says that no move has begun, \(next)", code: code)
+  }
 }
 
 // MARK: - Exit codes of the libraries' errors
