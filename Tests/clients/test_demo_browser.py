@@ -363,7 +363,8 @@ def test_a_result_that_cannot_be_written_is_a_failure(options):
 @pytest.mark.parametrize("session, status, is_opened", [
     ({"DISPLAY": ":99"}, 0, True), ({"WAYLAND_DISPLAY": "wayland-0"}, 0, True), ({"DISPLAY": ":99"}, "$(sleep 9)", True),
     ({"DISPLAY": ":99"}, 3, False), ({"DISPLAY": ":99"}, None, False), ({}, 0, False),
-], ids=["X", "Wayland", "xdg-open is the browser", "xdg-open fails", "no xdg-open", "no desktop"])
+    ({"BROWSER": "w3m"}, 0, False),
+], ids=["X", "Wayland", "xdg-open is the browser", "xdg-open fails", "no xdg-open", "no desktop", "a browser of a terminal"])
 def test_the_browser_is_opened(tmp_path, session, status, is_opened):
     """xdg-open gets the page's address; without it or a desktop, or if it fails, the command asks the user to open the page."""
     opened = tmp_path / "opened"

@@ -29,12 +29,12 @@ struct SystemFindings: Equatable {
   /// The command that starts an authenticator here; if `/dev/uhid` cannot be used, browsers do not see it.
   var starting: [String] { ["liquid-authenticator"] + (uhidProblem == nil ? [] : ["--transport", "pty"]) }
 
-  /// Adds the option that is needed without `/dev/uhid` to `…; start it with: liquid-authenticator`; returns any other
+  /// If `/dev/uhid` cannot be used, adds `--transport pty` to `…; start it with: liquid-authenticator`; returns any other
   /// sentence unchanged.
   func completing(_ sentence: String) -> String {
     let ending = "start it with: liquid-authenticator"
-    guard uhid == .absent, sentence.hasSuffix(ending) else { return sentence }
-    return sentence.dropLast(ending.count) + "while there is no /dev/uhid, add --transport pty; \(ending)"
+    guard uhidProblem != nil, sentence.hasSuffix(ending) else { return sentence }
+    return sentence.dropLast(ending.count) + "while /dev/uhid cannot be used, \(ending) --transport pty"
   }
 
   /// Why the device cannot appear, and what to do; `nil` when it can.

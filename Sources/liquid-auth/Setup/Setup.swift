@@ -196,7 +196,7 @@ struct Setup {
       do throws(CommandFailure) {
         if let status = try status() {
           terminal.show("The authenticator runs.\n")
-          return status
+          return try waitForDevice(status)
         }
       } catch {
         // The service's socket answers before the service does, and closes the connection if that fails.
@@ -210,11 +210,25 @@ struct Setup {
     }
   }
 
+  /// Waits up to half a minute for the device: an authenticator answers before the device is attached.
+  private func waitForDevice(_ first: AuthenticatorStatus) throws(CommandFailure) -> AuthenticatorStatus {
+    var status = first
+    let deadline = ContinuousClock.now + .seconds(30)
+    while StatusReport(running: status, system: .current).isDetachedWithoutReason, .now < deadline {
+      usleep(300_000)
+      guard let next = try self.status() else { break }
+      status = next
+    }
+    return status
+  }
+
   /// Shows the problems until they are repaired, or the user continues.
   private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) {
     var status = first
     while true {
-      let problems = StatusReport(running: status, system: .current).problems
+      let problems = StatusReport(
+        running: status, system: .current, hasBackupService: BackupService.isFor(place)
+      ).problems
       guard !problems.isEmpty else {
         if let other = status.otherTransport {
           terminal.show("The authenticator uses \(other.printable), which browsers do not see.\n")
@@ -332,8 +346,8 @@ struct Setup {
 
       On a new machine, liquid-auth setup and your phrase bring back second
       factors, passkeys whose id the site sends, PRF secrets and Algorand
-      accounts. Names of accounts and large blobs do not come back; to keep a
-      copy of the blobs, run: liquid-auth blobs export FILE
+      accounts. A backup also brings back names of accounts, large blobs and
+      sign-in without a user name; to make one, run: liquid-auth backup FILE
 
       vault      \(path.printable)/vault
       state      \(command("liquid-auth status"))

@@ -87,9 +87,14 @@ actor CTAPHIDDriver {
   /// Why the device is not attached, if not by a command or for another key.
   var problem: String? {
     guard !isAttached else { return nil }
-    return attendance.waitsForSession ? Self.inBackground : fault
+    if attendance.waitsForSession { return Self.inBackground }
+    return isSettled ? fault : Self.stillAttaching
   }
 
+  /// Whether no attachment is being made, and the first one has succeeded or failed.
+  private var isSettled: Bool { hasBegun && attaching == nil }
+
+  static let stillAttaching = "the device is still being attached; look again in a few seconds with: liquid-auth status"
   private static let inBackground = "the device is detached while another user's session is in the foreground"
 
   /// The other key for which the device is detached.
@@ -109,12 +114,12 @@ actor CTAPHIDDriver {
     hasBegun = true
   }
 
-  /// Waits, for at most two seconds, until the first attachment, or one that is being made, has succeeded or failed.
+  /// Waits, for at most five seconds, until the first attachment, or one that is being made, has succeeded or failed.
   ///
   /// A client that has started the service asks at once, and the broker needs a moment to make the device.
   func settle() async {
-    let limit = clock.now.advanced(by: .seconds(2))
-    while !hasBegun || attaching != nil, clock.now < limit {
+    let limit = clock.now.advanced(by: .seconds(5))
+    while !isSettled, clock.now < limit {
       try? await clock.sleep(until: clock.now.advanced(by: .milliseconds(20)))
     }
   }

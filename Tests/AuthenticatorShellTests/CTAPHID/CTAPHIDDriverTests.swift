@@ -65,6 +65,25 @@ struct CTAPHIDDriverTests {
     return host
   }
 
+  @Test func `a status waits five seconds for the first attachment, then says that it goes on`() async throws {
+    transport.gate.close()
+    let beginning = Task { try await key.begin(beside: []) }
+    let settling = Task { await key.settle() }
+    for _ in 0..<250 {
+      await clock.sleepers(1)
+      clock.advance(by: .milliseconds(20))
+    }
+    await settling.value
+    #expect(await key.problem == CTAPHIDDriver.stillAttaching)
+    transport.gate.open()
+    try await beginning.value
+    await key.settle()
+    #expect(await key.problem == nil)
+    #expect(await key.isAttached)
+    await key.detach()
+    #expect(await key.problem == nil, "a command has a line of its own")
+  }
+
   @Test func `a request reaches the authenticator with its channel, and the host gets the answer`() async throws {
     let start = clock.now
     clock.advance(by: .seconds(7))
@@ -290,8 +309,8 @@ struct CTAPHIDDriverTests {
     #expect(left.all == [nil], "dialogs between messages are withdrawn too")
   }
 
-  static let other = OtherKey(node: "/dev/hidraw4", name: "Example Key")
-  static let second = OtherKey(node: "/dev/hidraw5", name: "")
+  static let other = OtherKey(node: "/dev/hidraw4", name: "Example Key", device: "0003:1209:0001.0004")
+  static let second = OtherKey(node: "/dev/hidraw5", name: "", device: "0003:1209:0002.0005")
 
   @Test func `without another key the device is attached at once`() async throws {
     try await key.begin(beside: [])

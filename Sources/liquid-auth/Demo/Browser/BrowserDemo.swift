@@ -52,11 +52,9 @@ struct BrowserDemo: Sendable {
     writeResult(isJSON ? JSON.finished(results).line : results.text, isJSON: isJSON)
   }
 
-  /// Opens the page in the desktop's browser, or that of `$BROWSER`; returns `false` if there is none, or xdg-open fails.
+  /// Opens the page with xdg-open; returns `false` without a desktop, or if xdg-open fails.
   private static func open(_ url: String) -> Bool {
-    guard ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].contains(where: { environmentVariable($0) != nil }) else {
-      return false
-    }
+    guard ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: { environmentVariable($0) != nil }) else { return false }
     let null = Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
     guard null >= 0 else { return false }
     defer { close(null) }
