@@ -17,7 +17,7 @@ PROCESSING, UP_NEEDED = 1, 2
 
 @pytest.fixture
 def locked(tmp_path):
-    with Authenticator(tmp_path / "key").install() as made:
+    with Authenticator(tmp_path / "key").install(is_cheap=False) as made:
         yield made
 
 

@@ -21,7 +21,7 @@ STARTS = 15
 @pytest.fixture(scope="module")
 def used(tmp_path_factory):
     """Return a daemon that is unlocked, attached, and idle again after one ceremony."""
-    with Authenticator(tmp_path_factory.mktemp("idle") / "key").install() as key:
+    with Authenticator(tmp_path_factory.mktemp("idle") / "key").install(is_cheap=False) as key:
         key.unlock()
         client = wire.fido2_device(key.socket)
         register(Ctap2(client), OWN, rk=True, uv=True)

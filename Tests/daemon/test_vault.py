@@ -35,7 +35,8 @@ def opens(key, passphrase):
 
 class TestList:
     @pytest.mark.parametrize("running", [False, True])
-    def test_the_slots_need_no_passphrase(self, stopped, running):
+    def test_the_slots_need_no_passphrase(self, tmp_path, running):
+        stopped = Authenticator(tmp_path / "key").install(is_cheap=False)
         if running:
             stopped.start()
         assert json.loads(vault(stopped, "list", "--json").stdout) == [
@@ -51,7 +52,8 @@ class TestList:
 
 
 class TestPassphrase:
-    def test_without_an_authenticator(self, stopped):
+    def test_without_an_authenticator(self, tmp_path):
+        stopped = Authenticator(tmp_path / "key").install(is_cheap=False)
         before = (stopped.state / "vault").read_bytes()
         done = vault(stopped, "passphrase", "--json", lines=["wrong passphrase", NEW], status=3)
         assert "the passphrase is wrong" in done.stderr

@@ -10,6 +10,18 @@ from .vectors import load
 VECTORS = load("vault-slots")
 
 
+def test_passphrase():
+    vault = load("keys-and-recovery")["vault"]
+    value = {name: bytes.fromhex(vault[name]) for name in ("vaultKey", "slotNonce", "slotSealed", "file")}
+    cost = vault["argon2id"]
+    file = vault_slots.cbor.decode(value["file"])
+    slot = vault_slots.passphrase(
+        file[2], value["vaultKey"], vault["passphrase"].encode(), bytes.fromhex(cost["salt"]), cost["opslimit"],
+        cost["memlimit"], value["slotNonce"])
+    assert vault_slots.cbor.decode(slot) == file[3][0] and slot in value["file"]
+    assert slot.endswith(value["slotSealed"])
+
+
 @pytest.mark.parametrize("case", VECTORS["secretService"], ids=lambda case: f"autoUnlock {case['autoUnlock']}")
 def test_secret_service(case):
     value = {name: bytes.fromhex(content) for name, content in case.items() if isinstance(content, str)}

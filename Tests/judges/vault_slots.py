@@ -12,6 +12,20 @@ def associated_data(vault_id: bytes, type_: int) -> bytes:
     return b"liquid-auth vault slot v1" + vault_id + bytes([type_])
 
 
+def passphrase(
+    vault_id: bytes, vault_key: bytes, typed: bytes, salt: bytes, operations: int, memory: int, nonce: bytes) -> bytes:
+    """Return the bytes of a slot of type 1, with this cost of Argon2id; `memory` is in bytes."""
+    key = passphrase_key(typed, salt, operations, memory)
+    sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
+        vault_key, associated_data(vault_id, PASSPHRASE), nonce, key)
+    return cbor.encode({1: PASSPHRASE, 2: salt, 3: operations, 4: memory, 5: nonce, 6: sealed})
+
+
+def passphrase_key(typed: bytes, salt: bytes, operations: int, memory: int) -> bytes:
+    """Return the key of a slot of type 1."""
+    return sodium.crypto_pwhash_alg(32, typed, salt, operations, memory, sodium.crypto_pwhash_ALG_ARGON2ID13)
+
+
 def secret_service(vault_id: bytes, vault_key: bytes, key: bytes, item: bytes, auto_unlock: bool, nonce: bytes) -> bytes:
     """Return the bytes of a slot of type 4."""
     sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(

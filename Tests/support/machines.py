@@ -1,4 +1,4 @@
-"""Make state directories by `liquid-auth init` from the tests' phrase: FOLDER... for Authenticator(FOLDER)."""
+"""Make state directories from the tests' phrase, as Authenticator.install does: FOLDER... for Authenticator(FOLDER)."""
 
 import pathlib
 import sys
@@ -7,8 +7,8 @@ from .authenticator import Authenticator
 
 
 def main(folders: list[str]):
-    for folder in folders:
-        Authenticator(pathlib.Path(folder)).init()
+    for number, folder in enumerate(folders):
+        Authenticator(pathlib.Path(folder)).install(vault=number)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class SecurityKey:
 
     def __init__(self, folder: pathlib.Path, phrase=PHRASE, pin=None, is_ours=False):
         self.authenticator = Authenticator(folder, transport="pty")
-        self.authenticator.init(phrase=phrase)
+        self.authenticator.install(phrase=phrase)
         self.authenticator.start()
         self.authenticator.unlock()
         self.pin = pin
