@@ -22,7 +22,7 @@ packages_for_backups=(strace syncthing poppler-utils python3-pil zbar-tools keep
 packages_for_fingerprints=(dbus fprintd libglib2.0-bin python3-dbusmock)
 packages_for_prompts=("${packages_for_fingerprints[@]}" python3-dbus xvfb xdotool imagemagick openbox fonts-dejavu-core
     xfce4-notifyd dunst pinentry-gnome3 pinentry-gtk2 pinentry-qt pinentry-curses tmux libpam-wrapper)
-packages_for_protectors=(strace dbus gnome-keyring keepassxc libkf5wallet-bin python3-dbus python3-gi swtpm
+packages_for_protectors=(strace dbus libglib2.0-bin gnome-keyring keepassxc libkf5wallet-bin python3-dbus python3-gi swtpm
     tpm2-tools debootstrap systemd-container)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)

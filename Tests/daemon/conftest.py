@@ -1,6 +1,8 @@
 """An authenticator for each test, because these tests break things."""
 
+import contextlib
 import os
+import sqlite3
 
 import pytest
 from fido2.ctap2 import Ctap2
@@ -58,6 +60,10 @@ def pristine(tmp_path_factory):
         device = wire.fido2_device(made.socket)
         made.passkey = register(Ctap2(device), OWN, "kept.example", rk=True, uv=True)
         device.close()
+    # An authenticator that ends can leave SQLite's write-ahead log, which would restore what a test cuts off.
+    with contextlib.closing(sqlite3.connect(made.state / "credentials.sqlite")) as store:
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert not (made.state / "credentials.sqlite-wal").exists()
     return made
 
 

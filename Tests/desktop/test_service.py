@@ -27,6 +27,7 @@ UNITS = REPOSITORY / "scripts/packaging/systemd/user"
 SERVICE, SOCKET = "liquid-authenticator.service", "liquid-authenticator.socket"
 HOME = pathlib.Path("/home/person")
 VAULT = HOME / ".local/state/liquid-auth"
+STILL_ATTACHING = "the device is still being attached; look again in a few seconds with: liquid-auth status"
 
 
 def in_session(*command, stdin=None, status=0):
@@ -53,8 +54,8 @@ def process():
     return int(systemctl("show", "--value", "--property=MainPID", SERVICE))
 
 
-@pytest.fixture(autouse=True)
-def units():
+@contextlib.contextmanager
+def installed():
     """Install the units as the package does, and a vault."""
     for unit in UNITS.iterdir():
         text = unit.read_text().replace("@bin@", str(BIN)).replace("@libexec@", str(BIN))
@@ -76,16 +77,24 @@ def units():
     wait_for("end of the device", lambda: not nodes(), 60)
 
 
+@pytest.fixture(autouse=True)
+def units():
+    with installed():
+        yield
+
+
 class TestOnDemand:
     def test_a_client_starts_it(self):
         systemctl("start", SOCKET)
         assert process() == 0
         began = time.monotonic()
-        found = state()
+        found = state(status=None)
         figures.note("liquid-auth status that starts the service", figures.milliseconds(time.monotonic() - began))
-        assert found["running"] is True and found["transport"] == "broker" and found["attached"] is True
+        assert found["running"] is True and found["transport"] == "broker"
+        # The command waits for the device for five seconds, which can be too short in an emulated guest.
+        assert found["problems"] == ([] if found["attached"] else [STILL_ATTACHING])
         assert found["stateDirectory"] == str(VAULT)
-        node = wait_for("node", lambda: state()["node"], 60)
+        node = wait_for("node", lambda: state(status=None)["node"], 60)
         assert os.stat(node).st_uid == pwd.getpwnam(PERSON).pw_uid
         liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
         assert state()["vault"] == "unlocked"
@@ -132,7 +141,7 @@ class TestSandbox:
         systemctl("daemon-reload")
         try:
             systemctl("start", SERVICE)
-            node = wait_for("node", lambda: state()["node"], 60)
+            node = wait_for("node", lambda: state(status=None)["node"], 60)
             maps = pathlib.Path(f"/proc/{process()}/uid_map").read_text().split()
             assert maps[:2] == [str(pwd.getpwnam(PERSON).pw_uid)] * 2
             other = HardwareKey()
@@ -191,7 +200,7 @@ class TestSession:
 
     def test_the_log_is_in_the_journal(self):
         systemctl("start", SERVICE)
-        wait_for("node", lambda: state()["node"], 60)
+        wait_for("node", lambda: state(status=None)["node"], 60)
         lines = subprocess.run(["journalctl", "--output=json", "_SYSTEMD_USER_UNIT=" + SERVICE], capture_output=True, text=True,
                                check=True).stdout.splitlines()
         messages = {line["MESSAGE"]: line["PRIORITY"] for line in map(json.loads, lines)}
@@ -211,5 +220,5 @@ def test_while_the_session_is_in_the_background_it_runs_detached():
         assert found["problems"] == ["the device is detached while another user's session is in the foreground"]
     finally:
         subprocess.run(["/run/liquid-vm/busybox", "chvt", "1"], check=True)
-    wait_for("the device", lambda: state()["attached"], 60)
+    wait_for("the device", lambda: state(status=None)["attached"], 60)
     assert state()["problems"] == []

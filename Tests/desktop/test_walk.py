@@ -1,7 +1,7 @@
 """The first minutes of a new user with the installed package: `liquid-auth setup` in a terminal, then Chromium.
 
 test_package.py runs this file as the user of the session. Pictures of the page, and what the terminal showed, are left in
-.build/desktop/pages/walk-*.
+.build/packages/pages/walk-*.
 """
 
 import json
@@ -35,10 +35,10 @@ def test_from_setup_to_the_first_passkey():
     ended = []
     began = time.monotonic()
     terminal = threading.Thread(
-        target=lambda: ended.extend(on_terminal([PROGRAM, "setup"], ANSWERS, environment, seconds=900)))
+        target=lambda: ended.extend(on_terminal([PROGRAM, "setup"], ANSWERS, environment, seconds=400)))
     terminal.start()
     try:
-        wait_for("opened page", lambda: opened.exists() or ended, 300)
+        wait_for("opened page", lambda: opened.exists() or ended, 200)
         assert not ended, ended
         at_page = time.monotonic()
         visit = Visit(Chromium, folder, "walk-chromium")
@@ -57,7 +57,7 @@ def test_from_setup_to_the_first_passkey():
         finally:
             visit.close()
     finally:
-        terminal.join(900)
+        terminal.join(400)
     status, shown = ended
     (WORK / "walk-terminal.log").write_text(shown)
     assert status == 0 and "checks hold" in shown and "\n5. Done" in shown, shown

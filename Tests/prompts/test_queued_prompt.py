@@ -39,6 +39,10 @@ def queued_request(key, reader, screen, picture, begun):
     `begun` is the file of the monitor. Return None if GNOME's prompter does not show the dialog then.
     """
     count = begun.read_text().count("member=BeginPrompting")
+    # pinentry-gnome3 waits one second for the prompter, which can take longer to start.
+    subprocess.run(
+        ["gdbus", "call", "--session", "--dest", "org.gnome.keyring.SystemPrompter", "--object-path",
+         "/org/gnome/keyring/Prompter", "--method", "org.freedesktop.DBus.Peer.Ping"], check=True, capture_output=True)
     # It does not end with its prompt: then gcr-prompter 3.41 shows no other prompt.
     other = subprocess.Popen(["pinentry-gnome3"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:

@@ -74,7 +74,8 @@ class SessionBus:
         self.processes = []
         (folder / "bus.conf").write_text(CONFIGURATION.format(folder, limits))
         self.start("dbus-daemon", f"--config-file={folder / 'bus.conf'}", "--nofork")
-        wait_for("session bus", (folder / "bus").exists, 60)
+        # Its socket is there before it listens.
+        wait_for("session bus", lambda: self.has("org.freedesktop.DBus"), 60)
 
     @classmethod
     def of_session(cls):
@@ -126,10 +127,22 @@ class SessionBus:
                 ["keepassxc-cli", "import", "--quiet", "--set-password", "--decryption-time", "100",
                  str(data / "import.xml"), str(database)],
                 input="a password\na password\n", text=True, capture_output=True, check=True)
-        return self._serve(
+        process = self._serve(
             "keepassxc", "--config", str(settings), "--localconfig", str(data / "local.ini"),
             *([] if is_locked else ["--pw-stdin"]), str(database), typed=b"" if is_locked else b"a password\n",
             HOME=str(data), XDG_CONFIG_HOME=str(data), TMPDIR=str(data), QT_QPA_PLATFORM="offscreen")
+        if not is_locked:
+            # It offers the database before it has opened it.
+            wait_for("open database", self._is_open)
+        return process
+
+    def _is_open(self):
+        """Return whether the default keyring is unlocked."""
+        done = subprocess.run(
+            ["gdbus", "call", "--address", self.address, "--dest", NAME, "--object-path",
+             "/org/freedesktop/secrets/aliases/default", "--method", "org.freedesktop.DBus.Properties.Get",
+             "org.freedesktop.Secret.Collection", "Locked"], capture_output=True, text=True)
+        return done.stdout == "(<false>,)\n"
 
     def kwallet(self, is_locked=False):
         """Start KWallet with the wallet "kdewallet", opened as pam_kwallet5 opens it at a log-in; or closed."""

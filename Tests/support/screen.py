@@ -13,9 +13,11 @@ class Screen:
 
     def __init__(self, log):
         reading, writing = os.pipe()
-        # The server picks a free display number and prints it when it is ready.
+        # The server picks a free display number and prints it when it is ready. Without -noreset, it closes all
+        # connections when its last client ends, also one that has just begun, such as the window manager's.
         self.server = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{self.width}x{self.height}x24", "-nolisten", "tcp"],
+            ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{self.width}x{self.height}x24", "-nolisten", "tcp",
+             "-noreset"],
             pass_fds=[writing], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
         )
         os.close(writing)
@@ -25,9 +27,15 @@ class Screen:
         self.manager = None
 
     def manage(self, log):
-        """Start a window manager."""
+        """Start a window manager, and wait until it is ready: a window that appears before can stay invisible."""
         self.manager = subprocess.Popen(
             ["openbox"], env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        desktops = ["xdotool", "get_num_desktops"]
+        end = time.monotonic() + 60
+        while subprocess.run(desktops, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True).returncode:
+            assert self.manager.poll() is None, f"the window manager ended with {self.manager.returncode}"
+            assert time.monotonic() < end, "the window manager did not start"
+            time.sleep(0.05)
 
     def close(self):
         for process in filter(None, [self.manager, self.server]):
