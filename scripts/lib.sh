@@ -186,9 +186,15 @@ drop_stale_manifests() {
     done
     cmp -s "$kept" - <<<"$answers" && return 0
     mkdir -p "$repo/.build"
-    rm -f "$repo"/.build/{debug,release}.yaml
+    rm -f "$repo"/.build/{,tests/,fuzz/}{debug,release}.yaml
     cat >"$kept" <<<"$answers"
 }
+
+# The debug build of the tests: each target imports only what Package.swift allows. Debug information would take a tenth of
+# its time. (The index is needed: SwiftPM finds tests in it.) A directory of its own, so that it can be made beside the
+# release build: SwiftPM locks the directory of a build.
+debug_build=$repo/.build/tests
+debug_flags=(--scratch-path "$debug_build" --explicit-target-dependency-import-check error -debug-info-format none)
 
 # One release build for all scripts; static, so that the daemon starts fast and runs on
 # a machine without Swift. No RUNPATH, so that only system libraries are loaded; `-z now`,

@@ -150,6 +150,8 @@ class Chromium(Browser):
     """
 
     name = "chromium"
+    #: The relying party of tests that need only one.
+    library = "py_webauthn"
     flags = [
         f"--window-size={Screen.width},{Screen.height}", "--window-position=0,0", "--no-first-run", "--disable-gpu",
         "--disable-dev-shm-usage", "--disable-sync", "--disable-background-networking", "--disable-component-update",
@@ -266,6 +268,8 @@ class Firefox(Browser):
     """Firefox, driven through Marionette on port 2828."""
 
     name = "firefox"
+    #: The relying party of tests that need only one.
+    library = "python-fido2"
     preferences = {
         "security.webauth.webauthn_enable_softtoken": False,
         "security.webauth.webauthn_enable_usbtoken": True,

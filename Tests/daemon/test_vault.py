@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from support.authenticator import PASSPHRASE, PHRASE, Authenticator, on_terminal
+from support.whole import kill_points
 
 NEW = "another long passphrase"
 
@@ -143,11 +144,7 @@ def test_a_crash_at_each_system_call(stopped):
     lines = [line for number, line in records if number == thread]
     start = next(number for number, line in enumerate(lines) if "vault.new" in line)
     end = max(number for number, line in enumerate(lines) if line.startswith("fsync"))
-    points = []
-    for number in range(start, end + 1):
-        name = lines[number].split("(")[0]
-        nth = sum(line.startswith(name + "(") for line in lines[: number + 1])
-        points.append((name, nth))
+    points = kill_points([line.split("(")[0] for line in lines[: end + 1]], start)
     outcomes = set()
     for name, nth in points:
         done = change("-e", f"inject={name}:signal=SIGKILL:when={nth}")

@@ -1,7 +1,7 @@
 """`liquid-auth demo --browser` in Chromium and Firefox: the user presses the page's buttons from top to bottom.
 
 test_package.py runs this file as the user of the session, with the installed programs: the key is the user service's,
-over the broker. Each step leaves a picture of the page in .build/desktop/pages/demo-BROWSER-STEP.png.
+over the broker. Each step leaves a picture of the page in .build/packages/pages/demo-BROWSER-STEP.png.
 """
 
 import contextlib

@@ -1,5 +1,7 @@
 """`liquid-auth doctor` in a session: a healthy guest, then each part broken on purpose, named, and repaired by its command.
 
+The service is installed once; each test begins with a `doctor` that finds all repaired.
+
 The commands that `doctor` prints run as they are: those with sudo as root, the others in the user's session. Where a
 command needs what this guest has not (apt's archive, snapd, Flatpak, a time server), the test notes the command and does
 its work.
@@ -16,11 +18,10 @@ import time
 import pytest
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.hardware_key import HardwareKey
+from support.whole import whole_only
 
 from .conftest import PERSON, nodes
-from .test_service import HOME, REPOSITORY, SERVICE, SOCKET, VAULT, in_session, process, state, systemctl, units
-
-__all__ = ["units"]  # the fixture, which every test here uses
+from .test_service import HOME, REPOSITORY, SERVICE, SOCKET, VAULT, in_session, installed, process, state, systemctl
 
 RULE = pathlib.Path("/etc/udev/rules.d/71-liquid-auth.rules")
 BROKER = "liquid-auth-broker.socket"
@@ -82,23 +83,29 @@ def drop_in(program):
         systemctl("daemon-reload")
 
 
-@pytest.fixture(autouse=True)
-def healthy(units):
-    """Start the service, as a login does, and let the user see a pinentry with a window."""
+@pytest.fixture(scope="module")
+def service():
+    """Enable the service, as the package does."""
     TARGET.write_text("[Unit]\nBindsTo=graphical-session.target\n")
-    systemctl("daemon-reload")
-    systemctl("enable", SOCKET, SERVICE)
-    systemctl("start", TARGET.name)
-    systemctl("start", SOCKET, SERVICE)
-    wait_for("node", lambda: state()["node"], 60)
+    with installed():
+        systemctl("enable", SOCKET, SERVICE)
+        yield
+        systemctl("disable", SOCKET, SERVICE)
+        systemctl("stop", TARGET.name)
+    TARGET.unlink()
+
+
+@pytest.fixture(autouse=True)
+def healthy(service):
+    """Start the service anew, whatever the test before has left; return what `doctor` finds."""
+    systemctl("start", TARGET.name, SOCKET)
+    systemctl("restart", SERVICE)
+    wait_for("node", lambda: state(status=None)["node"], 60)
     before = doctor()
     wrong = {name: check for name, check in before.items() if check["state"] == "problem"}
     # What the image of the guest may lack, and no test here breaks by accident.
     assert set(wrong) <= {"pinentry", "packages", "clock"}, wrong
-    yield before
-    systemctl("disable", SOCKET, SERVICE)
-    systemctl("stop", TARGET.name)
-    TARGET.unlink()
+    return before
 
 
 # Holds: DOCTOR-7
@@ -108,6 +115,7 @@ class TestDevice:
                      "fido-properties", "second-key", "session", "vault", "verification", "u2f", "prf", "memlock"):
             assert healthy[name]["state"] == "ok", healthy[name]
 
+    # Holds: BROKER-10
     def test_a_module_that_is_unloaded_and_forbidden(self):
         systemctl("stop", SERVICE)
         wait_for("end of the device", lambda: not nodes(), 60)
@@ -129,7 +137,7 @@ class TestDevice:
         mend(problem("broker", f"{BROKER} is inactive"))
         assert is_ok("broker")
         mend("liquid-auth device replug")
-        wait_for("node", lambda: state()["node"], 60)
+        wait_for("node", lambda: state(status=None)["node"], 60)
         assert is_ok("node")
 
     def test_the_rule_is_removed(self):
@@ -141,16 +149,19 @@ class TestDevice:
             subprocess.run(["bash", "-c", ". scripts/lib.sh; install_device_access"], cwd=REPOSITORY, check=True)
         assert is_ok("rule")
 
+    @whole_only
     def test_the_rule_is_not_applied(self):
         os.chmod("/dev/uhid", 0o666)
         mend(problem("rule", "every user can open /dev/uhid"))
         assert is_ok("rule")
 
+    @whole_only
     def test_an_acl_on_uhid(self):
         subprocess.run(["setfacl", "--modify", f"user:{PERSON}:rw", "/dev/uhid"], check=True)
         mend(problem("rule", "an ACL lets others open /dev/uhid"))
         assert is_ok("rule")
 
+    @whole_only
     def test_a_member_of_the_group(self):
         subprocess.run(["usermod", "--append", "--groups", "liquid-auth-broker", PERSON], check=True)
         try:
@@ -160,22 +171,26 @@ class TestDevice:
             subprocess.run(["gpasswd", "-d", PERSON, "liquid-auth-broker"], check=True)
         assert is_ok("rule")
 
+    @whole_only
     def test_a_node_that_others_can_open(self):
         os.chmod(state()["node"], 0o666)
         mend(problem("node", "other users can open"))
         assert is_ok("node")
 
+    @whole_only
     def test_a_node_with_an_acl(self):
         subprocess.run(["setfacl", "--modify", "user:nobody:rw", state()["node"]], check=True)
         mend(problem("node", "other users can open"))
         assert is_ok("node")
 
+    @whole_only
     def test_a_node_without_its_record(self):
         number = os.stat(state()["node"]).st_rdev
         pathlib.Path(f"/run/udev/data/c{os.major(number)}:{os.minor(number)}").unlink()
         mend(problem("fido-properties", "ID_FIDO_TOKEN"))
         assert is_ok("fido-properties")
 
+    @whole_only
     def test_the_rule_of_systemd_is_missing(self):
         """The file belongs to udev's package, so the test moves it away and back."""
         number = os.stat(state()["node"]).st_rdev
@@ -198,9 +213,10 @@ class TestDevice:
     def test_a_detached_device(self):
         in_session(BIN / "liquid-auth", "device", "detach")
         mend(problem("node", "the device is detached"))
-        wait_for("node", lambda: state()["node"], 60)
+        wait_for("node", lambda: state(status=None)["node"], 60)
         assert is_ok("node")
 
+    @whole_only
     def test_a_second_key(self):
         before = set(nodes())
         key = HardwareKey(name="Example Key")
@@ -226,12 +242,14 @@ class TestService:
         mend(command)
         assert is_ok("authenticator") and is_ok("service") and process() > 0
 
+    @whole_only
     def test_fix_does_the_same(self):
         systemctl("stop", SOCKET, SERVICE)
         systemctl("disable", SOCKET, SERVICE)
         found = doctor("--fix")
         assert found["authenticator"]["state"] == found["service"]["state"] == "ok"
 
+    @whole_only
     def test_only_the_socket_is_enabled(self):
         """Then the key is there only after a client's question, such as this one."""
         systemctl("stop", SERVICE)
@@ -239,6 +257,7 @@ class TestService:
         mend(problem("service", f"{SERVICE} is not enabled"))
         assert is_ok("service")
 
+    @whole_only
     def test_a_masked_service(self):
         systemctl("stop", SOCKET, SERVICE)
         systemctl("mask", SERVICE)
@@ -248,6 +267,7 @@ class TestService:
         finally:
             systemctl("unmask", SERVICE)
 
+    @whole_only
     def test_a_failed_service(self):
         with drop_in("/bin/false"):
             systemctl("restart", SERVICE, status=None)
@@ -256,6 +276,7 @@ class TestService:
         mend(command)
         assert is_ok("service") and process() > 0
 
+    @whole_only
     def test_nothing_verifies(self):
         with drop_in(f"{BIN}/liquid-authenticator --verification none"):
             systemctl("restart", SERVICE)
@@ -264,6 +285,7 @@ class TestService:
         systemctl("restart", SERVICE)
         assert is_ok("verification")
 
+    @whole_only
     def test_a_desktop_without_the_target(self):
         systemctl("stop", TARGET.name)
         wait_for("end of the service", lambda: process() == 0, 60)
@@ -271,12 +293,14 @@ class TestService:
         assert found["state"] == "note" and "graphical-session.target" in found["explanation"]
         assert found["repair"] == f"systemctl --user start {SERVICE}"
 
+    @whole_only
     def test_a_low_limit_of_memory(self):
         pid = process()
         subprocess.run(["prlimit", "--pid", str(pid), "--memlock=65536:65536"], check=True)
         mend(problem("memlock", "64 KiB"))
         assert is_ok("memlock")
 
+    @whole_only
     def test_no_vault(self):
         systemctl("stop", SOCKET, SERVICE)
         aside = VAULT.with_name("aside")
@@ -288,6 +312,7 @@ class TestService:
             aside.rename(VAULT)
         assert is_ok("vault")
 
+    @whole_only
     def test_always_uv_turns_u2f_off(self):
         in_session(BIN / "liquid-auth", "config", "always-uv", "on", stdin=f"{PASSPHRASE}\n")
         found = line("u2f")
@@ -303,6 +328,7 @@ class TestDesktop:
         assert healthy["notification-daemon"]["state"] == "note"
         assert "prompts do not need it" in healthy["notification-daemon"]["explanation"]
 
+    @whole_only
     def test_a_missing_pinentry(self):
         """The image has none, or it is moved away; apt's command is noted, and a program of its name is put there."""
         place = pathlib.Path("/usr/bin/pinentry")
@@ -332,6 +358,7 @@ class TestDesktop:
             time.clock_settime(time.CLOCK_REALTIME, now + time.monotonic() - began)
         assert line("clock")["state"] in ("ok", "note")
 
+    @whole_only
     def test_a_half_installed_package(self, tmp_path):
         kept = STATUS.read_bytes() if STATUS.exists() else None
         STATUS.parent.mkdir(parents=True, exist_ok=True)
@@ -347,6 +374,7 @@ class TestDesktop:
                 STATUS.write_bytes(kept)
         assert line("packages")["state"] in ("ok", "note")
 
+    @whole_only
     def test_a_preference_of_firefox(self):
         FIREFOX.mkdir(parents=True)
         (FIREFOX / "prefs.js").write_text('user_pref("a", 1);\nuser_pref("security.webauthn.ctap2", false);\n')
@@ -357,6 +385,7 @@ class TestDesktop:
         finally:
             shutil.rmtree(HOME / ".mozilla")
 
+    @whole_only
     def test_a_flatpak_browser(self):
         commit = FLATPAK / "x86_64/stable/0123"
         commit.mkdir(parents=True)

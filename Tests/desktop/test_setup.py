@@ -4,8 +4,10 @@ import pathlib
 import subprocess
 
 from support.first_use import first_use, is_in_group
+from support.whole import whole_only
 
 
+@whole_only  # Tests/tools runs the same without systemd
 def test_first_use():
     first_use()
     assert not is_in_group()
