@@ -14,6 +14,7 @@ packages_to_check=(shellcheck)
 packages_to_package=(build-essential debhelper dpkg-dev lintian python3)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
+packages_for_load=(strace gcc libc6-dev)
 packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc rpm rpmlint makepkg libarchive-tools
     fakeroot dbus libglib2.0-bin python3-dbus python3-gi
     "${packages_to_check[@]}" "${packages_to_package[@]}")

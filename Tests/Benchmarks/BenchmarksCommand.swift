@@ -5,7 +5,8 @@ import Glibc
 struct BenchmarksCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "benchmarks", abstract: "Measures the authenticator against floors beside it.",
-    subcommands: [Measure.self, Echo.self, Repeat.self], defaultSubcommand: Measure.self)
+    subcommands: [Measure.self, ConstantTime.self, Echo.self, Repeat.self, Fill.self, CompareSecret.self],
+    defaultSubcommand: Measure.self)
 
   /// Parses the command line and runs.
   static func start() async { await main() }

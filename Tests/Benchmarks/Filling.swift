@@ -1,7 +1,25 @@
+import ArgumentParser
 import CSQLite
 import CryptoPrimitives
 import Recovery
 import StateDirectory
+import Vault
+
+/// Makes a state directory with many passkeys, for `Tests/load`.
+struct Fill: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Makes a vault with a new phrase, and a store with so many passkeys, each at its own site.")
+
+  @Option(help: "The directory to make; the vault and the store go into its directory \"state\".")
+  var folder: String
+  @Option(help: "How many passkeys.")
+  var credentials: Int
+
+  func run() async throws {
+    let key = try KeyInUse(folder: folder, cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
+    try await key.fill(sites: credentials)
+  }
+}
 
 /// Adds passkeys by the thousand: rows as the store writes them, sealed and counted, but in few transactions.
 ///
