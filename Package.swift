@@ -218,6 +218,18 @@ targets += [
     swiftSettings: settings),
 ]
 
+// Only scripts/fuzz builds it: libFuzzer has the `main`, so an ordinary build cannot link it.
+if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
+  targets.append(
+    .executableTarget(
+      name: "Fuzz",
+      dependencies: [
+        "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "CTAP2", "CTAPHID", "UHID", "Recovery",
+        "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR",
+        "DeterministicKeys", "CryptoPrimitives", "DisplayText", "TestSupport", "TestVectors",
+      ], path: "Tests/Fuzz/Targets", swiftSettings: settings))
+}
+
 let package = Package(
   name: "liquid-auth",
   products: [

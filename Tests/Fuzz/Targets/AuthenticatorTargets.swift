@@ -1,0 +1,112 @@
+import CBOR
+import CryptoPrimitives
+import DeterministicKeys
+import TestSupport
+import TestVectors
+
+@testable import CTAP2
+@testable import Recovery
+
+/// Messages to the authenticator.
+enum AuthenticatorTargets {
+  static let all: [Target] = [
+    Target("ctap", of: "one message of CTAP2", atMost: 1900, words: words, seeds: { messages }, read: readMessage),
+    SessionTarget.target,
+    Target(
+      "u2f", of: "a message of U2F, after a byte for presence", atMost: 400,
+      seeds: {
+        let vectors = try Vector("u2f-and-ctap2-messages").u2f
+        let messages = [
+          vectors.versionRequestApdu, vectors.register.requestApdu,
+          vectors.authenticate["requestApduExample_keyHandle64x03"],
+        ].map(\.bytes)
+        return messages.flatMap { [[0] + $0, [1] + $0] }
+      }, read: readU2F),
+    Target(
+      "credential-id", of: "a credential id, or the fields of one under a valid seal", atMost: 160,
+      seeds: {
+        try KeysAndRecovery.load().credentials.array.compactMap { $0.sealed.optional }
+          .flatMap { [$0.plaintext.bytes, $0.id.bytes] }
+      }, read: readCredentialID),
+    Target(
+      "authenticator-data", of: "authenticator data", atMost: 700,
+      seeds: {
+        let vectors = try Vector("u2f-and-ctap2-messages").ctap2
+        return [vectors.authDataMakeCredential.bytes, vectors.authDataGetAssertion.bytes]
+      }, read: readAuthenticatorData),
+  ]
+
+  // MARK: - Single messages
+
+  private static func readMessage(_ input: [UInt8]) throws {
+    var world = World()
+    let isReport = Authenticator.isReport(input)
+    let (status, _) = try world.send(input)
+    expect(!isReport || world.person.agreements == 0, "a report asks the person")
+    if input.isEmpty || input.count > Authenticator.maxMsgSize { expect(status != .success, "\(input.count) bytes") }
+  }
+
+  private static func readU2F(_ input: [UInt8]) {
+    var world = World()
+    let message = Array(input.dropFirst())
+    let answer = world.send(u2F: message, isPresent: (input.first ?? 0) & 1 == 1)
+    guard Authenticator.isVersion(u2F: message), let answer else { return }
+    expect(answer == Array("U2F_V2".utf8) + [0x90, 0] || answer.count == 2, "another version: \(answer)")
+  }
+
+  private static func readCredentialID(_ input: [UInt8]) throws {
+    let (keys, site) = (TestPhrase.keys, RPIDHash(rpID: "example.com"))
+    if let parameters = keys.open(sealedID: input, rpIDHash: site) {
+      expect(try keys.sealedID(parameters, rpIDHash: site) == input, "another id")
+    }
+    let nonce = [UInt8](repeating: 3, count: XChaCha20Poly1305.nonceSize)
+    let sealed = try XChaCha20Poly1305.seal(
+      input, key: keys[.credentialIDSeal], nonce: nonce, ad: [CredentialID.format] + site.bytes)
+    guard let parameters = keys.open(sealedID: [CredentialID.format] + nonce + sealed, rpIDHash: site) else { return }
+    expect(parameters.plaintext == input, "fields that are not canonical were read")
+    expect(
+      keys.open(sealedID: try keys.sealedID(parameters, rpIDHash: site), rpIDHash: site) == parameters, "other fields")
+  }
+
+  private static func readAuthenticatorData(_ input: [UInt8]) {
+    guard let data = try? AuthenticatorData(parsing: input) else { return }
+    expect(data.bytes == input, "other bytes")
+  }
+
+  // MARK: - Seeds
+
+  private static let words = [
+    "example.com", "public-key", "id", "name", "displayName", "type", "alg", "rk", "uv", "up", "credProtect",
+    "credBlob",
+    "hmac-secret", "hmac-secret-mc", "largeBlobKey", "minPinLength", "thirdPartyPayment", "liquid", "none", "packed",
+  ]
+
+  /// One message of each command.
+  private static let messages: [[UInt8]] = {
+    let id: CBORMap = ["id": .bytes([1, 2, 3]), "type": "public-key"]
+    let hash = CBORValue.bytes([UInt8](0..<32))
+    let key: CBORMap = [1: 2, 3: -25, -1: 1, -2: .bytes([UInt8](repeating: 1, count: 32)), -3: .bytes([2])]
+    let commands: [(UInt8, CBORMap)] = [
+      (
+        0x01,
+        [
+          1: hash, 2: ["id": "example.com", "name": "Example"],
+          3: ["id": .bytes([1]), "name": "alice", "displayName": "Alice"],
+          4: [["alg": -7, "type": "public-key"], ["alg": -8, "type": "public-key"]], 5: [.map(id)],
+          6: ["credProtect": 2, "hmac-secret": true], 7: ["rk": true, "uv": true],
+        ]
+      ),
+      (0x02, [1: "example.com", 2: hash, 3: [.map(id)], 4: ["credBlob": true], 5: ["up": true]]),
+      (
+        0x06,
+        [
+          1: 2, 2: 9, 3: .map(key), 6: .bytes([UInt8](repeating: 3, count: 32)), 9: 4, 10: "example.com",
+        ]
+      ),
+      (0x06, [1: 2, 2: 2]), (0x0A, [1: 4, 2: [1: hash], 3: 2, 4: hash]),
+      (0x0C, [2: .bytes(SerializedLargeBlobs.initial), 3: 0, 4: 17]), (0x0C, [1: 17, 3: 0]),
+      (0x0D, [1: 3, 2: [1: 5, 2: ["example.com"]], 3: 2, 4: hash]),
+    ]
+    return commands.map { [$0] + CBOREncoder.encode(.map($1)) } + [[0x04], [0x07], [0x08], [0x0B]]
+  }()
+}

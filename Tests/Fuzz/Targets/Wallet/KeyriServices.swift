@@ -1,0 +1,1 @@
+../../../../Sources/liquid-auth-wallet/Keyri/KeyriServices.swift

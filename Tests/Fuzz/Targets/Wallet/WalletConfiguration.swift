@@ -1,0 +1,1 @@
+../../../../Sources/liquid-auth-wallet/Configuration/WalletConfiguration.swift

@@ -1,0 +1,119 @@
+import AlgorandStatements
+import CBOR
+import Synchronization
+import TestSupport
+
+@testable import CTAP2
+@testable import Recovery
+
+/// A person who agrees to everything, unless the input says otherwise.
+final class Person: UserInteraction {
+  private struct Script {
+    var refusal: UserInteractionError?
+    var agreements = 0
+  }
+
+  let canVerify: Bool
+  let verificationTriesLeft = 8
+  private let script = Mutex(Script())
+
+  init(canVerify: Bool) { self.canVerify = canVerify }
+
+  /// How often the person agreed.
+  var agreements: Int { script.withLock { $0.agreements } }
+
+  /// Does not agree to the next prompt.
+  func refuses(with error: UserInteractionError) { script.withLock { $0.refusal = error } }
+
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+    let refusal = script.withLock { script in
+      let refusal = script.refusal
+      script.refusal = nil
+      script.agreements += refusal == nil ? 1 : 0
+      return refusal
+    }
+    if let refusal { throw refusal }
+    return Confirmation(userVerified: verification)
+  }
+}
+
+/// A clock that the input moves.
+final class HandClock: Sendable {
+  private let time = Mutex(Duration.seconds(1000))
+
+  var now: Duration { time.withLock { $0 } }
+  func advance(by duration: Duration) { time.withLock { $0 += duration } }
+}
+
+/// The same random numbers in every run.
+struct FixedRandomness: RandomNumberGenerator, Sendable {
+  private var state: UInt64 = 0
+
+  mutating func next() -> UInt64 {
+    var mixer = SplitMix64(state: state)
+    let number = mixer.next()
+    state = mixer.state
+    return number
+  }
+}
+
+/// An authenticator with an open vault, and a store in memory.
+struct World {
+  private static let wallClock: UInt64 = 1_790_000_000_000
+  private static let extensions: [any AuthenticatorExtension.Type] = [
+    CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
+    ThirdPartyPayment.self, LiquidExtension.self,
+  ]
+
+  let store = InMemoryCredentialStore(
+    keys: TestPhrase.keys, state: StoreState(storeID: [UInt8](repeating: 7, count: 16)))
+  let person: Person
+  let clock = HandClock()
+  private(set) var authenticator: Authenticator
+  var context: RequestContext
+
+  init(canVerify: Bool = true) {
+    let clock = clock
+    person = Person(canVerify: canVerify)
+    let vault = OpenVault(keys: TestPhrase.keys, ed25519Root: TestPhrase.ed25519Root, store: store)
+    authenticator = Authenticator(
+      keySource: OpenKeySource(vault), interaction: person, extensions: Self.extensions, randomness: FixedRandomness(),
+      now: { clock.now }, wallClock: { Self.wallClock }, report: { _ in })
+    context = RequestContext(channel: 1, poweredUpAt: clock.now)
+  }
+
+  /// Sends a message, and checks the form of the answer: a status, alone or before a canonical map.
+  ///
+  /// - Returns: the status, and the members of the answer.
+  mutating func send(_ message: [UInt8]) throws -> (status: CTAPStatus, members: CBORMap) {
+    let (before, context) = (authenticator, context)
+    let (answer, after) = try wait {
+      var authenticator = before
+      return (await authenticator.respond(to: message, in: context), authenticator)
+    }
+    authenticator = after
+    guard let status = answer.first.flatMap(CTAPStatus.init(rawValue:)) else {
+      fatalError("no known status: \(answer)")
+    }
+    expect(status == .success || answer.count == 1, "\(status) with \(answer.count - 1) bytes")
+    guard answer.count > 1 else { return (status, [:]) }
+    guard let members = (try? CBORDecoder.decode(Array(answer.dropFirst())))?.map else {
+      fatalError("a response that is no canonical map: \(answer)")
+    }
+    return (status, members)
+  }
+
+  mutating func send(_ command: UInt8, _ members: CBORMap) throws -> (status: CTAPStatus, members: CBORMap) {
+    try send([command] + CBOREncoder.encode(.map(members)))
+  }
+
+  /// Sends a message of U2F, and checks the form of the answer: it ends with a known status word.
+  mutating func send(u2F message: [UInt8], isPresent: Bool) -> [UInt8]? {
+    let outcome = authenticator.respond(
+      toU2F: message, confirmation: isPresent ? Confirmation(userVerified: false) : nil, in: context)
+    guard case .answer(let answer) = outcome else { return nil }
+    let isKnown = answer.count >= 2 && U2FStatus(rawValue: UInt16(bigEndianBytes: answer.suffix(2))) != nil
+    expect(isKnown, "no known status word: \(answer)")
+    return answer
+  }
+}
