@@ -40,6 +40,7 @@ struct Measure: AsyncParsableCommand {
     try SignIn(programs: programs, stores: stores, samples: samples).measure()
     try await EmptyAllowList(programs: programs, folder: folder, samples: samples).measure()
     try Enumeration(programs: programs, stores: stores).measure()
+    try Backups(stores: stores).measure()
     // Last of these: it stores one passkey more.
     try await Registration(folder: folder, stores: stores, samples: samples).measure()
     try Footprint(programs: programs, folder: folder).measure()

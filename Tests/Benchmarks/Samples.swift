@@ -5,7 +5,7 @@ struct Samples {
   private var nanoseconds: [UInt64] = []
 
   /// Measures one more run.
-  mutating func measure<R>(_ body: () throws -> R) rethrows -> R {
+  mutating func measure<R, Failure>(_ body: () throws(Failure) -> R) throws(Failure) -> R {
     let start = Self.now
     let result = try body()
     nanoseconds.append(Self.now - start)
@@ -31,7 +31,8 @@ struct Samples {
   /// The sum of all samples.
   var total: UInt64 { nanoseconds.reduce(0, +) }
 
-  private static var now: UInt64 {
+  /// The time since the start of the machine, in nanoseconds.
+  static var now: UInt64 {
     var now = timespec()
     clock_gettime(CLOCK_MONOTONIC, &now)
     return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
