@@ -233,16 +233,16 @@ if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
 let package = Package(
   name: "liquid-auth",
   products: [
+    // In the order in which scripts/docs documents them: each after those that it uses.
+    .library(name: "CBOR", targets: ["CBOR"]),
+    .library(name: "CryptoPrimitives", targets: ["CryptoPrimitives"]),
     .library(name: "CTAPHID", targets: ["CTAPHID"]),
-    .library(name: "CTAP2", targets: ["CTAP2"]),
-    .library(name: "Recovery", targets: ["Recovery"]),
     .library(name: "DeterministicKeys", targets: ["DeterministicKeys"]),
+    .library(name: "Recovery", targets: ["Recovery"]),
+    .library(name: "CTAP2", targets: ["CTAP2"]),
     .library(name: "AlgorandStatements", targets: ["AlgorandStatements"]),
     .library(name: "AlgorandTransaction", targets: ["AlgorandTransaction"]),
     .library(name: "LiquidAuth", targets: ["LiquidAuth"]),
-    // The interfaces of the above use them: the messages of CTAP2, secrets and public keys.
-    .library(name: "CBOR", targets: ["CBOR"]),
-    .library(name: "CryptoPrimitives", targets: ["CryptoPrimitives"]),
     .executable(name: "liquid-authenticator", targets: ["liquid-authenticator"]),
     .executable(name: "liquid-auth", targets: ["liquid-auth"]),
     .executable(name: "liquid-auth-wallet", targets: ["liquid-auth-wallet"]),
@@ -256,8 +256,3 @@ let package = Package(
   ],
   targets: targets
 )
-
-// scripts/docs sets it. The plugin builds the documentation; no product uses it.
-if Context.environment["LIQUID_AUTH_DOCS"] == "1" {
-  package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"))
-}

@@ -68,6 +68,7 @@ class TestSBOM:
             assert listed[one]["licenseDeclared"].startswith("Apache-2.0")
         assert listed["swift-runtime"]["licenseDeclared"] in ("Apache-2.0 WITH Swift-exception", "NOASSERTION")
         assert "CNIOLLHTTP" in listed
+        assert listed["confusables.txt of Unicode"]["licenseDeclared"] == "Unicode-DFS-2016"
 
     def test_it_has_the_licence_of_llhttp(self, bill):
         name, tree, _ = bill
@@ -120,6 +121,21 @@ class TestWrongInput:
         if text is not None:
             (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
         with pytest.raises(sbom.Fault, match=said):
+            sbom.Build(folder).parts("tool")
+
+    def test_the_table_of_unicode(self, folder):
+        """The target Recovery has it; its first line names the version."""
+        with (folder / ".build/release/tool.product/Objects.LinkFileList").open("a") as objects:
+            objects.write(f"{folder}/.build/release/Recovery.build/a.swift.o\n")
+        source = folder / "Sources/Recovery/Confusables.swift"
+        source.parent.mkdir(parents=True)
+        (folder / ".build/release/Recovery.build").mkdir()
+        (folder / ".build/release/Recovery.build/sources").write_text(f"{source}\n")
+        shutil.copy(REPOSITORY / "Sources/Recovery/Confusables.swift", source)
+        table, part = sbom.Build(folder).parts("tool")
+        assert (table["versionInfo"], part["name"]) == ("15.0", "dep")
+        source.write_text("// Another text.\n")
+        with pytest.raises(sbom.Fault, match="does not name its version of Unicode"):
             sbom.Build(folder).parts("tool")
 
     # Holds: PACKAGE-2

@@ -1,7 +1,7 @@
 """What scripts/docs says of the documentation: links of Markdown files, and how many symbols have a comment.
 
     documentation.py links                    broken links inside the repository; counts those that lead out of it
-    documentation.py coverage BUILD LIBRARY…  of the symbol graphs that swift-docc-plugin left below BUILD
+    documentation.py coverage FOLDER LIBRARY…  of the symbol graphs in FOLDER, a folder for each library
 """
 
 import collections
@@ -67,7 +67,7 @@ def links(root=ROOT):
 
 def symbols(build, library):
     """The public symbols that the library declares, without what the compiler adds; of its extensions too."""
-    for path in sorted(pathlib.Path(build).glob(f"*/extracted-symbols/*/{library}/*.symbols.json")):
+    for path in sorted(pathlib.Path(build).glob(f"{library}/*.symbols.json")):
         for symbol in json.loads(path.read_bytes())["symbols"]:
             is_made = "::SYNTHESIZED::" in symbol["identifier"]["precise"]
             if not is_made and symbol["kind"]["identifier"] != "swift.extension" and "location" in symbol:

@@ -85,6 +85,7 @@ class Build:
     """The release build in a repository."""
 
     def __init__(self, repository: pathlib.Path):
+        self.sources = repository / "Sources"
         self.checkouts = repository / ".build/checkouts"
         self.release = (repository / ".build/release").resolve()
         state = repository / ".build/workspace-state.json"
@@ -99,6 +100,9 @@ class Build:
         objects = self.release / f"{program}.product/Objects.LinkFileList"
         targets = {line.rsplit("/release/", 1)[-1].split("/", 1)[0] for line in read(objects).splitlines()}
         found = {}
+        if "Recovery.build" in targets:
+            table = self.confusables()
+            found[table["SPDXID"]] = table
         for target in sorted(target for target in targets if target.endswith(".build")):
             source = self.source(self.release / target)
             if self.checkouts.name not in source.parts:
@@ -107,6 +111,17 @@ class Build:
             for one in (self.swift_package(inside[0]), *self.copies(self.checkouts.joinpath(*inside).parents)):
                 found[one["SPDXID"]] = one
         return list(found.values())
+
+    def confusables(self) -> dict:
+        """Return the table of Unicode that the target Recovery contains."""
+        path = self.sources / "Recovery/Confusables.swift"
+        version = re.search(r"from confusables\.txt of Unicode (\d+\.\d+) ", read(path))
+        if not version:
+            raise Fault(f"{path} does not name its version of Unicode")
+        return element(
+            "Copy", "confusables.txt of Unicode",
+            f"https://www.unicode.org/Public/security/{version[1]}.0/confusables.txt", "Unicode-DFS-2016",
+            versionInfo=version[1], comment="a part of the table, in Sources/Recovery/Confusables.swift")
 
     @staticmethod
     def source(target: pathlib.Path) -> pathlib.Path:
