@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import subprocess
 import tarfile
+import tempfile
 
 import pytest
 
@@ -226,3 +227,65 @@ def test_help(repository):
     for arguments in ["--help"], ["-h"]:
         done = repository.release(*arguments, cwd=repository.path / "scripts")
         assert done.returncode == 0 and done.stdout.startswith("scripts/release [--output DIR] [TAG]: ")
+
+
+def signed(repository, key, *options):
+    """Tag HEAD again, with a signature by an SSH key."""
+    repository.git("-c", "gpg.format=ssh", "-c", f"user.signingKey={key}", "tag", "--force", "--sign", *options,
+                   "--message=Release", "v0.4.2")
+
+
+@pytest.fixture
+def keys(repository, tmp_path):
+    """Two SSH keys; the first is in .github/allowed_signers of HEAD."""
+    made = [tmp_path / name for name in ("allowed", "another")]
+    for key in made:
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True, timeout=60)
+    public = made[0].with_suffix(".pub").read_text().split()[:2]
+    repository.write(".github/allowed_signers", f"# a comment\ntest@example.org namespaces=\"git\" {' '.join(public)}\n")
+    repository.commit()
+    return made
+
+
+def test_only_a_signature_of_an_allowed_key_is_accepted(repository, keys):
+    repository.git("tag", "--force", "--annotate", "--message=Release", "v0.4.2")
+    assert "no signature found" in repository.refused(said="the tag v0.4.2 has no valid signature by a key of ")
+    signed(repository, keys[1])
+    repository.refused(said="the tag v0.4.2 has no valid signature by a key of ")
+    signed(repository, keys[0])
+    assert "the tag v0.4.2 has a valid signature" in repository.release().stderr
+
+
+def test_a_signature_of_gpg_is_refused(repository, keys, tmp_path):
+    """A key of gpg is not in the list, even if gpg trusts it."""
+    # Not in tmp_path, whose length can exceed that of a socket's path.
+    with tempfile.TemporaryDirectory() as folder:
+        gpg = {**repository.environment(), "GNUPGHOME": folder}
+        subprocess.run(["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "test@example.org",
+                        "ed25519", "sign", "never"], check=True, capture_output=True, env=gpg, timeout=60)
+        try:
+            for command in ("tag --force --local-user=test@example.org --message=Release v0.4.2", "verify-tag v0.4.2"):
+                subprocess.run(["git", "-C", repository.path, *command.split()], check=True, capture_output=True, env=gpg,
+                               timeout=60)
+            repository.refused(said="the tag v0.4.2 has no valid signature by a key of ", GNUPGHOME=folder)
+        finally:
+            subprocess.run(["gpgconf", "--kill", "all"], check=True, env=gpg, timeout=60)
+
+
+def test_a_tag_cannot_add_its_own_signer(repository, keys):
+    """The list is that of the working tree, not that of the tag."""
+    repository.write(".github/allowed_signers", "test@example.org " + keys[1].with_suffix(".pub").read_text())
+    repository.commit()
+    signed(repository, keys[1])
+    tagged = repository.git("rev-parse", "HEAD").strip()
+    repository.git("reset", "--hard", "--quiet", "HEAD~1")
+    assert repository.git("rev-parse", "v0.4.2^{commit}").strip() == tagged
+    repository.refused("v0.4.2", said="the tag v0.4.2 has no valid signature by a key of ")
+
+
+def test_without_an_allowed_key_the_script_says_that_it_checked_no_signature(repository):
+    done = repository.release()
+    assert done.returncode == 0 and "was not checked for a signature: .github/allowed_signers names no key" in done.stderr
+    allowed = (REPOSITORY / ".github/allowed_signers").read_text()
+    for line in filter(None, (line.split("#")[0].strip() for line in allowed.splitlines())):
+        assert 'namespaces="git"' in line, "a key of this file signs only for git"
