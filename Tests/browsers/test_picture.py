@@ -9,10 +9,10 @@ import shutil
 import time
 import types
 
+import pytest
 from judges.relying_parties import UV, PyWebAuthn
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.screen import Screen
-from support.whole import whole_only
 
 from .browsers import Chromium
 
@@ -69,7 +69,7 @@ class DesktopAuthenticator(Authenticator):
         return {**super().environment, **theme, "DISPLAY": self.screen.environment["DISPLAY"]}
 
 
-@whole_only
+@pytest.mark.whole("a person looks at the picture")
 def test_prompt_of_a_desktop_over_a_browser():
     site = PyWebAuthn("books.example.localhost")
     folder = WORK / "picture"

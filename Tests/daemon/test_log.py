@@ -12,7 +12,6 @@ from judges import history as judge
 from support import figures
 from support.authenticator import PASSPHRASE, wait_for
 from support.ceremonies import OWN, client, history, refused, register, sign_in
-from support.whole import whole_only
 
 SITE = "secret-friend.example"
 
@@ -107,7 +106,7 @@ class TestList:
         done = running.run("log", "--control", running.control_socket, stdin="a wrong passphrase\n", status=3)
         assert SITE not in done.stdout + done.stderr
 
-    @whole_only
+    @pytest.mark.whole("105 refused registrations take a minute")
     def test_withdrawn_requests_cannot_push_out_the_others(self, running):
         """After 100 entries in a row that were not done, none is added until one is."""
         made = three_ceremonies(running)

@@ -15,7 +15,6 @@ import tempfile
 import pytest
 from support.authenticator import BIN
 from support.packages import NAMES, PACKAGING, PROGRAMS, REPOSITORY, run, script
-from support.whole import whole_only
 
 compare = script("compare")
 VERSION = re.search(r"productVersion.*= \((\d+), (\d+), (\d+)\)",
@@ -182,7 +181,7 @@ def files_of_deb(debs, name):
     return common(str(path.relative_to(tree)) for path in tree.rglob("*") if not path.is_dir())
 
 
-@whole_only
+@pytest.mark.whole("it builds packages of a release build")
 class TestOtherDistributions:
     # Holds: PACKAGE-4
     @pytest.mark.parametrize("name", NAMES)

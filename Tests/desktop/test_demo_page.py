@@ -17,6 +17,8 @@ from browsers.browsers import BrowserError, Chromium, Firefox, Person
 from browsers.browsers import wait_for as wait_for_browser
 from support.authenticator import PASSPHRASE, wait_for
 
+pytestmark = pytest.mark.whole("an emulated guest takes minutes for these")
+
 PROGRAM = "/usr/bin/liquid-auth"
 WORK = pathlib.Path(os.environ.get("PAGES_WORK", "/tmp"))
 STEPS = {

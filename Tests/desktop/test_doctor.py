@@ -18,10 +18,11 @@ import time
 import pytest
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.hardware_key import HardwareKey
-from support.whole import whole_only
 
 from .conftest import PERSON, nodes
 from .test_service import HOME, REPOSITORY, SERVICE, SOCKET, VAULT, in_session, installed, process, state, systemctl
+
+pytestmark = pytest.mark.whole("an emulated guest takes minutes for these")
 
 RULE = pathlib.Path("/etc/udev/rules.d/71-liquid-auth.rules")
 BROKER = "liquid-auth-broker.socket"
@@ -149,19 +150,16 @@ class TestDevice:
             subprocess.run(["bash", "-c", ". scripts/lib.sh; install_device_access"], cwd=REPOSITORY, check=True)
         assert is_ok("rule")
 
-    @whole_only
     def test_the_rule_is_not_applied(self):
         os.chmod("/dev/uhid", 0o666)
         mend(problem("rule", "every user can open /dev/uhid"))
         assert is_ok("rule")
 
-    @whole_only
     def test_an_acl_on_uhid(self):
         subprocess.run(["setfacl", "--modify", f"user:{PERSON}:rw", "/dev/uhid"], check=True)
         mend(problem("rule", "an ACL lets others open /dev/uhid"))
         assert is_ok("rule")
 
-    @whole_only
     def test_a_member_of_the_group(self):
         subprocess.run(["usermod", "--append", "--groups", "liquid-auth-broker", PERSON], check=True)
         try:
@@ -171,26 +169,22 @@ class TestDevice:
             subprocess.run(["gpasswd", "-d", PERSON, "liquid-auth-broker"], check=True)
         assert is_ok("rule")
 
-    @whole_only
     def test_a_node_that_others_can_open(self):
         os.chmod(state()["node"], 0o666)
         mend(problem("node", "other users can open"))
         assert is_ok("node")
 
-    @whole_only
     def test_a_node_with_an_acl(self):
         subprocess.run(["setfacl", "--modify", "user:nobody:rw", state()["node"]], check=True)
         mend(problem("node", "other users can open"))
         assert is_ok("node")
 
-    @whole_only
     def test_a_node_without_its_record(self):
         number = os.stat(state()["node"]).st_rdev
         pathlib.Path(f"/run/udev/data/c{os.major(number)}:{os.minor(number)}").unlink()
         mend(problem("fido-properties", "ID_FIDO_TOKEN"))
         assert is_ok("fido-properties")
 
-    @whole_only
     def test_the_rule_of_systemd_is_missing(self):
         """The file belongs to udev's package, so the test moves it away and back."""
         number = os.stat(state()["node"]).st_rdev
@@ -216,7 +210,6 @@ class TestDevice:
         wait_for("node", lambda: state(status=None)["node"], 60)
         assert is_ok("node")
 
-    @whole_only
     def test_a_second_key(self):
         before = set(nodes())
         key = HardwareKey(name="Example Key")
@@ -242,14 +235,12 @@ class TestService:
         mend(command)
         assert is_ok("authenticator") and is_ok("service") and process() > 0
 
-    @whole_only
     def test_fix_does_the_same(self):
         systemctl("stop", SOCKET, SERVICE)
         systemctl("disable", SOCKET, SERVICE)
         found = doctor("--fix")
         assert found["authenticator"]["state"] == found["service"]["state"] == "ok"
 
-    @whole_only
     def test_only_the_socket_is_enabled(self):
         """Then the key is there only after a client's question, such as this one."""
         systemctl("stop", SERVICE)
@@ -257,7 +248,6 @@ class TestService:
         mend(problem("service", f"{SERVICE} is not enabled"))
         assert is_ok("service")
 
-    @whole_only
     def test_a_masked_service(self):
         systemctl("stop", SOCKET, SERVICE)
         systemctl("mask", SERVICE)
@@ -267,7 +257,6 @@ class TestService:
         finally:
             systemctl("unmask", SERVICE)
 
-    @whole_only
     def test_a_failed_service(self):
         with drop_in("/bin/false"):
             systemctl("restart", SERVICE, status=None)
@@ -276,7 +265,6 @@ class TestService:
         mend(command)
         assert is_ok("service") and process() > 0
 
-    @whole_only
     def test_nothing_verifies(self):
         with drop_in(f"{BIN}/liquid-authenticator --verification none"):
             systemctl("restart", SERVICE)
@@ -285,7 +273,6 @@ class TestService:
         systemctl("restart", SERVICE)
         assert is_ok("verification")
 
-    @whole_only
     def test_a_desktop_without_the_target(self):
         systemctl("stop", TARGET.name)
         wait_for("end of the service", lambda: process() == 0, 60)
@@ -293,14 +280,12 @@ class TestService:
         assert found["state"] == "note" and "graphical-session.target" in found["explanation"]
         assert found["repair"] == f"systemctl --user start {SERVICE}"
 
-    @whole_only
     def test_a_low_limit_of_memory(self):
         pid = process()
         subprocess.run(["prlimit", "--pid", str(pid), "--memlock=65536:65536"], check=True)
         mend(problem("memlock", "64 KiB"))
         assert is_ok("memlock")
 
-    @whole_only
     def test_no_vault(self):
         systemctl("stop", SOCKET, SERVICE)
         aside = VAULT.with_name("aside")
@@ -312,7 +297,6 @@ class TestService:
             aside.rename(VAULT)
         assert is_ok("vault")
 
-    @whole_only
     def test_always_uv_turns_u2f_off(self):
         in_session(BIN / "liquid-auth", "config", "always-uv", "on", stdin=f"{PASSPHRASE}\n")
         found = line("u2f")
@@ -328,7 +312,6 @@ class TestDesktop:
         assert healthy["notification-daemon"]["state"] == "note"
         assert "prompts do not need it" in healthy["notification-daemon"]["explanation"]
 
-    @whole_only
     def test_a_missing_pinentry(self):
         """The image has none, or it is moved away; apt's command is noted, and a program of its name is put there."""
         place = pathlib.Path("/usr/bin/pinentry")
@@ -358,7 +341,6 @@ class TestDesktop:
             time.clock_settime(time.CLOCK_REALTIME, now + time.monotonic() - began)
         assert line("clock")["state"] in ("ok", "note")
 
-    @whole_only
     def test_a_half_installed_package(self, tmp_path):
         kept = STATUS.read_bytes() if STATUS.exists() else None
         STATUS.parent.mkdir(parents=True, exist_ok=True)
@@ -374,7 +356,6 @@ class TestDesktop:
                 STATUS.write_bytes(kept)
         assert line("packages")["state"] in ("ok", "note")
 
-    @whole_only
     def test_a_preference_of_firefox(self):
         FIREFOX.mkdir(parents=True)
         (FIREFOX / "prefs.js").write_text('user_pref("a", 1);\nuser_pref("security.webauthn.ctap2", false);\n')
@@ -385,7 +366,6 @@ class TestDesktop:
         finally:
             shutil.rmtree(HOME / ".mozilla")
 
-    @whole_only
     def test_a_flatpak_browser(self):
         commit = FLATPAK / "x86_64/stable/0123"
         commit.mkdir(parents=True)

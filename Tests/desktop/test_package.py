@@ -23,7 +23,6 @@ from fido2.hid import CtapHidDevice, get_descriptor, open_connection
 from support import figures
 from support.authenticator import PASSPHRASE, make_cheap, wait_for
 from support.ceremonies import OWN, register
-from support.whole import whole_only
 
 from .conftest import PERSON, WORK, As, nodes
 from .test_service import HOME, SERVICE, SOCKET, in_session, process, systemctl
@@ -246,7 +245,7 @@ class TestPackage:
             Ctap2(hid).get_assertion("upgrade.example", bytes(32), [made[0].descriptor])
 
     # Holds: PACKAGE-8
-    @whole_only
+    @pytest.mark.whole("a browser in a guest takes minutes")
     def test_browsers(self):
         """Chromium and Firefox find the installed key, on the page of `liquid-auth demo --browser`."""
         run_as_user("Tests/desktop/test_demo_page.py")

@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import time
 
+import pytest
 from fido2.ctap2 import Ctap2
 from fido2.hid import CtapHidDevice, get_descriptor, open_connection
 from support import figures
@@ -15,6 +16,8 @@ from support.whole import IS_WHOLE
 
 from .conftest import PERSON, WORK, As, Seat, nodes
 from .test_broker import broker
+
+pytestmark = pytest.mark.whole("an emulated guest takes minutes for these")
 
 ROUNDS, EACH = (5, 100) if IS_WHOLE else (1, 20)
 RP_ID = "relay.example"

@@ -12,6 +12,8 @@ from support.authenticator import wait_for
 
 from .conftest import Seat, nodes
 
+pytestmark = pytest.mark.whole("an emulated guest takes minutes for these")
+
 SECONDS = 60
 
 

@@ -3,11 +3,11 @@
 import pathlib
 import subprocess
 
+import pytest
 from support.first_use import first_use, is_in_group
-from support.whole import whole_only
 
 
-@whole_only  # Tests/tools runs the same without systemd
+@pytest.mark.whole("Tests/tools runs the same without systemd")
 def test_first_use():
     first_use()
     assert not is_in_group()

@@ -10,11 +10,14 @@ import subprocess
 import threading
 import time
 
+import pytest
 from browsers.browsers import Chromium
 from support import figures
 from support.authenticator import PASSPHRASE, PHRASE, on_terminal, wait_for
 
 from .test_demo_page import PROGRAM, WORK, Visit, credentials
+
+pytestmark = pytest.mark.whole("an emulated guest takes minutes for these")
 
 ANSWERS = [
     ("1  make a new phrase(?s:.)*Your choice.*: ", "2"), ("Phrase, all words.*: ", PHRASE),

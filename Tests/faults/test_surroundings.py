@@ -15,7 +15,7 @@ from fido2.ctap import CtapError
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, Request, client, history, register, sign_in
-from support.whole import IS_WHOLE, whole_only
+from support.whole import IS_WHOLE
 
 MIB = 1 << 20
 
@@ -84,7 +84,7 @@ class TestStoppedPrompt:
     """The pinentry is stopped by SIGSTOP: it does not answer, and SIGTERM does not end it."""
 
     # Holds: FAULT-5
-    @pytest.mark.parametrize("end", ["cancel", pytest.param("time-out", marks=whole_only), "client", "stop"])
+    @pytest.mark.parametrize("end", ["cancel", pytest.param("time-out", marks=pytest.mark.whole("the time-out takes 30 s")), "client", "stop"])
     def test_it_ends(self, running, end):
         """CANCEL, the timeout, or the end of the client or of the authenticator ends the request; the next dialog works."""
         running.pinentry.set("never")

@@ -21,7 +21,7 @@ from judges.derivation import Phrase
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import history
-from support.whole import IS_WHOLE, kill_points, whole_only
+from support.whole import IS_WHOLE, kill_points
 from support.slots import protector_answer, protectors, registration, vault
 from support.tpm import TPM, free_ports
 
@@ -519,7 +519,7 @@ class TestCrashes:
         assert stored(key)[2] == counted(tpm, key)
 
     # Holds: COUNTER-6
-    @pytest.mark.parametrize("number", [1, pytest.param(2, marks=whole_only)])
+    @pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.whole("it repeats the case of one call with the second"))])
     def test_the_protector_at_each_call(self, counted_key, tpm, beside, number):
         """The vault opens, the log says why the counter was not used, and the next opening counts."""
         key = counted_key

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from . import stacks
+from .patience import PATIENCE
 
 BIN = pathlib.Path(os.environ.get("LIQUID_AUTH_BIN", ".build/release")).resolve()
 PINENTRY = pathlib.Path(__file__).with_name("pinentry.py").resolve()
@@ -36,7 +37,7 @@ def wait_for(what, condition, seconds=20.0, pid=None):
     `what` is a text, or a function that returns one after the time-out. With `pid`, the failure shows the stacks of
     that process and of its descendants.
     """
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while time.monotonic() < end:
         if found := condition():
             return found
@@ -141,7 +142,7 @@ def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
         )
         os.close(slave)
         shown, searched, answers = "", 0, list(answers)
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         try:
             while True:
                 assert time.monotonic() < end, (
@@ -293,7 +294,7 @@ class Authenticator:
             return None
         process.send_signal(number)
         try:
-            return process.wait(seconds)
+            return process.wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

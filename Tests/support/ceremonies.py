@@ -19,6 +19,7 @@ from judges.relying_parties import AT, BE, BS, ED, UP, UV, raw_key
 from judges.strict_cbor import authenticator_data
 from support import wire
 from support.authenticator import PASSPHRASE, PHRASE
+from support.patience import PATIENCE
 
 ES256, EDDSA = -7, -8
 # The phrase of every vault that the tests import, derived once a run, because PBKDF2 is slow.
@@ -137,7 +138,7 @@ class Request:
         self.seconds = time.monotonic() - began
 
     def end(self, seconds=20):
-        self.thread.join(seconds)
+        self.thread.join(seconds * PATIENCE)
         assert not self.thread.is_alive(), "the request did not end"
         self.client.device.close()
         return self.status

@@ -5,6 +5,8 @@ import pathlib
 import subprocess
 import time
 
+from .patience import PATIENCE
+
 
 class Screen:
     """An X server. Without a window manager, a window stays where its program puts it."""
@@ -44,7 +46,7 @@ class Screen:
 
     def settle(self, path: pathlib.Path, seconds=10):
         """Take pictures until two in a row are the same: a window is drawn some time after it appears."""
-        end, last = time.monotonic() + seconds, None
+        end, last = time.monotonic() + seconds * PATIENCE, None
         while time.monotonic() < end:
             self.picture(path)
             if last == (last := self._run("convert", path, "-format", "%#", "info:")):

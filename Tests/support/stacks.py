@@ -4,6 +4,8 @@ import pathlib
 import shutil
 import subprocess
 
+from .patience import PATIENCE
+
 
 def descendants(pid: int) -> list[int]:
     """Return the descendants of a process, without zombies."""
@@ -29,7 +31,7 @@ def run(command, *, input=None, seconds: float = 60, **settings) -> subprocess.C
     process = subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **streams, **settings)
     try:
-        output, error = process.communicate(input, timeout=seconds)
+        output, error = process.communicate(input, timeout=seconds * PATIENCE)
     except subprocess.TimeoutExpired:
         found = of(process.pid)
         process.kill()

@@ -1,20 +1,15 @@
-"""What `scripts/test --whole` runs, and CI has no time for."""
+"""What a whole run of a part has, and the gate has not (see Tests/README.md)."""
 
 import os
 
-import pytest
-
-#: Set by `scripts/test --whole`.
+#: Set by `scripts/test` for the parts that run whole. Without it, tests that are marked `whole` are left out.
 IS_WHOLE = bool(os.environ.get("LIQUID_TEST_WHOLE"))
-
-#: Marks a test that CI leaves out.
-whole_only = pytest.mark.skipif(not IS_WHOLE, reason="it takes long: only with scripts/test --whole")
 
 
 def kill_points(names, start=0):
     """Return the calls from `start` on at which to kill a program, as (name, which call of this name it is, from 1).
 
-    In CI, these are only every fifth call, and the first and the last of each name.
+    In the gate, these are only every fifth call, and the first and the last of each name.
     """
     points = [(name, names[: place + 1].count(name)) for place, name in enumerate(names)][start:]
     rest = names[start:]

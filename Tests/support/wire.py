@@ -13,6 +13,8 @@ from fido2.hid import CtapHidDevice
 from fido2.hid.base import CtapHidConnection, HidDescriptor
 from judges.strict_cbor import NotCanonical, Reader
 
+from .patience import PATIENCE
+
 BROADCAST = 0xFFFFFFFF
 PING, MSG, LOCK, INIT, WINK, CBOR, CANCEL, KEEPALIVE, ERROR = 0x81, 0x83, 0x84, 0x86, 0x88, 0x90, 0x91, 0xBB, 0xBF
 
@@ -173,7 +175,7 @@ class Channel:
         """Return the next message other than KEEPALIVE, its delay in seconds, and the times of the keepalives."""
         started, beats = time.monotonic(), []
         while True:
-            message = self.receive(seconds)
+            message = self.receive(seconds * PATIENCE)
             assert message, f"no answer within {seconds} s"
             if message[0] != KEEPALIVE:
                 return message, time.monotonic() - started, beats

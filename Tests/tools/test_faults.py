@@ -18,7 +18,7 @@ from support import figures
 from support.authenticator import PHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, client, history, register, sign_in
 from support.tracer import SYNCS, Tracer
-from support.whole import IS_WHOLE, whole_only
+from support.whole import IS_WHOLE
 
 WORK = pathlib.Path(os.environ.get("TOOLS_WORK", "/tmp"))
 YEAR = 365 * 86_400
@@ -136,7 +136,7 @@ def test_a_disk_that_loses_unsynchronised_writes(operation, tmp_path, creds):
 
 
 # Holds: FAULT-9
-@whole_only
+@pytest.mark.whole("it sets the clock of the whole guest")
 def test_a_clock_that_jumps_by_a_year(tmp_path):
     """Forward, back by two years, and forward again: tokens, ceremonies and the history do not depend on the time of day."""
     key = Authenticator(tmp_path / "key").install()
