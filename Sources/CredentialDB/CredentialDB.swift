@@ -24,6 +24,9 @@ public final class CredentialDB: CredentialStore {
   private let vaultPath: String
   /// `nil` once it is closed.
   private let session: Mutex<Session?>
+  /// The last ``overview()``; `nil` before the first.
+  private let seen = Mutex<Overview?>(nil)
+  private typealias Overview = (credentials: Int?, state: StoreState?)
 
   // MARK: - Making and opening
 
@@ -134,6 +137,14 @@ public final class CredentialDB: CredentialStore {
   /// The state row.
   public func state() throws(RecoveryError) -> StoreState {
     try with { session throws(StoreFault) in try session.state() }
+  }
+
+  /// The number of records and the state row; while a change is being written, those before it, without waiting.
+  public func overview() -> (credentials: Int?, state: StoreState?) {
+    func read(_ session: Session?) -> Overview { Overview(try? session?.totals().records, try? session?.state()) }
+    let now = session.withLockIfAvailable { read($0) } ?? seen.withLock(\.self) ?? session.withLock { read($0) }
+    seen.withLock { $0 = now }
+    return now
   }
 
   /// Replaces the state row.

@@ -97,6 +97,10 @@ public protocol CredentialStore: Sendable {
   ) throws(RecoveryError)
   /// The number of records; their content is not read.
   func credentialCount() throws(RecoveryError) -> Int
+  /// The number of records and the state row, each `nil` if it cannot be read; for a reader beside the requests.
+  ///
+  /// While a change is being written, they are those before the change.
+  func overview() -> (credentials: Int?, state: StoreState?)
   /// A digest of all records: it changes when a record is saved or removed, and is otherwise the same, even after the
   /// store was closed and opened.
   func revision() throws(RecoveryError) -> [UInt8]
@@ -134,6 +138,9 @@ public protocol CredentialStore: Sendable {
 }
 
 extension CredentialStore {
+  /// As for a store whose changes take no time.
+  public func overview() -> (credentials: Int?, state: StoreState?) { (try? credentialCount(), try? state()) }
+
   /// Returns the results of `body` for all records, the newest first; opens one record at a time.
   public func credentials<Result>(_ body: (CredentialSource) -> Result) throws(RecoveryError) -> [Result] {
     var results: [Result] = []

@@ -1,5 +1,7 @@
 import CryptoPrimitives
+import Dispatch
 import Foundation
+import Synchronization
 import TestVectors
 import Testing
 
@@ -132,6 +134,28 @@ import Testing
       store.close()
     }
     #expect(throws: Never.self) { try CredentialDB.open(directory) }
+  }
+
+  @Test func `while a change is written, the overview is that before the change`() throws {
+    let store = try CredentialDB.open(directory)
+    #expect(store.overview().credentials == 0)
+    let seen = Mutex<[Int?]>([])
+    // An observer runs before the change returns, and so before another thread can use the store.
+    store.observe { [weak store] in
+      guard let store else { return }
+      let asked = DispatchSemaphore(value: 0)
+      Thread.detachNewThread {
+        seen.withLock { $0.append(store.overview().credentials) }
+        asked.signal()
+      }
+      asked.wait()
+    }
+    try store.save(try Given.source(site: 1), state: nil)
+    #expect(seen.withLock(\.self) == [0])
+    #expect(store.overview().credentials == 1)
+    #expect(store.overview().state == Given.state)
+    store.close()
+    #expect(store.overview().credentials == nil)
   }
 
   @Test func `a link, a directory and a pipe are not opened`() throws {

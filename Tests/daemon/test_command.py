@@ -14,8 +14,8 @@ from fido2.ctap2 import Ctap2
 from judges import vectors
 from judges.derivation import Phrase, p256_public_key, sha256, user_id_text
 from support import wire
-from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, on_terminal
-from support.ceremonies import OWN, register, sign_in
+from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, on_terminal, wait_for
+from support.ceremonies import OWN, Request, client, register, sign_in
 
 FAILED, NOT_RUNNING, WRONG_PASSPHRASE, ABSENT, WRONG_USAGE = 1, 2, 3, 4, 64
 NEW = "a passphrase of my own"
@@ -260,6 +260,18 @@ class TestStatus:
             assert found["vault"] == "unlocked"
             assert found["fingerprint"] == OWN.fingerprint.hex() and found["credentials"] == 0
             assert key.pinentry.asked() == 0
+
+    def test_it_is_complete_while_a_dialog_is_open(self, running):
+        with client(running) as ctap:
+            register(ctap, OWN, "first.example")
+        before = self.status(running, 0)
+        running.pinentry.set("never")
+        asked = running.pinentry.asked()
+        request = Request(running)
+        wait_for("dialog", lambda: running.pinentry.asked() > asked)
+        assert self.status(running, 0) == before | {"waiting": True}
+        request.withdrawn.set()
+        request.end()
 
     def test_text_output(self, key):
         with key:

@@ -28,7 +28,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   /// Whether a request is being served.
   var isTaken: Bool { state.withLock(\.isTaken) }
-  /// How many requests got their turn without waiting; ``ifFree(_:)`` does not count.
+  /// How many requests got their turn without waiting.
   var turns: UInt64 { state.withLock(\.turns) }
   /// A copy of the authenticator as the last request left it; changes to the copy are lost.
   var copy: Authenticator { state.withLock(\.authenticator) }
@@ -47,17 +47,6 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
     let answer = await work(&authenticator)
     state.withLock { swap(&$0.authenticator, &authenticator) }
     return answer
-  }
-
-  /// Runs `work` if no request is being served; otherwise returns `nil` at once.
-  func ifFree<Answer>(_ work: () -> Answer) -> Answer? {
-    let isFree = state.withLock { state in
-      defer { state.isTaken = true }
-      return !state.isTaken
-    }
-    guard isFree else { return nil }
-    defer { passTurn() }
-    return work()
   }
 
   /// Waits until no request was served for `time`: a ceremony consists of several requests, with pauses between them.

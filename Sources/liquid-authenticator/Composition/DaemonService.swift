@@ -24,15 +24,10 @@ struct DaemonService: ControlService {
     await key.settle()
     let vault = router.vault.status
     let node = await key.node
-    // One request at a time uses the store, and a ceremony may wait for a person.
-    let (credentials, state, reported) =
-      router.queue.ifFree { [vault = router.vault] in
-        let open = vault.current
-        let state = open.map { try? $0.store.state() }
-        return (
-          try? open?.store.credentialCount(), state ?? nil, state.map { $0?.settings.reported } ?? vault.reported
-        )
-      } ?? (nil, nil, nil)
+    // Not in turn with the requests: a ceremony may wait for a person.
+    let open = router.vault.current
+    let (credentials, state) = open?.store.overview() ?? (nil, nil)
+    let reported = open == nil ? router.vault.reported : state?.settings.reported
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
@@ -202,7 +197,7 @@ struct DaemonService: ControlService {
   private func verification(_ settings: ReportedSettings?) -> String {
     let choice = router.options.verification
     guard choice == .passphrase else { return choice.rawValue }
-    // While a request is served, the settings are as they were when the vault was locked.
+    // Where the store cannot be read, they are as they were when the vault was locked.
     let means = (settings ?? router.vault.reported).means
     return (means.map(\.name) + [choice.rawValue]).joined(separator: ", ")
   }

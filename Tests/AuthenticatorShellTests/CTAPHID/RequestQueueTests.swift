@@ -83,28 +83,11 @@ struct RequestQueueTests {
     #expect(queue.copy == 1)
   }
 
-  @Test func `a caller that does not wait gets nil at once while a request is served`() async throws {
-    let queue = RequestQueue<Int>(0)
-    #expect(queue.ifFree { 7 } == 7)
-    #expect(!queue.isTaken)
-    #expect(try await queue.submit { _ in queue.ifFree { 7 } } == nil)
-  }
-
   // MARK: Quiet
 
   /// Waits in the background until the queue is quiet for 30 seconds, at most ten minutes.
   private func quiet(_ queue: RequestQueue<Int>, _ clock: ManualClock) -> Task<Void, Never> {
     Task { await queue.quiet(for: .seconds(30), limit: .seconds(600), clock: clock) }
-  }
-
-  @Test func `the status of the authenticator does not count as a request`() async throws {
-    let queue = RequestQueue<Int>(0)
-    let clock = ManualClock()
-    let quiet = quiet(queue, clock)
-    await clock.sleepers(1)
-    queue.ifFree {}
-    clock.advance(by: .seconds(30))
-    await quiet.value
   }
 
   @Test func `each request begins the quiet time again, but at most for ten minutes`() async throws {
