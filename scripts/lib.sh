@@ -29,7 +29,7 @@ packages_for_protectors=(strace dbus libglib2.0-bin gnome-keyring keepassxc libk
 packages_for_faults=(linux-libc-dev)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin dmsetup)
-packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
+packages_for_browsers=(gcc libc6-dev iproute2 cpio chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
     x11-xserver-utils fonts-dejavu-core "${packages_for_fingerprints[@]}")
 packages_for_desktop=(acl strace python3-dbus python3-dbusmock)
 packages_for_bench_in_guest=(gcc libc6-dev strace "${packages_for_browsers[@]}")

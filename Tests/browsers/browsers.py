@@ -3,6 +3,7 @@
 No virtual authenticator, no WebAuthn switch, no disabled sandbox: they find the key as on a person's machine.
 """
 
+import contextlib
 import json
 import pathlib
 import re
@@ -14,7 +15,14 @@ import urllib.request
 from dataclasses import dataclass, field
 
 from support.marionette import Marionette, MarionetteError
+from support.patience import PATIENCE
 from support.screen import Screen
+
+from . import keys
+
+
+#: Seconds for one ceremony: an emulated guest is slow.
+LIMIT = 60 if keys.LIBRARY else 180
 
 
 class BrowserError(Exception):
@@ -23,7 +31,7 @@ class BrowserError(Exception):
 
 def wait_for(what, condition, seconds):
     """Poll `condition` ten times a second; return its first truthy result."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while time.monotonic() < end:
         if found := condition():
             return found
@@ -66,6 +74,8 @@ class Browser:
     """The interface of a browser to the steps."""
 
     name: str
+    #: The browser's own program, which looks for keys.
+    program: str
 
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
@@ -100,7 +110,7 @@ class Browser:
         self.screen.picture(seen)
         return seen
 
-    def run(self, origin: str, request: dict, person: Person | None = None, seconds: int = 180) -> dict:
+    def run(self, origin: str, request: dict, person: Person | None = None, seconds: int = LIMIT) -> dict:
         """Run one ceremony of page.html, which is reloaded only for another site.
 
         `person` is given when the browser may show a dialog of its own; see `attend`.
@@ -124,10 +134,9 @@ class Browser:
         return wait_for("outcome", outcome, seconds)
 
     def spawn(self, *command):
-        # A guest has two slow processors: the browser runs at a lower priority than the key and the person, who has
-        # 10 s to begin.
+        # On two slow processors, the browser runs at a lower priority than the key and the person, who has 10 s to begin.
         return subprocess.Popen(
-            ["nice", "-n", "10", *command], env=self.screen.environment, stdin=subprocess.DEVNULL, stdout=self.log,
+            ["env", *(keys.variables(command[0]) if command[0] == self.program else []), "nice", "-n", "10", *command], env=self.screen.environment, stdin=subprocess.DEVNULL, stdout=self.log,
             stderr=self.log,
         )
 
@@ -149,7 +158,7 @@ class Chromium(Browser):
     answered. The sheets are recognised by their colours.
     """
 
-    name = "chromium"
+    name = program = "chromium"
     #: The relying party of tests that need only one.
     library = "py_webauthn"
     flags = [
@@ -168,13 +177,15 @@ class Chromium(Browser):
     # The line below a PIN field, more than its width, and the message about a wrong PIN; more than the width of
     # "Incorrect PIN".
     entry, entry_width, wrong, wrong_width = "#185ABC", 150, "#D93025", 100
+    #: Seconds in which a person reads a sheet.
+    reading = 1.5
     # The text colour of a suggestion at a page's field; suggestions are above this line.
     proposal, fields = "#474747", 120
 
     def start(self):
         # Started here and not by chromedriver, which does not wait long enough for a slow guest.
         self.process = self.spawn(
-            "chromium", *self.flags, f"--user-data-dir={self.profile}", "--remote-debugging-port=9222", "about:blank"
+            self.program, *self.flags, f"--user-data-dir={self.profile}", "--remote-debugging-port=9222", "about:blank"
         )
         self.driver = self.spawn("chromedriver", "--port=9515")
         self.base = "http://127.0.0.1:9515"
@@ -212,13 +223,26 @@ class Chromium(Browser):
         self._call("POST", f"/element/{next(iter(found.values()))}/click", {})
 
     def attend(self, person):
-        seen = self.picture()
+        seen = self._sheet()
         if fields := self.screen.find(self.entry, seen, below=self.bars):
             self._enter_pin(person, seen, fields)
         elif box := self.screen.find(self.quiet, seen, below=self.bars):
             self._click(person, seen, box)
         elif person.at_field:
             self._take_proposal(person, seen)
+
+    def _sheet(self) -> pathlib.Path:
+        """Take a picture; of a sheet, once it has stood still for so long that Chromium accepts input.
+
+        It ignores input within half a second of a sheet's appearance or change, and of other ignored input.
+        """
+        self.screen.leave()  # below the pointer, a sheet's button has another colour
+        seen = self.picture()
+        if any(self.screen.find(colour, seen, below=self.bars) for colour in (self.quiet, self.entry)):
+            with contextlib.suppress(AssertionError):  # a sheet that waits for the key moves all the time
+                self.screen.settle(seen, seconds=2)
+            time.sleep(self.reading)
+        return seen
 
     def _enter_pin(self, person, seen, fields):
         wrong = self.screen.find(self.wrong, seen, below=self.bars)
@@ -268,6 +292,7 @@ class Firefox(Browser):
     """Firefox, driven through Marionette on port 2828."""
 
     name = "firefox"
+    program = "firefox-esr"
     #: The relying party of tests that need only one.
     library = "python-fido2"
     preferences = {
@@ -304,7 +329,7 @@ class Firefox(Browser):
         (self.profile / "user.js").write_text("".join(lines))
         self.process = self.spawn(
             # Marionette's "system access" shows what Firefox displays outside of pages.
-            "firefox-esr", "--marionette", "--remote-allow-system-access", "--no-remote", "--width", str(Screen.width),
+            self.program, "--marionette", "--remote-allow-system-access", "--no-remote", "--width", str(Screen.width),
             "--height", str(Screen.height), "--profile", str(self.profile),
         )
         self.marionette = wait_for("Marionette", self._connect, 600)

@@ -11,10 +11,11 @@ import types
 
 import pytest
 from judges.relying_parties import UV, PyWebAuthn
-from support.authenticator import PASSPHRASE, Authenticator, wait_for
+from support.authenticator import PASSPHRASE, wait_for
 from support.screen import Screen
 
 from .browsers import Chromium
+from .keys import Key
 
 WORK = pathlib.Path(os.environ.get("BROWSERS_WORK", "/tmp"))
 # A site's look, on the tests' bare page.
@@ -60,7 +61,7 @@ class Desktop(Chromium):
         self.manager.wait(60)
 
 
-class DesktopAuthenticator(Authenticator):
+class DesktopKey(Key):
     screen: Screen
 
     @property
@@ -74,7 +75,7 @@ def test_prompt_of_a_desktop_over_a_browser():
     site = PyWebAuthn("books.example.localhost")
     folder = WORK / "picture"
     browser = Desktop(folder)
-    authenticator = DesktopAuthenticator(folder, transport="uhid")
+    authenticator = DesktopKey(folder)
     authenticator.screen = browser.screen
     authenticator.pinentry_program = shutil.which("pinentry-gtk-2")
     try:

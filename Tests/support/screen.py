@@ -44,9 +44,9 @@ class Screen:
             process.terminate()
             process.wait(20)
 
-    def settle(self, path: pathlib.Path, seconds=10):
+    def settle(self, path: pathlib.Path, seconds=10 * PATIENCE):
         """Take pictures until two in a row are the same: a window is drawn some time after it appears."""
-        end, last = time.monotonic() + seconds * PATIENCE, None
+        end, last = time.monotonic() + seconds, None
         while time.monotonic() < end:
             self.picture(path)
             if last == (last := self._run("convert", path, "-format", "%#", "info:")):
