@@ -1,5 +1,6 @@
 import CSQLite
 import Recovery
+import TestVectors
 import Testing
 
 @testable import CredentialDB
@@ -112,7 +113,7 @@ import Testing
   }
 
   // Holds: FILE-3
-  @Test(arguments: indexes, damages.indices)
+  @Test(.whole("it makes many stores"), arguments: indexes, damages.indices)
   func `an index with entries that differ from its rows is found`(index: String, damage: Int) throws {
     let (what, seen, unseen) = Self.damages[damage]
     try run(seen, seenBy: index)

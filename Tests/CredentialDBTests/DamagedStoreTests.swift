@@ -1,5 +1,6 @@
 import Recovery
 import TestSupport
+import TestVectors
 import Testing
 
 @testable import CredentialDB
@@ -101,7 +102,7 @@ import Testing
 
   // Holds: FILE-3
   /// Every 11th byte, each with another bit than the one before, in four parts that run in parallel.
-  @Test(arguments: 0..<4)
+  @Test(.whole("it opens the store very often"), arguments: 0..<4)
   func `a changed bit anywhere is refused, or does not change the content`(part: Int) throws {
     let directory = try TemporaryDirectory()
     try directory.write(good)

@@ -1,6 +1,7 @@
 import CryptoPrimitives
 import DeterministicKeys
 import Foundation
+import TestVectors
 import Testing
 
 @testable import CredentialDB
@@ -123,7 +124,8 @@ import Testing
   }
 
   // Holds: RECORD-3, RECORD-5
-  @Test func `of 10,000 entries, one that was changed and one that was cut are found`() throws {
+  @Test(.whole("10,000 entries take long"))
+  func `of 10,000 entries, one that was changed and one that was cut are found`() throws {
     try fill(1...10_000)
     try change("UPDATE history SET sealed = zeroblob(272) WHERE sequence = 4711")
     #expect(try faults() == [.changed(4711)])

@@ -1,4 +1,5 @@
 import DisplayText
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
@@ -25,7 +26,8 @@ struct TerminalTextTests {
   }
 
   // Holds: KEYRI-9
-  @Test func `every Unicode scalar is shown on one line or escaped`() {
+  @Test(.whole("there are a million scalars"))
+  func `every Unicode scalar is shown on one line or escaped`() {
     let hidden: Set<Unicode.GeneralCategory> = [
       .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned,
     ]

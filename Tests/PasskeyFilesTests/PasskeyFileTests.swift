@@ -189,7 +189,8 @@ import Testing
   }
 
   // Holds: IMPORT-2
-  @Test func `10,000 passkeys are read, and one more is refused`() throws {
+  @Test(.whole("10,000 passkeys take long"))
+  func `10,000 passkeys are read, and one more is refused`() throws {
     let passkey = try Self.passkey()
     let items = { (count: Int) in Self.cxf(Self.item(Array(repeating: passkey, count: count).joined(separator: ","))) }
     #expect(try Sample.file(items(10_000)).passkeys.count == 10_000)

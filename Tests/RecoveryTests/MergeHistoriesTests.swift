@@ -23,7 +23,8 @@ import Testing
   }
 
   // Holds: BACKUP-3
-  @Test func `all machines have the same entries at the end, and nothing that was acknowledged is lost`() throws {
+  @Test(.whole("random histories take long"))
+  func `all machines have the same entries at the end, and nothing that was acknowledged is lost`() throws {
     let keys = try KeysAndRecovery.keys()
     let seeds = Self.seeds(200)
     var decisions = [0, 0, 0, 0]

@@ -57,7 +57,8 @@ import Testing
     }
   }
 
-  @Test func `a secret of any size is the same after every policy`() throws {
+  @Test(.whole("there are very many policies"))
+  func `a secret of any size is the same after every policy`() throws {
     var generator = SplitMix64(state: 39)
     for (number, (threshold, count)) in SecretSharingTests.policies.enumerated() {
       let secret = SecretBytes.random(count: Shares.secretSizes[number % 5])

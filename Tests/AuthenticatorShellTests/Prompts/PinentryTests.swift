@@ -2,6 +2,7 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import Foundation
+import TestVectors
 import Testing
 
 @testable import liquid_authenticator
@@ -431,7 +432,8 @@ import Testing
     #expect(try await scripted.ends())
   }
 
-  @Test func `many dialogs leak no descriptor`() async throws {
+  @Test(.whole("it opens very many dialogs"))
+  func `many dialogs leak no descriptor`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "die-first"])
     let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
     for _ in 0..<40 { try? await scripted.prompter().confirm(Self.prompt) }

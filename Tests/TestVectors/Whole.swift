@@ -1,0 +1,10 @@
+import Foundation
+public import Testing
+
+/// Set by `scripts/test` for a part that runs whole.
+private let isWhole = !(ProcessInfo.processInfo.environment["LIQUID_TEST_WHOLE"] ?? "").isEmpty
+
+extension Trait where Self == ConditionTrait {
+  /// A test that is not in the gate, with the reason: only `scripts/test unit` and `scripts/test --all` run it.
+  public static func whole(_ reason: Comment) -> Self { .enabled(if: isWhole, reason) }
+}
