@@ -167,6 +167,20 @@ python() {
         /usr/bin/python3 "$@"
 }
 
+# run_in_guest DIRECTORY OPTION... -- COMMAND [ARGUMENT...]: run a command of the tests in a throwaway guest with a real
+# /dev/uhid (scripts/vm). It can write to the directory only, where the console's log is left.
+run_in_guest() {
+    local results=$1 status=0
+    shift
+    as_root env "LIQUID_VM_CACHE=${LIQUID_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/liquid-vm}" \
+        "LIQUID_VM_BOOT_S=${LIQUID_VM_BOOT_S:-150}" scripts/vm/run-in-vm \
+        --env "LIQUID_TEST_WHOLE=${LIQUID_TEST_WHOLE:-}" --env "LIQUID_TEST_LONG=${LIQUID_TEST_LONG:-}" \
+        --env "LIQUID_TEST_PATIENCE=${LIQUID_TEST_PATIENCE:-}" --env "LIQUID_TEST_FAILED=$results/failed" \
+        --share "$results" --log "$results/console.log" "$@" || status=$?
+    [[ -z ${LIQUID_TEST_FAILED:-} || ! -s $results/failed ]] || cat "$results/failed" >>"$LIQUID_TEST_FAILED"
+    return $status
+}
+
 # shellcheck source=scripts/toolchain.sh
 . "$repo/scripts/toolchain.sh"
 

@@ -80,6 +80,8 @@ class Browser:
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
         self.starts = 0
+        #: The sum of the last answered sheet's picture, and how it was answered.
+        self.again = None, None
         self.begin()
 
     def begin(self):
@@ -125,6 +127,7 @@ class Browser:
                 self.begin()
                 self.open(origin + "/")
             self.at = origin
+        self.again = None, None
         self.script(f"window.request = {json.dumps(request)}; window.outcome = null")
         self.click("#go")
 
@@ -224,7 +227,10 @@ class Chromium(Browser):
 
     def attend(self, person):
         seen = self._sheet()
-        if fields := self.screen.find(self.entry, seen, below=self.bars):
+        before, act = self.again
+        if act and before == self.screen.checksum(seen):
+            act()
+        elif fields := self.screen.find(self.entry, seen, below=self.bars):
             self._enter_pin(person, seen, fields)
         elif box := self.screen.find(self.quiet, seen, below=self.bars):
             self._click(person, seen, box)
@@ -242,7 +248,13 @@ class Chromium(Browser):
             with contextlib.suppress(AssertionError):  # a sheet that waits for the key moves all the time
                 self.screen.settle(seen, seconds=2)
             time.sleep(self.reading)
+            seen = self.picture()
         return seen
+
+    def _answer(self, act):
+        """Act, and again each time the sheet looks the same later: Chromium has ignored it."""
+        self.again = self.screen.checksum(self.picture()), act
+        act()
 
     def _enter_pin(self, person, seen, fields):
         wrong = self.screen.find(self.wrong, seen, below=self.bars)
@@ -254,7 +266,7 @@ class Chromium(Browser):
                 if again:
                     self.screen.press("Tab")
                 self.screen.type(pin)
-            self.screen.press("Return")
+            self._answer(lambda: self.screen.press("Return"))
 
     def _click(self, person, seen, box):
         """Click in a sheet that waits for the person and not for the key."""
@@ -262,15 +274,16 @@ class Chromium(Browser):
         if right < self.last_button:  # closes a refusal, left of "Try again"; also ends a PIN dialog
             if not person.has_typed:
                 person.answers("refusal", seen)
-                self.screen.click((left + right) // 2, (top + bottom) // 2)
+                self._answer(lambda: self.screen.click((left + right) // 2, (top + bottom) // 2))
         elif width(box) < self.list_width:  # "Cancel" alone, while the browser waits for the key
             pass
         elif person.account is None:  # the account between two lines, above "Cancel" and "Continue"
             person.answers("account", seen)
-            self.screen.click(right - 20, bottom - 20)
+            self._answer(lambda: self.screen.click(right - 20, bottom - 20))
         elif "accounts" not in person.answered:  # each between two lines, above "Cancel"
             person.answers("accounts", seen)
-            self.screen.click(left + 60, top + self.account_height * person.account + self.account_height // 2)
+            middle = top + self.account_height * person.account + self.account_height // 2
+            self._answer(lambda: self.screen.click(left + 60, middle))
 
     def _take_proposal(self, person, seen):
         if self.screen.find(self.proposal, seen, below=self.fields):

@@ -28,6 +28,7 @@ def bill(request, debs):
     return name, debs / name, file
 
 
+@pytest.mark.whole("it builds packages of a release build")
 class TestSBOM:
     # Holds: PACKAGE-1
     def test_it_is_valid(self, bill):

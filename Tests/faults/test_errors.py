@@ -9,7 +9,7 @@ from faults.bench import Bench
 from faults.operations import OPERATIONS, NotAcknowledged
 from support import figures
 from support.tracer import CHANGES, SYNCS, WRITES
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can see the open files of a program that forbids it")
 
@@ -74,7 +74,7 @@ def test_a_fault_of_the_disk_at_every_call(operation, tmp_path, tracer, creds):
     errors = Errors(Bench(operation, tmp_path, tracer))
     counts = errors.count(FAULTS)
     assert counts["a full disk (ENOSPC)"] and counts["a sync that fails (EIO)"]
-    if IS_WHOLE:
+    if IS_LONG:
         points = [(name, point) for name, count in counts.items() for point in range(1, count + 1)]
     else:
         points = [("a full disk (ENOSPC)", 1), ("a sync that fails (EIO)", 1)]

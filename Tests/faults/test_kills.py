@@ -7,7 +7,7 @@ from faults.bench import Bench, outcomes
 from faults.operations import OPERATIONS, Gone, NotAcknowledged
 from support import figures
 from support.tracer import SYNCS
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
 #: More calls than any of these requests makes: this bounds the loop.
 MOST = 5000
@@ -61,7 +61,7 @@ def test_a_kill_at_every_system_call(operation, tmp_path, tracer, creds):
     is_acknowledged, calls = kills.run()
     assert is_acknowledged and kills.bench.check(True)
     syncs = sum(name in SYNCS for name, _ in calls)
-    if IS_WHOLE:
+    if IS_LONG:
         # The number differs between runs: threads wait for each other more or less often.
         points = next(number for number in range(1, MOST) if not kills.kill(first=number)) - 1
         assert points >= 0.8 * len(calls), (points, len(calls))
@@ -73,5 +73,5 @@ def test_a_kill_at_every_system_call(operation, tmp_path, tracer, creds):
     figures.note(f"killed: {operation.name}",
                  f"at {points} of {len(calls)} system calls, {syncs} of them syncs: {outcomes(kills.found)}")
     assert kills.found.total() == points and not kills.found[True, False] or operation.name.startswith("sign-in")
-    if IS_WHOLE:
+    if IS_LONG:
         assert kills.found[False, False] and kills.found[True, True]

@@ -15,7 +15,7 @@ from fido2.ctap import CtapError
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, Request, client, history, register, sign_in
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
 MIB = 1 << 20
 
@@ -191,7 +191,7 @@ class TestMemory:
                 for helper in pathlib.Path(f"/proc/{key.process.pid}/task/{key.process.pid}/children").read_text().split():
                     (group.parent / "cgroup.procs").write_text(helper)
                 key.unlock()
-                for number in range(100 if IS_WHOLE else 5):
+                for number in range(100 if IS_LONG else 5):
                     works(key, f"{number}.example")
                 text = pathlib.Path(f"/proc/{key.process.pid}/status").read_text()
                 peaks = [group / name for name in ("memory.peak", "memory.max_usage_in_bytes")]

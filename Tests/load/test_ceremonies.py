@@ -8,16 +8,16 @@ from load.measures import Usage, at_rest, needs_root, slope
 from load.quick_client import QuickClient, SilentSignIn
 from support import figures, wire
 from support.ceremonies import OWN, register, sign_in
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
-COUNT = 1_000_000 if IS_WHOLE else 10_000
+COUNT = 1_000_000 if IS_LONG else 10_000
 # A block has this mix; the last two kinds have a dialog.
 SILENT, DISCOVERED, BY_TOKEN, TOKEN, REGISTRATION, SIGN_IN = MIX = 1898, 80, 18, 1, 2, 1
 BLOCK = sum(MIX)
 SITE, PIN = "load.example", "4711-load"
 # The smallest piece of glibc's malloc on 64 bits has 32 bytes. A daemon that keeps one for more than half of the ceremonies
 # exceeds this. In the short form, a single step of the heap by 128 KiB is a slope of up to 20 bytes.
-MOST_BYTES = 16 if IS_WHOLE else 64
+MOST_BYTES = 16 if IS_LONG else 64
 
 
 class Ceremonies:

@@ -12,10 +12,10 @@ from load.quick_client import QuickClient, SilentSignIn
 from support import figures, wire
 from support.authenticator import is_alive
 from support.ceremonies import OWN, register
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
 PROCESSES, CHANNELS = 16, 4
-EACH = 2000 if IS_WHOLE else 300
+EACH = 2000 if IS_LONG else 300
 BUSY = 6
 # A client whose answer was lost, because it did not read in time, asks again (Sources/README.md, "The daemon at rest").
 LOST_AFTER = 2.0

@@ -9,11 +9,11 @@ from load.moved_clock import MovedClock
 from support import figures
 from support.authenticator import Authenticator
 from support.ceremonies import OWN, client, register, refused, sign_in
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
 STEP, HOUR = 600, 3600
-STEPS = 24 * HOUR // STEP if IS_WHOLE else 2 * HOUR // STEP
-LIMIT = 8 if IS_WHOLE else 1
+STEPS = 24 * HOUR // STEP if IS_LONG else 2 * HOUR // STEP
+LIMIT = 8 if IS_LONG else 1
 SITE, PIN = "day.example", "4711-day"
 SIGN_IN = ClientPin.PERMISSION.GET_ASSERTION
 

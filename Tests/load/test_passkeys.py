@@ -19,10 +19,10 @@ from load.quick_client import QuickClient, SilentSignIn
 from support import figures, wire
 from support.authenticator import BIN, Authenticator
 from support.ceremonies import check_assertion, client_data_hash
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
 pytestmark = needs_root
-FEW, MANY = 1000, 1_000_000 if IS_WHOLE else 20_000
+FEW, MANY = 1000, 1_000_000 if IS_LONG else 20_000
 SAMPLES = 200
 ENUMERATE_RPS, NEXT_RP, ENUMERATE_CREDENTIALS = 2, 3, 4
 # What SQLite keeps of a file at most (its default cache_size), and as much again for everything else.

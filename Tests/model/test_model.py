@@ -1,6 +1,6 @@
 """The model and the daemon agree after each step of the sequences that Hypothesis generates.
 
-In CI, 40 sequences of 50 steps, always the same; with `scripts/test --whole model`, 10,000 sequences of 50 steps.
+40 sequences of 50 steps, always the same; with `scripts/test --long model`, 10,000 sequences of 50 steps.
 LIQUID_MODEL_SEQUENCES sets another number of sequences.
 """
 
@@ -16,13 +16,13 @@ import traceback
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from support import figures
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
 from . import exchange, machine
 from .device import make_vault
 from .terms import Status
 
-SEQUENCES = int(os.environ.get("LIQUID_MODEL_SEQUENCES") or (10_000 if IS_WHOLE else 40))
+SEQUENCES = int(os.environ.get("LIQUID_MODEL_SEQUENCES") or (10_000 if IS_LONG else 40))
 STEPS = 50
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TABLES = REPOSITORY / ".build/model.md"

@@ -49,10 +49,14 @@ class Screen:
         end, last = time.monotonic() + seconds, None
         while time.monotonic() < end:
             self.picture(path)
-            if last == (last := self._run("convert", path, "-format", "%#", "info:")):
+            if last == (last := self.checksum(path)):
                 return
             time.sleep(0.15)
         raise AssertionError(f"the screen did not stand still for {seconds} s")
+
+    def checksum(self, path: pathlib.Path) -> str:
+        """Return a sum of a picture's colours."""
+        return self._run("convert", path, "-format", "%#", "info:")
 
     def picture(self, path: pathlib.Path):
         self._run("import", "-window", "root", path)

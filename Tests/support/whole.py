@@ -5,6 +5,9 @@ import os
 #: Set by `scripts/test` for the parts that run whole. Without it, tests that are marked `whole` are left out.
 IS_WHOLE = bool(os.environ.get("LIQUID_TEST_WHOLE"))
 
+#: Set by `scripts/test --long`: more repetitions, which take hours.
+IS_LONG = bool(os.environ.get("LIQUID_TEST_LONG"))
+
 
 def kill_points(names, start=0):
     """Return the calls from `start` on at which to kill a program, as (name, which call of this name it is, from 1).

@@ -18,7 +18,7 @@ from support import figures
 from support.authenticator import PHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, client, history, register, sign_in
 from support.tracer import SYNCS, Tracer
-from support.whole import IS_WHOLE
+from support.whole import IS_LONG
 
 WORK = pathlib.Path(os.environ.get("TOOLS_WORK", "/tmp"))
 YEAR = 365 * 86_400
@@ -119,12 +119,12 @@ class PowerFailures:
 
 # Holds: FAULT-3
 @pytest.mark.parametrize(
-    "operation", OPERATIONS if IS_WHOLE else (WrongPIN,), ids=lambda one: one.name)
+    "operation", OPERATIONS if IS_LONG else (WrongPIN,), ids=lambda one: one.name)
 def test_a_disk_that_loses_unsynchronised_writes(operation, tmp_path, creds):
     """Whenever the power fails, an acknowledged change is on the disk, and the file system and all files open."""
     failures = PowerFailures(operation, tmp_path)
     try:
-        if IS_WHOLE:
+        if IS_LONG:
             points = next(number for number in range(1, MOST) if not failures.fail(number)) - 1
         else:
             points = sum(failures.fail(number) for number in (1, 3, MOST))
