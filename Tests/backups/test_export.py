@@ -14,6 +14,7 @@ from daemon.test_command import FAILED
 from support import hmac_secret
 from support.authenticator import PASSPHRASE, Authenticator
 from support.ceremonies import EDDSA, OWN, client, history, refused, register, sign_in
+from support.patience import PATIENCE
 
 from .test_import import base64url, cxf, p256, written
 
@@ -189,6 +190,6 @@ def test_a_kill_leaves_no_file(key, tmp_path):
         done = subprocess.run(
             ["strace", "-f", "-qq", "-o", tmp_path / "trace", "-e", f"trace={call}", "-e",
              f"inject={call}:signal=SIGKILL:when=1", *command],
-            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
+            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120 * PATIENCE, env=key.environment)
         assert done.returncode == -signal.SIGKILL
         assert os.listdir(folder) == []

@@ -14,6 +14,7 @@ from judges.derivation import Phrase
 from support import figures, stacks
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, client, history, register, sign_in
+from support.patience import PATIENCE
 
 SECONDS = 5
 
@@ -199,10 +200,10 @@ def test_a_reset_ends_it(machines, folder):
     key.power_cycle()
     with client(key) as ctap:
         ctap.reset()
-    assert follower.process.wait(20) == 0 and follower.said("no folder is followed") == 1
+    assert follower.process.wait(20 * PATIENCE) == 0 and follower.said("no folder is followed") == 1
     assert passkeys(key) == 0 and status(key)["backupFolder"] is None
     again = follow(key)
-    assert again.process.wait(20) == 0
+    assert again.process.wait(20 * PATIENCE) == 0
     with client(key) as ctap:
         register(ctap, OWN, "b.example", b"bob", rk=True, uv=True)
     assert own.read_bytes() == before and passkeys(key) == 1

@@ -15,6 +15,7 @@ import pytest
 from support import figures
 from support.authenticator import wait_for
 from support.ceremonies import OWN, client, register
+from support.patience import PATIENCE
 
 from .test_follow import begin, entries, machines, passkeys, status, without_user_name  # noqa: F401: a fixture
 
@@ -86,7 +87,7 @@ class Syncthing:
 
     def ask(self, path):
         request = urllib.request.Request(f"http://127.0.0.1:{self.api}/rest/{path}", headers={"X-API-Key": self.key})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=10 * PATIENCE) as answer:
             return json.load(answer)
 
     def connections(self):
@@ -95,7 +96,7 @@ class Syncthing:
     def stop(self):
         if self.process:
             self.process.terminate()
-            self.process.wait(30)
+            self.process.wait(30 * PATIENCE)
             self.process = None
 
 

@@ -17,6 +17,7 @@ from judges.strict_cbor import authenticator_data
 from support.authenticator import BIN, wait_for
 from support.ceremonies import OWN
 from support.demo_page import Page, failed
+from support.patience import PATIENCE
 
 CEREMONIES = ["passkey", "sign-in", "second-factor", "second-factor-sign-in", "prf", "prf-again", "excluded"]
 LONGEST_BODY = 65536
@@ -46,7 +47,7 @@ class Demo:
         """Return the exit status."""
         if number:
             self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(20 * PATIENCE)
 
     def __enter__(self):
         return self
@@ -238,7 +239,7 @@ def test_a_long_body(page):
 def raw(demo, request, family=socket.AF_INET):
     """Send bytes and return all that comes until the server closes."""
     with socket.socket(family) as client:
-        client.settimeout(20)
+        client.settimeout(20 * PATIENCE)
         client.connect(("127.0.0.1" if family == socket.AF_INET else "::1", demo.port))
         client.sendall(request)
         answer = b""
@@ -282,7 +283,7 @@ def test_one_request_on_a_connection(running):
 # Holds: DEMO-5
 def test_a_slow_client_is_cut_off(running, page):
     """Slow loris: a byte at a time never keeps a connection for longer than its ten seconds."""
-    with socket.create_connection(("127.0.0.1", running.port), 20) as client:
+    with socket.create_connection(("127.0.0.1", running.port), 20 * PATIENCE) as client:
         began, sent = time.monotonic(), 0
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             for byte in b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 100:
@@ -300,7 +301,7 @@ def test_a_thousand_connections_do_not_stop_it(running, page):
     with contextlib.ExitStack() as clients:
         clients.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         for number in range(1000):
-            client = clients.enter_context(socket.create_connection(("127.0.0.1", running.port), 20))
+            client = clients.enter_context(socket.create_connection(("127.0.0.1", running.port), 20 * PATIENCE))
             if number % 2:
                 client.sendall(b"POST /begin HTTP/1.1\r\nContent-Le")
         for _ in range(20):
@@ -334,7 +335,7 @@ def test_requests_at_once(running, page):
 
 def test_a_port_that_is_taken(running, tmp_path):
     done = subprocess.run([BIN / "liquid-auth", "demo", "--browser", "--no-open", "--port", str(running.port)],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * PATIENCE)
     assert done.returncode == 1 and f"cannot listen on port {running.port}" in done.stderr
 
 
@@ -350,7 +351,7 @@ def test_a_result_that_cannot_be_written_is_a_failure(options):
         with contextlib.suppress(OSError, http.client.HTTPException):
             page.post("/failed", {"ceremony": "passkey", "error": "NotAllowedError"})
         try:
-            status = demo.wait(20)
+            status = demo.wait(20 * PATIENCE)
         finally:
             demo.kill()
         said = demo.stderr.read()
@@ -385,7 +386,7 @@ def test_the_browser_is_opened(tmp_path, session, status, is_opened):
         else:
             assert opened.exists() == (status == 3)
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(20) == 1
+        assert demo.wait(20 * PATIENCE) == 1
 
 
 @pytest.mark.parametrize("runs", [False, True])
@@ -400,7 +401,7 @@ def test_an_authenticator_that_browsers_do_not_see_is_named(key, tmp_path, runs)
         line = demo.stderr.readline()
         assert demo.stdout.readline().startswith("open this page in a browser on this machine: http://localhost:")
         demo.send_signal(signal.SIGTERM)
-        assert demo.wait(20) == 1
+        assert demo.wait(20 * PATIENCE) == 1
     assert line == "liquid-auth: " + (
         f"the authenticator uses {key.transport}, which browsers do not see\n" if runs else
         f"there is no vault, because {tmp_path}/none/liquid-auth does not exist; make one with: liquid-auth setup\n")

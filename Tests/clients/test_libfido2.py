@@ -13,6 +13,7 @@ from support import wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN
 from support.hmac_secret import expected
+from support.patience import PATIENCE
 
 
 def b64(data):
@@ -35,7 +36,7 @@ def run(*command, stdin="", status=0):
     ask for the PIN there.
     """
     done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], input=stdin, text=True, capture_output=True,
-                          timeout=60, start_new_session=True)
+                          timeout=60 * PATIENCE, start_new_session=True)
     assert done.returncode == status, f"{' '.join(command)} ended with {done.returncode}: {done.stderr}"
     return done.stdout if status == 0 else done.stderr
 
@@ -301,5 +302,5 @@ def test_fido2_assert_rejects_a_signature_over_other_data(tmp_path, device):
     lines = made.sign("-p").split("\n")
     lines[0] = b64(bytes(32))
     done = subprocess.run(["fido2-assert", "-V", "-p", str(tmp_path / "key.pem"), "es256"], input="\n".join(lines),
-                          text=True, capture_output=True, timeout=60)
+                          text=True, capture_output=True, timeout=60 * PATIENCE)
     assert done.returncode != 0

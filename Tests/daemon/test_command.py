@@ -16,6 +16,7 @@ from judges.derivation import Phrase, p256_public_key, sha256, user_id_text
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, Request, client, register, sign_in
+from support.patience import PATIENCE
 
 FAILED, NOT_RUNNING, WRONG_PASSPHRASE, ABSENT, WRONG_USAGE = 1, 2, 3, 4, 64
 NEW = "a passphrase of my own"
@@ -102,7 +103,7 @@ class TestInitOnTheTerminal:
 
     def test_without_a_terminal(self, empty):
         done = subprocess.run(empty.command("init", "--state-dir", empty.state), stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, start_new_session=True, timeout=60)
+                              capture_output=True, text=True, start_new_session=True, timeout=60 * PATIENCE)
         assert done.returncode == WRONG_USAGE and "terminal" in done.stderr and done.stdout == ""
         assert not empty.state.exists()
 
@@ -296,7 +297,7 @@ class TestStatus:
             environment = key.environment | {"XDG_STATE_HOME": str(key.folder / "xdg"), "XDG_RUNTIME_DIR": str(key.folder)}
             (key.folder / "xdg").mkdir()
             (key.folder / "xdg/liquid-auth").symlink_to(key.state)
-            done = subprocess.run(key.command("lock"), env=environment, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(key.command("lock"), env=environment, capture_output=True, text=True, timeout=60 * PATIENCE)
             assert done.returncode == FAILED and "set XDG_RUNTIME_DIR to the value that it has" in done.stderr, done
         # A stale number in the file is not an authenticator.
         (key.state / "daemon.lock").write_text(f"{os.getpid()}\n")
@@ -313,7 +314,7 @@ class TestOutput:
         place = [] if command == ["demo"] else ["--state-dir", running.state, "--control", running.control_socket]
         with open("/dev/full", "wb") as full:
             done = subprocess.run(running.command(*command, *place), input=f"{PASSPHRASE}\n", stdout=full,
-                                  stderr=subprocess.PIPE, text=True, env=running.environment, timeout=60)
+                                  stderr=subprocess.PIPE, text=True, env=running.environment, timeout=60 * PATIENCE)
         reason = "cannot write to standard output: No space left on device"
         assert done.returncode == FAILED
         if "--json" in command:
@@ -328,7 +329,8 @@ class TestOutput:
     @pytest.mark.parametrize("command", HELP, ids=" ".join)
     def test_help_that_cannot_be_written_is_a_failure(self, command):
         with open("/dev/full", "wb") as full:
-            done = subprocess.run([BIN / command[0], *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            done = subprocess.run([BIN / command[0], *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=60 * PATIENCE)
         said = f"{command[0]}: cannot write to standard output: No space left on device\n"
         assert (done.returncode, done.stderr) == (FAILED, said)
 
@@ -336,14 +338,15 @@ class TestOutput:
     def test_a_closed_standard_output_is_named(self, command):
         """No other file gets its number, and then the output."""
         done = subprocess.run(["bash", "-c", '"$@" >&-', "-", BIN / command[0], *command[1:]], capture_output=True, text=True,
-                              timeout=60)
+                              timeout=60 * PATIENCE)
         said = f"{command[0]}: cannot write to standard output: Bad file descriptor\n"
         assert (done.returncode, done.stderr) == (FAILED, said)
 
     def test_a_pipe_that_nobody_reads_is_a_failure(self, running):
         done = subprocess.run(["bash", "-o", "pipefail", "-c", '"$@" | :', "-",
                                *running.command("log", "--json", "--control", running.control_socket)],
-                              input=f"{PASSPHRASE}\n", capture_output=True, text=True, env=running.environment, timeout=60)
+                              input=f"{PASSPHRASE}\n", capture_output=True, text=True, env=running.environment,
+                              timeout=60 * PATIENCE)
         assert done.returncode != 0 and done.stdout == done.stderr == "", done
 
 
@@ -385,9 +388,9 @@ def test_a_socket_of_another_user_receives_nothing():
         thief = subprocess.Popen([sys.executable, "-c", plant, path], stdout=subprocess.PIPE, text=True)
         assert thief.stdout.readline() == "ready\n"
         done = subprocess.run([str(BIN / "liquid-auth"), "unlock", "--control", path], input=PASSPHRASE + "\n",
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=60 * PATIENCE)
         assert done.returncode == FAILED and "user 65534" in done.stderr and path in done.stderr, done
-        assert thief.communicate(timeout=60)[0] == "b''\n", "the planted socket was told something"
+        assert thief.communicate(timeout=60 * PATIENCE)[0] == "b''\n", "the planted socket was told something"
 
 
 def test_json_output_of_set_up_and_status(empty):
@@ -508,7 +511,7 @@ class TestWalletCommands:
         return shutil.copy(BIN / "liquid-auth", tmp_path)
 
     def run(self, *command):
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, timeout=60 * PATIENCE)
 
     # Holds: INPUT-15
     @pytest.mark.parametrize("command", ["help connect", "help keyri qr", "connect --help", "keyri"])

@@ -17,6 +17,7 @@ from fido2.hid import CtapHidDevice
 from support import figures, wire
 from support.authenticator import BIN, Authenticator
 from support.ceremonies import OWN, client_data_hash, register
+from support.patience import PATIENCE
 
 REPEATED = 200
 WARM = 20
@@ -79,7 +80,7 @@ def test_system_calls(key, tmp_path, request_name, reports, most):
         time.sleep(0.5)
         getattr(client, request_name)(REPEATED)
         tracer.send_signal(signal.SIGINT)
-        tracer.wait(20)
+        tracer.wait(20 * PATIENCE)
     calls = {name: int(count) for count, name in re.findall(
         r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(?!total)(\w+)$", table.read_text(), re.M)}
     each = sum(calls.values()) / REPEATED

@@ -13,6 +13,7 @@ from fido2.ctap2 import Ctap2
 from support import wire
 from support.authenticator import BIN, PINENTRY, START, is_alive, wait_for
 from support.ceremonies import OWN, register
+from support.patience import PATIENCE
 
 MANUAL = pathlib.Path(__file__).resolve().parents[2] / "Sources/Manual/liquid-auth-doctor.1.scd"
 UNITS = "liquid-authenticator.socket liquid-authenticator.service"
@@ -65,7 +66,7 @@ class System:
             place, environment["XDG_RUNTIME_DIR"] = [], str(self.runtime)
         done = subprocess.run(
             [BIN / "liquid-auth", "doctor", "--root", self.root, *place, *options], stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, env=environment | self.environment, timeout=120)
+            capture_output=True, text=True, env=environment | self.environment, timeout=120 * PATIENCE)
         assert done.returncode == status, done.stdout + done.stderr
         return done
 
@@ -190,7 +191,7 @@ class TestResult:
     def test_this_system(self, system):
         """Whatever is here, the command ends, with a line for each part."""
         done = subprocess.run([BIN / "liquid-auth", "doctor", "--json", "--control", system.key.control_socket],
-                              capture_output=True, text=True, timeout=120,
+                              capture_output=True, text=True, timeout=120 * PATIENCE,
                               env={name: value for name, value in os.environ.items() if name != "SUDO_UID"})
         found = json.loads(done.stdout)
         assert done.returncode == (0 if found["healthy"] else 1)

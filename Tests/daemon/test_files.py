@@ -16,6 +16,7 @@ from judges import store_rows
 from support import wire
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, register, sign_in
+from support.patience import PATIENCE
 
 FILES = ["vault", "credentials.sqlite"]
 UNUSABLE_STATE = 78
@@ -99,7 +100,7 @@ def test_one_byte_of_the_vault_flipped(damaged, position):
     before = snapshot(damaged)
     if starts(damaged):
         done = subprocess.run(damaged.command("unlock", "--control", damaged.control_socket), text=True,
-                              input=PASSPHRASE + "\n", capture_output=True, timeout=60)
+                              input=PASSPHRASE + "\n", capture_output=True, timeout=60 * PATIENCE)
         assert done.returncode in (1, 3) and str(path) in done.stderr, done
     else:
         assert str(path) in damaged.said()
@@ -353,7 +354,7 @@ def test_vault_deleted_under_the_running_daemon(damaged):
     damaged.start()
     (damaged.state / "vault").unlink()
     done = subprocess.run(damaged.command("unlock", "--control", damaged.control_socket), text=True,
-                          input=PASSPHRASE + "\n", capture_output=True, timeout=60)
+                          input=PASSPHRASE + "\n", capture_output=True, timeout=60 * PATIENCE)
     assert done.returncode == 1 and f"{damaged.state}/vault" in done.stderr and "liquid-auth init" in done.stderr, done
 
 

@@ -14,6 +14,7 @@ from support.catalogue import SOURCE, compile_to, install, place
 from support.ceremonies import OWN, register
 from support.notifications import NotificationDaemon
 from support.packages import REPOSITORY
+from support.patience import PATIENCE
 
 loader = importlib.machinery.SourceFileLoader("messages", str(REPOSITORY / "scripts/messages"))
 messages = importlib.util.module_from_spec(importlib.util.spec_from_loader("messages", loader))
@@ -150,7 +151,7 @@ def test_a_notification(german, double):
         request.start()
         shown = double.wait_for_notification()
         double.press(shown.id, "agree")
-        request.join(20)
+        request.join(20 * PATIENCE)
         device.close()
     assert shown.summary == "Neuen Passkey erstellen?"
     assert shown.body.split("\n")[0] == "Website: shop.example"

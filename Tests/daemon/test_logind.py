@@ -15,6 +15,7 @@ from support import wire
 from support.authenticator import export, wait_for
 from support.ceremonies import OWN, register
 from support.logind import OTHER, Logind
+from support.patience import PATIENCE
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_suspend_withdraws_the_open_prompt_first(key, logind):
     logind.prepare_for_sleep(True)
     wait_for("end of the delay", lambda: not logind.is_delaying())
     assert status(key)["waiting"] is False, "the prompt was open when the machine could be suspended"
-    thread.join(20)
+    thread.join(20 * PATIENCE)
     assert failures == [CtapError.ERR.KEEPALIVE_CANCEL]
     key.pinentry.wait_for_no_dialog()
 

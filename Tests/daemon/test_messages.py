@@ -19,6 +19,7 @@ from support import wire
 from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, client, register
 from support.control_socket import ControlProtocol
+from support.patience import PATIENCE
 
 
 def status(key, code):
@@ -206,7 +207,7 @@ class TestCommands:
             listing.stdin.flush()
             assert listing.stderr.readline() == "liquid-auth: waiting for an answer to the authenticator's prompt, in its window or terminal\n"
             key.pinentry.set("approve")
-            assert listing.communicate(timeout=60) == ("no passkeys are stored on this machine\n", "")
+            assert listing.communicate(timeout=60 * PATIENCE) == ("no passkeys are stored on this machine\n", "")
             assert listing.returncode == 0
             ceremony.join()
             device.close()
@@ -264,9 +265,9 @@ class TestCommands:
                                              (0x04, packet({4: {"clientPin": True}}), True), (0x5D, packet(), False)):
                     assert ours.recv(1 << 17)[0] == code
                     if is_told is not None:
-                        assert looks(60 if is_told else 3) == is_told, f"{code:02x}"
+                        assert looks(60 * PATIENCE if is_told else 3) == is_told, f"{code:02x}"
                     ours.send(answer)
-                assert command.wait(60) == 0
+                assert command.wait(60 * PATIENCE) == 0
             with command.stdout, command.stderr:
                 assert command.stderr.read() == "liquid-auth: waiting for an answer to the authenticator's prompt, in its window or terminal\n"
 
@@ -335,7 +336,7 @@ class TestCommands:
     ])
     def test_both_programs_print_alike(self, program, of_a_word):
         def ask(*arguments):
-            return subprocess.run([BIN / program, *arguments], capture_output=True, text=True, timeout=60)
+            return subprocess.run([BIN / program, *arguments], capture_output=True, text=True, timeout=60 * PATIENCE)
 
         version = ask("--version")
         assert version.returncode == 0 and re.fullmatch(rf"{program} \d+\.\d+\.\d+\n", version.stdout)

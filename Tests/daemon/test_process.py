@@ -16,6 +16,7 @@ from fido2.ctap2 import Ctap2
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, register
+from support.patience import PATIENCE
 
 
 
@@ -24,7 +25,7 @@ def run_second(key):
     return subprocess.run(
         [str(BIN / "liquid-authenticator"), "--state-dir", str(key.state), "--control", str(key.folder / "c2.sock"),
          "--transport", f"unix:{key.folder / 'second.sock'}"],
-        capture_output=True, text=True, timeout=20, env=key.environment,
+        capture_output=True, text=True, timeout=20 * PATIENCE, env=key.environment,
     )
 
 
@@ -109,7 +110,7 @@ def test_a_directory_without_permission_to_write():
                 shutil.chown(path, "nobody", "nogroup")
         program = shutil.copy(BIN / "liquid-auth", folder)  # any user may run it there
         done = subprocess.run([*wrapper, program, "vault", "passphrase", "--state-dir", key.state], input=PASSPHRASE,
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=60 * PATIENCE)
         assert done.returncode == 1 and done.stderr == (
             f"liquid-auth: cannot open {key.state}/daemon.lock: Permission denied; you need permission to write to the "
             f"directory and the file; see: ls -la {key.state}\n")
@@ -201,7 +202,7 @@ def test_an_init_that_is_not_durable_leaves_nothing(tmp_path):
                  "-e", f"inject=fsync,fdatasync:error=EIO:when={number}"]
         key = Authenticator(tmp_path / str(number))
         done = subprocess.run([*trace, *key.command("init", "--import", "--state-dir", key.state)], text=True,
-                              input=f"{PHRASE}\n{PASSPHRASE}\n", capture_output=True, timeout=60)
+                              input=f"{PHRASE}\n{PASSPHRASE}\n", capture_output=True, timeout=60 * PATIENCE)
         left = sorted(path.name for path in key.state.iterdir()) if key.state.exists() else None
         if done.returncode == 0:
             assert left == ["credentials.sqlite", "daemon.lock", "vault"]
@@ -250,7 +251,7 @@ class TestPassedSocket:
                 daemon = self.start(key, made)
                 assert json.loads(key.ask("status", "--json"))["processId"] == daemon.pid
                 daemon.terminate()
-                assert daemon.wait(20) == 0
+                assert daemon.wait(20 * PATIENCE) == 0
                 assert key.control_socket.exists(), "systemd listens there"
 
     def test_without_a_device_it_runs_and_says_why(self, key):
@@ -261,19 +262,19 @@ class TestPassedSocket:
             assert found["running"] is True and found["attached"] is False
             assert found["problems"] == [f"cannot find the directory {key.folder}/missing: No such file or directory"]
             daemon.terminate()
-            assert daemon.wait(20) == 0
+            assert daemon.wait(20 * PATIENCE) == 0
 
     # Holds: CONTROL-17
     @pytest.mark.parametrize("count", ["2", "0"])
     def test_another_number_of_sockets_is_refused(self, key, count):
         with self.listening(key.control_socket) as made:
             daemon = self.start(key, made, count)
-            assert daemon.wait(20) == 1
+            assert daemon.wait(20 * PATIENCE) == 1
             assert f"systemd passed {count} sockets; one is expected" in daemon.stderr.read()
 
     # Holds: CONTROL-17
     def test_a_socket_at_another_path_is_refused(self, key):
         with self.listening(key.folder / "other.sock") as made:
             daemon = self.start(key, made)
-            assert daemon.wait(20) == 1
+            assert daemon.wait(20 * PATIENCE) == 1
             assert f"the socket that systemd passed does not listen at {key.control_socket}" in daemon.stderr.read()

@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 
 import pytest
+from support.patience import PATIENCE
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 COPIED = ["scripts/release", "scripts/lib.sh", "scripts/toolchain.sh", "Package.swift"]
@@ -47,7 +48,7 @@ class Repository:
 
     def git(self, *arguments):
         done = subprocess.run(["git", "-C", self.path, *arguments], check=True, capture_output=True, text=True,
-                              env=self.environment(), timeout=60)
+                              env=self.environment(), timeout=60 * PATIENCE)
         return done.stdout
 
     def write(self, name, content):
@@ -68,7 +69,7 @@ class Repository:
     def release(self, *arguments, cwd=None, umask=0o022, **environment):
         return subprocess.run(
             [self.path / "scripts/release", *arguments], cwd=cwd or self.path, umask=umask, capture_output=True,
-            text=True, env=self.environment(**environment), timeout=60)
+            text=True, env=self.environment(**environment), timeout=60 * PATIENCE)
 
     def made(self, *arguments, **settings):
         done = self.release(*arguments, **settings)
@@ -95,7 +96,8 @@ def test_the_files_of_a_release(repository):
     assert tarball.parent == repository.path / "dist"
     digest = hashlib.sha256(tarball.read_bytes()).hexdigest()
     assert checksum.read_text() == f"{digest}  {tarball.name}\n"
-    subprocess.run(["sha256sum", "--check", "--strict", checksum.name], cwd=checksum.parent, check=True, timeout=60)
+    subprocess.run(["sha256sum", "--check", "--strict", checksum.name], cwd=checksum.parent, check=True,
+                   timeout=60 * PATIENCE)
     assert tarball.read_bytes()[3:8] == bytes(5), "the gzip header has no flags, name or time"
     with tarfile.open(tarball) as tar:
         names = {entry.name for entry in tar if not entry.isdir()}
@@ -240,7 +242,7 @@ def keys(repository, tmp_path):
     """Two SSH keys; the first is in .github/allowed_signers of HEAD."""
     made = [tmp_path / name for name in ("allowed", "another")]
     for key in made:
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True, timeout=60)
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True, timeout=60 * PATIENCE)
     public = made[0].with_suffix(".pub").read_text().split()[:2]
     repository.write(".github/allowed_signers", f"# a comment\ntest@example.org namespaces=\"git\" {' '.join(public)}\n")
     repository.commit()
@@ -262,14 +264,14 @@ def test_a_signature_of_gpg_is_refused(repository, keys, tmp_path):
     with tempfile.TemporaryDirectory() as folder:
         gpg = {**repository.environment(), "GNUPGHOME": folder}
         subprocess.run(["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "test@example.org",
-                        "ed25519", "sign", "never"], check=True, capture_output=True, env=gpg, timeout=60)
+                        "ed25519", "sign", "never"], check=True, capture_output=True, env=gpg, timeout=60 * PATIENCE)
         try:
             for command in ("tag --force --local-user=test@example.org --message=Release v0.4.2", "verify-tag v0.4.2"):
                 subprocess.run(["git", "-C", repository.path, *command.split()], check=True, capture_output=True, env=gpg,
-                               timeout=60)
+                               timeout=60 * PATIENCE)
             repository.refused(said="the tag v0.4.2 has no valid signature by a key of ", GNUPGHOME=folder)
         finally:
-            subprocess.run(["gpgconf", "--kill", "all"], check=True, env=gpg, timeout=60)
+            subprocess.run(["gpgconf", "--kill", "all"], check=True, env=gpg, timeout=60 * PATIENCE)
 
 
 def test_a_tag_cannot_add_its_own_signer(repository, keys):

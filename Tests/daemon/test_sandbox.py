@@ -13,6 +13,7 @@ from fido2.ctap2 import ClientPin, Ctap2
 from support import figures, sandbox, wire
 from support.authenticator import wait_for
 from support.ceremonies import OWN, register
+from support.patience import PATIENCE
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="to trace a process that forbids it needs root")
 READ, WRITE, CREATE = 0, 1, 0o101
@@ -147,7 +148,7 @@ def test_no_call_of_a_ceremony_is_missing(key, tmp_path):
             key.ask(*words)
         (daemon,) = children(key.process.pid)
         os.kill(daemon, signal.SIGTERM)
-        key.process.wait(20)
+        key.process.wait(20 * PATIENCE)
     threads, traces = [daemon], []
     for thread in threads:
         traces.append((tmp_path / f"trace.{thread}").read_text())

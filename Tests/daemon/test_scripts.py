@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from support.authenticator import BIN
+from support.patience import PATIENCE
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
@@ -20,7 +21,7 @@ def test_a_script_goes_on_without_uhid(tmp_path, says, fault):
         program.chmod(0o755)
     script = '. "$1/lib.sh"; load_uhid; echo "goes on: $uhid_fault"'
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script, "test", SCRIPTS], capture_output=True, text=True,
-                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, timeout=60)
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, timeout=60 * PATIENCE)
     assert (done.returncode, done.stdout) == (0, f"goes on: {fault}\n"), done.stderr
 
 
@@ -29,7 +30,7 @@ def shell(script, *arguments, **settings):
     script = '. "$0/lib.sh"; as_root() { "$@"; }\n' + script
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script, SCRIPTS, *map(str, arguments)],
-        capture_output=True, timeout=600, **settings)
+        capture_output=True, timeout=600 * PATIENCE, **settings)
 
 
 # Holds: SCRIPT-6
@@ -62,7 +63,7 @@ def test_the_script_waits_for_a_lock_of_apt(tmp_path, command, lock):
         assert f"process {os.getpid()} " in said, said
         assert running.poll() is None
         held.close()
-        shown, rest = running.communicate(timeout=60)
+        shown, rest = running.communicate(timeout=60 * PATIENCE)
         assert (running.returncode, shown, rest) == (0, "done\n", "")
     finally:
         running.kill()
@@ -145,7 +146,8 @@ def test_a_vault_is_not_made_again(tmp_path, option):
     """`scripts/run` says so before it installs or builds anything."""
     (tmp_path / "vault").touch()
     done = subprocess.run(
-        [SCRIPTS / "run", option, "--transport", "pty", "--state-dir", tmp_path], capture_output=True, text=True, timeout=60)
+        [SCRIPTS / "run", option, "--transport", "pty", "--state-dir", tmp_path], capture_output=True, text=True,
+        timeout=60 * PATIENCE)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (f"run: {tmp_path}/vault exists already; run this without --import and --shares, or name another "
                            "directory with --state-dir\n")

@@ -23,6 +23,7 @@ from support import figures, memory, stacks, wire
 from support.authenticator import PASSPHRASE, PHRASE, Authenticator, is_alive, wait_for
 from support.ceremonies import EDDSA, ES256, OWN, client, polled, register, sign_in
 from support.hmac_secret import Platform, expected
+from support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the memory of the daemon")
 PIN, SITE = "4711-żółw-9", "memory.example"
@@ -251,7 +252,7 @@ def waiting_for_the_next_line(key, arguments, *lines):
     finally:
         os.close(end)
         os.close(output)
-        process.wait(30)
+        process.wait(30 * PATIENCE)
 
 
 # The numbers of read, poll and ppoll.

@@ -14,6 +14,7 @@ import pytest
 from support.authenticator import BIN, HAS_UHID, PASSPHRASE, PHRASE, START, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN
 from support.demo_page import Page, failed
+from support.patience import PATIENCE
 
 CONTROL_C = "\x03"
 CANCELLED = "cancelled; to continue later, run: liquid-auth setup"
@@ -347,7 +348,7 @@ def test_a_damaged_vault_is_not_replaced(machine):
 # Holds: INPUT-24
 def test_without_a_terminal(machine):
     done = subprocess.run([BIN / "liquid-auth", "setup"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          env=machine.environment, timeout=60)
+                          env=machine.environment, timeout=60 * PATIENCE)
     assert done.returncode == 64 and done.stdout == ""
     assert "run setup in a terminal, or in a script use: liquid-auth init --import" in done.stderr
     assert not machine.key.state.exists()

@@ -16,6 +16,7 @@ from support import wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, client_data_hash, register
 from support.control_socket import DENIED, OK, WITHDRAWN, ControlProtocol
+from support.patience import PATIENCE
 
 GET_INFO = 0x04
 SELECTION = b"\x0b"
@@ -34,7 +35,7 @@ def slow_disk(key, log):
         yield
     finally:
         tracer.terminate()
-        tracer.wait(20)
+        tracer.wait(20 * PATIENCE)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to trace a process that forbids it needs root")
@@ -56,7 +57,7 @@ def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
             assert other.receive()[0] == wire.INIT
             assert registration.is_alive(), "the disk was not slow"
             assert control.receive()[0] == OK
-        registration.join(60)
+        registration.join(60 * PATIENCE)
         assert not registration.is_alive(), key.said()
         device.close()
 

@@ -13,6 +13,7 @@ import tarfile
 import threading
 
 import pytest
+from support.patience import PATIENCE
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 NAME = "swift-6.3.1-RELEASE"
@@ -34,7 +35,8 @@ class Key:
 
     def gpg(self, *arguments, at=None, **settings):
         command = ["gpg", "--homedir", self.home, "--batch", "--quiet", "--faked-system-time", f"{at or self.at}!"]
-        return subprocess.run([*command, *arguments], check=True, capture_output=True, timeout=60, **settings).stdout
+        return subprocess.run(
+            [*command, *arguments], check=True, capture_output=True, timeout=60 * PATIENCE, **settings).stdout
 
     def public(self):
         return self.gpg("--armor", "--export")
@@ -43,7 +45,7 @@ class Key:
         return self.gpg("--detach-sign", input=content, at=at)
 
     def stop(self):
-        subprocess.run(["gpgconf", "--homedir", self.home, "--kill", "all"], check=True, timeout=60)
+        subprocess.run(["gpgconf", "--homedir", self.home, "--kill", "all"], check=True, timeout=60 * PATIENCE)
 
 
 class Mirror(http.server.BaseHTTPRequestHandler):
@@ -142,7 +144,7 @@ class Machine:
             inside = f'mount -t tmpfs -o size={tmpfs} tmpfs {self.shelf}; "$@"; status=$?; ls -A {self.shelf} >&2; exit $status'
             command = ["unshare", *become, "--mount", "sh", "-c", inside, "sh", *command]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=120,
+            command, capture_output=True, text=True, timeout=120 * PATIENCE,
             env={name: value for name, value in environment.items() if value is not None})
         assert done.returncode == status, done.stderr
         self.said = done.stderr

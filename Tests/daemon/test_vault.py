@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from support.authenticator import PASSPHRASE, PHRASE, Authenticator, on_terminal
+from support.patience import PATIENCE
 from support.whole import kill_points
 
 NEW = "another long passphrase"
@@ -27,7 +28,7 @@ def opens(key, passphrase):
     key.start()
     try:
         done = subprocess.run(key.command("unlock", "--control", key.control_socket), input=f"{passphrase}\n", text=True,
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=60 * PATIENCE)
         assert done.returncode in (0, 3), done.stderr
         return done.returncode == 0
     finally:
@@ -135,7 +136,7 @@ def test_a_crash_at_each_system_call(stopped):
         (stopped.state / "vault.new").unlink(missing_ok=True)
         return subprocess.run(
             ["strace", "-f", "-o", trace, "-e", f"trace={calls}", *inject, *stopped.command("vault", "passphrase", *place)],
-            input=f"{PASSPHRASE}\n{NEW}\n", text=True, capture_output=True, timeout=120)
+            input=f"{PASSPHRASE}\n{NEW}\n", text=True, capture_output=True, timeout=120 * PATIENCE)
 
     assert change().returncode == 0
     records = [line.split(maxsplit=1) for line in trace.read_text().splitlines()]

@@ -15,6 +15,7 @@ from fido2.ctap2 import ClientPin, Ctap2, LargeBlobs
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, client, client_data_hash, register, sign_in
 from support.control_socket import OK, UNLOCK, ControlProtocol
+from support.patience import PATIENCE
 from support.slots import place
 
 PIN, OTHER_PIN, WRONG_PIN = "4711-first", "4711-second", "4711-wrong"
@@ -276,8 +277,8 @@ class Commanded(Operation):
 
     def command(self, key):
         done = subprocess.run(
-            key.command(*self.arguments(key)), input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120,
-            env=key.environment)
+            key.command(*self.arguments(key)), input=f"{PASSPHRASE}\n", text=True, capture_output=True,
+            timeout=120 * PATIENCE, env=key.environment)
         if done.returncode:
             assert re.match(r"liquid-auth: \S", done.stderr), done
             raise NotAcknowledged(done.stderr.strip())

@@ -6,6 +6,7 @@ import pytest
 from faults.bench import Bench, outcomes
 from faults.operations import OPERATIONS, Gone, NotAcknowledged
 from support import figures
+from support.patience import PATIENCE
 from support.tracer import SYNCS
 from support.whole import IS_LONG
 
@@ -35,7 +36,7 @@ class Kills:
             # What it does after the answer belongs to the request, too.
             lives = tracer.settle()
             calls = tracer.calls() if lives else None
-            key.process.wait(10) if not lives else None
+            key.process.wait(10 * PATIENCE) if not lives else None
         return is_acknowledged, calls
 
     def kill(self, **point):

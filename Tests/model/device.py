@@ -17,6 +17,7 @@ from fido2 import cbor
 from support import wire
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.control_socket import DEVICE, OK, POWER_CYCLE, STATUS, UNLOCK, WRONG_PASSPHRASE, ControlProtocol
+from support.patience import PATIENCE
 from support.pinentry import AT_ONCE, EXTRAS, READING
 
 from .model import Person
@@ -27,7 +28,7 @@ LOCK, REPLUG = 0x52, 3
 MANAGEMENT = "It may "
 BUTTON = re.compile(r"\n  (.+)\? \(y to agree, anything else to refuse\) $")
 FIELD = re.compile(r"\(Enter alone refuses\) $")
-LONGEST_WAIT = 60
+LONGEST_WAIT = 60 * PATIENCE
 
 
 class OnTerminal(Authenticator):

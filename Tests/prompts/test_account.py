@@ -13,6 +13,7 @@ from prompts.requesting import (
 from support.account import MATRIX, PASSWORD, USER
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.ceremonies import OWN, Request, client, refused, register
+from support.patience import PATIENCE
 
 ASKS = words("The system asks: {1}", '"Password: "')
 ANSWER = words("Your answer:")
@@ -240,9 +241,9 @@ class TestProgram:
         with ours, theirs:
             process = account.start(theirs)
             theirs.close()
-            ours.settimeout(20)
+            ours.settimeout(20 * PATIENCE)
             yield ours
-            assert process.wait(20) == 0
+            assert process.wait(20 * PATIENCE) == 0
 
     def ask(self, account, *messages):
         """Return what the program answers to these messages."""
@@ -318,10 +319,10 @@ class TestProgram:
         with connection:
             process = subprocess.Popen(
                 [BIN / "liquid-auth-pam"], stdin=connection, stdout=connection, stderr=subprocess.PIPE, text=True)
-        said = process.communicate(timeout=20)[1]
+        said = process.communicate(timeout=20 * PATIENCE)[1]
         assert process.returncode == 77
         assert said == "liquid-auth-pam: standard input is not a connection of user 0\n"
-        assert other.communicate(timeout=20)[0] == b""
+        assert other.communicate(timeout=20 * PATIENCE)[0] == b""
 
     def test_by_hand(self):
         done = subprocess.run([BIN / "liquid-auth-pam"], stdin=subprocess.DEVNULL, capture_output=True, text=True)

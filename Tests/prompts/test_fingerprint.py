@@ -14,6 +14,7 @@ from support import wire
 from support.authenticator import export, wait_for
 from support.ceremonies import OWN, Request, client, refused, register, sign_in
 from support.fingerprint import Double, Reader
+from support.patience import PATIENCE
 
 
 def not_recognised(left):
@@ -221,7 +222,7 @@ class TestConnection:
             key.unlock()
             with socket.socket(socket.AF_UNIX) as other:
                 other.connect(str(reader.bus.folder / "bus"))
-                other.settimeout(20)
+                other.settimeout(20 * PATIENCE)
                 assert other.recv(1) == b"", "the bus closes a later connection that does not authenticate"
             verification(key, "fingerprint")
         finally:

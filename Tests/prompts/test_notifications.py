@@ -16,6 +16,7 @@ from support import figures
 from support.authenticator import BIN, wait_for
 from support.ceremonies import Request
 from support.notifications import DISMISSED, EXPIRED, NAME, UNDEFINED, NotificationDaemon, command, forge
+from support.patience import PATIENCE
 
 PROGRAM = BIN / "liquid-auth-prompt"
 
@@ -119,7 +120,7 @@ class TestNotification:
         wait_for("closed notification", lambda: double.closed() == [shown.id], 3)
         assert not prompters()
         request.client.device.close()
-        request.thread.join(20)
+        request.thread.join(20 * PATIENCE)
 
     # Holds: PROMPT-2
     def test_signals_of_others_do_not_count(self, unlocked, double, bus):
@@ -325,7 +326,7 @@ class TestFallback:
 
 class TestProgram:
     def run(self, text, *arguments):
-        return subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, timeout=20)
+        return subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, timeout=20 * PATIENCE)
 
     def test_arguments(self):
         for wrong in (["--askpass"], ["--askpass", "a", "b"], ["confirm"], ["--version", "x"]):
@@ -356,7 +357,7 @@ class TestProgram:
         limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
         assert "Max core file size        0                    0 " in limits
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0
+        assert process.wait(5 * PATIENCE) == 0
 
     def confirm(self):
         """Start the program and ask it to confirm."""
@@ -370,7 +371,7 @@ class TestProgram:
         process = self.confirm()
         shown = double.wait_for_notification()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0 and double.closed() == [shown.id]
+        assert process.wait(5 * PATIENCE) == 0 and double.closed() == [shown.id]
 
     # Holds: PROMPT-13
     def test_SIGTERM_while_the_bus_does_not_answer(self, deaf):
@@ -378,4 +379,4 @@ class TestProgram:
         with deaf.accept()[0] as connection:
             assert connection.recv(1) == b"\0"
             process.send_signal(signal.SIGTERM)
-            assert process.wait(2) == 0
+            assert process.wait(2 * PATIENCE) == 0

@@ -10,6 +10,7 @@ from prompts.requesting import running, words
 from support import wire
 from support.authenticator import PASSPHRASE, wait_for
 from support.ceremonies import Request
+from support.patience import PATIENCE
 
 
 class TestMisbehaviour:
@@ -185,7 +186,7 @@ class Terminal:
         self.device = wait_for("terminal", lambda: device.exists() and device.read_text().strip())
 
     def _run(self, *command):
-        return subprocess.run([*self.tmux, *command], capture_output=True, text=True, timeout=20, check=True).stdout
+        return subprocess.run([*self.tmux, *command], capture_output=True, text=True, timeout=20 * PATIENCE, check=True).stdout
 
     def shows(self, *texts):
         """Wait until the screen has all of these texts; return it."""

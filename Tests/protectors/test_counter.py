@@ -21,6 +21,7 @@ from judges.derivation import Phrase
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import history
+from support.patience import PATIENCE
 from support.whole import IS_WHOLE, kill_points
 from support.slots import protector_answer, protectors, registration, vault
 from support.tpm import TPM, free_ports
@@ -444,7 +445,7 @@ class TestCrashes:
             key.wrapper = []
             done = subprocess.run(
                 key.command("unlock", "--control", key.control_socket), input=f"{PASSPHRASE}\n", text=True,
-                capture_output=True, env=key.environment, timeout=120)
+                capture_output=True, env=key.environment, timeout=120 * PATIENCE)
             return done.returncode
 
         assert run() == 0
@@ -505,9 +506,9 @@ class TestCrashes:
         (key.binary.parent / "victim").write_text(str(key.process.pid))
         done = subprocess.run(
             key.command("unlock", "--control", key.control_socket), input=f"{PASSPHRASE}\n", text=True,
-            capture_output=True, env=key.environment, timeout=60)
+            capture_output=True, env=key.environment, timeout=60 * PATIENCE)
         assert done.returncode != 0
-        assert key.process.wait(10) == -9
+        assert key.process.wait(10 * PATIENCE) == -9
         key.process, _ = None, key.output.close()
         beside('exec "$program" "$@"')
         is_incremented = number == 2 and moment == "after"
@@ -650,7 +651,7 @@ def answering(key, path, answer):
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield path
-        thread.join(10)
+        thread.join(10 * PATIENCE)
 
 
 # Holds: COUNTER-8
@@ -665,7 +666,7 @@ class TestMaking:
             failing.fails, failing.number = lambda code, number: number == failed, None
             done = subprocess.run(
                 key.command("vault", "counter", "on", "--json", "--control", key.control_socket),
-                input=f"{PASSPHRASE}\n", text=True, capture_output=True, env=key.environment, timeout=60)
+                input=f"{PASSPHRASE}\n", text=True, capture_output=True, env=key.environment, timeout=60 * PATIENCE)
             failing.fails = lambda code, number: False
             tpm.flush()
             outcomes.append(done.returncode)

@@ -12,6 +12,7 @@ from judges import vault_slots
 from support import memory, stacks
 from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, is_alive, wait_for
 from support.ceremonies import OWN
+from support.patience import PATIENCE
 from support.security_key import BLINKS
 from support.slots import add, is_open, protectors, registration
 
@@ -70,7 +71,7 @@ def protector(slot, room=65536):
         yield process, open(output, "rb")
     finally:
         process.stdin.close()
-        process.wait(10)
+        process.wait(10 * PATIENCE)
 
 
 def secret_of(slot):

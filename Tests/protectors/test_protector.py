@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from support.authenticator import BIN, wait_for
+from support.patience import PATIENCE
 from support.slots import protector_answer, slots
 
 
@@ -35,4 +36,4 @@ class TestProgram:
         limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
         assert re.search(r"Max core file size +0 +0 ", limits)
         process.stdin.close()
-        assert process.wait(5) == 0
+        assert process.wait(5 * PATIENCE) == 0

@@ -144,9 +144,9 @@ class Request:
         return self.status
 
 
-def polled(ask, timeout=30):
+def polled(ask, seconds=30):
     """Repeat the request until the person agrees, as every U2F host does."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + seconds * PATIENCE
     while True:
         try:
             return ask()

@@ -3,6 +3,7 @@
 import socket
 
 import cbor2
+from support.patience import PATIENCE
 
 ACCOUNT, WALLET_PASSKEY, SIGN_TRANSACTIONS, SIGN_MESSAGE = 0x61, 0x62, 0x63, 0x64
 ACCOUNTS, ASSOCIATION_KEY, SIGN_ASSOCIATION, FORGET_READERS = 0x65, 0x66, 0x67, 0x68
@@ -20,7 +21,7 @@ class ControlProtocol:
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(60)
+        self.socket.settimeout(60 * PATIENCE)
         self.socket.connect(str(path))
         assert self.ask(0x50, {1: VERSION})[0] == OK
 

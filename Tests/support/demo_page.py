@@ -9,6 +9,7 @@ from fido2.client import ClientError, DefaultClientDataCollector, Fido2Client, U
 from judges.relying_parties import b64, unb64
 
 from . import wire
+from .patience import PATIENCE
 
 
 class Page:
@@ -32,7 +33,7 @@ class Page:
             self.made = {}
 
     def ask(self, method, path, body=None, **headers):
-        connection = http.client.HTTPConnection("localhost", int(self.address.rpartition(":")[2]), timeout=20)
+        connection = http.client.HTTPConnection("localhost", int(self.address.rpartition(":")[2]), timeout=20 * PATIENCE)
         sent = {"Cookie": self.cookie} if self.cookie else {}
         if method == "POST":
             sent |= {"Origin": self.address, "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}

@@ -15,10 +15,11 @@ import sys
 
 from support.authenticator import wait_for
 from support.keyring import SessionBus
+from support.patience import PATIENCE
 
 TESTS = str(pathlib.Path(__file__).parents[1])
 #: How long a program may take to start or to answer, seconds: an emulated guest is slow.
-PATIENCE = 180
+LONGEST = 180
 NAME, POLKIT, LOGIND = "net.reactivated.Fprint", "org.freedesktop.PolicyKit1", "org.freedesktop.login1"
 
 
@@ -31,7 +32,7 @@ class Reader:
         self.bus.environment = self.environment
         self.socket = folder / "reader"
         self.bus.start("/usr/bin/python3", "-m", "dbusmock", "--system", "--template", "polkitd")
-        wait_for("polkit", lambda: self.bus.has(POLKIT), PATIENCE)
+        wait_for("polkit", lambda: self.bus.has(POLKIT), LONGEST)
         self.call(POLKIT, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.DBus.Mock.AllowUnknown", "true")
         self.process = None
         self.start()
@@ -42,7 +43,7 @@ class Reader:
         self.process = self.bus.start(
             "/usr/libexec/fprintd", "--no-timeout", STATE_DIRECTORY=str(state), FP_VIRTUAL_DEVICE=str(self.socket),
             FP_DRIVERS_WHITELIST="virtual_device")
-        wait_for("fprintd", lambda: self.bus.has(NAME), PATIENCE)
+        wait_for("fprintd", lambda: self.bus.has(NAME), LONGEST)
 
     def stop(self):
         """Kill fprintd."""
@@ -56,12 +57,12 @@ class Reader:
     def call(self, service, path, member, *arguments):
         return subprocess.run(
             ["gdbus", "call", "--address", self.bus.address, "--dest", service, "--object-path", path, "--method",
-             member, *arguments], capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
+             member, *arguments], capture_output=True, text=True, check=True, timeout=LONGEST * PATIENCE).stdout
 
     def start_logind(self, user):
         """Start a double of logind with one session, of a user at seat0, and return its process."""
         process = self.bus.start("/usr/bin/python3", "-m", "dbusmock", "--system", "--template", "logind")
-        wait_for("logind", lambda: self.bus.has(LOGIND), PATIENCE)
+        wait_for("logind", lambda: self.bus.has(LOGIND), LONGEST)
         self.call(
             LOGIND, "/org/freedesktop/login1", "org.freedesktop.DBus.Mock.AddSession", "c1", "seat0", str(user), "name",
             "true")
@@ -84,7 +85,7 @@ class Reader:
                     return False
                 connection.sendall(command.encode())
             return True
-        wait_for("open reader", sent, PATIENCE)
+        wait_for("open reader", sent, LONGEST)
 
     def wait_until_used(self):
         self.do("")
@@ -96,7 +97,7 @@ class Reader:
         for line in process.stdout:
             if "Enrolling" in line or "stage-passed" in line:
                 self.do(f"SCAN {finger}")
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(LONGEST * PATIENCE) == 0
 
     @contextlib.contextmanager
     def flood(self, pid):
@@ -115,7 +116,7 @@ class Reader:
         device = "/net/reactivated/Fprint/Device/0"
         done = subprocess.run(
             ["gdbus", "call", "--address", self.bus.address, "--dest", NAME, "--object-path", device, "--method",
-             "net.reactivated.Fprint.Device.Claim", ""], capture_output=True, text=True, timeout=PATIENCE)
+             "net.reactivated.Fprint.Device.Claim", ""], capture_output=True, text=True, timeout=LONGEST * PATIENCE)
         return done.returncode == 0
 
 

@@ -4,6 +4,7 @@ import signal
 import subprocess
 
 from .authenticator import PASSPHRASE
+from .patience import PATIENCE
 from .whole import kill_points
 
 
@@ -19,7 +20,7 @@ def killed_at_each(key, arguments, paths, calls, before, check, typed=f"{PASSPHR
         before()
         return subprocess.run(
             ["strace", "-f", "-qq", "-o", trace, *watched, "-e", f"trace={calls}", *inject, *command],
-            input=typed, text=True, capture_output=True, timeout=120, env=key.environment)
+            input=typed, text=True, capture_output=True, timeout=120 * PATIENCE, env=key.environment)
 
     assert run().returncode == 0
     names = [line.split(maxsplit=1)[1].split("(")[0] for line in trace.read_text().splitlines() if "(" in line]

@@ -15,6 +15,7 @@ import dbus.lowlevel
 
 from support.authenticator import wait_for
 from support.keyring import SessionBus
+from support.patience import PATIENCE
 
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 MOCK = "org.freedesktop.DBus.Mock"
@@ -185,7 +186,7 @@ class Dunst(DesktopDaemon):
         return self.offered.read_text().splitlines() if self.offered.exists() else []
 
     def control(self, command):
-        subprocess.run(["dunstctl", command], check=True, timeout=20)
+        subprocess.run(["dunstctl", command], check=True, timeout=20 * PATIENCE)
 
 
 def forge(bus, id_, button):

@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+from support.patience import PATIENCE
+
 BLACK, WHITE = 0, 255
 SCALE = 8
 BLOCKS = {" ": (False, False), "▀": (True, False), "▄": (False, True), "█": (True, True)}
@@ -35,6 +37,6 @@ def read_by_zbar(rows, folder):
     scaled = [[value for value in row for _ in range(SCALE)] for row in rows for _ in range(SCALE)]
     head = f"P5 {len(scaled[0])} {len(scaled)} 255\n".encode()
     image.write_bytes(head + b"".join(map(bytes, scaled)))
-    done = subprocess.run(["zbarimg", "--quiet", "--raw", str(image)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["zbarimg", "--quiet", "--raw", str(image)], capture_output=True, text=True, timeout=60 * PATIENCE)
     assert done.returncode == 0, f"zbar reads nothing: {done.stderr}"
     return done.stdout.rstrip("\n")

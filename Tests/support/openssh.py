@@ -7,6 +7,8 @@ import subprocess
 from base64 import b64decode
 from dataclasses import dataclass
 
+from .patience import PATIENCE
+
 ASKPASS = pathlib.Path(__file__).with_name("askpass").resolve()
 PIN = "2468"
 MAGIC = b"openssh-key-v1\0"
@@ -29,7 +31,7 @@ class Person:
     def run(self, *command, stdin="", status: int | None = 0, seconds=120, **settings):
         """Run a program without a terminal; return the ended process. `status` None means any failure."""
         done = subprocess.run(
-            [str(word) for word in command], input=stdin, text=True, capture_output=True, timeout=seconds,
+            [str(word) for word in command], input=stdin, text=True, capture_output=True, timeout=seconds * PATIENCE,
             env=self.environment, **settings,
         )
         expected = done.returncode != 0 if status is None else done.returncode == status

@@ -33,7 +33,7 @@ class Screen:
         self.manager = subprocess.Popen(
             ["openbox"], env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         desktops = ["xdotool", "get_num_desktops"]
-        end = time.monotonic() + 60
+        end = time.monotonic() + 60 * PATIENCE
         while subprocess.run(desktops, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True).returncode:
             assert self.manager.poll() is None, f"the window manager ended with {self.manager.returncode}"
             assert time.monotonic() < end, "the window manager did not start"
@@ -42,7 +42,7 @@ class Screen:
     def close(self):
         for process in filter(None, [self.manager, self.server]):
             process.terminate()
-            process.wait(20)
+            process.wait(20 * PATIENCE)
 
     def settle(self, path: pathlib.Path, seconds=10 * PATIENCE):
         """Take pictures until two in a row are the same: a window is drawn some time after it appears."""
@@ -103,5 +103,5 @@ class Screen:
     def _run(self, *command) -> str:
         return subprocess.run(
             list(map(str, command)), env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=120, check=True,
+            timeout=120 * PATIENCE, check=True,
         ).stdout

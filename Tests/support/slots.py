@@ -11,6 +11,7 @@ from fido2.ctap import CtapError
 from . import figures
 from .authenticator import BIN, PASSPHRASE, running, wait_for
 from .ceremonies import OWN, Request, client, register
+from .patience import PATIENCE
 from .whole import kill_points
 
 #: The result of a request, by what ended its wait for a slot; otherwise it is approved.
@@ -136,7 +137,7 @@ def protector_arguments():
 
 def protector_answer(request):
     """Return the message with which the protector answers a request: version, kind, length, and the rest."""
-    done = subprocess.run([BIN / "liquid-auth-protector"], input=request, capture_output=True, timeout=20)
+    done = subprocess.run([BIN / "liquid-auth-protector"], input=request, capture_output=True, timeout=20 * PATIENCE)
     assert done.returncode == 0 and done.stderr == b"", done
     assert int.from_bytes(done.stdout[2:4], "big") == len(done.stdout) - 4, done
     return done.stdout
@@ -167,7 +168,7 @@ def killed_at_each_call(key, change, type_, store=None, before=lambda: None, che
             ["strace", "-f", "-o", trace, "-P", key.state, "-P", file, "-P", key.state / "vault.new", "-e",
              "trace=openat,write,fsync,rename,renameat2,unlink,close", *inject,
              *key.command("vault", *arguments, *place(key))],
-            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120, env=key.environment)
+            input=f"{PASSPHRASE}\n", text=True, capture_output=True, timeout=120 * PATIENCE, env=key.environment)
 
     assert run().returncode == 0
     lines = [line.split(maxsplit=1)[1] for line in trace.read_text().splitlines() if "(" in line]

@@ -16,6 +16,8 @@ import struct
 import sys
 import threading
 
+from support.patience import PATIENCE
+
 HEADER = struct.Struct("<IIQQIIII")
 LOOKUP, FORGET, GETATTR, SETATTR, OPEN, WRITE, RELEASE, FSYNC, FLUSH, INIT = 1, 2, 3, 4, 14, 16, 18, 20, 25, 26
 INTERRUPT, BATCH_FORGET = 36, 42
@@ -65,7 +67,7 @@ class SlowFile:
         ctypes.CDLL(None).umount2(os.fsencode(self.directory), 2)
         # It ends when the kernel has no more use of the file. A daemon thread that still answers or reports an error while
         # Python shuts down ends the process with a fatal error.
-        self.thread.join(10)
+        self.thread.join(10 * PATIENCE)
         os.close(self.device)
 
     def serve(self):

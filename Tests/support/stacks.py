@@ -49,7 +49,7 @@ def _of_one(pid: int) -> str:
     except OSError as error:
         return f"process {pid}: {error}"
     if shutil.which("eu-stack"):
-        done = subprocess.run(["eu-stack", "-p", str(pid)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["eu-stack", "-p", str(pid)], capture_output=True, text=True, timeout=60 * PATIENCE)
         lines.append(done.stdout + done.stderr)
     else:
         lines.append("  eu-stack (package elfutils) is not installed: no stacks")

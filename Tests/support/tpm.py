@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 from support.authenticator import wait_for
+from support.patience import PATIENCE
 
 
 def free_ports() -> int:
@@ -57,7 +58,7 @@ class TPM:
 
     def tool(self, name, *arguments, check=True):
         return subprocess.run(
-            [f"tpm2_{name}", *map(str, arguments)], capture_output=True, check=check, timeout=60,
+            [f"tpm2_{name}", *map(str, arguments)], capture_output=True, check=check, timeout=60 * PATIENCE,
             env={**os.environ, "TPM2TOOLS_TCTI": self.tcti, "TSS2_LOG": "all+NONE"})
 
     def flush(self):

@@ -46,9 +46,12 @@ class Tracer:
         self.socket: socket.socket | None = None
 
     def connect(self):
+        # Here, because the other side of this file runs without the tests' modules.
+        from .patience import PATIENCE
+
         self.close()
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(60)
+        self.socket.settimeout(60 * PATIENCE)
         self.socket.connect(str(self.path))
         self.was_reached = None
         return self

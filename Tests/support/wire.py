@@ -77,7 +77,7 @@ class SocketConnection(CtapHidConnection):
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(str(path))
-        self.socket.settimeout(60)
+        self.socket.settimeout(60 * PATIENCE)
         self.tap = Tap()
         self.channels: set[bytes] = set()
         self.nonce = b""
@@ -154,7 +154,7 @@ class Channel:
 
     def receive(self, seconds=10.0) -> tuple[int, bytes] | None:
         """Return the next message for this channel, or None after the time-out."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         content, count, kind = b"", None, 0
         while count is None or len(content) < count:
             left = end - time.monotonic()
@@ -175,7 +175,7 @@ class Channel:
         """Return the next message other than KEEPALIVE, its delay in seconds, and the times of the keepalives."""
         started, beats = time.monotonic(), []
         while True:
-            message = self.receive(seconds * PATIENCE)
+            message = self.receive(seconds)
             assert message, f"no answer within {seconds} s"
             if message[0] != KEEPALIVE:
                 return message, time.monotonic() - started, beats
@@ -246,7 +246,7 @@ class PtyTap:
 
     def close(self):
         os.write(self.stop, b"x")
-        self.thread.join(5)
+        self.thread.join(5 * PATIENCE)
         for descriptor in (self.device, self.master, self.slave, self.wake, self.stop):
             os.close(descriptor)
         if self.fault:

@@ -11,6 +11,7 @@ import time
 
 from judges import events
 from support.authenticator import wait_for
+from support.patience import PATIENCE
 
 EVENTS = events.documented("Of all commands", "Of `connect`")
 
@@ -101,7 +102,7 @@ class Connection:
             lambda: f"end of {self.process.args}; it said: {self.text} {self.events}", self._ended, seconds,
             self.process.pid)
         for reader in self._readers:
-            reader.join(10)
+            reader.join(10 * PATIENCE)
         assert not [line for line in self.said if "a fault in GStreamer" in line], self.said
         for event in self.events:
             events.check(event, EVENTS)

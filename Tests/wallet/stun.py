@@ -5,6 +5,8 @@ import socket
 import struct
 import threading
 
+from support.patience import PATIENCE
+
 BINDING_REQUEST, MAGIC_COOKIE = 0x0001, 0x2112A442
 USE_CANDIDATE, ICE_CONTROLLING = 0x0025, 0x802A
 IPV4, IPV6, UDP, OUTGOING = 0x0800, 0x86DD, 17, 4
@@ -53,6 +55,6 @@ class Checks:
 
     def __exit__(self, *_):
         self._end.send(b".")
-        self.thread.join(10)
+        self.thread.join(10 * PATIENCE)
         for one in (self.socket, self.end, self._end):
             one.close()

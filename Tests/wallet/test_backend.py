@@ -9,6 +9,7 @@ import pytest
 import socketio
 from judges import vectors
 from judges.relying_parties import b64, unb64
+from support.patience import PATIENCE
 
 from .doubles.liquid_auth_server import LiquidAuthServer, strictly_equal
 
@@ -356,7 +357,8 @@ class TestSocket:
 
         async def dapp_links():
             socket = await self.open(recorded, transports=[transport])
-            return socket, asyncio.ensure_future(socket.call("link", {"requestId": liquid["requestId"]}, timeout=30))
+            return socket, asyncio.ensure_future(
+                socket.call("link", {"requestId": liquid["requestId"]}, timeout=30 * PATIENCE))
 
         async def exchange(dapp, acknowledged):
             wallet = await self.open(recorded, client.cookies["connect.sid"], [transport])
@@ -366,14 +368,14 @@ class TestSocket:
             assert await acknowledged == {"data": event}
             await wallet.emit("offer-description", "v=0 offer")
             for socket in (wallet, dapp):  # the sender too
-                assert await asyncio.wait_for(socket.heard.get(), 10) == ("offer-description", "v=0 offer")
+                assert await asyncio.wait_for(socket.heard.get(), 10 * PATIENCE) == ("offer-description", "v=0 offer")
             candidate = {"candidate": "candidate:1 1 udp", "sdpMid": "0", "sdpMLineIndex": 0, "usernameFragment": "x"}
             await dapp.emit("answer-candidate", candidate)
-            assert await asyncio.wait_for(wallet.heard.get(), 10) == ("answer-candidate", candidate)
+            assert await asyncio.wait_for(wallet.heard.get(), 10 * PATIENCE) == ("answer-candidate", candidate)
             stranger = await self.open(recorded)
             await stranger.emit("answer-description", "v=0 stranger")
             await dapp.emit("answer-description", "v=0 answer")
-            assert await asyncio.wait_for(wallet.heard.get(), 10) == ("answer-description", "v=0 answer")
+            assert await asyncio.wait_for(wallet.heard.get(), 10 * PATIENCE) == ("answer-description", "v=0 answer")
             assert stranger.heard.empty()
             await self.close(wallet, dapp, stranger)
 
@@ -387,7 +389,7 @@ class TestSocket:
         async def dapp_links():
             socket = await self.open(recorded)
             text = str(VECTORS["attestation"][0]["responseBody"]["clientExtensionResults"]["liquid"]["requestId"])
-            return socket, asyncio.ensure_future(socket.call("link", {"requestId": text}, timeout=30))
+            return socket, asyncio.ensure_future(socket.call("link", {"requestId": text}, timeout=30 * PATIENCE))
 
         dapp, acknowledged = loop.run(dapp_links())
         loop.run(until(lambda: recorded.linked))
@@ -404,7 +406,7 @@ class TestSocket:
 
 
 async def until(condition, seconds=10):
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(seconds * PATIENCE):
         while not condition():
             await asyncio.sleep(0.01)
 

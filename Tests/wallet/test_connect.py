@@ -15,6 +15,7 @@ from judges.relying_parties import b64, unb64
 from nacl.signing import VerifyKey
 from support import figures
 from support.authenticator import PHRASE, Authenticator, on_terminal
+from support.patience import PATIENCE
 
 from . import transactions
 from .connecting import Connection
@@ -259,7 +260,7 @@ def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect):
     shopping = loop.start(shop())
     command = connect.command(key, server.link(dapp.request_id), is_known=False)
     status, shown = on_terminal(command, [(r"\[y/N\] ", "y")], key.environment)
-    assert status == 0 and len(shopping.result(10)["stxns"]) == 1
+    assert status == 0 and len(shopping.result(10 * PATIENCE)["stxns"]) == 1
     words = [word for word in ("localhost", ACCOUNT.address, "linking", "connecting", "open") if word not in shown]
     assert not words, f"{words} not in:\n{shown}"
     folder = pathlib.Path(".build/wallet")

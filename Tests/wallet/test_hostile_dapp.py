@@ -7,6 +7,7 @@ import cbor2
 import pytest
 from judges.relying_parties import b64
 from support.authenticator import PHRASE, wait_for
+from support.patience import PATIENCE
 
 from . import transactions
 from .doubles import arc27
@@ -217,7 +218,7 @@ def test_a_peer_with_another_certificate_than_in_its_answer(shared_key, loop, se
     dapp.on_the_way = lambda sdp: another_fingerprint(sdp, functions)
     loop.run(dapp.link())
     before = shared_key.signatures()
-    wallet = connect(shared_key, server.link(dapp.request_id), "--register", "--timeout", "15")
+    wallet = connect(shared_key, server.link(dapp.request_id), "--register", "--timeout", str(round(15 * PATIENCE)))
     assert wallet.end() == 1
     assert "certificate" in wallet.text, wallet.text
     assert shared_key.signatures() == before + 1, "the sign-in alone"

@@ -11,6 +11,7 @@ import pytest
 from judges import derivation, events, keyri
 from support import stacks
 from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal
+from support.patience import PATIENCE
 
 from .connecting import NO_PROMPT
 from .doubles.keyri_server import KeyriServer
@@ -424,7 +425,8 @@ def test_wrong_usage(wallet, arguments):
 def test_connect_refers_to_keyri(registered, server):
     browser = server.browser()
     command = registered.command("qr", browser.link, "--deny")
-    subprocess.run([str(BIN / "liquid-auth"), *command[1:]], check=True, timeout=60, env=registered.key.environment)
+    subprocess.run(
+        [str(BIN / "liquid-auth"), *command[1:]], check=True, timeout=60 * PATIENCE, env=registered.key.environment)
     assert browser.is_denied
 
 

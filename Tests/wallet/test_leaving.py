@@ -7,6 +7,7 @@ import time
 
 import pytest
 from support.authenticator import PHRASE, is_alive, wait_for
+from support.patience import PATIENCE
 from support.stacks import descendants
 
 from . import transactions
@@ -78,7 +79,7 @@ class Unanswering:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(str(path))
         self.listener.listen(0)
-        self.listener.settimeout(20)
+        self.listener.settimeout(20 * PATIENCE)
 
     def occupy(self):
         """Take the only place: further clients wait to connect."""
@@ -105,7 +106,7 @@ def test_control_c_while_an_authenticator_does_not_answer(shared_key, serve, con
         asked = nobody.listener.accept()[0]
         assert asked.recv(65536), "it has asked"
         assert wallet.interrupt() == 130, wallet.text
-        asked.settimeout(5)
+        asked.settimeout(5 * PATIENCE)
         assert asked.recv(65536) == b"", "and holds nothing open"
         asked.close()
     assert not server.received
@@ -123,7 +124,7 @@ def test_a_reader_of_events_that_exits(shared_key, serve, connect):
     try:
         assert json.loads(wallet.stdout.readline())["event"] == "link"
         wallet.stdout.close()
-        assert wallet.wait(20) == 130
+        assert wallet.wait(20 * PATIENCE) == 130
         assert wallet.stderr.read() == b""
     finally:
         wallet.kill()

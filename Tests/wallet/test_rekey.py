@@ -7,6 +7,7 @@ import pytest
 from algosdk import transaction
 from judges import events as documented
 from support.authenticator import BIN, PASSPHRASE, PHRASE
+from support.patience import PATIENCE
 
 from .doubles.algod import TOKEN, Algod
 from .doubles.wallet import Account
@@ -33,7 +34,8 @@ def rekey(key, algod, tmp_path):
     def run(*options, status=0, network="testnet-v1.0"):
         done = subprocess.run(
             [BIN / "liquid-auth-wallet", "rekey", network, *options, "--json", "--control", key.control_socket, "--config",
-             configuration], capture_output=True, text=True, timeout=120, env=key.environment, stdin=subprocess.DEVNULL)
+             configuration], capture_output=True, text=True, timeout=120 * PATIENCE, env=key.environment,
+            stdin=subprocess.DEVNULL)
         assert done.returncode == status, done.stderr + done.stdout
         found = [json.loads(line) for line in done.stdout.splitlines()]
         for event in found:

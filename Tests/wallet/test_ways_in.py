@@ -12,6 +12,7 @@ from judges import vectors
 from support import stacks
 from support.accounts import PRIVATE, SHARED, on_machine
 from support.authenticator import Authenticator, on_terminal
+from support.patience import PATIENCE
 
 from .doubles import styled_code
 from .doubles.dapp import DApp
@@ -39,7 +40,7 @@ def dapp_of(loop, authority):
 def test_a_link_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
     server = serve()
     dapp, picture = dapp_of(server), tmp_path / "-link.png"
-    subprocess.run(["qrencode", "-o", str(picture), server.link(dapp.request_id)], check=True, timeout=30)
+    subprocess.run(["qrencode", "-o", str(picture), server.link(dapp.request_id)], check=True, timeout=30 * PATIENCE)
     opens(loop, dapp, connect(key, None, "--image", picture))
 
 
@@ -263,7 +264,7 @@ def test_the_secret_of_a_browsers_link_is_on_no_command_line(shared_key, tmp_pat
     explain.write_text('#!/bin/sh\necho "$*"\ncat\n')
     explain.chmod(0o755)
     link = FIDO["uris"][0]["uri"]
-    done = subprocess.run([connect, "connect", "-"], input=link, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([connect, "connect", "-"], input=link, capture_output=True, text=True, timeout=60 * PATIENCE)
     assert (done.returncode, done.stdout) == (0, f"link\n{link}\n"), done
 
 

@@ -18,6 +18,7 @@ from aiortc import (
     RTCSessionDescription,
 )
 from aiortc.sdp import candidate_from_sdp
+from support.patience import PATIENCE
 
 from . import arc27
 
@@ -60,7 +61,7 @@ class DApp:
 
     async def _wait_for_wallet(self):
         try:
-            answer = await self.socket.call("link", {"requestId": self.request_id}, timeout=600)
+            answer = await self.socket.call("link", {"requestId": self.request_id}, timeout=600 * PATIENCE)
         except Exception as error:  # passed to the waiting caller
             if not self.acknowledged.done():
                 self.acknowledged.set_exception(error)
@@ -122,7 +123,7 @@ class DApp:
         self.channel.send(text)
 
     async def heard(self, seconds: float = 30) -> str:
-        return await asyncio.wait_for(self.frames.get(), seconds)
+        return await asyncio.wait_for(self.frames.get(), seconds * PATIENCE)
 
     async def ask(self, method: str, seconds: float = 30, **params) -> dict:
         """Return the result, or the error, of one ARC-27 request."""

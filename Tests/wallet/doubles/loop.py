@@ -5,6 +5,8 @@ import threading
 from collections.abc import Coroutine
 from typing import TypeVar
 
+from support.patience import PATIENCE
+
 Answer = TypeVar("Answer")
 
 
@@ -18,7 +20,7 @@ class Loop:
 
     def run(self, coroutine: Coroutine[None, None, Answer], seconds: float = 60) -> Answer:
         """Return the coroutine's result or raise its error; after `seconds`, cancel it and raise TimeoutError."""
-        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, seconds), self.loop).result()
+        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, seconds * PATIENCE), self.loop).result()
 
     def start(self, coroutine: Coroutine):
         """Start a coroutine; return a concurrent.futures.Future of its result."""
@@ -31,7 +33,7 @@ class Loop:
                 task.cancel()
             await asyncio.gather(*rest, return_exceptions=True)
 
-        self.start(cancel_the_rest()).result(10)
+        self.start(cancel_the_rest()).result(10 * PATIENCE)
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(10)
+        self.thread.join(10 * PATIENCE)
         self.loop.close()

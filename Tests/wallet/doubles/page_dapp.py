@@ -11,6 +11,7 @@ import uuid
 from selenium import webdriver
 from support.authenticator import wait_for
 from support.marionette import Marionette, MarionetteError
+from support.patience import PATIENCE
 
 from . import arc27
 
@@ -89,7 +90,7 @@ class Firefox:
     def close(self):
         try:
             self.marionette.call("Marionette:Quit", {"flags": ["eForceQuit"]})
-            self.process.wait(20)
+            self.process.wait(20 * PATIENCE)
         except (MarionetteError, OSError, subprocess.TimeoutExpired):
             self.process.kill()
             self.process.wait()
@@ -121,7 +122,7 @@ class PageDApp:
         return self
 
     async def _until(self, body: str, seconds: float = 120):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < end:
             found, fault = await self._script(f"return [(() => {{ {body} }})(), dapp.fault]")
             assert not fault, fault

@@ -8,6 +8,8 @@ import base64
 import math
 import subprocess
 
+from support.patience import PATIENCE
+
 SIZE, MARGIN, IMAGE_MARGIN = 500, 25, 15
 IMAGE_SIZE, Q_SHARE = 0.4, 0.25  # the share of modules that may be hidden
 FRAME = [[max(abs(row - 3), abs(column - 3)) == 3 for column in range(7)] for row in range(7)]
@@ -62,7 +64,7 @@ def svg(text: str) -> str:
 
 def _modules(text: str) -> list[list[bool]]:
     command = ["qrencode", "-8", "-l", "Q", "-m", "0", "-t", "ASCII", "-o", "-", text]
-    drawn = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+    drawn = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30 * PATIENCE).stdout
     return [[line[at] == "#" for at in range(0, len(line), 2)] for line in drawn.splitlines()]
 
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 from support.authenticator import wait_for
+from support.patience import PATIENCE
 
 # In Tests/wallet/run's network; libnice uses no TURN server on loopback.
 ADDRESS = "10.27.0.1"
@@ -74,5 +75,5 @@ class TurnServer:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(10 * PATIENCE)
         self.output.close()

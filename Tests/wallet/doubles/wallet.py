@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from judges import derivation
 from judges.relying_parties import AT, BE, BS, UP, UV, b64, unb64
+from support.patience import PATIENCE
 
 USER_AGENT = "LiquidAuthPython/1.0 (X11; Linux x86_64)"
 
@@ -143,7 +144,7 @@ class Wallet:
         await self.peer.setLocalDescription(await self.peer.createOffer())
         while not answered.done():
             await self.socket.emit("offer-description", self.peer.localDescription.sdp)
-            await asyncio.wait([answered], timeout=3)
+            await asyncio.wait([answered], timeout=3 * PATIENCE)
         await self.peer.setRemoteDescription(RTCSessionDescription(answered.result(), "answer"))
 
         async def add_candidates():
@@ -156,7 +157,7 @@ class Wallet:
                 await self.peer.addIceCandidate(parsed)
 
         self._adding = asyncio.create_task(add_candidates())
-        await asyncio.wait_for(opened, 30)
+        await asyncio.wait_for(opened, 30 * PATIENCE)
 
     def _message(self, text: str):
         """Sign what is requested; ignore other messages."""
