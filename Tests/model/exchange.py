@@ -35,11 +35,11 @@ def operation(run):
         given = [self.named(one) for one in arguments] + [f"{name}={self.named(one)}" for name, one in settings.items()]
         self.trail.append(f"{run.__name__}({', '.join(given)})")
         OPERATIONS[run.__name__] += 1
-        self.is_operating = True
+        was_operating, self.is_operating = self.is_operating, True
         try:
             return run(self, *arguments, **settings)
         finally:
-            self.is_operating = False
+            self.is_operating = was_operating
     return noted
 
 
