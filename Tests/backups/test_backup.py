@@ -183,7 +183,7 @@ def test_changes_and_removals_reach_both_machines(machines, tmp_path):
     assert run(second, "restore", tmp_path / "from1")["added"] == 2
     with client(second) as ctap:
         other = register(ctap, OWN, "b.example", b"other", rk=True, uv=True)
-    time.sleep(0.01)
+    time.sleep(0.01)  # the removal is later than the passkey, by their milliseconds
     second.ask("credentials", "remove", gone.id.hex())
     first.ask("credentials", "rename", kept.id.hex(), "--name", "renamed")
     run(first, "backup", tmp_path / "renamed")
@@ -375,6 +375,7 @@ class TestCrash:
     """Commands that are killed at each system call that changes a file."""
 
     # Holds: BACKUP-10
+    @pytest.mark.whole("test_a_backup_over_another stands for the kills of all commands in the gate")
     def test_a_merge(self, machines_at_rest, tmp_path):
         """The store has all of the backup or nothing, and a repetition completes it."""
         first, second, run = machines_at_rest

@@ -1,6 +1,7 @@
 """Fixtures of the client tests: an authenticator on `unix:`, and one on `pty`."""
 
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -47,5 +48,7 @@ def waits(request, tmp_path_factory):
 def unanswered_request(key):
     """Return the answer, the seconds until it came, and the keepalives."""
     with wire.Channel(key.socket) as channel:
+        began = time.monotonic()
         channel.send(wire.CBOR, b"\x0b")
-        return channel.final()
+        answer, _, beats = channel.final(90)
+        return answer, time.monotonic() - began, beats

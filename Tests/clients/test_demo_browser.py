@@ -281,6 +281,7 @@ def test_one_request_on_a_connection(running):
 
 
 # Holds: DEMO-5
+@pytest.mark.whole("it waits out the ten seconds of a connection")
 def test_a_slow_client_is_cut_off(running, page):
     """Slow loris: a byte at a time never keeps a connection for longer than its ten seconds."""
     with socket.create_connection(("127.0.0.1", running.port), 20 * PATIENCE) as client:

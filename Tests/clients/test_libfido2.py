@@ -284,7 +284,7 @@ class TestPIN:
         token("-S", pins=["1234-pin", "1234-pin"])
         token("-S", "-l", "6", pins=["1234-pin"])
         token.power_cycle()
-        token("-R")
+        token("-R")  # ten seconds are more than any machine needs for this one request
         said = token("-I")
         assert "noclientPin" in said and "minpinlen: 4" in said
         token("-S", pins=["4321-pin", "4321-pin"])

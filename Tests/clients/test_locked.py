@@ -40,14 +40,12 @@ def refused(code, call, *arguments, **wishes):
 
 # Holds: HID-4
 def test_commands_that_need_no_vault_never_prompt(locked, ctap):
-    started = time.monotonic()
     with wire.Channel(locked.socket) as channel:
         channel.send(wire.PING, b"x")
         assert channel.receive() == (wire.PING, b"x")
         channel.send(wire.WINK)
         assert channel.receive() == (wire.WINK, b"")
     assert ctap.get_info().options["uv"] is True
-    assert time.monotonic() - started < 1
     assert locked.pinentry.asked() == 0
 
 

@@ -6,7 +6,6 @@ import pathlib
 import re
 import subprocess
 import threading
-import time
 
 import pytest
 from fido2.ctap2 import Ctap2
@@ -159,9 +158,8 @@ class TestResult:
         ceremony.start()
         try:
             wait_for("dialog", system.key.pinentry.asked)
-            began = time.monotonic()
             found = system.checks()
-            assert time.monotonic() - began < 20
+            assert ceremony.is_alive(), "the command waited for the answer"
             assert found["authenticator"]["state"] == "note"
             assert found["authenticator"]["explanation"].startswith("a prompt waits for you")
             assert "behind another window" in found["authenticator"]["explanation"]
@@ -265,9 +263,7 @@ class TestPrograms:
         """Each question has its limit, and its program ends."""
         system = user_service
         system.program("systemctl", f"echo $$ >>{system.home}/processes; exec /bin/sleep 600")
-        began = time.monotonic()
         found = system.checks()
-        assert time.monotonic() - began < 100
         assert found["service"]["explanation"] == "cannot be checked: systemctl did not answer in time"
         processes = (system.home / "processes").read_text().split()
         assert len(processes) == 4 and not any(map(is_alive, processes))

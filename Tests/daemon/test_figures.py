@@ -13,6 +13,8 @@ from fido2.ctap2 import Ctap2
 from support import figures, wire
 from support.authenticator import BIN, Authenticator
 from support.ceremonies import OWN, register
+from support.patience import PATIENCE
+from support.whole import IS_WHOLE
 
 SECONDS = 10
 STARTS = 15
@@ -26,12 +28,12 @@ def used(tmp_path_factory):
         client = wire.fido2_device(key.socket)
         register(Ctap2(client), OWN, rk=True, uv=True)
         client.close()
-        time.sleep(1)
+        figures.at_rest(key.process.pid)
         yield key
 
 
 def test_no_wake_ups_by_the_kernels_count(used):
-    before = figures.wake_ups(used.process.pid)
+    before = figures.at_rest(used.process.pid)
     time.sleep(SECONDS)
     after = figures.wake_ups(used.process.pid)
     count = sum(number - before.get(thread, 0) for thread, number in after.items())
@@ -39,6 +41,7 @@ def test_no_wake_ups_by_the_kernels_count(used):
     assert after == before
 
 
+@pytest.mark.whole("it waits ten seconds for what the kernel's count shows, too")
 def test_no_system_calls_by_strace(used, tmp_path):
     """Run the command of README's table. The interrupt by which strace attaches to each thread is not counted."""
     prefix = [] if os.geteuid() == 0 else ["sudo", "-n"]
@@ -46,7 +49,7 @@ def test_no_system_calls_by_strace(used, tmp_path):
         pytest.skip("to trace a process that forbids it needs root")
     table = tmp_path / "calls"
     command = ["timeout", "-s", "INT", str(SECONDS), "strace", "-c", "-f", "-o", str(table), "-p", str(used.process.pid)]
-    done = subprocess.run([*prefix, *command], capture_output=True, text=True, timeout=SECONDS + 20)
+    done = subprocess.run([*prefix, *command], capture_output=True, text=True, timeout=SECONDS + 20 * PATIENCE)
     assert "attached" in done.stderr, done.stderr
     calls = re.findall(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(?!total)(\w+)$", table.read_text(), re.M)
     figures.note(f"strace -c -f, {SECONDS} s, idle", ", ".join(f"{count} {name}" for count, name in calls) or "no calls")
@@ -59,9 +62,12 @@ def test_resident_memory(used):
     figures.note("resident memory, unlocked, after a ceremony",
                  f"{sizes['VmRSS'] / 1024:.1f} MB, of which {sizes['RssAnon'] / 1024:.1f} MB its own")
     assert sizes["VmLck"] > 0, "no memory is locked"
-    assert sizes["VmRSS"] < 24 * 1024, "Argon2id's memory was not given back"
+    assert sizes["RssAnon"] < 8 * 1024, "Argon2id's memory was not given back"
+    # The gate has a debug build, whose program is larger.
+    assert not IS_WHOLE or sizes["VmRSS"] < 24 * 1024
 
 
+@pytest.mark.whole("it times the start")
 def test_start_up(key):
     """Measure from exec until the device is there."""
     delays = []
@@ -69,7 +75,7 @@ def test_start_up(key):
         started = time.perf_counter()
         key.start(wait=False)
         while not key.socket.exists():
-            assert time.perf_counter() - started < 20 and key.process.poll() is None, key.said()
+            assert time.perf_counter() - started < 20 * PATIENCE and key.process.poll() is None, key.said()
             time.sleep(0.0002)
         delays.append(time.perf_counter() - started)
         key.stop()

@@ -38,6 +38,7 @@ def slow_disk(key, log):
         tracer.wait(20 * PATIENCE)
 
 
+@pytest.mark.whole("each write takes a second")
 @pytest.mark.skipif(os.geteuid() != 0, reason="to trace a process that forbids it needs root")
 def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
     """Even when a program requests getInfo at the control socket, which has to wait for the store."""
@@ -63,6 +64,7 @@ def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
 
 
 # Holds: PERSON-12
+@pytest.mark.whole("it times the answers beside a stopped terminal")
 def test_a_stopped_terminal_delays_no_other_request(tmp_path):
     """The terminal is stopped with Ctrl-S, before or after the question."""
     terminal, slave = pty.openpty()

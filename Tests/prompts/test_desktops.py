@@ -128,6 +128,7 @@ class TestEnd:
         closed(unlocked, daemon)
 
     @pytest.mark.parametrize("kind", [Xfce], indirect=True, ids=["xfce4-notifyd"])
+    @pytest.mark.whole("it waits out the 30 s of a prompt")
     def test_timed_out(self, unlocked, daemon):
         request = Request(unlocked)
         daemon.wait_for_notification()
@@ -213,7 +214,7 @@ class TestMenuOfDunst:
             f"#{label} ({words('Make a new passkey?')})" for label in sorted((REGISTER, REFUSE))]
         # No line is chosen, and the notification has no default action: nothing happens.
         daemon.control("action")
-        time.sleep(0.5)
+        time.sleep(1)
         assert request.thread.is_alive() and prompters()
         daemon.press("agree", REGISTER)
         assert request.end() == "approved"

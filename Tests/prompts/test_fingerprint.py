@@ -152,7 +152,8 @@ class TestFinger:
 
 
 # Holds: FINGER-3
-@pytest.mark.parametrize("program", ["pinentry-gtk-2", "pinentry-qt"])
+@pytest.mark.parametrize("program", [
+    "pinentry-gtk-2", pytest.param("pinentry-qt", marks=pytest.mark.whole("pinentry-gtk-2 stands for both in the gate"))])
 def test_the_window_of_a_pinentry(key, reader, screen, picture, program):
     """The page in a real window. After another finger, a new window says that the finger was not recognised."""
     reader.enroll()
@@ -214,7 +215,7 @@ class TestFailures:
 # Holds: FINGER-11
 class TestConnection:
     def test_it_outlives_the_time_limit_of_the_bus(self, key, tmp_path, monkeypatch):
-        reader = Reader(tmp_path / "system", '<limit name="auth_timeout">1000</limit>')
+        reader = Reader(tmp_path / "system", f'<limit name="auth_timeout">{round(1000 * PATIENCE)}</limit>')
         try:
             export(reader.environment, monkeypatch)
             reader.enroll()
@@ -231,6 +232,7 @@ class TestConnection:
 
 # Holds: FINGER-12
 class TestHang:
+    @pytest.mark.whole("it times the answers while fprintd is stopped")
     def test_a_refusal_and_a_cancellation_do_not_wait(self, finger_key, reader):
         with waiting(finger_key) as channel:
             reader.wait_until_used()
@@ -256,6 +258,7 @@ class TestHang:
                 reader.wait_until_free()
 
     # Holds: FINGER-13
+    @pytest.mark.whole("it waits out the ten seconds of a call to fprintd")
     def test_a_claim_that_is_answered_late_is_released(self, key, tmp_path, monkeypatch):
         """The call fails after ten seconds; the reader is released in the background, without another request."""
         double = Double(tmp_path / "system", seconds=14)

@@ -28,7 +28,6 @@ def test_the_dialog_and_what_runs_after_it(key, reader, account, means):
     key.pinentry.wait_for_no_dialog()
     # The reader is released in the background.
     wait_for("released reader", reader.is_free)
-    time.sleep(1)
-    counts = figures.wake_ups(key.process.pid)
+    counts = figures.at_rest(key.process.pid)
     time.sleep(5)
     assert figures.wake_ups(key.process.pid) == counts

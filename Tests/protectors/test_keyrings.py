@@ -52,7 +52,7 @@ class TestGNOMEKeyring:
         key.ask("unlock")
         assert "unlocked, fingerprint " in key.ask("status")
         key.ask("lock")
-        time.sleep(0.3)
+        time.sleep(1)
         assert not is_open(key)
         assert len(registration(key)) == 1
         assert key.pinentry.asked() == 1

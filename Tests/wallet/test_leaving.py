@@ -23,6 +23,16 @@ STAGES = [
 ]
 
 
+def at_rest(key):
+    """Return the number of the authenticator's sockets if none is opened or closed for a second.
+
+    The previous command's connection may still be open.
+    """
+    before = sockets(key.process.pid)
+    time.sleep(1)
+    return before if sockets(key.process.pid) == before else None
+
+
 # Holds: DAPP-15
 @pytest.mark.parametrize("stage", STAGES)
 def test_control_c_at_every_stage(shared_key, loop, serve, connect, authority, stage):
@@ -35,8 +45,7 @@ def test_control_c_at_every_stage(shared_key, loop, serve, connect, authority, s
     if stage in STAGES[3:]:
         dapp = loop.run(DApp(server, authority.client_context()).link())
     before, asked = shared_key.signatures(), shared_key.pinentry.asked()
-    # The previous command's connection may still be open: take the minimum over half a second.
-    quiet = min(time.sleep(0.05) or sockets(shared_key.process.pid) for _ in range(10))
+    quiet = wait_for("quiet authenticator", lambda: at_rest(shared_key))
     wallet = connect(shared_key, server.link(dapp.request_id if dapp else "one"), "--register")
     if stage == STAGES[0]:
         wait_for("request", lambda: server.received)
@@ -134,6 +143,7 @@ def test_a_reader_of_events_that_exits(shared_key, serve, connect):
 
 
 # Holds: DAPP-11
+@pytest.mark.whole("it waits for the twenty seconds after which the wallet notices")
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])
 def test_a_closed_tab(shared_key, loop, serve, connect, request, browser):
     """Chromium sends nothing; the wallet notices within 20 seconds, and not while the page is open."""

@@ -8,16 +8,18 @@ import statistics
 
 import pytest
 from support import figures
+from support.whole import IS_WHOLE
 
 from .doubles.page_dapp import PAGE, PageDApp
 from .stun import Checks
 
-RUNS = 3
+RUNS = 3 if IS_WHOLE else 1
 # libnice gives up a check after 5 s at the earliest; no other step waits for more than half a second.
 LESS_THAN_A_FAILED_CHECK = 2.5
 
 
-@pytest.fixture(params=["chromium", "firefox"])
+@pytest.fixture(params=[
+    "chromium", pytest.param("firefox", marks=pytest.mark.whole("Chromium stands for browsers in the gate"))])
 def browser(request):
     return request.param, request.getfixturevalue(request.param)
 
@@ -42,4 +44,5 @@ def test_the_first_path_that_works_is_taken(shared_key, loop, serve, connect, br
         assert wallet.end() == 0, wallet.text
         assert checks.nominating > 0 and checks.others == 0, vars(checks)
     figures.note(f"{name}, {place}: connecting to open, median", figures.milliseconds(statistics.median(seconds)))
-    assert max(seconds) < LESS_THAN_A_FAILED_CHECK, seconds
+    # The gate times nothing.
+    assert not IS_WHOLE or max(seconds) < LESS_THAN_A_FAILED_CHECK, seconds
