@@ -126,6 +126,7 @@ def test_photos_of_the_page_bring_the_passkeys_back(page, tmp_path):
 
 
 # Holds: PAPER-4
+@pytest.mark.whole("the photos of the whole page stand for all pictures in the gate")
 def test_pictures_of_parts_of_the_page(page, tmp_path):
     """Without pictures of all codes, no passphrase is asked for; the missing codes are named."""
     made, _, picture = page

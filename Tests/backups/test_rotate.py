@@ -277,6 +277,7 @@ class TestKilled:
         return key.run("rotate", "list", "--state-dir", key.state, "--json", stdin=PASSPHRASE, status=status)
 
     # Holds: ROTATE-5
+    @pytest.mark.whole("test_a_backup_over_another stands for the kills of all commands in the gate")
     def test_begin_and_end(self, running):
         with client(running) as ctap:
             made = register(ctap, OWN, "a.example", b"alice", rk=True, uv=True)

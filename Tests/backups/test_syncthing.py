@@ -114,6 +114,7 @@ def syncthing(tmp_path):
 
 
 # Holds: FOLLOW-14
+@pytest.mark.whole("three Syncthings take minutes; test_follow.py has one folder for two machines")
 def test_three_machines(machines, syncthing):  # noqa: F811
     machine, follow = machines
     instances = [syncthing(number) for number in range(2)]

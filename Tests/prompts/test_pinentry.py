@@ -39,10 +39,12 @@ class TestMisbehaviour:
         key.pinentry.set(behaviour)
         self.deny_and_say(key, "pinentry")
 
+    @pytest.mark.whole("it waits out the 30 s of a prompt")
     def test_a_pinentry_that_hangs_before_its_greeting(self, key):
         key.pinentry.set("silent")
         assert self.deny_and_say(key, "pinentry") < 35
 
+    @pytest.mark.whole("it waits out the 30 s of a prompt")
     def test_a_pinentry_that_hangs_in_the_dialog_times_out(self, key):
         """A dialog without an answer is ended even if pinentry ignores SIGTERM."""
         key.pinentry.set("deaf", child=True)
@@ -90,7 +92,8 @@ class Window:
 
 
 # Holds: PROMPT-10
-@pytest.mark.parametrize("program", ["pinentry-gtk-2", "pinentry-qt"])
+@pytest.mark.parametrize("program", [
+    "pinentry-gtk-2", pytest.param("pinentry-qt", marks=pytest.mark.whole("pinentry-gtk-2 stands for both in the gate"))])
 class TestPersonAtAWindow:
     @pytest.fixture
     def window(self, key, screen, program):
@@ -151,6 +154,7 @@ class TestPersonAtAWindow:
         assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
         window.wait_for_none()
 
+    @pytest.mark.whole("it waits out the 30 s of a prompt")
     def test_is_away(self, key, window):
         key.unlock()
         request = Request(key, uv=True)
@@ -186,7 +190,8 @@ class Terminal:
         self.device = wait_for("terminal", lambda: device.exists() and device.read_text().strip())
 
     def _run(self, *command):
-        return subprocess.run([*self.tmux, *command], capture_output=True, text=True, timeout=20 * PATIENCE, check=True).stdout
+        return subprocess.run(
+            [*self.tmux, *command], capture_output=True, text=True, timeout=20 * PATIENCE, check=True).stdout
 
     def shows(self, *texts):
         """Wait until the screen has all of these texts; return it."""

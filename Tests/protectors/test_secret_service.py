@@ -264,6 +264,7 @@ class TestUnlocking:
 
 
 # Holds: PROTECT-9
+@pytest.mark.whole("systemd_creds[add] stands for the kills of all slots in the gate")
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call(key, bus, change):
     """The item is made before the slot, and deleted after it."""

@@ -171,7 +171,9 @@ def test_a_touch_that_is_refused(key, plug):
 
 
 # Holds: PROTECT-8, PROTECT-15, PROTECT-18
-@pytest.mark.parametrize("way", ["lock", "cancel", "stop", "time", "passphrase", "typed", "refused", "touched"])
+@pytest.mark.parametrize("way", [
+    "lock", "cancel", "stop", pytest.param("time", marks=pytest.mark.whole("it waits out the 30 s for a touch")),
+    "passphrase", "typed", "refused", "touched"])
 def test_the_wait_for_a_touch_ends(key, plug, way):
     """Each way ends it: the key stops blinking, and the dialog closes."""
     fido = plug("one")
@@ -405,6 +407,7 @@ def test_the_library_logs_nothing(key, plug, monkeypatch):
 
 
 # Holds: PROTECT-9
+@pytest.mark.whole("systemd_creds[add] stands for the kills of all slots in the gate")
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call(key, plug, change):
     plug("one")

@@ -223,6 +223,7 @@ class TestTPM:
 
 
 # Holds: PROTECT-9
+@pytest.mark.whole("systemd_creds[add] stands for the kills of all slots in the gate")
 @pytest.mark.parametrize("change", ["add", "remove"])
 def test_a_crash_at_each_system_call(key, tpm, change):
     """The TPM stores nothing that could be lost."""

@@ -213,7 +213,8 @@ class TestVanishing:
     }
 
     # Holds: SIGNAL-15, DAPPSERVER-14
-    @pytest.mark.parametrize("stage", STAGES)
+    @pytest.mark.parametrize("stage", ["request", "response", *(
+        pytest.param(stage, marks=pytest.mark.whole("the wallet tries to connect again for 20 s")) for stage in ("socket", "offer"))])
     def test_a_server_that_vanishes(self, shared_key, serve, connect, stage):
         words, signed = self.STAGES[stage]
         server = serve()
@@ -223,6 +224,7 @@ class TestVanishing:
         refused(shared_key, wallet, words, signed, before)
 
     # Holds: DAPPSERVER-14
+    @pytest.mark.whole("it counts the offers of eight seconds")
     def test_every_offer_is_lost(self, shared_key, loop, serve, connect, authority):
         server = serve()
         server.mischief.lost_offers = 1000
@@ -244,7 +246,9 @@ class TestVanishing:
         loop.run(dapp.close())
 
     # Holds: DAPPSERVER-15
-    @pytest.mark.parametrize("answer", ["", "v=0\r\n", "x" * 2_000_000, "a=fingerprint:sha-256 00\r\n" * 100])
+    @pytest.mark.parametrize("answer", ["", *(
+        pytest.param(answer, marks=pytest.mark.whole("the wallet can wait until its time-out"))
+        for answer in ("v=0\r\n", "x" * 2_000_000, "a=fingerprint:sha-256 00\r\n" * 100))])
     def test_invalid_answers(self, shared_key, loop, serve, connect, authority, answer):
         """The wallet waits for a valid answer until its time-out, or reports the fault; it never crashes."""
         server = serve()
@@ -262,6 +266,7 @@ class TestVanishing:
 
 
 # Holds: DAPPSERVER-16
+@pytest.mark.whole("it waits out the eight seconds of the wallet")
 def test_a_turn_server_that_refuses(shared_key, loop, serve, connect, authority, turn, tmp_path):
     """Neither side gets a relay, and there is no other path."""
     server = serve()

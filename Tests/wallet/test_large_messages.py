@@ -16,7 +16,9 @@ ACCOUNT = Account(PHRASE)
 BROWSERS, OURS = 262_144, 340_000
 
 
-@pytest.fixture(scope="module", params=["aiortc", "chromium", "firefox"])
+@pytest.fixture(scope="module", params=[
+    "aiortc", *(pytest.param(name, marks=pytest.mark.whole("aiortc stands for all in the gate"))
+                for name in ("chromium", "firefox"))])
 def talk(request, loop, authority, module_key, module_connect, module_serve):
     """Return one open channel for all these tests."""
     server = module_serve(page=PAGE)
@@ -44,7 +46,9 @@ def frame(asked: dict, size: int) -> str:
 
 
 # Holds: DAPP-12
-@pytest.mark.parametrize("size", [60_000, 65_532, 65_536, 65_540, 100_000, 131_072, 255_000, BROWSERS])
+@pytest.mark.parametrize("size", [
+    65_540, *(pytest.param(size, marks=pytest.mark.whole("one size that takes several pieces stands for all in the gate"))
+              for size in (60_000, 65_532, 65_536, 100_000, 131_072, 255_000, BROWSERS))])
 def test_a_request_of_any_size_is_answered(loop, talk, size):
     """Even in pieces; the message right after it is separate.
 
@@ -79,6 +83,7 @@ def programs(size):
 
 
 # Holds: DAPP-12
+@pytest.mark.whole("frames of 236 KB take long")
 def test_sixteen_large_transactions_are_signed(loop, talk, shared_key):
     """131 KB of programs, in a frame of 236 KB."""
     group = programs(8_192)

@@ -48,6 +48,7 @@ HOSTS = ["dapp.example", "auth.dapp.example:8443", "liquid-auth.dapp.example", "
 
 
 # Holds: INPUT-9
+@pytest.mark.whole("50 pictures take minutes; test_a_link_from_a_picture reads one")
 @pytest.mark.parametrize("has_background", [True, False], ids=["white", "transparent"])
 def test_pictures_in_the_style_of_dapps(shared_key, connect, chromium, tmp_path, has_background):
     """zbarimg itself reads none of the transparent pictures."""
