@@ -317,6 +317,7 @@ class TestHostileClient:
 
 
 class TestService:
+    @pytest.mark.whole("it measures")
     def test_memory_and_wake_ups(self, key):
         key.node()
         process = broker()
@@ -348,6 +349,7 @@ class TestService:
             assert broker() not in (0, process)
         wait_for_no_device()
 
+    @pytest.mark.whole("it waits until the broker has been idle")
     def test_it_ends_when_idle_and_starts_again(self):
         with ready():
             process = broker()

@@ -106,6 +106,7 @@ class TestOnDemand:
         assert not nodes() and process() == 0
         assert state()["processId"] not in (0, first)
 
+    @pytest.mark.whole("the debug build starts a debugger at a crash")
     def test_a_crash_restarts_it(self):
         systemctl("start", SERVICE)
         first = wait_for("the process", process, 60)
@@ -133,6 +134,7 @@ class TestSandbox:
         assert float(level) <= 1.5
 
     # Holds: SANDBOX-6
+    @pytest.mark.whole("it takes long in an emulated guest")
     def test_it_finds_its_device_and_other_keys_in_its_namespaces(self):
         """There root and all other users have the id of nobody, and libudev gets no message of udev."""
         drop_in = pathlib.Path(f"/etc/systemd/user/{SERVICE}.d/test.conf")
@@ -157,6 +159,7 @@ class TestSandbox:
             systemctl("daemon-reload")
 
 
+@pytest.mark.whole("Tests/prompts has it without a guest")
 def test_a_notification_asks_for_presence():
     """liquid-auth-prompt, which the restricted unit starts, reaches the notification daemon on the bus of the session."""
     program = ["/run/liquid-vm/in-session", "env", f"PYTHONPATH={REPOSITORY}/.build/python:{REPOSITORY}/Tests",
@@ -184,6 +187,7 @@ def test_a_notification_asks_for_presence():
 
 
 class TestSession:
+    @pytest.mark.whole("it takes long in an emulated guest")
     def test_the_graphical_session_starts_and_stops_it(self):
         """systemd's own target, as a desktop starts it."""
         systemctl("enable", SOCKET, SERVICE)
@@ -209,6 +213,7 @@ class TestSession:
         assert PERSON + " can open" in line
 
 
+@pytest.mark.whole("it takes long in an emulated guest")
 def test_while_the_session_is_in_the_background_it_runs_detached():
     """The status says why there is no device, and the device comes back with the session."""
     systemctl("start", SOCKET)
