@@ -24,7 +24,7 @@ public final class CredentialDB: CredentialStore {
   private let vaultPath: String
   /// `nil` once it is closed.
   private let session: Mutex<Session?>
-  /// The last ``overview()``; `nil` before the first.
+  /// What ``overview()`` shows while the store is in use; `nil` before it was read.
   private let seen = Mutex<Overview?>(nil)
   private typealias Overview = (credentials: Int?, state: StoreState?)
 
@@ -119,6 +119,7 @@ public final class CredentialDB: CredentialStore {
     do throws(StoreFault) {
       return try session.withLock { session throws(StoreFault) in
         guard let session else { throw .closed }
+        defer { if let known = session.known { seen.withLock { $0 = known } } }
         return try body(session)
       }
     } catch {
@@ -139,10 +140,13 @@ public final class CredentialDB: CredentialStore {
     try with { session throws(StoreFault) in try session.state() }
   }
 
-  /// The number of records and the state row; while a change is being written, those before it, without waiting.
+  /// The number of records and the state row; while the store is in use, those after the last change, without waiting.
   public func overview() -> (credentials: Int?, state: StoreState?) {
-    func read(_ session: Session?) -> Overview { Overview(try? session?.totals().records, try? session?.state()) }
-    let now = session.withLockIfAvailable { read($0) } ?? seen.withLock(\.self) ?? session.withLock { read($0) }
+    session.withLockIfAvailable { look(at: $0) } ?? seen.withLock(\.self) ?? session.withLock { look(at: $0) }
+  }
+
+  private func look(at session: Session?) -> Overview {
+    let now = Overview(try? session?.totals().records, try? session?.state())
     seen.withLock { $0 = now }
     return now
   }

@@ -179,6 +179,12 @@ final class Session {
     return totals
   }
 
+  /// The number of records and the state row; `nil` if the records have not been counted, or after a failure.
+  var known: (credentials: Int?, state: StoreState?)? {
+    guard let knownTotals, let state = try? state() else { return nil }
+    return (knownTotals.records, state)
+  }
+
   /// The `sequence` of each record that a request without an allowList may use, the newest first.
   func places(ofRP tag: [UInt8], userVerified: Bool) throws(StoreFault) -> [Int64] {
     if knownSite?.rpTag != tag {

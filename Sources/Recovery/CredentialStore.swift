@@ -99,7 +99,7 @@ public protocol CredentialStore: Sendable {
   func credentialCount() throws(RecoveryError) -> Int
   /// The number of records and the state row, each `nil` if it cannot be read; for a reader beside the requests.
   ///
-  /// While a change is being written, they are those before the change.
+  /// While the store is in use, they are those after the last change.
   func overview() -> (credentials: Int?, state: StoreState?)
   /// A digest of all records: it changes when a record is saved or removed, and is otherwise the same, even after the
   /// store was closed and opened.

@@ -136,7 +136,7 @@ import Testing
     #expect(throws: Never.self) { try CredentialDB.open(directory) }
   }
 
-  @Test func `while a change is written, the overview is that before the change`() throws {
+  @Test func `while a change is written, the overview is that after the change before it`() throws {
     let store = try CredentialDB.open(directory)
     #expect(store.overview().credentials == 0)
     let seen = Mutex<[Int?]>([])
@@ -148,11 +148,12 @@ import Testing
         seen.withLock { $0.append(store.overview().credentials) }
         asked.signal()
       }
-      asked.wait()
+      #expect(asked.wait(timeout: .now() + 600) == .success, "it waits for the change")
     }
     try store.save(try Given.source(site: 1), state: nil)
-    #expect(seen.withLock(\.self) == [0])
-    #expect(store.overview().credentials == 1)
+    try store.save(try Given.source(site: 2), state: nil)
+    #expect(seen.withLock(\.self) == [0, 1])
+    #expect(store.overview().credentials == 2)
     #expect(store.overview().state == Given.state)
     store.close()
     #expect(store.overview().credentials == nil)

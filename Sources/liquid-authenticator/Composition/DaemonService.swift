@@ -197,7 +197,7 @@ struct DaemonService: ControlService {
   private func verification(_ settings: ReportedSettings?) -> String {
     let choice = router.options.verification
     guard choice == .passphrase else { return choice.rawValue }
-    // Where the store cannot be read, they are as they were when the vault was locked.
+    // If the store cannot be read, these are the settings at the last lock.
     let means = (settings ?? router.vault.reported).means
     return (means.map(\.name) + [choice.rawValue]).joined(separator: ", ")
   }
