@@ -1,7 +1,6 @@
 """For all parts: leave out what only a whole run has, list what failed, and print the figures that the tests noted."""
 
 import os
-import pathlib
 
 import pytest
 from support import figures, wire
@@ -23,11 +22,13 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=left_out)
 
 
-def pytest_terminal_summary(terminalreporter):
-    if FAILED:
+def pytest_terminal_summary(terminalreporter, exitstatus):
+    # After anything else, such as an error while the tests are collected, a repetition of some of them shows nothing.
+    if FAILED and exitstatus == pytest.ExitCode.TESTS_FAILED:
         reports = [report for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])]
         names = dict.fromkeys(f"Tests/{report.nodeid}" for report in reports)
-        pathlib.Path(FAILED).write_text("".join(name + "\n" for name in names))
+        with open(FAILED, "a") as file:
+            file.writelines(name + "\n" for name in names)
     noted = list(figures.NOTED)
     if wire.REPORTS:
         noted.append(

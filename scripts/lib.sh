@@ -176,7 +176,9 @@ run_in_guest() {
         "LIQUID_VM_BOOT_S=${LIQUID_VM_BOOT_S:-150}" scripts/vm/run-in-vm \
         --env "LIQUID_TEST_WHOLE=${LIQUID_TEST_WHOLE:-}" --env "LIQUID_TEST_LONG=${LIQUID_TEST_LONG:-}" \
         --env "LIQUID_TEST_PATIENCE=${LIQUID_TEST_PATIENCE:-}" --env "LIQUID_TEST_FAILED=$results/failed" \
+        --env "SWIFT_BACKTRACE=${SWIFT_BACKTRACE:-}" \
         --share "$results" --log "$results/console.log" "$@" || status=$?
+    as_root chown -R --reference="$repo" "$results"
     [[ -z ${LIQUID_TEST_FAILED:-} || ! -s $results/failed ]] || cat "$results/failed" >>"$LIQUID_TEST_FAILED"
     return $status
 }

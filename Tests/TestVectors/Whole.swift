@@ -5,6 +5,6 @@ public import Testing
 private let isWhole = !(ProcessInfo.processInfo.environment["LIQUID_TEST_WHOLE"] ?? "").isEmpty
 
 extension Trait where Self == ConditionTrait {
-  /// A test that is not in the gate, with the reason: only `scripts/test unit` and `scripts/test --all` run it.
+  /// A test that is not in the gate, with the reason: only a whole run of `unit` has it.
   public static func whole(_ reason: Comment) -> Self { .enabled(if: isWhole, reason) }
 }

@@ -229,8 +229,9 @@ class Chromium(Browser):
         seen = self._sheet()
         before, act = self.again
         if act and before == self.screen.checksum(seen):
-            act()
-        elif fields := self.screen.find(self.entry, seen, below=self.bars):
+            return act()
+        self.again = None, None
+        if fields := self.screen.find(self.entry, seen, below=self.bars):
             self._enter_pin(person, seen, fields)
         elif box := self.screen.find(self.quiet, seen, below=self.bars):
             self._click(person, seen, box)

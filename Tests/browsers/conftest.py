@@ -1,17 +1,16 @@
 """Suppress pytest's dots: each step prints its own line. Choose the relying party of each browser."""
 
-from support.whole import IS_WHOLE
+import pytest
 
 
-def pytest_collection_modifyitems(config, items):
-    if IS_WHOLE:
-        return
-    left_out = [item for item in items if is_left_out(item)]
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=left_out)
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if is_repeated(item):
+            item.add_marker(pytest.mark.whole("the other browser has it with this relying party"))
 
 
-def is_left_out(item):
+def is_repeated(item):
     """Return whether the test is for the browser's other relying party, or for a finger in Firefox. PRF is compared
     between the browsers."""
     values = item.callspec.params if hasattr(item, "callspec") else {}

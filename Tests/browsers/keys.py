@@ -1,5 +1,6 @@
 """The key that a browser finds: a device of the kernel in the guest, or else a socket that `run` shows as a hidraw node."""
 
+import contextlib
 import os
 import pathlib
 
@@ -37,4 +38,8 @@ def variables(program: str) -> list[str]:
 
 
 def _sockets():
-    return [node.readlink() for node in NODES.glob("hidraw*")]
+    found = []
+    for node in NODES.glob("hidraw*"):
+        with contextlib.suppress(FileNotFoundError):  # it was unplugged meanwhile
+            found.append(node.readlink())
+    return found

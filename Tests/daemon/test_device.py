@@ -87,7 +87,7 @@ def waits_out_the_window(started):
     time.sleep(max(0, started + 10.2 - time.monotonic()))
 
 
-# Holds: MGMT-33
+# Holds: MGMT-34
 def test_a_reset_after_a_power_cycle(key):
     """`device replug --power-cycle` allows a reset, which takes the passphrase."""
     with key:

@@ -178,7 +178,7 @@ class TestHostileClient:
         with ready() as client:
             for first in range(0, 4352, 64):
                 client.send(create[first : first + 64])
-            time.sleep(0.2)
+            time.sleep(1)
             assert devices() == [DESCRIPTOR]
             client.send(create)
             assert is_closed(client)

@@ -86,7 +86,7 @@ def pictures():
 def run_as_user(tests):
     done = subprocess.run(
         ["/run/liquid-vm/in-session", "env", f"PAGES_WORK={pictures()}", "PYTHONPATH=.build/python:Tests",
-         f"LIQUID_TEST_WHOLE={os.environ.get('LIQUID_TEST_WHOLE', '')}", "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-s", tests],
+         f"LIQUID_TEST_WHOLE={os.environ.get('LIQUID_TEST_WHOLE', '')}", "LIQUID_TEST_FAILED=", "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-s", tests],
         cwd="/opt/liquid-auth", timeout=900)
     assert done.returncode == 0
 

@@ -106,7 +106,7 @@ class TestOnDemand:
         assert not nodes() and process() == 0
         assert state()["processId"] not in (0, first)
 
-    @pytest.mark.whole("the debug build starts a debugger at a crash")
+    @pytest.mark.whole("a crash of the debug build starts a debugger")
     def test_a_crash_restarts_it(self):
         systemctl("start", SERVICE)
         first = wait_for("the process", process, 60)

@@ -154,6 +154,7 @@ def test_a_store_that_does_not_open_prevents_no_change(key, creds):
 
 
 # Holds: PROTECT-6, PROTECT-17
+@pytest.mark.whole("it boots a Debian 13 that debootstrap downloads")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can boot another system")
 def test_as_a_user_with_the_systemd_of_debian_13(tmp_path):
     """With its service io.systemd.Credentials, in systemd-nspawn."""

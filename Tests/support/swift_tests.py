@@ -1,4 +1,4 @@
-"""Run the Swift tests of a build: its directory, and the names of tests, or none for all.
+"""Run the Swift tests of a build. Arguments: its directory, and the names of tests; without names, all.
 
 A name is that of $LIQUID_TEST_FAILED, which gets a line for each test that failed: Module.Suite/function(). Prints the
 slowest tests, as pytest does with --durations.
@@ -27,7 +27,7 @@ class Case:
 def read(report: str) -> list[Case]:
     """Return the tests of a report."""
     cases = [CASE.search(text).groups() for text in report.split("<testcase ")[1:]]
-    return [Case(f"{suite}/{name}", float(seconds or 0), "<failure" in rest) for suite, name, seconds, rest in cases]
+    return [Case(f"{suite}{'/' if '.' in suite else '.'}{name}", float(seconds or 0), "<failure" in rest) for suite, name, seconds, rest in cases]
 
 
 def main(build: str, *names: str) -> int:
@@ -39,10 +39,13 @@ def main(build: str, *names: str) -> int:
             ["swift", "test", "--scratch-path", build, "--skip-build", "--no-parallel", "--disable-xctest", "--xunit-output", report,
              *filters]).returncode
         if not report.exists():
-            print("the Swift tests did not come to their end")
+            print("the Swift tests ended without a report")
             return status or 1
         cases = read(report.read_text())
     show(cases)
+    if missing := set(names) - {case.name for case in cases}:
+        print("no such Swift tests:", *missing)
+        return 1
     failed = [case.name for case in cases if case.failed]
     if (path := os.environ.get("LIQUID_TEST_FAILED")) and failed:
         with open(path, "a") as file:

@@ -248,7 +248,8 @@ class TestVanishing:
     # Holds: DAPPSERVER-15
     @pytest.mark.parametrize("answer", ["", *(
         pytest.param(answer, marks=pytest.mark.whole("the wallet can wait until its time-out"))
-        for answer in ("v=0\r\n", "x" * 2_000_000, "a=fingerprint:sha-256 00\r\n" * 100))])
+        for answer in ("v=0\r\n", "x" * 2_000_000, "a=fingerprint:sha-256 00\r\n" * 100))],
+        ids=["empty", "version only", "2 MB", "100 fingerprints"])
     def test_invalid_answers(self, shared_key, loop, serve, connect, authority, answer):
         """The wallet waits for a valid answer until its time-out, or reports the fault; it never crashes."""
         server = serve()
