@@ -123,6 +123,7 @@ def test_a_package_installed_after_a_build_is_found_by_the_next(tmp_path):
 # Holds: SCRIPT-9
 @pytest.mark.parametrize("program", ["liquid-authenticator", "liquid-auth", *(
     path.name for path in BIN.glob("liquid-auth-wallet"))])  # not built by `scripts/test daemon` alone
+@pytest.mark.whole("it judges the release build")
 def test_programs_use_system_libraries_only_and_bind_them_at_once(program):
     """No RUNPATH, which would name build directories; RELRO and NOW, so that the table of functions is read-only."""
     dynamic = subprocess.run(["readelf", "-d", BIN / program], capture_output=True, text=True, check=True).stdout
