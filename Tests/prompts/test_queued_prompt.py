@@ -7,6 +7,7 @@ from fido2.ctap import CtapError
 from prompts.requesting import PASSPHRASE_BUTTON, TOUCH, cancel, dialogs, registering, shows, start_verifying, waiting, words
 from support.authenticator import wait_for
 from support.ceremonies import Request
+from support.patience import PATIENCE
 
 BUTTON = words("Use fingerprint")
 
@@ -55,8 +56,9 @@ def queued_request(key, reader, screen, picture, begun):
         assert reader.is_free(), "the dialog of the request is not shown yet"
         screen.press("Escape")
         wait_for("end of the other prompt", lambda: screen.windows("gcr-prompter") != first)
+        # Not a limit for a hang: a request whose dialog is not shown fails after ten seconds.
         with contextlib.suppress(AssertionError):
-            wait_for("prompt of the request", lambda: screen.windows("gcr-prompter"), 3)
+            wait_for("prompt of the request", lambda: screen.windows("gcr-prompter"), 3 / PATIENCE)
             return request
         assert reader.is_free(), "the dialog of the request is not shown"
         request.withdrawn.set()
