@@ -196,7 +196,7 @@ targets += [
     name: "WalletShellTests",
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
-      "ControlProtocol", "ProcessIO", "StateDirectory",
+      "ControlProtocol", "ProcessIO", "StateDirectory", "TestVectors",
       "CLinux", "CWebRTC", "CGStreamer", argumentParser,
       .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + network, swiftSettings: settings),

@@ -1,13 +1,14 @@
 import AlgorandTransaction
 import DeterministicKeys
 import Synchronization
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
 @testable import liquid_auth_wallet
 
 /// A conversation over a channel to a test dApp.
-@Suite(.timeLimit(.minutes(1))) struct ConversationTests {
+@Suite(.limited) struct ConversationTests {
   // {"id": "1", "reference": "arc0027:sign_message:request", "params": {"message": "hi", "providerId": "p"}}
   private static let signMessage =
     "o2JpZGExaXJlZmVyZW5jZXgcYXJjMDAyNzpzaWduX21lc3NhZ2U6cmVxdWVzdGZwYXJhbXOiZ21lc3NhZ2ViaGlqcHJvdmlkZXJJZGFw"

@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import Synchronization
+import TestVectors
 import Testing
 
 @testable import liquid_authenticator
@@ -247,7 +248,7 @@ struct CTAPHIDDriverTests {
     #expect(transport.link?.isClosed == true)
   }
 
-  @Test(.timeLimit(.minutes(1)))
+  @Test(.limited)
   func `while a device is being removed, the driver serves others, and makes no other device`() async throws {
     try await key.attach()
     transport.keepsDevices.store(true, ordering: .relaxed)

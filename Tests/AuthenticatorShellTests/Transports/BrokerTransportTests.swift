@@ -2,6 +2,7 @@ import CTAPHID
 import Glibc
 import StateDirectory
 import TestSupport
+import TestVectors
 import Testing
 import UHID
 
@@ -138,7 +139,7 @@ struct BrokerTransportTests {
   }
 
   // Holds: BROKER-8
-  @Test(.timeLimit(.minutes(1)))
+  @Test(.limited)
   func `a broker whose queue of connections is full is reported at once`() async throws {
     var waiting: [Descriptor] = []
     while let connection = try? helper.connectToBroker() { waiting.append(Descriptor(connection)) }
@@ -150,7 +151,7 @@ struct BrokerTransportTests {
   }
 
   // Holds: BROKER-8
-  @Test(.timeLimit(.minutes(1)))
+  @Test(.limited)
   func `the loop serves others while the broker does not answer`() async throws {
     let transport = transport()
     let attaching = Task(executorPreference: loop) { try await transport.attach() }

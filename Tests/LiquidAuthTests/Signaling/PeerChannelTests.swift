@@ -1,9 +1,10 @@
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
 
 /// An open channel over a simulated peer connection.
-@Suite(.timeLimit(.minutes(1))) struct PeerChannelTests {
+@Suite(.limited) struct PeerChannelTests {
   let world = World()
   let ends = PeerChannelEnds()
 

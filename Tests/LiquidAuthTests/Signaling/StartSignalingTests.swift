@@ -1,10 +1,11 @@
 import Synchronization
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
 
 /// The driver over ports in memory, from the first call to the last close.
-@Suite(.timeLimit(.minutes(1))) struct StartSignalingTests {
+@Suite(.limited) struct StartSignalingTests {
   static let headers = [
     HTTPHeader("User-Agent", "Test (X11; Linux x86_64)"), HTTPHeader("Cookie", "connect.sid=s%3Aa"),
   ]
