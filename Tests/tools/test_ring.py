@@ -58,10 +58,10 @@ class Node:
         """Send one report: channel and what follows it, after the report number 0."""
         os.write(self.file, (b"\0" + head + content).ljust(65, b"\0"))
 
-    def reports(self, seconds):
-        """Return the reports until there is none for some time."""
+    def reports(self):
+        """Wait for a report; return it and those that follow, until there is none for two seconds."""
         found = []
-        while select.select([self.file], [], [], seconds)[0]:
+        while select.select([self.file], [], [], 2 if found else SECONDS)[0]:
             found.append(os.read(self.file, 64))
         return found
 
@@ -83,6 +83,8 @@ def test_an_authenticator_that_does_not_read(key, sends):
     with Node(key.node) as node:
         channel = node.channel()
         os.kill(key.process.pid, signal.SIGSTOP)
+        # Before all its threads have stopped, it can still read.
+        os.waitid(os.P_PID, key.process.pid, os.WSTOPPED)
         nonces = [secrets.token_bytes(8) for _ in range(COUNT)]
         for number, nonce in enumerate(nonces):
             if sends == "INIT":
@@ -93,7 +95,7 @@ def test_an_authenticator_that_does_not_read(key, sends):
                 head = struct.pack(">BH", PING, 1800) if sequence == 0 else bytes([sequence - 1])
                 node.send(channel + head, b"x" * 50)
         os.kill(key.process.pid, signal.SIGCONT)
-        answers = node.reports(2)
+        answers = node.reports()
         if sends == "INIT":
             kept = [report[7:15] for report in answers if report[4] == INIT]
             # It gets the oldest, and loses the newest.
@@ -102,7 +104,7 @@ def test_an_authenticator_that_does_not_read(key, sends):
         channel = node.channel()
         node.send(channel + struct.pack(">BH", PING, 5), b"still")
         assert any(report[:7] == channel + struct.pack(">BH", PING, 5) and report[7:12] == b"still"
-                   for report in node.reports(5))
+                   for report in node.reports())
     assert key.process.poll() is None
 
 
@@ -114,9 +116,9 @@ def test_a_client_that_does_not_read(key):
             stalled.send(struct.pack(">IBH", 0xFFFFFFFF, INIT, 8), secrets.token_bytes(8))
         # Each client has a ring of its own, which gets all answers.
         with Node(key.node) as other:
-            other.reports(2)
+            other.reports()
             assert other.channel()
-        lost = COUNT - len(stalled.reports(2))
+        lost = COUNT - len(stalled.reports())
         assert lost > 0
         assert stalled.channel()
         figures.note("hidraw's ring: answers lost to a client that does not read", f"{lost} of {COUNT}")
