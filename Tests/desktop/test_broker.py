@@ -160,8 +160,10 @@ class TestHostileClient:
         for kind in range(16):
             event = struct.pack("<I", kind) + b"\x00" * 60
             with ready() as client:
-                client.send(event)
-                time.sleep(0.05)
+                (node,) = nodes()
+                with open(node, "rb", buffering=0) as program:
+                    client.send(event)
+                    assert program.read(64) == event
                 assert devices() == [DESCRIPTOR]
             wait_for_no_device()
             with ready() as client:
