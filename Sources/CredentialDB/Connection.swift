@@ -5,6 +5,7 @@ import CSQLite
 /// Use it from one thread at a time.
 final class Connection {
   let handle: OpaquePointer
+  private var isOpen = true
   /// Whether a commit waits until the log is on the disk, as ``Session/configure(_:)`` sets it.
   private var isSynchronised = true
 
@@ -36,7 +37,13 @@ final class Connection {
   }
 
   /// SQLite closes the connection with its last prepared statement, in any order of deinitialization.
-  deinit { sqlite3_close_v2(handle) }
+  deinit { if isOpen { sqlite3_close_v2(handle) } }
+
+  /// Closes the connection, after its last prepared statement; SQLite ignores if it cannot empty the log here.
+  func close() throws(StoreFault) {
+    try check(sqlite3_close(handle))
+    isOpen = false
+  }
 
   /// Keeps the log as it is when the connection closes; otherwise it is moved into the database and removed.
   func keepLogWhenClosing(_ keeps: Bool) { _ = sqlite_shim_keep_log(handle, keeps ? 1 : 0) }
@@ -79,12 +86,15 @@ final class Connection {
     }
   }
 
+  /// Moves the log into the database, synchronised, and empties it.
+  func moveLog() throws(StoreFault) {
+    try check(sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil))
+  }
+
   /// Moves the log into the database and empties it.
   ///
-  /// What is in the log is durable already, so a failure loses nothing.
-  func emptyLog() {
-    sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-  }
+  /// What is in the log is durable already, and stays beside the database, so a failure loses nothing.
+  func emptyLog() { try? moveLog() }
 
   fileprivate func check(_ result: Int32) throws(StoreFault) {
     guard result == SQLITE_OK || result == SQLITE_ROW || result == SQLITE_DONE else {

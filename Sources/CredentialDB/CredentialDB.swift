@@ -51,6 +51,7 @@ public final class CredentialDB: CredentialStore {
     do throws(StoreFault) {
       try unfinished.make()
       try fill(unfinished, keys: keys, state: state)
+      try check(unfinished, keys: keys, storeID: state.storeID)
       try unfinished.move(to: file)
     } catch {
       try? unfinished.remove()
@@ -69,6 +70,16 @@ public final class CredentialDB: CredentialStore {
       let session = try Session(connection, keys: keys)
       try session.begin(with: state)
     }
+    // Closing would do both, too, but not say if it fails.
+    try connection.moveLog()
+    try connection.close()
+  }
+
+  /// Opens a finished file as an owner's first request will: it gets its name without its log.
+  private static func check(_ file: StoreFile, keys: CredentialKeys, storeID: [UInt8]) throws(StoreFault) {
+    try file.removeEmptyLog()
+    _ = try Session(opening: file, keys: keys, storeID: storeID, rows: .asTheyWereLeft)
+    try file.removeEmptyLog()
   }
 
   /// Opens an existing store; checks all of it before it writes anything.

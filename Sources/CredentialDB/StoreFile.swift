@@ -58,6 +58,14 @@ struct StoreFile {
     close(file)
   }
 
+  /// Removes SQLite's log after the store was closed, if it is there still and empty.
+  ///
+  /// - Throws: `damaged` if changes wait in the log: the file alone is not the store.
+  func removeEmptyLog() throws(StoreFault) {
+    guard try !inspect() else { throw .damaged("changes wait in its log") }
+    guard unlink(logPath) == 0 || errno == ENOENT else { throw .system("remove the log of") }
+  }
+
   /// Removes the file and SQLite's files beside it.
   func remove() throws(StoreFault) {
     for path in [path, logPath, journalPath] {

@@ -95,6 +95,20 @@ import Testing
     #expect(text == "cannot make the store none/store: No such file or directory")
   }
 
+  // Holds: FAULT-11
+  @Test func `a file whose log has changes is not taken for a finished store`() throws {
+    let connection = try Connection(path: directory.path())
+    try Session.configure(connection)
+    try Session(connection, keys: Given.keys).change { () throws(StoreFault) in }
+    #expect(throws: StoreFault.damaged("changes wait in its log")) {
+      try StoreFile(path: directory.path()).removeEmptyLog()
+    }
+    try connection.moveLog()
+    try connection.close()
+    try StoreFile(path: directory.path()).removeEmptyLog()
+    #expect(try directory.names == ["credentials.sqlite"])
+  }
+
   // MARK: Opening
 
   // Holds: FILE-7

@@ -195,23 +195,6 @@ def test_the_vault_is_written_atomically(tmp_path):
     assert re.search(r"fsync\(\d+<[^>]*/state>", text[renamed.end() :]), "no fsync of the directory after the rename"
 
 
-def test_an_init_that_is_not_durable_leaves_nothing(tmp_path):
-    """Each fsync in turn fails once: not even the directory remains, and the next try works."""
-    for number in range(1, 40):
-        trace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
-                 "-e", f"inject=fsync,fdatasync:error=EIO:when={number}"]
-        key = Authenticator(tmp_path / str(number))
-        done = subprocess.run([*trace, *key.command("init", "--import", "--state-dir", key.state)], text=True,
-                              input=f"{PHRASE}\n{PASSPHRASE}\n", capture_output=True, timeout=60 * PATIENCE)
-        left = sorted(path.name for path in key.state.iterdir()) if key.state.exists() else None
-        if done.returncode == 0:
-            assert left == ["credentials.sqlite", "daemon.lock", "vault"]
-            break
-        assert left is None, f"after fsync {number}: {left}; {done.stderr}"
-    assert 4 <= number < 39, "the calls were not met"
-    Authenticator(tmp_path / "1").init()
-
-
 def channel_works(key):
     with wire.Channel(key.socket) as channel:
         channel.send(wire.PING, b"x")
