@@ -14,6 +14,19 @@ static inline int sqlite_shim_defend(sqlite3 *connection) {
   return result ? result : sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
 }
 
+/// The error number of the last system call on the database or on its log that failed; 0 if none has.
+///
+/// SQLite reports a read that fails as damage: EIO becomes SQLITE_CORRUPT, or a line of the quick check.
+static inline int sqlite_shim_file_errno(sqlite3 *connection) {
+  int number = 0;
+  sqlite3_file *log = (sqlite3_file *)0;
+  if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &number) == SQLITE_OK && number != 0) return number;
+  number = 0;
+  if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK && log && log->pMethods
+      && log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number) == SQLITE_OK) return number;
+  return 0;
+}
+
 /// Binds bytes that SQLite copies.
 static inline int sqlite_shim_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {
   return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_TRANSIENT);

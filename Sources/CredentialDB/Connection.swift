@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 
 /// One connection to one database file.
 ///
@@ -13,6 +14,10 @@ final class Connection {
   convenience init(path: String) throws(StoreFault) {
     // SQLite would take a name that begins with "file:" for a URI.
     try self.init(name: path.utf8.first == UInt8(ascii: "/") ? path : "./" + path, flags: SQLITE_OPEN_READWRITE)
+    // SQLite opens a file for reading if it cannot open it for writing, and then each change would fail.
+    guard sqlite3_db_readonly(handle, "main") == 0 else {
+      throw .system(operation: "open", errno: access(path, W_OK) == 0 ? EIO : errno)
+    }
   }
 
   /// Opens an existing file for reading only: no lock, no log, no write.
@@ -31,6 +36,8 @@ final class Connection {
     let result = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
     guard let handle, result == SQLITE_OK, sqlite_shim_defend(handle) == SQLITE_OK else {
       defer { sqlite3_close_v2(handle) }
+      let number = sqlite3_system_errno(handle)
+      guard number == 0 else { throw .system(operation: "open", errno: number) }
       throw .sqlite(code: result, message: String(cString: sqlite3_errmsg(handle)))
     }
     self.handle = handle
@@ -47,6 +54,12 @@ final class Connection {
 
   /// Keeps the log as it is when the connection closes; otherwise it is moved into the database and removed.
   func keepLogWhenClosing(_ keeps: Bool) { _ = sqlite_shim_keep_log(handle, keeps ? 1 : 0) }
+
+  /// The fault to report: SQLite takes a read that failed for damage, and then the file may be intact.
+  func cause(of fault: StoreFault) -> StoreFault {
+    let number = sqlite_shim_file_errno(handle)
+    return number == 0 ? fault : .system(operation: "read", errno: number)
+  }
 
   /// Runs statements whose results are not needed.
   func execute(_ sql: String) throws(StoreFault) {
@@ -98,7 +111,16 @@ final class Connection {
 
   fileprivate func check(_ result: Int32) throws(StoreFault) {
     guard result == SQLITE_OK || result == SQLITE_ROW || result == SQLITE_DONE else {
-      throw .sqlite(code: result, message: String(cString: sqlite3_errmsg(handle)))
+      let fault = StoreFault.sqlite(code: result, message: String(cString: sqlite3_errmsg(handle)))
+      switch result & 0xff {
+      case SQLITE_CORRUPT, SQLITE_NOTADB: throw cause(of: fault)
+      case SQLITE_IOERR, SQLITE_CANTOPEN:
+        let ofFile = sqlite_shim_file_errno(handle)
+        let number = ofFile == 0 ? sqlite3_system_errno(handle) : ofFile
+        guard number != 0 else { throw fault }
+        throw .system(operation: "use", errno: number)
+      default: throw fault
+      }
     }
   }
 }

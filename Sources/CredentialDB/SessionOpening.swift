@@ -16,7 +16,12 @@ extension Session {
     connection.keepLogWhenClosing(changesWait)
     try Self.configure(connection)
     try connection.execute("PRAGMA query_only = ON")
-    let found = try StoreCheck.run(on: connection, keys: keys, storeID: storeID)
+    let found: StoreCheck.Finding
+    do throws(StoreFault) {
+      found = try StoreCheck.run(on: connection, keys: keys, storeID: storeID)
+    } catch {
+      throw connection.cause(of: error)
+    }
     let isUnjudged = rule == .unjudged && found.version == Schema.version
     guard found.isAsItWasLeft || rule == .accepted || isUnjudged else { throw .rowsChanged }
     var hasHistory = found.version >= Schema.firstVersionWithHistory

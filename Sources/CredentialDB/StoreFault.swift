@@ -66,7 +66,9 @@ enum StoreFault: Error, Equatable {
     case .closed:
       RecoveryError(.store, "the store \(store) was closed meanwhile", hint: "try again")
     case .system(let operation, let errno):
-      RecoveryError(.store, "cannot \(operation) the store \(store): \(String(cString: strerror(errno)))")
+      RecoveryError(
+        .system(errno: errno), "cannot \(operation) the store \(store): \(String(cString: strerror(errno)))",
+        hint: FileRemedy.text(errno))
     case .unsealable(let reason): RecoveryError(.store, "cannot write to the store \(store): \(reason)")
     case .sqlite(let code, let message): Self.error(store: store, vault: vault, code: code, message: message)
     }
@@ -80,7 +82,8 @@ enum StoreFault: Error, Equatable {
     case SQLITE_BUSY, SQLITE_LOCKED:
       RecoveryError(.store, "another process uses the store \(store)", hint: "stop it first")
     case SQLITE_FULL:
-      RecoveryError(.store, "cannot write the store \(store): no space left", hint: "free some space and try again")
+      RecoveryError(
+        .system(errno: ENOSPC), "cannot write the store \(store): no space left", hint: FileRemedy.text(ENOSPC))
     default:
       RecoveryError(
         .store, "cannot use the store \(store): \(message) (SQLite error \(code))",

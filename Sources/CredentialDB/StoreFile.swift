@@ -23,14 +23,39 @@ struct StoreFile {
     var status = stat()
     guard fstat(file, &status) == 0 else { throw .system("open") }
     guard status.st_mode & S_IFMT == S_IFREG else { throw .damaged("it is not a regular file") }
-    guard access(journalPath, F_OK) != 0 else { throw .damaged("there is a journal beside it, \(journalPath)") }
-
-    var log = stat()
-    if stat(logPath, &log) == 0, log.st_size > 0 { return true }
-    var header = [UInt8](repeating: 0, count: StoreHeader.size)
-    guard pread(file, &header, header.count, 0) == header.count else { throw .damaged("it ends too early") }
+    guard try Self.status(of: journalPath) == nil else {
+      throw .damaged("there is a journal beside it, \(journalPath)")
+    }
+    if let log = try Self.status(of: logPath), log.st_size > 0 { return true }
+    let header = try Self.start(of: file)
+    guard header.count == StoreHeader.size else { throw .damaged("it ends too early") }
     try StoreHeader.check(header, fileSize: Int(status.st_size))
     return false
+  }
+
+  /// The status of a file beside the store; `nil` if there is none.
+  private static func status(of path: String) throws(StoreFault) -> stat? {
+    var status = stat()
+    guard lstat(path, &status) != 0 else { return status }
+    guard errno == ENOENT else { throw .system("read") }
+    return nil
+  }
+
+  /// The first bytes of a file, as many as a header has; fewer only if the file ends before.
+  private static func start(of file: Int32) throws(StoreFault) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: StoreHeader.size)
+    var count = 0
+    while count < bytes.count {
+      let more = bytes.withUnsafeMutableBytes { bytes in
+        let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+        return pread(file, rest.baseAddress, rest.count, off_t(count))
+      }
+      if more < 0, errno == EINTR { continue }
+      guard more >= 0 else { throw .system("read") }
+      guard more > 0 else { break }
+      count += more
+    }
+    return Array(bytes.prefix(count))
   }
 
   /// Reads the whole file ahead, because SQLite's check walks it from its end, which the system does not foresee.

@@ -77,7 +77,7 @@ extension StateDirectory {
       throw StateDirectoryError(
         .unchanged, "the vault already has this phrase", hint: "give another phrase")
     }
-    guard let found = Self.files(of: previousStorePath).first(where: Self.isThere) else { return }
+    guard let found = try Self.first(of: Self.files(of: previousStorePath)) else { return }
     throw StateDirectoryError(
       .exists, "there is a store of an earlier phrase, \(found)", hint: "it is not overwritten: move it away")
   }
@@ -128,8 +128,9 @@ extension StateDirectory {
   /// Whether renames of a move were interrupted or failed, so that the stores do not have their names yet.
   ///
   /// Opening a store repeats them.
-  func areStoresUnsettled(beside vault: VaultFile) -> Bool {
-    vault.hasPreviousPhrase && [nextStorePath, endedStorePath].flatMap(Self.files).contains(where: Self.isThere)
+  func areStoresUnsettled(beside vault: VaultFile) throws(StateDirectoryError) -> Bool {
+    guard vault.hasPreviousPhrase else { return false }
+    return try Self.first(of: [nextStorePath, endedStorePath].flatMap(Self.files)) != nil
   }
 
   /// Completes or undoes the renames of a move that was interrupted, or whose renames failed.
@@ -137,15 +138,21 @@ extension StateDirectory {
   /// The version of the vault says whether the vault was replaced before the interruption.
   func settleStores() throws(StateDirectoryError) {
     let stores = [nextStorePath, endedStorePath].flatMap(Self.files)
-    guard stores.contains(where: Self.isThere), Self.isThere(vaultPath) else { return }
-    // A vault that cannot be read is reported when it is used.
-    guard let vault = try? sealedVault() else { return }
+    guard try Self.first(of: stores) != nil, try Self.isThere(vaultPath) else { return }
+    let vault: VaultFile
+    do throws(StateDirectoryError) {
+      vault = try sealedVault()
+    } catch {
+      if case .system = error.kind { throw error }
+      // A vault that is not valid is reported when it is used.
+      return
+    }
     if vault.hasPreviousPhrase {
-      if Self.files(of: endedStorePath).contains(where: Self.isThere) {
+      if try Self.first(of: Self.files(of: endedStorePath)) != nil {
         try moveStore(endedStorePath, to: previousStorePath)
       }
-      guard Self.isThere(nextStorePath) else { return }
-      if !Self.isThere(previousStorePath) { try moveStore(storePath, to: previousStorePath) }
+      guard try Self.isThere(nextStorePath) else { return }
+      if try !Self.isThere(previousStorePath) { try moveStore(storePath, to: previousStorePath) }
       try moveStore(nextStorePath, to: storePath)
     } else {
       // A store of a new phrase that the vault does not have, and one of a phrase that it no longer has.
@@ -180,7 +187,7 @@ extension StateDirectory {
   ///
   /// - Parameter content: with the id of the new store.
   func copyImportedOfPrevious(of content: VaultContent) throws(StateDirectoryError) {
-    guard let previous = content.previous, Self.isThere(previousStorePath) else { return }
+    guard let previous = content.previous, try Self.isThere(previousStorePath) else { return }
     let store = try openPreviousStore(of: previous, keys: CredentialKeys(mainKey: previous.mainKey))
     do {
       let new = try CredentialDB(

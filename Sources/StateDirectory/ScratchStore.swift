@@ -12,7 +12,7 @@ extension StateDirectory {
   /// work on the state directory meanwhile.
   ///
   /// - Parameter keys: those that seal the rows.
-  /// - Throws: `inUse` if another process has the scratch store; what the work throws, as `unusableStore`.
+  /// - Throws: `inUse` if another process has the scratch store; what the work throws, as ``unusableStore(_:)``.
   public func withScratchStore<Result>(
     keys: CredentialKeys, _ work: (CredentialDB) throws(RecoveryError) -> Result
   ) throws(StateDirectoryError) -> Result {
@@ -34,7 +34,7 @@ extension StateDirectory {
       let store = try CredentialDB(opening: storePath, vaultPath: vaultPath, keys: keys, storeID: nil)
       return try work(store)
     } catch {
-      throw StateDirectoryError(.unusableStore, error.description)
+      throw unusableStore(error)
     }
   }
 

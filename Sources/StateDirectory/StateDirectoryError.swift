@@ -1,3 +1,4 @@
+import CredentialDB
 import Glibc
 import ProcessIO
 
@@ -44,7 +45,9 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
   static func system(
     _ operation: String, _ path: String, _ number: Int32 = errno, hint: String? = nil
   ) -> StateDirectoryError {
-    StateDirectoryError(.system(errno: number), "cannot \(operation) \(path): \(SystemNumber(number))", hint: hint)
+    StateDirectoryError(
+      .system(errno: number), "cannot \(operation) \(path): \(SystemNumber(number))",
+      hint: hint ?? FileRemedy.text(number))
   }
 }
 

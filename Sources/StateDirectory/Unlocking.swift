@@ -14,7 +14,7 @@ extension StateDirectory {
     // The directory may have changed since it was opened.
     _ = try StateDirectory(opening: path)
     let vault = try sealedVault()
-    guard !areStoresUnsettled(beside: vault) else { return }
+    guard try !areStoresUnsettled(beside: vault) else { return }
     try checkStore()
     if vault.hasPreviousPhrase { try checkStore(at: previousStorePath) }
   }
@@ -25,7 +25,7 @@ extension StateDirectory {
   public func checkAtRest() throws(StateDirectoryError) {
     try check()
     let vault = try sealedVault()
-    guard !areStoresUnsettled(beside: vault) else { return }
+    guard try !areStoresUnsettled(beside: vault) else { return }
     do {
       try CredentialDB.inspect(storePath, vaultPath: vaultPath)
       if vault.hasPreviousPhrase { try CredentialDB.inspect(previousStorePath, vaultPath: vaultPath) }
@@ -36,7 +36,10 @@ extension StateDirectory {
 
   /// The error for a store that cannot be read or written.
   public func unusableStore(_ error: RecoveryError) -> StateDirectoryError {
-    StateDirectoryError(.unusableStore, error.description)
+    if case .system(let number) = error.kind {
+      return StateDirectoryError(.system(errno: number), error.reason, hint: error.hint)
+    }
+    return StateDirectoryError(.unusableStore, error.description)
   }
 
   /// The error for a vault file that opens, but has other secrets than the open vault.

@@ -28,7 +28,7 @@ extension StateDirectory {
     created: UInt64, cost: PassphraseCost = .standard
   ) throws(StateDirectoryError) -> Int? {
     try checkNoVault()
-    let existing = isStoreThere ? try openAnyStore(mainKey) : nil
+    let existing = try isStoreThere ? try openAnyStore(mainKey) : nil
     if existing == nil { try checkNoStore() }
     if let form = existing?.state.credentialIDForm, let credentialIDForm, credentialIDForm != form {
       throw StateDirectoryError(
@@ -66,6 +66,8 @@ extension StateDirectory {
         rows: .unjudged)
       return (try store.state(), try store.credentialCount())
     } catch {
+      // A store that cannot be read may be the right one.
+      if case .system = error.kind { throw unusableStore(error) }
       throw StateDirectoryError(
         .exists,
         "there is a store already, \(storePath); the phrase does not open it: it belongs to another phrase, or was "
@@ -82,8 +84,10 @@ extension StateDirectory {
     // A store that a move did not rename yet is not lost.
     try settleStores()
     // During a move to a new phrase, the store of either phrase can be the lost one.
-    let isOfPrevious =
-      vault.hasPreviousPhrase && isStoreThere && !Self.files(of: previousStorePath).contains(where: Self.isThere)
+    var isOfPrevious = false
+    if vault.hasPreviousPhrase, try isStoreThere {
+      isOfPrevious = try Self.first(of: Self.files(of: previousStorePath)) == nil
+    }
     if !isOfPrevious { try checkNoStore() }
     let storeID = randomBytes(Self.storeIDSize)
     let (both, content): (VaultContent, VaultContent?)
@@ -107,7 +111,7 @@ extension StateDirectory {
 
   /// Throws if there is a vault; for callers that check before they ask the user for anything.
   public func checkNoVault() throws(StateDirectoryError) {
-    guard !Self.isThere(vaultPath) else {
+    guard try !Self.isThere(vaultPath) else {
       throw StateDirectoryError(
         .exists, "there is a vault already, \(vaultPath)",
         hint: "it is not overwritten: move it away, or give --state-dir DIR")
@@ -123,7 +127,7 @@ extension StateDirectory {
     do {
       try CredentialDB.create(at: storePath, keys: CredentialKeys(mainKey: mainKey), state: state)
     } catch {
-      throw StateDirectoryError(.unusableStore, error.description)
+      throw unusableStore(error)
     }
     do {
       try commit()
@@ -137,7 +141,7 @@ extension StateDirectory {
   ///
   /// A leftover log counts too, because SQLite would play it into the new store.
   public func checkNoStore() throws(StateDirectoryError) {
-    guard let found = storeFiles.first(where: Self.isThere) else { return }
+    guard let found = try Self.first(of: storeFiles) else { return }
     throw StateDirectoryError(
       .exists, "there is a store already, \(found)",
       hint: "it is not overwritten: move it away, or give --state-dir DIR")
@@ -146,10 +150,21 @@ extension StateDirectory {
   /// The store, and SQLite's files beside one that is open or was not closed.
   var storeFiles: [String] { ["", "-wal", "-shm", "-journal"].map { storePath + $0 } }
 
-  var isStoreThere: Bool { Self.isThere(storePath) }
+  var isStoreThere: Bool { get throws(StateDirectoryError) { try Self.isThere(storePath) } }
 
-  static func isThere(_ path: String) -> Bool {
+  /// Whether a file is there; an error if the system cannot tell.
+  static func isThere(_ path: String) throws(StateDirectoryError) -> Bool {
     var status = stat()
-    return lstat(path, &status) == 0 || errno != ENOENT
+    guard lstat(path, &status) != 0 else { return true }
+    guard errno == ENOENT else { throw .system("read", path) }
+    return false
+  }
+
+  /// The first of these files that is there.
+  static func first(of paths: [String]) throws(StateDirectoryError) -> String? {
+    for path in paths {
+      if try isThere(path) { return path }
+    }
+    return nil
   }
 }

@@ -12,12 +12,13 @@ extension StateDirectory {
     let file = open(vaultPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       guard errno == ENOENT else { throw .system("read", vaultPath) }
+      let hasStore = try isStoreThere
       let again =
         "put the vault back, or make a new one from shares with liquid-auth recover --shares, or from the phrase with: "
         + "liquid-auth init --import"
       throw StateDirectoryError(
-        .missing, "there is no vault \(vaultPath)\(isStoreThere ? ", but its store is there" : "")",
-        hint: isStoreThere ? again : "make one with: liquid-auth setup")
+        .missing, "there is no vault \(vaultPath)\(hasStore ? ", but its store is there" : "")",
+        hint: hasStore ? again : "make one with: liquid-auth setup")
     }
     defer { close(file) }
     var status = stat()

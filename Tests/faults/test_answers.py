@@ -4,17 +4,22 @@ A sweep makes one call after another fail, to the end of the operation: after th
 """
 
 import contextlib
+import errno
+import os
 import shutil
 import sqlite3
 
 import pytest
 from support import figures
-from support.authenticator import PASSPHRASE, PHRASE, Authenticator
-from support.killed import failed_at_each
+from support.authenticator import PASSPHRASE, PHRASE, Authenticator, wait_for
+from support.control_socket import OK, UNLOCK, ControlProtocol
+from support.killed import calls_in, failed_at_each, watched
 from support.tracer import SYNCS, WRITES
+from support.whole import IS_WHOLE, kill_points
 
 #: What a failed call is never called, and what is never advised after it.
 FALSE = ("--new-store", "damaged", "recover", "wrong")
+DISK = "check the disk"
 
 
 def assert_is_no_damage(text):
@@ -91,3 +96,87 @@ class TestMade:
         found = failed_at_each(key, ["recover", "--new-store", "--state-dir", key.state], before, check, error, calls)
         note(f"recover --new-store, {error}", found)
         assert 0 < found[1] < found[0]
+
+
+class TestRead:
+    """A read that fails is no damage: the error says so, and the next try works."""
+
+    # Holds: FAULT-12
+    def test_a_start(self, tmp_path):
+        key = Authenticator(tmp_path / "key").install()
+        trace = tmp_path / "trace"
+
+        def start(*inject):
+            """Return the exit status of the authenticator, None if it runs."""
+            key.wrapper = ["strace", "-D", "-f", "-qq", "-o", str(trace), *watched(key.state), "-e", "trace=all", *inject]
+            key.start(wait=False)
+            wait_for("device", lambda: key.process.poll() is not None or key.listens())
+            if (status := key.process.poll()) is None:
+                assert key.stop() == 0
+            else:
+                key.process, _ = None, key.output.close()
+            return status
+
+        assert start() is None
+        # Until it listens; the rest is its end.
+        calls = calls_in(trace)
+        points, refused = kill_points(calls), 0
+        for name, nth in points:
+            status = start("-e", f"inject={name}:error=EIO:when={nth}")
+            said = key.said()
+            assert_is_no_damage(said)
+            assert status in (None, 1), (name, nth, said)
+            assert status is None or DISK in said, (name, nth, said)
+            refused += status is not None
+        note("start, EIO", (len(points), len(points) - refused, len(calls)))
+        assert 0 < refused < len(points)
+        key.wrapper = []
+        with key:
+            key.unlock()
+
+    # Holds: FAULT-12
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can see the open files of a program that forbids it")
+    @pytest.mark.parametrize("log", [False, True], ids=["closed", "after a crash"])
+    def test_an_unlocking(self, tmp_path, tracer, log):
+        key = Authenticator(tmp_path / "key").install()
+        saved = tmp_path / "saved"
+        if log:
+            # The entry of the history is in the log only.
+            with key:
+                key.unlock()
+                key.ask("policy", "site.example", "deny")
+                wait_for("entry in the log", lambda: (key.state / "credentials.sqlite-wal").stat().st_size)
+                key.process.kill()
+                key.process.wait()
+        shutil.copytree(key.state, saved)
+
+        def unlock(**rule):
+            """Return the reason why the vault did not open, None if it did; and the call that failed."""
+            shutil.rmtree(key.state)
+            shutil.copytree(saved, key.state)
+            key.wrapper = tracer.wrapper
+            with key:
+                tracer.connect()
+                tracer.rule(under=key.state, **rule)
+                with ControlProtocol(key.control_socket) as control:
+                    status, members = control.ask(UNLOCK, {0: PASSPHRASE.encode()})
+                assert tracer.settle(), key.said()
+                reached, calls = tracer.reached(), tracer.calls()
+                tracer.rule()
+                if status != OK:
+                    with ControlProtocol(key.control_socket) as control:
+                        assert control.ask(UNLOCK, {0: PASSPHRASE.encode()})[0] == OK, reached
+            return None if status == OK else members[1], reached, calls
+
+        reason, _, calls = unlock(do="count")
+        assert reason is None
+        points, refused = range(1, len(calls) + 1)[::1 if IS_WHOLE else 4], 0
+        for point in points:
+            reason, reached, _ = unlock(do="error", error=errno.EIO, first=point)
+            assert reached, point
+            if reason is not None:
+                refused += 1
+                assert_is_no_damage(reason)
+                assert DISK in reason, (reached, reason)
+        note(f"unlocking, {'after a crash' if log else 'closed'}, EIO", (len(points), len(points) - refused, len(calls)))
+        assert 0 < refused < len(points)

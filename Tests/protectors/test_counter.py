@@ -290,10 +290,10 @@ class TestAnOldCopy:
         done = subprocess.run(
             key.command("unlock", "--control", key.control_socket), input=f"{PASSPHRASE}\n", text=True,
             capture_output=True, env=key.environment)
-        assert done.returncode == 1 and "credentials.sqlite: disk I/O error" in done.stderr, done
+        assert done.returncode == 1 and "credentials.sqlite: File too large" in done.stderr, done
         assert not is_open(key)
         said = [problem for problem in status(key)["problems"] if problem.startswith(UNKNOWN)]
-        assert len(said) == 1 and "disk I/O error" in said[0]
+        assert len(said) == 1 and "File too large" in said[0]
         key.stop()
         key.start()
         key.unlock()

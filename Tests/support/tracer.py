@@ -35,6 +35,9 @@ WRITES = ("write", "pwrite64")
 SYNCS = ("fsync", "fdatasync")
 #: Further calls that change a file or a directory.
 CHANGES = ("openat", "ftruncate", "rename", "renameat", "renameat2", "unlink", "unlinkat")
+#: For the calls that name a file, which argument that is.
+PATHS = {"openat": 1, "unlink": 0, "unlinkat": 1, "rename": 1, "renameat": 3, "renameat2": 3, "access": 0, "faccessat": 1,
+         "faccessat2": 1, "stat": 0, "lstat": 0, "newfstatat": 1, "statx": 1, "getxattr": 0, "lgetxattr": 0, "mkdir": 0}
 
 
 class Tracer:
@@ -258,15 +261,15 @@ class Served:
 
     def place(self, thread, name, arguments):
         """Return the file of a call, the last one if there are two; only root can read it, because the program is not dumpable."""
-        paths = {"openat": 1, "unlink": 0, "unlinkat": 1, "rename": 1, "renameat": 3, "renameat2": 3}
         try:
-            if name not in paths:
-                return os.readlink(f"/proc/{thread}/fd/{arguments[0]}")
-            with open(f"/proc/{thread}/mem", "rb", buffering=0) as memory:
-                memory.seek(arguments[paths[name]])
-                # Only to the end of the page, because the next page may not exist.
-                text = memory.read(4096 - arguments[paths[name]] % 4096)
-            return os.fsdecode(text.split(b"\0")[0])
+            text = b""
+            if name in PATHS:
+                with open(f"/proc/{thread}/mem", "rb", buffering=0) as memory:
+                    memory.seek(arguments[PATHS[name]])
+                    # Only to the end of the page, because the next page may not exist.
+                    text = memory.read(4096 - arguments[PATHS[name]] % 4096).split(b"\0")[0]
+            # The status of an open file has an empty path.
+            return os.fsdecode(text) if text else os.readlink(f"/proc/{thread}/fd/{arguments[0]}")
         except OSError:
             return ""
 

@@ -108,7 +108,7 @@ extension CTAPError {
       case .full: .keyStoreFull
       case .policy: .invalidParameter
       case .userIDLength: .invalidLength
-      case .store, .notReplaced, .noKey, .key, .lastEpoch, .rotation: .other
+      case .store, .system, .notReplaced, .noKey, .key, .lastEpoch, .rotation: .other
       case .notAuthentic, .malformed, .columnsExchanged, .newerVersion, .anotherPhrase: .other
       }
     self.init(status, error.description, file: file, line: line)
