@@ -37,11 +37,13 @@ extension StateDirectory {
   ///   - vault: the vault, opened.
   ///   - store: its store, which is closed, unless a check throws.
   ///   - now: Unix milliseconds.
+  /// - Returns: what threatens the change, which is done.
   /// - Throws: `unchanged` if a move has already begun, the phrase is the present one or the vault has no room for another,
   ///   `exists` if there is a store of an earlier phrase.
+  @discardableResult
   public func beginRotation(
     of vault: UnlockedVault, closing store: CredentialDB, to phrase: NewPhrase, now: UInt64
-  ) throws(StateDirectoryError) {
+  ) throws(StateDirectoryError) -> ChangeWarning? {
     try checkRotation(of: vault, to: phrase)
     let storeID = randomBytes(16)
     var file = try sealedVault()
@@ -64,7 +66,7 @@ extension StateDirectory {
       throw unusableStore(error)
     }
     store.close()
-    try replaceVaultAndSettle(encoded)
+    return try replaceVaultAndSettle(encoded)
   }
 
   /// Checks what needs neither the new store nor a closed one; for callers that check before they ask for a phrase, too.
@@ -90,8 +92,12 @@ extension StateDirectory {
   /// - Parameters:
   ///   - vault: the vault, opened.
   ///   - store: the store of the previous phrase, which is closed.
+  /// - Returns: what threatens the change, which is done.
   /// - Throws: `unchanged` if no move has begun.
-  public func endRotation(of vault: UnlockedVault, closing store: CredentialDB) throws(StateDirectoryError) {
+  @discardableResult
+  public func endRotation(
+    of vault: UnlockedVault, closing store: CredentialDB
+  ) throws(StateDirectoryError) -> ChangeWarning? {
     guard vault.content.previous != nil else { throw Self.noRotation }
     var file = try sealedVault()
     do {
@@ -102,18 +108,22 @@ extension StateDirectory {
     }
     store.close()
     try moveStore(previousStorePath, to: endedStorePath)
-    try replaceVaultAndSettle(file.encoded)
+    return try replaceVaultAndSettle(file.encoded)
   }
 
   /// Replaces the vault; the stores then follow the vault that is there, also after an error.
-  private func replaceVaultAndSettle(_ bytes: [UInt8]) throws(StateDirectoryError) {
+  ///
+  /// If they cannot get their names now, the next opening repeats that.
+  private func replaceVaultAndSettle(_ bytes: [UInt8]) throws(StateDirectoryError) -> ChangeWarning? {
+    let warning: ChangeWarning?
     do throws(StateDirectoryError) {
-      try replaceVault(bytes)
+      warning = try replaceVault(bytes)
     } catch {
       try? settleStores()
       throw error
     }
-    try settleStores()
+    do throws(StateDirectoryError) { try settleStores() } catch { return ChangeWarning(unsettled: error) }
+    return warning
   }
 
   /// The error if no move to a new phrase has begun.

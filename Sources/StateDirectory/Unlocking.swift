@@ -111,11 +111,11 @@ extension StateDirectory {
   /// Changes the slots of the vault, durably: a crash at any moment leaves the old file or the new one, whole.
   ///
   /// The caller holds the directory's lock.
-  /// - Returns: the slots after the change.
+  /// - Returns: the slots after the change, and what threatens it.
   @discardableResult
   public func changeSlots(
     _ change: (inout VaultFile) throws(VaultError) -> Void
-  ) throws(StateDirectoryError) -> [VaultSlot] {
+  ) throws(StateDirectoryError) -> (slots: [VaultSlot], warning: ChangeWarning?) {
     var vault = try sealedVault()
     do {
       try change(&vault)
@@ -124,8 +124,8 @@ extension StateDirectory {
     }
     let encoded = vault.encoded
     try checkRoom(for: "another slot", in: encoded)
-    try replaceVault(encoded)
-    return vault.slots
+    let warning = try replaceVault(encoded)
+    return (vault.slots, warning)
   }
 
   /// Opens the store that belongs to the vault; a missing store is an error, not an empty store (Recovery §1).

@@ -19,14 +19,15 @@ extension StateDirectory {
   ///     `sealed` for a new one.
   ///   - created: Unix milliseconds.
   ///   - cost: the cost of each try of the passphrase.
-  /// - Returns: the number of passkeys in the store that existed; `nil` if an empty one was made.
+  /// - Returns: the number of passkeys in the store that existed, `nil` if an empty one was made; and what threatens the
+  ///   vault, which is made.
   /// - Throws: `exists` if there is a vault already, or a store that these keys do not open or that has the other form of
   ///   ids; no vault is made, and the store keeps its rows.
   @discardableResult
   public func makeVaultAndStore(
     mainKey: SecretBytes, ed25519Root: SecretBytes, passphrase: SecretBytes, credentialIDForm: CredentialIDForm?,
     created: UInt64, cost: PassphraseCost = .standard
-  ) throws(StateDirectoryError) -> Int? {
+  ) throws(StateDirectoryError) -> (passkeys: Int?, warning: ChangeWarning?) {
     try checkNoVault()
     let existing = try isStoreThere ? try openAnyStore(mainKey) : nil
     if existing == nil { try checkNoStore() }
@@ -46,14 +47,13 @@ extension StateDirectory {
       throw fault(error)
     }
     if let existing {
-      try createVault(vault.encoded)
-      return existing.count
+      return (existing.count, try createVault(vault.encoded))
     }
     let state = StoreState(storeID: storeID, credentialIDForm: credentialIDForm ?? .sealed)
-    try makeStore(state, at: storePath, mainKey: mainKey) { () throws(StateDirectoryError) in
+    let warning = try makeStore(state, at: storePath, mainKey: mainKey) { () throws(StateDirectoryError) in
       try createVault(vault.encoded)
     }
-    return nil
+    return (nil, warning)
   }
 
   /// Opens the existing store if these keys open it; checks everything except rows that were put back, because
@@ -78,8 +78,10 @@ extension StateDirectory {
 
   /// Makes an empty store if there is none, and links the vault to it: `liquid-auth recover --new-store`, Recovery §1.
   ///
+  /// - Returns: what threatens the change, which is done.
   /// - Throws: `wrongPassphrase`; `exists` if there is a store, intact or damaged, or a part of one.
-  public func makeNewStore(passphrase: SecretBytes) throws(StateDirectoryError) {
+  @discardableResult
+  public func makeNewStore(passphrase: SecretBytes) throws(StateDirectoryError) -> ChangeWarning? {
     var vault = try sealedVault()
     // A store that a move did not rename yet is not lost.
     try settleStores()
@@ -99,13 +101,13 @@ extension StateDirectory {
     } catch {
       throw fault(error)
     }
-    guard let content else { return }
+    guard let content else { return nil }
     let encoded = vault.encoded
-    try makeStore(
+    return try makeStore(
       StoreState(storeID: storeID), at: isOfPrevious ? previousStorePath : storePath, mainKey: content.mainKey
     ) { () throws(StateDirectoryError) in
       if !isOfPrevious { try copyImportedOfPrevious(of: both) }
-      try replaceVault(encoded)
+      return try replaceVault(encoded)
     }
   }
 
@@ -122,15 +124,16 @@ extension StateDirectory {
 
   /// Makes a store and then runs `commit`; removes the store if that fails.
   private func makeStore(
-    _ state: StoreState, at storePath: String, mainKey: SecretBytes, then commit: () throws(StateDirectoryError) -> Void
-  ) throws(StateDirectoryError) {
+    _ state: StoreState, at storePath: String, mainKey: SecretBytes,
+    then commit: () throws(StateDirectoryError) -> ChangeWarning?
+  ) throws(StateDirectoryError) -> ChangeWarning? {
     do {
       try CredentialDB.create(at: storePath, keys: CredentialKeys(mainKey: mainKey), state: state)
     } catch {
       throw unusableStore(error)
     }
     do {
-      try commit()
+      return try commit()
     } catch {
       for path in Self.files(of: storePath) { unlink(path) }
       throw error

@@ -32,15 +32,23 @@ extension StateDirectory {
   }
 
   /// Writes a new vault, durably; if one exists, throws and leaves it unchanged.
-  public func createVault(_ bytes: [UInt8]) throws(StateDirectoryError) { try writeVault(bytes, replacing: false) }
+  @discardableResult
+  public func createVault(_ bytes: [UInt8]) throws(StateDirectoryError) -> ChangeWarning? {
+    try writeVault(bytes, replacing: false)
+  }
 
   /// Replaces the vault, durably: a crash at any moment leaves the old one or the new one, whole.
-  public func replaceVault(_ bytes: [UInt8]) throws(StateDirectoryError) { try writeVault(bytes, replacing: true) }
+  @discardableResult
+  public func replaceVault(_ bytes: [UInt8]) throws(StateDirectoryError) -> ChangeWarning? {
+    try writeVault(bytes, replacing: true)
+  }
 
   /// Temporary file, fsync, rename, fsync of the directory.
   ///
   /// The caller holds the lock, so an existing `vault.new` was left by a crash.
-  private func writeVault(_ bytes: [UInt8], replacing: Bool) throws(StateDirectoryError) {
+  ///
+  /// - Throws: only before the rename. After it the change is done, and every program sees it.
+  private func writeVault(_ bytes: [UInt8], replacing: Bool) throws(StateDirectoryError) -> ChangeWarning? {
     try checkRoom(for: "this change", in: bytes)
     let new = vaultPath + ".new"
     guard unlink(new) == 0 || errno == ENOENT else { throw .system("remove", new) }
@@ -56,7 +64,8 @@ extension StateDirectory {
       unlink(new)
       throw error
     }
-    try synchronise()
+    do throws(StateDirectoryError) { try synchronise() } catch { return ChangeWarning(unsynchronised: error) }
+    return nil
   }
 
   /// Checks that a vault can be read again after it is written.
@@ -84,6 +93,23 @@ extension StateDirectory {
     guard directory >= 0 else { throw .system("open", path) }
     defer { close(directory) }
     guard fsync(directory) == 0 else { throw .system("write", path) }
+  }
+}
+
+/// What is wrong after a change that is done.
+public struct ChangeWarning: Sendable, Equatable, CustomStringConvertible {
+  /// Lower case, no full stop: what happened, then what to do.
+  public let description: String
+
+  /// The directory could not be synchronised.
+  init(unsynchronised error: StateDirectoryError) {
+    description = "the change is done, but a power failure can still undo it: \(error.reason); check the disk"
+  }
+
+  /// The stores could not be renamed.
+  init(unsettled error: StateDirectoryError) {
+    description =
+      "the change is done, but a store gets its name only when the vault is unlocked: \(error.reason); check the disk"
   }
 }
 

@@ -22,7 +22,8 @@ import Vault
   private func make(form: CredentialIDForm? = .sealed) throws -> Int? {
     try directory.makeVaultAndStore(
       mainKey: Self.mainKey, ed25519Root: Self.root, passphrase: Self.passphrase, credentialIDForm: form, created: 42,
-      cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
+      cost: PassphraseCost(opsLimit: 1, memLimit: 8192)
+    ).passkeys
   }
 
   private func openStore() throws -> (content: VaultContent, state: StoreState) {
@@ -55,7 +56,8 @@ import Vault
   private func makeAgain(mainKey: SecretBytes = mainKey) throws -> Int? {
     try directory.makeVaultAndStore(
       mainKey: mainKey, ed25519Root: Self.root, passphrase: secret(Array("another horse".utf8)),
-      credentialIDForm: .hash, created: 43, cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
+      credentialIDForm: .hash, created: 43, cost: PassphraseCost(opsLimit: 1, memLimit: 8192)
+    ).passkeys
   }
 
   @Test func `a lost vault is created again for the existing store`() throws {

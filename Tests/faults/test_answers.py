@@ -10,13 +10,18 @@ import shutil
 import sqlite3
 
 import pytest
+from fido2 import cbor
+from faults.bench import Bench
+from faults.operations import NotAcknowledged, SlotAdded
 from support import figures
 from support.authenticator import PASSPHRASE, PHRASE, Authenticator, wait_for
 from support.control_socket import OK, UNLOCK, ControlProtocol
 from support.killed import calls_in, failed_at_each, watched
+from support.slots import place
 from support.tracer import SYNCS, WRITES
 from support.whole import IS_WHOLE, kill_points
 
+NEW = "another long passphrase"
 #: What a failed call is never called, and what is never advised after it.
 FALSE = ("--new-store", "damaged", "recover", "wrong")
 DISK = "check the disk"
@@ -51,6 +56,7 @@ class TestMade:
         "a read or write that fails stands for a full disk in the gate"))]
 
     # Holds: FAULT-11
+    @pytest.mark.whole("each init costs Argon2id; a new store is made by the same code")
     @pytest.mark.parametrize("error, calls", FAULTS)
     def test_init(self, tmp_path, error, calls):
         key = Authenticator(tmp_path / "key")
@@ -180,3 +186,62 @@ class TestRead:
                 assert DISK in reason, (reached, reason)
         note(f"unlocking, {'after a crash' if log else 'closed'}, EIO", (len(points), len(points) - refused, len(calls)))
         assert 0 < refused < len(points)
+
+
+class TestChanged:
+    """After the rename, the change of the vault is done: the command says so."""
+
+    WRITTEN_ALIKE = pytest.mark.whole("the vault is written as after the removal of a slot")
+
+    # Holds: FAULT-13
+    @pytest.mark.parametrize("arguments, typed", [
+        pytest.param(["passphrase"], f"{PASSPHRASE}\n{NEW}\n", marks=WRITTEN_ALIKE, id="passphrase"),
+        pytest.param(["add", "systemd-creds"], f"{PASSPHRASE}\n", marks=WRITTEN_ALIKE, id="add"),
+        pytest.param(["remove", "2"], f"{PASSPHRASE}\n", id="remove"),
+    ])
+    def test_a_slot(self, tmp_path, creds, arguments, typed):
+        key = Authenticator(tmp_path / "key").install()
+        if arguments[0] == "remove":
+            key.run("vault", "add", "systemd-creds", *place(key), stdin=f"{PASSPHRASE}\n")
+        saved = tmp_path / "saved"
+        shutil.copytree(key.state, saved)
+        whole = (saved / "vault").read_bytes()
+        warned = []
+
+        def before():
+            shutil.rmtree(key.state)
+            shutil.copytree(saved, key.state)
+
+        def check(done):
+            now = (key.state / "vault").read_bytes()
+            assert (now != whole) == (done.returncode == 0), done
+            if done.returncode == 0:
+                count = len(cbor.decode(now)[3])
+                assert count == {"passphrase": 1, "add": 2, "remove": 1}[arguments[0]]
+                warned.append("a power failure can still undo it" in done.stderr)
+                return
+            assert_is_no_damage(done.stderr)
+
+        found = failed_at_each(key, ["vault", *arguments, *place(key)], before, check, typed=typed)
+        note(f"vault {arguments[0]}, EIO", found)
+        # The directory is opened, and synchronised.
+        assert sum(warned) == 2 if IS_WHOLE else any(warned)
+        assert 0 < found[1] < found[0]
+
+    # Holds: FAULT-13
+    @pytest.mark.parametrize("calls, number, is_done", [
+        (["rename", "renameat", "renameat2"], 1, False), (["fsync"], 2, True),
+    ], ids=["before the rename", "after the rename"])
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can see the open files of a program that forbids it")
+    def test_the_authenticator_dies_before_it_answers(self, tmp_path, tracer, creds, calls, number, is_done):
+        bench = Bench(SlotAdded, tmp_path, tracer)
+        with bench.fresh() as key, bench.operation.ready(key) as request:
+            tracer.rule(do="kill", calls=calls, under=key.state, first=number)
+            if is_done:
+                bench.operation.acknowledged(request)
+            else:
+                with pytest.raises(NotAcknowledged, match="the connection to the authenticator broke off"):
+                    bench.operation.acknowledged(request)
+            assert tracer.reached()
+            key.process.wait()
+        assert bench.check(is_done) == is_done

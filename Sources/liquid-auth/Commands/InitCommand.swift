@@ -113,11 +113,12 @@ struct InitCommand: PlacedCommand {
     do throws(CommandFailure) {
       let (phrase, passphrase) = try secrets(source)
       let (mainKey, root) = try keys(of: phrase)
-      let passkeys = try orFailure { () throws(StateDirectoryError) in
+      let (passkeys, warning) = try orFailure { () throws(StateDirectoryError) in
         try directory.makeVaultAndStore(
           mainKey: mainKey, ed25519Root: root, passphrase: passphrase, credentialIDForm: form,
           created: unixMilliseconds())
       }
+      OwnedVault.warn(warning)
       return (directory.vaultPath, Subkey.fingerprint(of: mainKey), passkeys)
     } catch {
       if isNew { directory.removeIfUnused() }

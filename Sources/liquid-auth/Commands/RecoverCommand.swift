@@ -87,7 +87,8 @@ struct RecoverCommand: PlacedCommand {
     if shares { return try InitCommand.run(.existingShares, form: credentialIds, at: place, output) }
     if newStore {
       _ = try Self.mendStore(place, by: NewStore.init) { (directory, passphrase) throws(StateDirectoryError) in
-        Done(try directory.makeNewStore(passphrase: passphrase))
+        OwnedVault.warn(try directory.makeNewStore(passphrase: passphrase))
+        return Done()
       }
       return output.write("made an empty store", json: ["store": .string("made")])
     }

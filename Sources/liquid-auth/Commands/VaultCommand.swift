@@ -18,7 +18,7 @@ struct VaultCommand: ParsableCommand {
       A vault has one or more slots, and each of them can unlock it. If you can no longer unlock it, make a new vault \
       from the phrase with `liquid-auth init --import`, or from shares with `liquid-auth recover --shares`. The commands \
       work with and without a running authenticator. A change replaces the file of the vault in one step: if it fails, \
-      the vault is as it was.
+      the vault is as it was. If the change is done, but a power failure can still undo it, a warning says so.
       """,
     subcommands: [List.self, Passphrase.self, Add.self, Remove.self, Counter.self])
 
@@ -120,10 +120,14 @@ struct VaultCommand: ParsableCommand {
         protector = .systemdCredential(answer.data, autoUnlock: autoUnlock)
         key = answer.key
       }
+      let directory = try vault.stateDirectory()
       do throws(CommandFailure) {
         try vault.seal(for: protector, key: key)
       } catch {
-        _ = ProtectorProgram.remains(of: protector)
+        // Only the key of a slot that is not there is deleted.
+        if let slots = try? directory.slots(), !slots.contains(where: { $0.protector == protector }) {
+          _ = ProtectorProgram.remains(of: protector)
+        }
         throw error
       }
       // The slot is added, also if the vault cannot be read again.

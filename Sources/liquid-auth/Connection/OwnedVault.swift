@@ -91,7 +91,10 @@ enum OwnedVault {
 
   func seal(for protector: VaultSlot.Protector, key: SecretBytes) throws(CommandFailure) {
     switch self {
-    case .there(let connection, _): try connection.ask(SealSlot(key: key, protector: protector.members))
+    case .there(let connection, _):
+      try change(by: connection, SealSlot(key: key, protector: protector.members)) { slots in
+        slots.contains { $0.protector == protector }
+      }
     case .here(_, _, let unlocked, _):
       try change(recordedAs: protector.isPassphrase ? .changePassphrase : .addSlot) { (file) throws(VaultError) in
         var generator = SystemRandomNumberGenerator()
@@ -102,8 +105,24 @@ enum OwnedVault {
 
   func removeSlot(_ id: [UInt8]) throws(CommandFailure) {
     switch self {
-    case .there(let connection, _): try connection.ask(RemoveSlot(id: id))
+    case .there(let connection, _):
+      try change(by: connection, RemoveSlot(id: id)) { slots in !slots.contains { $0.id == id } }
     case .here: try change(recordedAs: .removeSlot) { (file) throws(VaultError) in try file.removeSlot(id) }
+    }
+  }
+
+  /// Lets the authenticator change the slots; if it ends before it answers, the vault's file says whether it has.
+  private func change<Command: ControlCommand>(
+    by connection: ControlConnection, _ command: Command, isDone: ([VaultSlot]) -> Bool
+  ) throws(CommandFailure) {
+    let directory = try stateDirectory()
+    do throws(ControlClientError) {
+      _ = try connection.request(command)
+    } catch {
+      guard case .failed(let reason) = error, let slots = try? directory.slots(), isDone(slots) else {
+        throw CommandFailure(error)
+      }
+      StandardStream.error.write("liquid-auth: the change is done, but \(reason.printable)")
     }
   }
 
@@ -112,11 +131,16 @@ enum OwnedVault {
   ) throws(CommandFailure) {
     guard case .here(let directory, let lock, let unlocked, _) = self else { return }
     defer { withExtendedLifetime(lock) {} }
-    _ = try orFailure { () throws(StateDirectoryError) in try directory.changeSlots(change) }
+    Self.warn(try orFailure { () throws(StateDirectoryError) in try directory.changeSlots(change) }.warning)
     // The change is done, and a store that does not open must not prevent it.
     Self.record(kind) {
       try directory.openStore(of: unlocked.content, keys: CredentialKeys(mainKey: unlocked.content.mainKey))
     }
+  }
+
+  /// Says that a power failure can undo a change that is done.
+  static func warn(_ warning: ChangeWarning?) {
+    if let warning { StandardStream.error.write("liquid-auth: \(warning.description.printable)") }
   }
 
   /// Adds an entry to the history; a failure is only a warning.

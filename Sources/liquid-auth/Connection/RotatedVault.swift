@@ -43,9 +43,10 @@ extension OwnedVault {
     case .here(let directory, _, let unlocked, _):
       try inStore { (store, _) throws(CommandFailure) in
         try orFailure { () throws(StateDirectoryError) in
-          try directory.beginRotation(
-            of: unlocked, closing: store,
-            to: StateDirectory.NewPhrase(mainKey: mainKey, ed25519Root: ed25519Root), now: unixMilliseconds())
+          Self.warn(
+            try directory.beginRotation(
+              of: unlocked, closing: store,
+              to: StateDirectory.NewPhrase(mainKey: mainKey, ed25519Root: ed25519Root), now: unixMilliseconds()))
         }
       }
     }
@@ -104,7 +105,7 @@ extension OwnedVault {
           }
         }
         try orFailure { () throws(StateDirectoryError) in
-          try directory.endRotation(of: unlocked, closing: previous)
+          Self.warn(try directory.endRotation(of: unlocked, closing: previous))
         }
         Self.record(.endRotation) { store }
       }

@@ -67,9 +67,10 @@ struct DaemonService: ControlService {
   }
 
   func newStore(_ passphrase: SecretBytes) async throws {
-    try await mendStore(isNew: true) { directory throws(StateDirectoryError) in
+    let warning = try await mendStore(isNew: true) { directory throws(StateDirectoryError) in
       try directory.makeNewStore(passphrase: passphrase)
     }
+    router.vault.warn(warning)
   }
 
   func acceptStore(_ passphrase: SecretBytes) async throws -> UInt64 {

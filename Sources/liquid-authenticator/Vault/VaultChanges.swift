@@ -22,7 +22,8 @@ extension VaultKeySource {
     guard let unlocked else { throw ControlSession.passphraseRequired }
     let passphrases = { (slots: [VaultSlot]) in slots.filter(\.protector.isPassphrase).map(\.id) }
     let before = try passphrases(directory.slots())
-    let slots = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
+    let (slots, warning) = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
+    warn(warning)
     changed()
     // The old passphrase must not verify any more, whatever opened the vault.
     guard passphrases(slots) == before, slots.contains(where: { $0.id == unlocked.slot.id }) else {
@@ -60,7 +61,7 @@ extension VaultKeySource {
     }
     // An unlocking that began before must not open a store between two renames.
     try opening.withLock { _ throws(StateDirectoryError) in
-      try directory.beginRotation(of: unlocked, closing: store, to: phrase, now: now)
+      warn(try directory.beginRotation(of: unlocked, closing: store, to: phrase, now: now))
     }
   }
 
@@ -79,7 +80,7 @@ extension VaultKeySource {
       lock(.phraseChanged)
     }
     try opening.withLock { _ throws(StateDirectoryError) in
-      try directory.endRotation(of: unlocked, closing: store)
+      warn(try directory.endRotation(of: unlocked, closing: store))
     }
     done()
   }

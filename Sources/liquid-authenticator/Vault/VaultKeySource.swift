@@ -357,6 +357,9 @@ final class VaultKeySource: KeySource {
     [directory.vaultPath, directory.storePath, directory.previousStorePath].map { FileStamp($0) }
   }
 
+  /// Logs that a power failure can undo a change that is done.
+  func warn(_ warning: ChangeWarning?) { if let warning { log(warning.description) } }
+
   /// Logs why the vault is not open.
   func unavailable(_ error: StateDirectoryError) -> UserInteractionError {
     log(error.description)
