@@ -78,23 +78,34 @@ final class Connection {
     return texts
   }
 
-  /// Runs `body` as one transaction: all of it is written when this returns, none of it when this throws.
-  ///
-  /// - Parameter isSynchronised: whether it is durable then; if not, a power failure can take back the last transactions.
-  func transaction(
-    isSynchronised: Bool = true, _ body: () throws(StoreFault) -> Void
-  ) throws(StoreFault) {
+  func begin(isSynchronised: Bool) throws(StoreFault) {
     if isSynchronised != self.isSynchronised {
       try execute("PRAGMA synchronous = \(isSynchronised ? "FULL" : "NORMAL")")
       self.isSynchronised = isSynchronised
     }
     try execute("BEGIN IMMEDIATE")
+  }
+
+  func commit() throws(StoreFault) {
+    do throws(StoreFault) { try execute("COMMIT") } catch { throw .uncommitted(error) }
+  }
+
+  /// Fails if SQLite has rolled back by itself.
+  func rollBack() { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+
+  /// Runs `body` as one transaction: all of it is written when this returns, none of it when this throws.
+  ///
+  /// - Parameter isSynchronised: whether it is durable then; if not, a power failure can take back the last transactions.
+  /// - Throws: `uncommitted` if the commit fails: the log may have the whole transaction, and the next opening would find it.
+  func transaction(
+    isSynchronised: Bool = true, _ body: () throws(StoreFault) -> Void
+  ) throws(StoreFault) {
+    try begin(isSynchronised: isSynchronised)
     do throws(StoreFault) {
       try body()
-      try execute("COMMIT")
+      try commit()
     } catch {
-      // Fails if SQLite has rolled back by itself.
-      sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+      rollBack()
       throw error
     }
   }

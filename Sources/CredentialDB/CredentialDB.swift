@@ -18,15 +18,30 @@ public enum RowRule: Sendable {
 /// transaction: it is written to the write-ahead log and synchronised before the call returns, and then moved into the
 /// file. So between two calls the file is complete, except for the newest entries of the history, and a damaged log
 /// cannot silently take other changes back.
+///
+/// After a commit that failed, the log can have the whole transaction, and then the next start would find it. So the
+/// store is closed and opened again, which decides it, before the call returns or throws.
 public final class CredentialDB: CredentialStore {
   let keys: CredentialKeys
   private let path: String
   private let vaultPath: String
-  /// `nil` once it is closed.
-  private let session: Mutex<Session?>
+  private let held: Mutex<Held>
+  private let storeID: [UInt8]?
+  /// The rule for opening it again.
+  private let rule: RowRule
   /// What ``overview()`` shows while the store is in use; `nil` before it was read.
   private let seen = Mutex<Overview?>(nil)
   private typealias Overview = (credentials: Int?, state: StoreState?)
+
+  /// The open file.
+  private struct Held {
+    /// `nil` once it is closed.
+    var session: Session?
+    /// Whether it could not be opened again after a failed commit: the next use tries it.
+    var isLost = false
+    /// Called after each durable change.
+    var changed: (@Sendable () -> Void)?
+  }
 
   // MARK: - Making and opening
 
@@ -98,8 +113,12 @@ public final class CredentialDB: CredentialStore {
     self.path = path
     self.vaultPath = vaultPath
     self.keys = keys
+    self.storeID = storeID
+    // What was accepted is as it was left from now on.
+    rule = rows == .unjudged ? .unjudged : .asTheyWereLeft
     do throws(StoreFault) {
-      session = Mutex(try Session(opening: StoreFile(path: path), keys: keys, storeID: storeID, rows: rows))
+      held = Mutex(
+        Held(session: try Session(opening: StoreFile(path: path), keys: keys, storeID: storeID, rows: rows)))
     } catch {
       throw error.error(store: path, vault: vaultPath)
     }
@@ -128,21 +147,85 @@ public final class CredentialDB: CredentialStore {
 
   func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(RecoveryError) -> R {
     do throws(StoreFault) {
-      return try session.withLock { session throws(StoreFault) in
-        guard let session else { throw .closed }
-        defer { if let known = session.known { seen.withLock { $0 = known } } }
-        return try body(session)
+      return try held.withLock { held throws(StoreFault) in
+        defer { remember(held) }
+        return try body(session(in: &held))
       }
     } catch {
       throw error.error(store: path, vault: vaultPath)
     }
   }
 
+  /// Runs `body` as one durable transaction; if this throws, the store does not have it, also after a crash.
+  ///
+  /// - Throws: that the change may hold, if a failed commit could not be decided.
+  func durably<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(RecoveryError) -> R {
+    do throws(StoreFault) {
+      return try held.withLock { held throws(StoreFault) in
+        defer { remember(held) }
+        let outcome: R
+        do {
+          let session = try session(in: &held)
+          do throws(StoreFault) {
+            try session.begin()
+            outcome = try body(session)
+          } catch {
+            session.rollBack()
+            throw error
+          }
+        }
+        try commit(&held)
+        held.changed?()
+        return outcome
+      }
+    } catch {
+      throw error.error(store: path, vault: vaultPath)
+    }
+  }
+
+  /// Commits the transaction of the session, and empties the log into the file.
+  private func commit(_ held: inout Held) throws(StoreFault) {
+    let mark = randomBytes(XChaCha20Poly1305.nonceSize)
+    do throws(StoreFault) {
+      try held.session?.commit(mark: mark)
+      held.session?.connection.emptyLog()
+    } catch {
+      held.session?.rollBack()
+      guard case .uncommitted(let reason) = error else { throw error }
+      guard try hasCommitted(mark, in: &held, orElse: error) else { throw reason }
+    }
+  }
+
+  /// Opens the store again as the next start would, and returns whether a transaction is there, and durable.
+  private func hasCommitted(
+    _ mark: [UInt8], in held: inout Held, orElse fault: StoreFault
+  ) throws(StoreFault) -> Bool {
+    // The log must stay as it is: what this connection knows of it does not have the transaction.
+    held.session?.connection.keepLogWhenClosing(true)
+    (held.session, held.isLost) = (nil, true)
+    do throws(StoreFault) {
+      let session = try session(in: &held)
+      guard try session.hasMark(mark) else { return false }
+      try session.connection.moveLog()
+      return true
+    } catch {
+      throw fault
+    }
+  }
+
+  private func session(in held: inout Held) throws(StoreFault) -> Session {
+    if let session = held.session { return session }
+    guard held.isLost else { throw .closed }
+    let session = try Session(opening: StoreFile(path: path), keys: keys, storeID: storeID, rows: rule)
+    (held.session, held.isLost) = (session, false)
+    return session
+  }
+
   /// Calls `observer` after each durable change, on the thread of the change; it must not use the store.
-  public func observe(_ observer: @escaping @Sendable () -> Void) { session.withLock { $0?.changed = observer } }
+  public func observe(_ observer: @escaping @Sendable () -> Void) { held.withLock { $0.changed = observer } }
 
   /// Closes the file, so that it can be renamed; whoever still has the store gets errors from then on.
-  public func close() { session.withLock { $0 = nil } }
+  public func close() { held.withLock { ($0.session, $0.isLost) = (nil, false) } }
 
   // MARK: - The port
 
@@ -153,7 +236,11 @@ public final class CredentialDB: CredentialStore {
 
   /// The number of records and the state row; while the store is in use, those after the last change, without waiting.
   public func overview() -> (credentials: Int?, state: StoreState?) {
-    session.withLockIfAvailable { look(at: $0) } ?? seen.withLock(\.self) ?? session.withLock { look(at: $0) }
+    held.withLockIfAvailable { look(at: $0.session) } ?? seen.withLock(\.self) ?? held.withLock { look(at: $0.session) }
+  }
+
+  private func remember(_ held: Held) {
+    if let known = held.session?.known { seen.withLock { $0 = known } }
   }
 
   private func look(at session: Session?) -> Overview {
@@ -164,9 +251,7 @@ public final class CredentialDB: CredentialStore {
 
   /// Replaces the state row.
   public func setState(_ state: StoreState) throws(RecoveryError) {
-    try with { session throws(StoreFault) in
-      try session.durably { () throws(StoreFault) in try session.write(state) }
-    }
+    try durably { session throws(StoreFault) in try session.write(state) }
   }
 
   /// The number of records that a request without an allowList may use; with `userVerified` it opens none of them.
@@ -251,11 +336,9 @@ public final class CredentialDB: CredentialStore {
   public func save(
     _ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?
   ) throws(RecoveryError) {
-    try with { session throws(StoreFault) in
-      try session.durably { () throws(StoreFault) in
-        try session.write(source, publicKey: publicKey)
-        if let state { try session.write(state) }
-      }
+    try durably { session throws(StoreFault) in
+      try session.write(source, publicKey: publicKey)
+      if let state { try session.write(state) }
     }
   }
 
@@ -263,24 +346,20 @@ public final class CredentialDB: CredentialStore {
   public func save(
     count: Int, _ record: (Int) -> (source: CredentialSource, publicKey: CredentialPublicKey)
   ) throws(RecoveryError) {
-    try with { session throws(StoreFault) in
-      try session.durably { () throws(StoreFault) in
-        for index in 0..<count {
-          let (source, publicKey) = record(index)
-          try session.write(source, publicKey: publicKey)
-        }
+    try durably { session throws(StoreFault) in
+      for index in 0..<count {
+        let (source, publicKey) = record(index)
+        try session.write(source, publicKey: publicKey)
       }
     }
   }
 
   /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter.
   public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
-    try with { session throws(StoreFault) in
-      try session.durably { () throws(StoreFault) in
-        let accountTag = keys.accountTag(of: source)
-        guard let record = try session.entries(session.ofAccount, [.blob(accountTag)]).first?.record else { return }
-        try session.writeTombstone(accountTag: accountTag, counter: record.counter, changed: changed)
-      }
+    try durably { session throws(StoreFault) in
+      let accountTag = keys.accountTag(of: source)
+      guard let record = try session.entries(session.ofAccount, [.blob(accountTag)]).first?.record else { return }
+      try session.writeTombstone(accountTag: accountTag, counter: record.counter, changed: changed)
     }
   }
 
@@ -291,37 +370,31 @@ public final class CredentialDB: CredentialStore {
 
   /// Replaces the serialized large-blob array.
   public func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError) {
-    try with { session throws(StoreFault) in
-      try session.durably { () throws(StoreFault) in try session.write(largeBlobArray: array) }
-    }
+    try durably { session throws(StoreFault) in try session.write(largeBlobArray: array) }
   }
 
   /// Merges entries of another machine, the epoch, and the large-blob array, in one transaction.
   public func merge(
     _ accounts: [MergedAccount], epoch: UInt16, largeBlobArray: [UInt8]?, keepsDeletion: Bool
   ) throws(RecoveryError) -> (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge) {
-    try with { session throws(StoreFault) in
+    try durably { session throws(StoreFault) in
       var merged: (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge) = ([], .none)
-      try session.durably { () throws(StoreFault) in
-        merged.accounts = try session.merge(accounts)
-        var state = try session.state()
-        if state.see(epoch: epoch) { try session.write(state) }
-        merged.largeBlobs = LargeBlobsMerge(
-          of: largeBlobArray, into: try session.largeBlobArray(), keepsDeletion: keepsDeletion)
-        if merged.largeBlobs == .taken, let largeBlobArray { try session.write(largeBlobArray: largeBlobArray) }
-      }
+      merged.accounts = try session.merge(accounts)
+      var state = try session.state()
+      if state.see(epoch: epoch) { try session.write(state) }
+      merged.largeBlobs = LargeBlobsMerge(
+        of: largeBlobArray, into: try session.largeBlobArray(), keepsDeletion: keepsDeletion)
+      if merged.largeBlobs == .taken, let largeBlobArray { try session.write(largeBlobArray: largeBlobArray) }
       return merged
     }
   }
 
   /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
   public func removeAll(state: StoreState) throws(RecoveryError) {
-    try with { session throws(StoreFault) in
-      try session.durably { () throws(StoreFault) in
-        try session.removeAll()
-        try session.write(state)
-      }
-      session.shrink()
+    try durably { session throws(StoreFault) in
+      try session.removeAll()
+      try session.write(state)
     }
+    try with { session throws(StoreFault) in session.shrink() }
   }
 }

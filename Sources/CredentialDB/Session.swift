@@ -37,8 +37,6 @@ final class Session {
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
   /// The hash over the rows with the changes of the open transaction, or as it was read since the last one.
   var knownRows: RowSet?
-  /// Called after each durable change, while the store is locked.
-  var changed: (@Sendable () -> Void)?
 
   /// The `sequence` of each record of a relying party, the newest first.
   private struct Site {
@@ -227,20 +225,49 @@ final class Session {
   // MARK: - Writing
 
   /// Runs `body` as one transaction, synchronised, with the hash over the rows, and then empties the log into the file.
-  func durably(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
-    try change(body)
+  ///
+  /// - Parameter mark: the nonce of that hash, which was drawn for this transaction; `nil` draws one.
+  func durably(mark: [UInt8]? = nil, _ body: () throws(StoreFault) -> Void) throws(StoreFault) {
+    try change(mark: mark, body)
     connection.emptyLog()
-    changed?()
+  }
+
+  /// Whether the last transaction that ``durably(mark:_:)`` wrote is the one with this mark.
+  func hasMark(_ mark: [UInt8]) throws(StoreFault) -> Bool {
+    var nonce: [UInt8]?
+    try getRowSet.forEach { nonce = $0.blob(0) }
+    return nonce == mark
+  }
+
+  /// Begins a transaction of several changes, as ``durably(mark:_:)`` does.
+  func begin() throws(StoreFault) {
+    knownState = nil
+    try connection.begin(isSynchronised: true)
+  }
+
+  /// Commits that transaction, with the new hash over the rows; `mark` is its nonce.
+  func commit(mark: [UInt8]) throws(StoreFault) {
+    defer { knownRecord = nil }
+    try writeRowSet(nonce: mark)
+    try connection.commit()
+  }
+
+  /// Takes that transaction back.
+  func rollBack() {
+    connection.rollBack()
+    (knownState, knownRows, knownTotals, knownSite, knownRecord) = (nil, nil, nil, nil, nil)
   }
 
   /// Runs `body` as one transaction, synchronised, which also writes the new hash over the rows.
-  func change(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
+  func change(
+    mark: [UInt8]? = nil, _ body: () throws(StoreFault) -> Void
+  ) throws(StoreFault) {
     knownState = nil
     defer { knownRecord = nil }
     do throws(StoreFault) {
       try connection.transaction { () throws(StoreFault) in
         try body()
-        try writeRowSet()
+        try writeRowSet(nonce: mark)
       }
     } catch {
       (knownState, knownRows, knownTotals, knownSite) = (nil, nil, nil, nil)
@@ -254,6 +281,8 @@ final class Session {
       try connection.transaction(isSynchronised: false) { () throws(StoreFault) in try history.append(entry) }
     } catch {
       history.forget()
+      // Without a synchronisation, only a write can fail, and then the log does not have the entry.
+      if case .uncommitted(let reason) = error { throw reason }
       throw error
     }
   }
@@ -266,9 +295,9 @@ final class Session {
     try writeRowSet()
   }
 
-  func writeRowSet() throws(StoreFault) {
+  func writeRowSet(nonce mark: [UInt8]? = nil) throws(StoreFault) {
     let rows = try rows()
-    let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
+    let nonce = mark ?? randomBytes(XChaCha20Poly1305.nonceSize)
     try putRowSet.run(
       .blob(nonce), .blob(sealed { () throws(CryptoError) in try keys.seal(rows, nonce: nonce) }))
   }

@@ -4,7 +4,7 @@ import Glibc
 import Recovery
 
 /// What can go wrong with the file; ``error(store:vault:)`` adds the file's name.
-enum StoreFault: Error, Equatable {
+indirect enum StoreFault: Error, Equatable {
   /// There is no file.
   case missing
   /// The file to make exists already.
@@ -25,6 +25,8 @@ enum StoreFault: Error, Equatable {
   case closed
   /// A system call failed.
   case system(operation: String, errno: Int32)
+  /// A commit failed, for this reason; whether its transaction is in the log, only the next opening finds out.
+  case uncommitted(StoreFault)
   /// A record has no key that can be derived, and so no row.
   case unsealable(CryptoError)
   /// SQLite failed, with an extended result code.
@@ -63,6 +65,7 @@ enum StoreFault: Error, Equatable {
       RecoveryError(
         .store, "the store \(store) belongs to another vault than \(vault)",
         hint: "put the right one back, or move it away and run: \(Self.newStore)")
+    case .uncommitted(let reason): Self.undecided(reason.error(store: store, vault: vault))
     case .closed:
       RecoveryError(.store, "the store \(store) was closed meanwhile", hint: "try again")
     case .system(let operation, let errno):
@@ -75,6 +78,12 @@ enum StoreFault: Error, Equatable {
   }
 
   private static let newStore = "liquid-auth recover --new-store"
+
+  private static func undecided(_ error: RecoveryError) -> RecoveryError {
+    RecoveryError(
+      error.kind, "\(error.reason); the change may be there or not",
+      hint: "check the disk, and look whether it is there")
+  }
 
   private static func error(store: String, vault: String, code: Int32, message: String) -> RecoveryError {
     switch code & 0xff {

@@ -9,7 +9,7 @@ from faults.bench import Bench
 from faults.operations import OPERATIONS, NotAcknowledged
 from support import figures
 from support.tracer import CHANGES, SYNCS, WRITES
-from support.whole import IS_LONG
+from support.whole import IS_LONG, IS_WHOLE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can see the open files of a program that forbids it")
 
@@ -26,6 +26,29 @@ FAULTS = {
 
 class Errors:
     """Faults at points of one request."""
+
+    def refuse(self, calls, point):
+        """Make the request while one call fails, and then kill the authenticator; return whether the point was reached.
+
+        What it answered is true after that: a refused change is not there, an acknowledged one is.
+        """
+        bench, tracer, operation = self.bench, self.bench.tracer, self.bench.operation
+        with bench.fresh() as key, operation.ready(key) as request:
+            tracer.rule(do="error", error=errno.EIO, calls=calls, under=key.state, first=point)
+            try:
+                operation.acknowledged(request)
+                status = None
+            except NotAcknowledged as error:
+                status = str(error)
+            reached = tracer.reached()
+            key.process.kill()
+            key.process.wait()
+        print("EIO at", point, reached, "status", status)
+        is_there = bench.check(status is None)
+        assert is_there == (status is None) or operation.name.startswith("sign-in"), (point, reached, status)
+        if reached:
+            self.found[status or "success"] += 1
+        return bool(reached)
 
     def __init__(self, bench):
         self.bench, self.found = bench, collections.Counter()
@@ -81,4 +104,22 @@ def test_a_fault_of_the_disk_at_every_call(operation, tmp_path, tracer, creds):
     missed = [(name, point) for name, point in points if not errors.fail(name, point)]
     assert not missed, missed
     figures.note(f"disk fails: {operation.name}", f"at {len(points)} of {sum(counts.values())} points: " + ", ".join(
+        f"{count} × {status}" for status, count in sorted(errors.found.items())))
+
+
+#: Those whose answers are checked at each sync in the gate.
+IN_GATE = ("PIN change", "vault slot added")
+
+
+# Holds: FAULT-13, FAULT-14
+@pytest.mark.parametrize("operation", [
+    pytest.param(one, id=one.name, marks=() if one.name in IN_GATE else pytest.mark.whole("two requests stand for all in the gate"))
+    for one in OPERATIONS])
+def test_an_answer_stays_true_after_a_kill(operation, tmp_path, tracer, creds):
+    """One call fails; whatever the authenticator answers, a SIGKILL and a restart do not make it false."""
+    errors = Errors(Bench(operation, tmp_path, tracer))
+    calls = [*WRITES, *SYNCS, *CHANGES] if IS_WHOLE else SYNCS
+    points = next(number for number in range(1, 1000) if not errors.refuse(calls, number)) - 1
+    assert points >= 2
+    figures.note(f"answer after a kill: {operation.name}", f"at {points} points: " + ", ".join(
         f"{count} × {status}" for status, count in sorted(errors.found.items())))
