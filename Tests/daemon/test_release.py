@@ -1,6 +1,6 @@
 """scripts/release, in a scratch repository with copies of the scripts it needs.
 
-A release is two files, from an annotated tag; the same tag gives the same bytes.
+A release is two files, from an annotated tag, and a signature; the same tag gives the same bytes.
 """
 
 import hashlib
@@ -71,11 +71,11 @@ class Repository:
             [self.path / "scripts/release", *arguments], cwd=cwd or self.path, umask=umask, capture_output=True,
             text=True, env=self.environment(**environment), timeout=60 * PATIENCE)
 
-    def made(self, *arguments, **settings):
+    def made(self, *arguments, files=None, **settings):
         done = self.release(*arguments, **settings)
         assert done.returncode == 0, done.stderr
         paths = [pathlib.Path(line) for line in done.stdout.splitlines()]
-        assert [path.name for path in paths] == FILES
+        assert [path.name for path in paths] == (files or FILES)
         return paths
 
     def refused(self, *arguments, said, **settings):
@@ -209,7 +209,8 @@ def test_an_output_file_that_exists(repository, tmp_path, name):
 
 @pytest.mark.parametrize("arguments, said", [
     (["--nonsense"], "unknown option --nonsense"), (["v0.4.2", "extra"], "unexpected argument extra"),
-    (["--output"], "--output needs a directory"), (["--output="], "--output needs a directory")])
+    (["--output"], "--output needs a directory"), (["--output="], "--output needs a directory"),
+    (["--sign"], "--sign needs the file of an SSH key")])
 def test_invalid_arguments(repository, arguments, said):
     repository.refused(*arguments, said=said)
 
@@ -228,7 +229,7 @@ def test_a_tarball_that_differs_from_the_tag(repository):
 def test_help(repository):
     for arguments in ["--help"], ["-h"]:
         done = repository.release(*arguments, cwd=repository.path / "scripts")
-        assert done.returncode == 0 and done.stdout.startswith("scripts/release [--output DIR] [TAG]: ")
+        assert done.returncode == 0 and done.stdout.startswith("scripts/release [--output DIR] [--sign KEY] [TAG]: ")
 
 
 def signed(repository, key, *options):
@@ -244,7 +245,8 @@ def keys(repository, tmp_path):
     for key in made:
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True, timeout=60 * PATIENCE)
     public = made[0].with_suffix(".pub").read_text().split()[:2]
-    repository.write(".github/allowed_signers", f"# a comment\ntest@example.org namespaces=\"git\" {' '.join(public)}\n")
+    repository.write(
+        ".github/allowed_signers", f"# a comment\ntest@example.org namespaces=\"git,file\" {' '.join(public)}\n")
     repository.commit()
     return made
 
@@ -290,4 +292,59 @@ def test_without_an_allowed_key_the_script_says_that_it_checked_no_signature(rep
     assert done.returncode == 0 and "was not checked for a signature: .github/allowed_signers names no key" in done.stderr
     allowed = (REPOSITORY / ".github/allowed_signers").read_text()
     for line in filter(None, (line.split("#")[0].strip() for line in allowed.splitlines())):
-        assert 'namespaces="git"' in line, "a key of this file signs only for git"
+        assert 'namespaces="git,file"' in line, "a key of this file signs only tags and files"
+
+
+def verified(tarball, signers, signer="test@example.org"):
+    """What SECURITY.md tells a user to run."""
+    with tarball.open("rb") as content:
+        return subprocess.run(
+            ["ssh-keygen", "-Y", "verify", "-f", signers, "-I", signer, "-n", "file", "-s", f"{tarball}.sig"],
+            stdin=content, capture_output=True, text=True, timeout=60 * PATIENCE)
+
+
+# Holds: SCRIPT-13
+@pytest.mark.parametrize("half", ["private", "public"])
+def test_the_tarball_is_signed_by_an_allowed_key(repository, keys, half, tmp_path):
+    """The public half is enough where an agent, or the file beside it, has the private one."""
+    signed(repository, keys[0])
+    key = keys[0] if half == "private" else keys[0].with_suffix(".pub")
+    tarball, _, signature = repository.made("--sign", str(key), files=[*FILES, FILES[0] + ".sig"])
+    assert signature.stat().st_mode & 0o777 == 0o644
+    signers = repository.path / ".github/allowed_signers"
+    assert verified(tarball, signers).returncode == 0, verified(tarball, signers)
+    assert 'Good "file" signature for test@example.org' in verified(tarball, signers).stdout
+    # The signature holds for the tarball that another makes from the tag.
+    again, _ = repository.made("--output", str(tmp_path / "again"))
+    assert again.read_bytes() == tarball.read_bytes()
+    # A changed tarball, another signer, and a list without the key.
+    assert verified(tarball, signers, "another@example.org").returncode != 0
+    tarball.write_bytes(tarball.read_bytes()[:-1] + b"x")
+    assert verified(tarball, signers).returncode != 0
+
+
+def test_the_signed_tag_is_made_if_there_is_none(repository, keys):
+    repository.git("tag", "--delete", "v0.4.2")
+    tarball = repository.made("--sign", str(keys[0]), "v0.4.2", files=[*FILES, FILES[0] + ".sig"])[0]
+    assert repository.git("rev-parse", "v0.4.2^{commit}") == repository.git("rev-parse", "HEAD")
+    signers = repository.path / ".github/allowed_signers"
+    repository.git("-c", "gpg.format=ssh", "-c", f"gpg.ssh.allowedSignersFile={signers}", "verify-tag", "v0.4.2")
+    assert verified(tarball, signers).returncode == 0
+
+
+# Holds: SCRIPT-13
+def test_a_key_that_may_not_sign_is_refused(repository, keys, tmp_path):
+    signed(repository, keys[0])
+    repository.refused("--sign", str(keys[1]), said=f"{keys[1]} is not in .github/allowed_signers; add it there in ")
+    repository.refused("--sign", str(tmp_path / "missing"), said=f"there is no file {tmp_path / 'missing'}; name the SSH ")
+    # A key for tags only.
+    signers = repository.path / ".github/allowed_signers"
+    signers.write_text(signers.read_text().replace("git,file", "git"))
+    repository.commit()
+    signed(repository, keys[0])
+    repository.refused("--sign", str(keys[0]), said="the signature of the tarball is not valid by .github/allowed_signers: ")
+
+
+def test_a_release_that_is_not_signed_says_so(repository, keys):
+    signed(repository, keys[0])
+    assert "the tarball is not signed; to sign it: scripts/release --sign KEY v0.4.2" in repository.release().stderr

@@ -3,6 +3,8 @@
 import fcntl
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -31,6 +33,43 @@ def shell(script, *arguments, **settings):
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script, SCRIPTS, *map(str, arguments)],
         capture_output=True, timeout=600 * PATIENCE, **settings)
+
+
+LISTED = {"swift-numerics": "1.1.1", "swift-algorithms": "1.2.1"}
+
+
+# Holds: SCRIPT-12
+@pytest.mark.parametrize("wanted, listed, said", [
+    ({name: f'exact: "{version}"' for name, version in LISTED.items()}, LISTED, []),
+    ({**{name: f'exact: "{version}"' for name, version in LISTED.items()}, "swift-numerics": 'from: "1.1.1"'}, LISTED,
+     ['Package.swift does not give swift-numerics an exact version; write: exact: "VERSION"']),
+    ({name: f'exact: "{version}"' for name, version in LISTED.items()}, {**LISTED, "swift-numerics": "1.1.0"},
+     ["swift-numerics: Package.swift has 1.1.1, and Sources/DEPENDENCIES.md has 1.1.0"]),
+    # One that comes with another, and would have the newest version of the day.
+    ({"swift-algorithms": 'exact: "1.2.1"'}, {"swift-algorithms": "1.2.1"},
+     ["swift-numerics: SwiftPM has NEWEST, and Sources/DEPENDENCIES.md has nothing"]),
+])
+def test_the_swift_packages_are_those_that_were_reviewed(tmp_path, wanted, listed, said):
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(SCRIPTS / "swift-packages", tmp_path / "scripts")
+    rows = "".join(f"| `{name}` | {version} | Apache-2.0 |\n" for name, version in listed.items())
+    packages = ", ".join(f'.package(url: "https://github.com/apple/{name}", {requirement})' for name, requirement in wanted.items())
+    files = {
+        "Sources/DEPENDENCIES.md": f"# A title\n\n## Swift packages\n\n| Package | Version | Licence |\n|---|---|---|\n{rows}\n## More\n",
+        "Package.swift": f"""// swift-tools-version: 6.2
+            import PackageDescription
+            let package = Package(
+              name: "some", dependencies: [{packages}],
+              targets: [.target(name: "some", dependencies: [.product(name: "Algorithms", package: "swift-algorithms")])])""",
+        "Sources/some/some.swift": "",
+    }
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    done = subprocess.run([tmp_path / "scripts/swift-packages"], capture_output=True, text=True, timeout=600 * PATIENCE)
+    assert done.returncode == (1 if said else 0), done.stderr
+    lines = re.sub(r"SwiftPM has [0-9.]+", "SwiftPM has NEWEST", done.stderr).splitlines()
+    assert lines[:-1] == [f"swift-packages: {line}" for line in said]
 
 
 # Holds: SCRIPT-6

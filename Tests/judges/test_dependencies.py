@@ -32,6 +32,12 @@ def rows(lines):
     return found
 
 
+def others_table():
+    """Return the rows of the Swift packages that come with the others."""
+    lines = TEXT.splitlines()
+    return rows(lines[lines.index("| Package | Version | Licence |"):])
+
+
 def names(text):
     return set(re.findall(r"`([^`]+)`", text))
 
@@ -74,12 +80,14 @@ def test_each_library_has_its_row():
 
 
 def test_each_swift_package_has_its_row():
-    packages = {one["sourceControl"][0]["identity"]: one["sourceControl"][0]["requirement"]["range"][0]["lowerBound"]
+    packages = {one["sourceControl"][0]["identity"]: one["sourceControl"][0]["requirement"]["exact"]
                 for one in manifest()["dependencies"]}
     listed = {row["Package"].strip("`"): row for row in table("Package")}
-    assert {name: row["Version"] for name, row in listed.items()} == packages
+    others = {row["Package"].strip("`"): row for row in others_table()}
+    assert {name: [row["Version"]] for name, row in {**listed, **others}.items()} == packages
     for name, row in listed.items():
         assert names(row["Used in"]) == users()[name], row
+    assert not set(others) & set(users())
 
 
 def test_the_daemon_links_no_swift_package():
@@ -99,12 +107,12 @@ def test_the_daemon_links_no_swift_package():
 
 
 def test_each_package_that_comes_along_has_its_row():
-    """Package.resolved, which each build makes or reads, has the same packages as the tables."""
-    pins = {pin["identity"] for pin in json.loads((REPOSITORY / "Package.resolved").read_text("utf-8"))["pins"]}
-    lines = TEXT.splitlines()
-    others = {row["Package"].strip("`") for row in rows(lines[lines.index("| Package | Licence |"):])}
-    direct = {row["Package"].strip("`") for row in table("Package")}
-    assert others | direct == pins and not others & direct
+    """Package.resolved, which each build makes or reads, has the same packages and versions as the tables."""
+    pins = {pin["identity"]: pin["state"]["version"]
+            for pin in json.loads((REPOSITORY / "Package.resolved").read_text("utf-8"))["pins"]}
+    others = {row["Package"].strip("`"): row["Version"] for row in others_table()}
+    direct = {row["Package"].strip("`"): row["Version"] for row in table("Package")}
+    assert {**others, **direct} == pins and not set(others) & set(direct)
 
 
 def test_the_packages_to_build_with_are_those_of_the_scripts():
