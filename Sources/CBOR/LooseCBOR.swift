@@ -17,12 +17,42 @@ public enum LooseCBORValue: Equatable, Sendable {
   case text(String)
   /// An array.
   case array([LooseCBORValue])
-  /// A map. Keys are compared as texts: canonically equivalent keys are equal.
-  case map([String: LooseCBORValue])
+  /// A map.
+  case map([LooseCBORName: LooseCBORValue])
   /// `false` or `true`.
   case bool(Bool)
   /// `null`; JavaScript's `undefined` is read as this too.
   case null
+}
+
+/// The name of a member of a map, compared and hashed by its UTF-8 bytes (RFC 8259 §8.3).
+///
+/// `String` compares and hashes normal forms. To make one takes a time that grows with the square of the number of
+/// combining marks in a row.
+public struct LooseCBORName: Sendable {
+  /// The longest name that the decoder accepts, in bytes.
+  public static let maximumSize = 64
+
+  /// The exact text.
+  public let text: String
+
+  /// Takes a text.
+  public init(_ text: String) { self.text = text }
+}
+
+extension LooseCBORName: Hashable {
+  /// Compares the bytes.
+  public static func == (left: Self, right: Self) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
+
+  /// Hashes the bytes.
+  public func hash(into hasher: inout Hasher) {
+    for byte in text.utf8 { hasher.combine(byte) }
+  }
+}
+
+extension LooseCBORName: ExpressibleByStringLiteral {
+  /// Writes a name.
+  public init(stringLiteral value: String) { self.init(value) }
 }
 
 // MARK: - Reading one value
@@ -39,7 +69,7 @@ extension LooseCBORValue {
   }
 
   /// The members, when this is a map.
-  public var map: [String: LooseCBORValue]? {
+  public var map: [LooseCBORName: LooseCBORValue]? {
     if case .map(let members) = self { members } else { nil }
   }
 }
@@ -58,7 +88,7 @@ extension LooseCBORValue: ExpressibleByArrayLiteral {
 
 extension LooseCBORValue: ExpressibleByDictionaryLiteral {
   /// Writes a map; of two pairs with the same key, the last is kept.
-  public init(dictionaryLiteral pairs: (String, LooseCBORValue)...) {
+  public init(dictionaryLiteral pairs: (LooseCBORName, LooseCBORValue)...) {
     self = .map(Dictionary(pairs) { $1 })
   }
 }
@@ -78,8 +108,9 @@ public enum LooseCBORDecoder {
   /// - Parameters:
   ///   - bytes: the whole item; nothing may follow it.
   ///   - maximumSize: the limit of the input, in bytes.
-  /// - Throws: ``CBORError/invalid(_:)`` for more bytes or depth, a key that is not a text or is a duplicate, an
-  ///   indefinite length, a tag, an unassigned simple value, text that is not UTF-8, or trailing bytes.
+  /// - Throws: ``CBORError/invalid(_:)`` for more bytes or depth, a key that is not a text, is a duplicate or is longer
+  ///   than ``LooseCBORName/maximumSize``, an indefinite length, a tag, an unassigned simple value, text that is not
+  ///   UTF-8, or trailing bytes.
   public static func decode(_ bytes: [UInt8], maximumSize: Int) throws(CBORError) -> LooseCBORValue {
     guard bytes.count <= maximumSize else { throw .invalid("\(bytes.count) bytes; the limit is \(maximumSize)") }
     try EncodingWalk.check(bytes, form: .loose, maximumDepth: maximumDepth)
@@ -106,10 +137,13 @@ public enum LooseCBORDecoder {
       for _ in 0..<count { elements.append(try value(&reader)) }
       return .array(elements)
     case .map(let count):
-      var members: [String: LooseCBORValue] = [:]
+      var members: [LooseCBORName: LooseCBORValue] = [:]
       for _ in 0..<count {
         guard case .text(let key) = try reader.next() else { throw .invalid("a map key is not a text") }
-        guard members.updateValue(try value(&reader), forKey: key) == nil else {
+        guard key.utf8.count <= LooseCBORName.maximumSize else {
+          throw .invalid("a map key has \(key.utf8.count) bytes; the limit is \(LooseCBORName.maximumSize)")
+        }
+        guard members.updateValue(try value(&reader), forKey: LooseCBORName(key)) == nil else {
           throw .invalid("a map has a duplicate key")
         }
       }
@@ -139,7 +173,7 @@ public enum LooseCBOREncoder {
       for element in elements { append(element, to: &bytes) }
     case .map(let members):
       appendHead(to: &bytes) { cbor_encode_map_start(members.count, $0, $1) }
-      let pairs = members.map { (key: CBORValue.text($0.key), value: $0.value) }
+      let pairs = members.map { (key: CBORValue.text($0.key.text), value: $0.value) }
       for pair in pairs.sorted(by: { CBORValue.precedes($0.key, $1.key) }) {
         bytes += CBOREncoder.encode(pair.key)
         append(pair.value, to: &bytes)

@@ -3,7 +3,7 @@ import CBOR
 /// The reference of a message, `arc0027:method:type`: ARC-27, Message Reference Naming.
 struct ARC27Reference: Equatable, CustomStringConvertible {
   /// Whether a message is a request or a response.
-  enum Kind: String {
+  enum Kind: String, CaseIterable {
     case request
     case response
   }
@@ -24,7 +24,7 @@ struct ARC27Reference: Equatable, CustomStringConvertible {
     let parts = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
     guard
       parts.count == 3, parts[0].elementsEqual(Self.namespace.utf8),
-      let kind = Kind(rawValue: String(decoding: parts[2], as: UTF8.self)),
+      let kind = Kind.allCases.first(where: { parts[2].elementsEqual($0.rawValue.utf8) }),
       (1...Self.maximumNameSize).contains(parts[1].count), parts[1].allSatisfy(Self.isOfName)
     else { return nil }
     self.init(String(decoding: parts[1], as: UTF8.self), kind)
@@ -56,7 +56,7 @@ struct ARC27Envelope {
   /// The longest id that is returned; a UUID has 36 bytes.
   private static let maximumIDSize = 128
 
-  init(_ message: [String: LooseCBORValue]) throws(UnansweredFrame) {
+  init(_ message: [LooseCBORName: LooseCBORValue]) throws(UnansweredFrame) {
     guard let id = message["id"]?.text, (1...Self.maximumIDSize).contains(id.utf8.count) else {
       throw .noRequest("it has no id of 1 to \(Self.maximumIDSize) bytes")
     }

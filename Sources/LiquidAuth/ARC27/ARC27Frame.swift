@@ -23,7 +23,7 @@ enum ARC27Frame {
   }
 
   /// Reads the map in a message.
-  static func decode(_ message: PeerMessage) throws(UnansweredFrame) -> [String: LooseCBORValue] {
+  static func decode(_ message: PeerMessage) throws(UnansweredFrame) -> [LooseCBORName: LooseCBORValue] {
     switch message {
     case .text(let frame): return try decode(frame)
     case .binary(let bytes):
@@ -33,15 +33,15 @@ enum ARC27Frame {
   }
 
   /// Reads the map in a text.
-  private static func decode(_ frame: String) throws(UnansweredFrame) -> [String: LooseCBORValue] {
+  private static func decode(_ frame: String) throws(UnansweredFrame) -> [LooseCBORName: LooseCBORValue] {
     guard frame.utf8.count <= maximumSize else { throw .tooLong(frame.utf8.count) }
-    if frame == "ping" { throw .ping }
+    if frame.isSame(as: "ping") { throw .ping }
     if let json = UnansweredFrame(json: frame.utf8) { throw json }
     guard let bytes = Base64.decode(frame) else { throw .notBase64 }
     return try map(in: bytes)
   }
 
-  private static func map(in bytes: [UInt8]) throws(UnansweredFrame) -> [String: LooseCBORValue] {
+  private static func map(in bytes: [UInt8]) throws(UnansweredFrame) -> [LooseCBORName: LooseCBORValue] {
     if let json = UnansweredFrame(json: bytes) { throw json }
     do throws(CBORError) {
       let value = try LooseCBORDecoder.decode(bytes, maximumSize: maximumMessageSize)
@@ -109,7 +109,7 @@ extension UnansweredFrame {
   fileprivate init?(json text: some Collection<UInt8>) {
     guard text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") else { return nil }
     let typed = try? JSON.decode(TypedJSON.self, from: text)
-    self = typed?.type == "transaction" ? .legacyTransaction : .json
+    self = typed?.type.isSame(as: "transaction") == true ? .legacyTransaction : .json
   }
 }
 

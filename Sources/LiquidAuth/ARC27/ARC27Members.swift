@@ -37,8 +37,8 @@ struct ARC27Member {
 
 /// The members of a map of a request; JavaScript's `null` and `undefined` count as absent.
 struct ARC27Members {
-  let names: Set<String>
-  private let members: [String: LooseCBORValue]
+  let names: Set<LooseCBORName>
+  private let members: [LooseCBORName: LooseCBORValue]
   private let path: String
 
   /// Takes a map; if it `isOptional`, an absent value is an empty map.
@@ -51,13 +51,13 @@ struct ARC27Members {
   }
 
   /// A member that may be absent.
-  func member(_ name: String) -> ARC27Member? {
-    members[name].map { ARC27Member(value: $0, path: "\(path).\(name)") }
+  func member(_ name: LooseCBORName) -> ARC27Member? {
+    members[name].map { ARC27Member(value: $0, path: "\(path).\(name.text)") }
   }
 
   /// Each element of an optional list, which has at most as many elements as a group has transactions.
   func list<Element>(
-    _ name: String, _ read: (ARC27Member) throws(ARC27Error) -> Element
+    _ name: LooseCBORName, _ read: (ARC27Member) throws(ARC27Error) -> Element
   ) throws(ARC27Error) -> [Element]? {
     guard let elements = try member(name)?.elements(atMost: TransactionGroup.maximumCount) else { return nil }
     var list: [Element] = []
@@ -80,9 +80,10 @@ struct ARC27Members {
   }
 
   /// Refuses unknown members; ARC-1 leaves those that begin with `_` to wallets.
-  func refuseOthers(than known: Set<String>) throws(ARC27Error) {
-    guard names.subtracting(known).allSatisfy({ $0.hasPrefix("_") }) else {
-      throw .invalidInput("\(path) has an unknown member; known are \(known.sorted().joined(separator: ", "))")
+  func refuseOthers(than known: Set<LooseCBORName>) throws(ARC27Error) {
+    guard names.subtracting(known).allSatisfy({ $0.text.utf8.first == UInt8(ascii: "_") }) else {
+      throw .invalidInput(
+        "\(path) has an unknown member; known are \(known.map(\.text).sorted().joined(separator: ", "))")
     }
   }
 }

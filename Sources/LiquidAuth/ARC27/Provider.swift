@@ -49,7 +49,9 @@ public struct Provider: Sendable {
       let posted = result["txnIDs"]?.array?.compactMap(\.text) ?? []
       return .reply(reply(to: request, in: message, "result", result, error: nil, posted: posted))
     } catch {
-      var members: [String: LooseCBORValue] = ["code": .unsigned(UInt64(error.code)), "message": .text(error.message)]
+      var members: [LooseCBORName: LooseCBORValue] = [
+        "code": .unsigned(UInt64(error.code)), "message": .text(error.message),
+      ]
       members["data"] = error.data
       return .reply(reply(to: request, in: message, "error", members, error: error, posted: error.posted))
     }
@@ -57,7 +59,7 @@ public struct Provider: Sendable {
 
   /// ARC-27, Response Message Schema.
   private mutating func reply(
-    to request: ARC27Envelope, in message: PeerMessage, _ name: String, _ members: [String: LooseCBORValue],
+    to request: ARC27Envelope, in message: PeerMessage, _ name: String, _ members: [LooseCBORName: LooseCBORValue],
     error: ARC27Error?, posted: [String]
   ) -> Reply {
     var members = members
@@ -67,7 +69,7 @@ public struct Provider: Sendable {
         "id": .text(UUIDv4.make(using: &randomness)),
         "reference": .text("\(ARC27Reference(request.method, .response))"),
         "requestId": .text(request.id),
-        name: .map(members),
+        LooseCBORName(name): .map(members),
       ], answering: message)
     return Reply(frame: frame, method: request.method, error: error, posted: posted)
   }
@@ -76,7 +78,7 @@ public struct Provider: Sendable {
 // MARK: - Discover, enable, disable
 
 extension Provider {
-  func discover() -> [String: LooseCBORValue] {
+  func discover() -> [LooseCBORName: LooseCBORValue] {
     let networks = configuration.networks.map { network -> LooseCBORValue in
       let methods = ARC27Method.allCases.filter { $0 != .discover && (network.algod != nil || !$0.isForNodes) }
       return [
@@ -84,21 +86,21 @@ extension Provider {
         "methods": .array(methods.map { .text($0.rawValue) }),
       ]
     }
-    var result: [String: LooseCBORValue] = ["name": .text(configuration.name), "networks": .array(networks)]
+    var result: [LooseCBORName: LooseCBORValue] = ["name": .text(configuration.name), "networks": .array(networks)]
     result["host"] = configuration.host.map(LooseCBORValue.text)
     return result
   }
 
-  mutating func enable(_ network: Network) -> [String: LooseCBORValue] {
+  mutating func enable(_ network: Network) -> [LooseCBORName: LooseCBORValue] {
     let session = sessions[network.genesisHash] ?? UUIDv4.make(using: &randomness)
     sessions[network.genesisHash] = session
-    var account: [String: LooseCBORValue] = ["address": .text(configuration.account.text)]
+    var account: [LooseCBORName: LooseCBORValue] = ["address": .text(configuration.account.text)]
     account["name"] = configuration.accountName.map(LooseCBORValue.text)
     return network.members.merging(["accounts": [.map(account)], "sessionId": .text(session)]) { $1 }
   }
 
   /// Without ids, it ends all sessions of the network.
-  mutating func disable(_ network: Network, _ ids: [String]) -> [String: LooseCBORValue] {
+  mutating func disable(_ network: Network, _ ids: [String]) -> [LooseCBORName: LooseCBORValue] {
     var ended: [LooseCBORValue] = []
     if let session = sessions[network.genesisHash], ids.isEmpty || ids.contains(session) {
       sessions[network.genesisHash] = nil
@@ -115,7 +117,7 @@ extension Provider {
 }
 
 extension Provider.Network {
-  fileprivate var members: [String: LooseCBORValue] {
+  fileprivate var members: [LooseCBORName: LooseCBORValue] {
     ["genesisHash": .text(Base64.encode(genesisHash)), "genesisId": .text(genesisID)]
   }
 }

@@ -41,7 +41,7 @@ extension Provider {
   /// and here each channel has one. Liquid Auth's dApps send a constant that belongs to no provider.
   ///
   /// - Throws: ``ARC27Error/invalidInput(_:)`` that names the wrong member, or the reason why the request is not done.
-  mutating func result(of request: ARC27Envelope) async throws(ARC27Error) -> [String: LooseCBORValue] {
+  mutating func result(of request: ARC27Envelope) async throws(ARC27Error) -> [LooseCBORName: LooseCBORValue] {
     guard let method = ARC27Method(rawValue: request.method) else { throw .methodNotSupported(request.method) }
     let params = try ARC27Members(request.params, path: "params", isOptional: !method.needsParams)
     switch method {
@@ -102,7 +102,7 @@ public struct TransactionToSign: Equatable, Sendable {
 
 extension Provider {
   /// ARC-27, Sign Transactions: `stxns` has one element for each of `txns`, `null` if it was not to be signed.
-  func signTransactions(_ items: [WalletTransaction]) async throws(ARC27Error) -> [String: LooseCBORValue] {
+  func signTransactions(_ items: [WalletTransaction]) async throws(ARC27Error) -> [LooseCBORName: LooseCBORValue] {
     let signatures = try await signatures(for: items)
     let stxns = zip(items, signatures).map { item, signature -> LooseCBORValue in
       guard let signature else { return item.stxn.map { .text($0.text) } ?? .null }
@@ -117,7 +117,7 @@ extension Provider {
   /// Signs the request's message with a prefix, "MX" ‖ message, as the SDKs do.
   ///
   /// ARC-27 defines no prefix. Without one, a message could be a transaction.
-  func signMessage(_ params: ARC27Members) async throws(ARC27Error) -> [String: LooseCBORValue] {
+  func signMessage(_ params: ARC27Members) async throws(ARC27Error) -> [LooseCBORName: LooseCBORValue] {
     // ARC-60 has a method of the same name, over other bytes.
     guard params.names.contains("message") || !params.names.contains("data") else {
       throw .invalidInput(

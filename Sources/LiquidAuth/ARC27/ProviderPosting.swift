@@ -3,7 +3,7 @@ import CBOR
 
 extension Provider {
   /// ARC-27, Post Transactions: posts signed transactions to their network, each group at once.
-  func postTransactions(_ stxns: [[UInt8]]) async throws(ARC27Error) -> [String: LooseCBORValue] {
+  func postTransactions(_ stxns: [[UInt8]]) async throws(ARC27Error) -> [LooseCBORName: LooseCBORValue] {
     try requireNode(.postTransactions)
     var signed: [SignedTransaction] = []
     for (index, bytes) in stxns.enumerated() {
@@ -20,7 +20,8 @@ extension Provider {
   /// ARC-27, Sign And Post Transactions: shows no prompt unless all transactions can be posted afterwards.
   ///
   /// The answer holds ids, as in the standard's schema; its example shows signed transactions.
-  func signAndPostTransactions(_ items: [WalletTransaction]) async throws(ARC27Error) -> [String: LooseCBORValue] {
+  func signAndPostTransactions(_ items: [WalletTransaction]) async throws(ARC27Error) -> [LooseCBORName: LooseCBORValue]
+  {
     try requireNode(.signAndPostTransactions)
     for (index, item) in items.enumerated() {
       _ = try node(of: item.transaction, .signAndPostTransactions)
@@ -38,7 +39,7 @@ extension Provider {
   /// Posts each group, and each transaction without one, in order; a failure does not stop the next.
   private func post(
     _ transactions: [SignedTransaction], _ method: ARC27Method
-  ) async throws(ARC27Error) -> [String: LooseCBORValue] {
+  ) async throws(ARC27Error) -> [LooseCBORName: LooseCBORValue] {
     var ids: [String?] = []
     var failures: [PortError] = []
     for group in Self.groups(of: transactions) {

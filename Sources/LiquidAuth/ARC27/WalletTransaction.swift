@@ -1,4 +1,5 @@
 import AlgorandTransaction
+import CBOR
 import DeterministicKeys
 
 /// One transaction of a request to sign: ARC-1, Semantic of WalletTransaction, which ARC-27 refers to.
@@ -18,7 +19,9 @@ struct WalletTransaction: Equatable {
     let transaction: SignedTransaction
   }
 
-  private static let known: Set = ["txn", "authAddr", "msig", "signers", "stxn", "message", "groupMessage"]
+  private static let known: Set<LooseCBORName> = [
+    "txn", "authAddr", "msig", "signers", "stxn", "message", "groupMessage",
+  ]
 
   /// Reads the list of a request: at most 16, and at most as many bytes as the authenticator accepts at once.
   static func list(_ params: ARC27Members) throws(ARC27Error) -> [WalletTransaction] {

@@ -277,14 +277,14 @@ extension AttestationOptions {
   /// WebAuthn §5.1.3, step 10: an empty list means the same as none.
   fileprivate var takesES256: Bool {
     guard let parameters = pubKeyCredParams, !parameters.isEmpty else { return true }
-    return parameters.contains { $0.type == "public-key" && $0.alg == COSEAlgorithm.es256.rawValue }
+    return parameters.contains { $0.type.isSame(as: "public-key") && $0.alg == COSEAlgorithm.es256.rawValue }
   }
 
   /// Of the passkeys that the server knows, those that can belong to our accounts: 32 bytes (Recovery §4), at most as
   /// many as a request can name.
   fileprivate var ownExcludedIDs: [[UInt8]] {
     let known = excludeCredentials ?? []
-    return Array(known.filter { $0.type == "public-key" && $0.id.bytes.count == 32 }.map(\.id.bytes).prefix(8))
+    return Array(known.filter { $0.type.isSame(as: "public-key") && $0.id.bytes.count == 32 }.map(\.id.bytes).prefix(8))
   }
 }
 
@@ -292,7 +292,7 @@ extension AssertionOptions {
   /// Whether a passkey may sign in; an empty list allows all.
   fileprivate func allows(_ id: [UInt8]) -> Bool {
     guard let allowed = allowCredentials, !allowed.isEmpty else { return true }
-    return allowed.contains { $0.type == "public-key" && $0.id.bytes == id }
+    return allowed.contains { $0.type.isSame(as: "public-key") && $0.id.bytes == id }
   }
 }
 

@@ -51,8 +51,8 @@ struct ServerSession: Sendable {
 
   private static func checkIsJSON(_ response: HTTPResponse) throws(LiquidAuthError) {
     let type = response.header("Content-Type") ?? "no type"
-    let mediaType = type.prefix { $0 != ";" && $0 != " " }
-    guard mediaType.utf8.isEqualIgnoringCase(to: "application/json".utf8) else { throw .contentType(type) }
+    let mediaType = type.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
+    guard mediaType.isEqualIgnoringCase(to: "application/json".utf8) else { throw .contentType(type) }
   }
 }
 
@@ -94,7 +94,7 @@ struct ServerRefusal: Equatable {
   }
 
   /// Whether the object was not found: the service says 401 and `not_found` where others say 404.
-  var isNotFound: Bool { status == 404 || (status == 401 && reason == "not_found") }
+  var isNotFound: Bool { status == 404 || (status == 401 && reason?.isSame(as: "not_found") == true) }
 
   /// Whether the server did not accept the user or the signature.
   var isUnauthorized: Bool { status == 401 }

@@ -52,7 +52,8 @@ enum KeyriJSON {
     } catch {
       switch error {
       case .missing(let member), .otherKind(let member), .invalid(let member): throw .keyriAnswer(member)
-      case .noJSON, .tooDeep, .repeatedName, .unwritable: throw .keyriAnswer(error.description)
+      case .noJSON, .tooDeep, .repeatedName, .longName, .ambiguousName, .unwritable:
+        throw .keyriAnswer(error.description)
       }
     }
   }
@@ -79,7 +80,8 @@ struct KeyriFault: Decodable {
     }
     func says(_ key: CodingKeys) -> Bool {
       guard members.contains(key), (try? members.decodeNil(forKey: key)) == false else { return false }
-      return (try? members.decode(Bool.self, forKey: key)) ?? ((try? members.decode(String.self, forKey: key)) != "")
+      return (try? members.decode(Bool.self, forKey: key))
+        ?? ((try? members.decode(String.self, forKey: key))?.isEmpty != true)
     }
     let codes = [CodingKeys.status, .statusCode].compactMap { try? members.decode(Int.self, forKey: $0) }
     isThere = says(.error) || says(.errors) || codes.contains { $0 >= 400 }

@@ -46,7 +46,7 @@ public struct KeyriSession: Equatable, Sendable {
     public let flags: String?
 
     /// Whether the server says that the login is to be denied.
-    public var isDenied: Bool { status?.lowercased() == "deny" }
+    public var isDenied: Bool { status?.lowercased().isSame(as: "deny") == true }
   }
 }
 
@@ -56,7 +56,7 @@ extension KeyriSession {
   /// The server's text for the user (`mobileTemplateResponse`) is not read; the other members contain the facts.
   init(_ body: [UInt8], answering link: KeyriLink, mobileID: String) throws(LiquidAuthError) {
     let answer = try KeyriJSON.decode(Answer.self, from: body)
-    guard answer.sessionId == link.sessionID else { throw .otherKeyriSession }
+    guard answer.sessionId.isSame(as: link.sessionID) else { throw .otherKeyriSession }
     guard let widgetOrigin = Self.origin(answer.WidgetOrigin) else { throw .keyriAnswer("WidgetOrigin") }
     id = answer.sessionId
     self.widgetOrigin = widgetOrigin
@@ -76,9 +76,12 @@ extension KeyriSession {
     return publicUserID.utf8.elementsEqual(email.text.utf8)
   }
 
+  /// The longest origin that is read, in bytes.
+  private static let maximumOriginSize = 1024
+
   /// Reads a page's origin; a bare `host` or `host:port` means `https:`, and `null` is no origin (RFC 6454 §7.1).
   private static func origin(_ text: String) -> WebOrigin? {
-    guard text != "null" else { return nil }
+    guard text.utf8.count <= maximumOriginSize, text != "null" else { return nil }
     return try? WebOrigin(text.contains("://") ? text : "https://" + text)
   }
 

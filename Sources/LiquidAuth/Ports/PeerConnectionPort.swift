@@ -69,6 +69,8 @@ public enum PeerEvent: Equatable, Sendable {
 }
 
 /// One message of a data channel, text or binary: RFC 8831 §6.6.
+///
+/// Texts are compared by their bytes.
 public enum PeerMessage: Hashable, Sendable, ExpressibleByStringLiteral {
   /// A text in UTF-8.
   case text(String)
@@ -77,6 +79,27 @@ public enum PeerMessage: Hashable, Sendable, ExpressibleByStringLiteral {
 
   /// A text.
   public init(stringLiteral text: String) { self = .text(text) }
+
+  /// Compares the kinds and the bytes.
+  public static func == (left: Self, right: Self) -> Bool {
+    switch (left, right) {
+    case (.text(let left), .text(let right)): left.isSame(as: right)
+    case (.binary(let left), .binary(let right)): left == right
+    default: false
+    }
+  }
+
+  /// Hashes the kind and the bytes.
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .text(let text):
+      hasher.combine(0 as UInt8)
+      for byte in text.utf8 { hasher.combine(byte) }
+    case .binary(let bytes):
+      hasher.combine(1 as UInt8)
+      hasher.combine(bytes)
+    }
+  }
 
   /// The number of bytes.
   public var size: Int {

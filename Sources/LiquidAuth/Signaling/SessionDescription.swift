@@ -40,7 +40,7 @@ struct SessionDescription: Equatable, Sendable {
     let lines = text.utf8.split(separator: UInt8(ascii: "\n")).map { line in
       Substring(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
     }
-    guard lines.first == "v=0", lines.allSatisfy({ $0.utf8.allSatisfy { (0x20...0x7e).contains($0) } }) else {
+    guard lines.allSatisfy({ $0.utf8.allSatisfy { (0x20...0x7e).contains($0) } }), lines.first == "v=0" else {
       throw .malformedAnswer
     }
     return lines

@@ -181,7 +181,9 @@ struct SignalingMachine: Sendable {
 
   /// Receives our own offer, or that of another wallet of the account, which shares the room.
   private mutating func takeOffer(_ event: SocketIOEvent) -> [Action] {
-    if let offer, let other = try? event.argument(String.self), other != offer.text { hasHeardOtherOffer = true }
+    if let offer, let other = try? event.argument(String.self), !other.isSame(as: offer.text) {
+      hasHeardOtherOffer = true
+    }
     return []
   }
 
@@ -210,7 +212,7 @@ struct SignalingMachine: Sendable {
     in event: SocketIOEvent, sections: Int
   ) throws(LiquidAuthError) -> SessionDescription {
     guard let payload = try? event.argument(AnswerPayload.self) else { throw .malformedAnswer }
-    guard payload.type ?? "answer" == "answer" else { throw .noAnswer }
+    guard payload.type?.isSame(as: "answer") ?? true else { throw .noAnswer }
     let answer = try SessionDescription(payload.sdp)
     guard answer.sectionCount == sections else { throw .otherSections }
     return answer

@@ -249,7 +249,7 @@ struct SocketIOMachine: Sendable {
     _ text: String, on connection: Connection, _ handshake: EngineIOHandshake, at now: Duration
   ) throws(LiquidAuthError) -> [Action] {
     let packet = try SocketIOPacket(text)
-    guard packet.namespace == SocketIOPacket.defaultNamespace else { return [] }
+    guard packet.namespace.isSame(as: SocketIOPacket.defaultNamespace) else { return [] }
     switch (packet.kind, connection.connected) {
     case (.connect, nil):
       var connection = connection

@@ -85,6 +85,9 @@ struct SocketIOPacket: Equatable, Sendable {
 
 /// A name and its arguments: the payload of Socket.IO's packet EVENT, a JSON array whose first element is the name.
 struct SocketIOEvent: Equatable, Sendable {
+  /// The longest name that is read, in bytes.
+  private static let maximumNameSize = 64
+
   /// The name.
   let name: String
   /// The JSON array as it is sent.
@@ -97,9 +100,10 @@ struct SocketIOEvent: Equatable, Sendable {
     array = "[" + elements.joined(separator: ",") + "]"
   }
 
-  /// Reads the array and its name; the arguments are decoded on demand.
+  /// Reads the array and its name; the arguments are checked, and decoded on demand.
   init(array: String) throws(LiquidAuthError) {
     name = try JSONText.decode(Name.self, from: array).name
+    guard name.utf8.count <= Self.maximumNameSize else { throw .malformed("event") }
     self.array = array
   }
 

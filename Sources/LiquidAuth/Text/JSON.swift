@@ -2,10 +2,10 @@ import FoundationEssentials
 
 /// JSON, RFC 8259: the only code in this module that uses it and Foundation.
 ///
-/// A text is checked before it is decoded: it must be UTF-8, at most ``maximumDepth`` deep, and no object may have a
-/// name twice (RFC 7493 §2.3), since readers differ on which one counts. Foundation accepts a comma after the last
-/// value, which RFC 8259 (§4, §5) does not allow. Members that a type does not name are ignored. The ports limit the
-/// number of bytes.
+/// ``JSONGrammar`` checks a text before it is decoded: it must be UTF-8, at most ``maximumDepth`` deep, and no object may
+/// have a name twice (RFC 7493 §2.3), since readers differ on which one counts. Names are compared by their bytes
+/// (RFC 8259 §8.3). Members that a type does not name are checked too, and then ignored. The ports limit the number of
+/// bytes.
 enum JSON {
   /// The most nested arrays and objects; servers of Liquid Auth and Keyri have 4.
   static let maximumDepth = 32
@@ -24,7 +24,7 @@ enum JSON {
     _ type: Value.Type, from json: some Collection<UInt8>
   ) throws(JSONError) -> Value {
     let json = Array(json)
-    try check(json)
+    try JSONGrammar.check(json)
     do {
       return try JSONDecoder().decode(type, from: Data(json))
     } catch DecodingError.keyNotFound(let key, let context) {
@@ -57,6 +57,10 @@ package enum JSONError: Error, Equatable, CustomStringConvertible {
   case tooDeep
   /// An object has a name twice.
   case repeatedName
+  /// A name is longer than ``JSONGrammar/maximumNameSize``.
+  case longName
+  /// A name has a character that readers take for one of ASCII.
+  case ambiguousName
   /// A required member is missing; its path.
   case missing(String)
   /// A member is of another kind, or `null`; its path.
@@ -72,61 +76,12 @@ package enum JSONError: Error, Equatable, CustomStringConvertible {
     case .noJSON: "it is not JSON"
     case .tooDeep: "it is nested more than \(JSON.maximumDepth) deep"
     case .repeatedName: "it has a duplicate name"
+    case .longName: "it has a name of more than \(JSONGrammar.maximumNameSize) bytes"
+    case .ambiguousName: "it has a name that can be read as another one"
     case .missing(let member): "\(member) is missing"
     case .otherKind(let member): "\(member) has a wrong type"
     case .invalid(let member): "\(member) is malformed"
     case .unwritable: "it cannot be written as JSON"
     }
-  }
-}
-
-// MARK: - Checks that the decoder does not make
-
-extension JSON {
-  /// Checks encoding, depth, names and trailing commas; the decoder checks the rest of the syntax.
-  private static func check(_ json: [UInt8]) throws(JSONError) {
-    // A zero byte would make the decoder try UTF-16 and UTF-32, which RFC 8259 §8.1 does not allow.
-    guard !json.contains(0), String(validating: json, as: UTF8.self) != nil else { throw .noJSON }
-    var rest = json[...]
-    /// The names so far in each open object; `nil` for an array.
-    var open: [Set<String>?] = []
-    var isName = false
-    var previous: UInt8 = 0
-    while let byte = rest.popFirst() {
-      if byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { continue }
-      defer { previous = byte }
-      switch byte {
-      case UInt8(ascii: "["): open.append(nil)
-      case UInt8(ascii: "{"): open.append([])
-      case UInt8(ascii: "]"), UInt8(ascii: "}"):
-        guard previous != UInt8(ascii: ",") else { throw .noJSON }
-        _ = open.popLast()
-      case UInt8(ascii: ","): break
-      case UInt8(ascii: "\""):
-        let string = popString(&rest)
-        if isName, open[open.count - 1]?.insert(try name(string)).inserted == false { throw .repeatedName }
-        isName = false
-        continue
-      default: continue
-      }
-      guard open.count <= maximumDepth else { throw .tooDeep }
-      isName = (open.last ?? nil) != nil
-    }
-  }
-
-  /// Reads the rest of a string after its opening quotation mark; returns it with both marks.
-  private static func popString(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
-    var string = [UInt8(ascii: "\"")]
-    while let byte = rest.popFirst() {
-      string.append(byte)
-      if byte == UInt8(ascii: "\"") { break }
-      if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() { string.append(escaped) }
-    }
-    return string
-  }
-
-  /// A name with its escapes decoded: `"a"` and `"\u0061"` are the same.
-  private static func name(_ string: [UInt8]) throws(JSONError) -> String {
-    do { return try JSONDecoder().decode(String.self, from: Data(string)) } catch { throw .noJSON }
   }
 }

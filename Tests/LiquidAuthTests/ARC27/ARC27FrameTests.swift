@@ -79,7 +79,7 @@ import Testing
   // Holds: ARC27-1
   @Test func `the largest request is read; one byte more is refused`() async throws {
     var fixture = try ProviderFixture()
-    let empty: [String: LooseCBORValue] = ["id": "a", "reference": Self.reference, "padding": .bytes([])]
+    let empty: [LooseCBORName: LooseCBORValue] = ["id": "a", "reference": Self.reference, "padding": .bytes([])]
     // The head of the byte string grows from one byte to five.
     let room = ARC27Frame.maximumMessageSize - LooseCBOREncoder.encode(.map(empty)).count - 4
     for (count, isRead) in [(room, true), (room + 1, false)] {
@@ -126,6 +126,32 @@ import Testing
         #expect(throws: Never.self) { try Transaction(decoding: transaction.bytes) }
       }
     }
+  }
+}
+
+@Suite struct `Texts of combining marks` {
+  private static let marks = String(repeating: "\u{300}\u{316}", count: 63_000)
+
+  /// A frame of the largest size; the comparison of its normal forms takes seconds to minutes.
+  // Holds: ARC27-9
+  @Test(.timeLimit(.minutes(1))) func `each text of a frame is compared by its bytes`() async throws {
+    var fixture = try ProviderFixture()
+    let reference: LooseCBORValue = "arc0027:discover:request"
+    for message: LooseCBORValue in [
+      ["id": "a", "reference": .text("arc0027:discover:request\(Self.marks)")],
+      ["id": .text(Self.marks), "reference": reference], ["id": "a", "reference": .text("arc\(Self.marks)")],
+    ] {
+      guard case .none(.noRequest) = await fixture.provider.answer(ARC27Frame.encode(message)) else {
+        Issue.record("it was answered")
+        continue
+      }
+    }
+    for text in ["ping\(Self.marks)", "p\(Self.marks)"] {
+      #expect(PeerMessage.text(text) != "ping")
+      #expect(throws: UnansweredFrame.notBase64) { try ARC27Frame.decode(.text(text)) }
+    }
+    #expect(throws: UnansweredFrame.json) { try ARC27Frame.decode(.text(#"{"type":"transaction\#(Self.marks)"}"#)) }
+    #expect(Set([PeerMessage.text(Self.marks), .text(Self.marks + "a"), .binary(Array(Self.marks.utf8))]).count == 3)
   }
 }
 

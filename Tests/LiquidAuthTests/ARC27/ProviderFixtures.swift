@@ -140,7 +140,7 @@ extension Provider {
 /// A decoded answer.
 struct Said {
   let reply: Provider.Reply
-  let members: [String: LooseCBORValue]
+  let members: [LooseCBORName: LooseCBORValue]
 
   init(_ answer: Provider.Answer) throws {
     guard case .reply(let reply) = answer else { throw CBORError.missing("an answer") }
@@ -148,8 +148,8 @@ struct Said {
     members = try ARC27Frame.decode(reply.frame)
   }
 
-  var result: [String: LooseCBORValue]? { members["result"]?.map }
-  var error: [String: LooseCBORValue]? { members["error"]?.map }
+  var result: [LooseCBORName: LooseCBORValue]? { members["result"]?.map }
+  var error: [LooseCBORName: LooseCBORValue]? { members["error"]?.map }
   var data: LooseCBORValue? { error?["data"] }
   var message: String? { error?["message"]?.text }
   var code: Int? {

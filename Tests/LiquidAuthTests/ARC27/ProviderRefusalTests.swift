@@ -28,7 +28,7 @@ import Testing
     private static func vectorAccount() throws -> [UInt8] {
       try #require(AlgorandAddress(text: Array(ARC27Vectors.load().account.text.utf8))).publicKey
     }
-    static func item(_ more: [String: LooseCBORValue]) -> LooseCBORValue {
+    static func item(_ more: [LooseCBORName: LooseCBORValue]) -> LooseCBORValue {
       .map(["txn": good.text].merging(more) { $1 })
     }
   }

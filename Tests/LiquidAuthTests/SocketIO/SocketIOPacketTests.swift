@@ -53,6 +53,17 @@ struct SocketIOPacketTests {
     #expect(throws: error) { try SocketIOPacket(text) }
   }
 
+  // Holds: SERVER-8
+  @Test(.timeLimit(.minutes(1))) func `an event with a long name is refused, and its arguments are checked`() throws {
+    let marks = String(repeating: "\u{300}\u{316}", count: 500_000)
+    #expect(throws: LiquidAuthError.malformed("event")) {
+      try SocketIOPacket(#"2["answer-description\#(marks)","v=0"]"#)
+    }
+    #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(#"2["link",{"\#(marks)":1}]"#) }
+    #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(#"2["link","\x"]"#) }
+    #expect(try SocketIOPacket("2/\(marks),[\"link\",1]").namespace.utf8.count == 2_000_001)
+  }
+
   // Holds: SIGNAL-1
   @Test func `deeply nested JSON is refused without a stack overflow`() {
     let deep = #"2["a","# + String(repeating: "[", count: 100_000)

@@ -44,6 +44,50 @@ struct JSONTests {
     #expect(try Self.decode(text) == Value(b: "x", a: nil))
   }
 
+  @Test func `names are compared by their bytes`() throws {
+    #expect(try Self.decode(#"{"b":"x","é":1,"\u0065\u0301":1}"#) == Value(b: "x", a: nil))
+    struct Key: Decodable { let publicKey: Int }
+    for name in ["public\u{212A}ey", #"public\u212Aey"#, #"public\u212aey"#, "\u{37E}", "\u{1FEF}"] {
+      #expect(throws: JSONError.ambiguousName) {
+        try JSON.decode(Key.self, from: #"{"publicKey":1,"\#(name)":2}"#.utf8)
+      }
+    }
+  }
+
+  // Holds: SERVER-8
+  @Test(.timeLimit(.minutes(1))) func `a name of 64 bytes is read; a longer one is refused before it is hashed`() throws
+  {
+    let longest = String(repeating: "\u{300}\u{316}", count: 16)
+    let escaped = String(repeating: #"\u0061"#, count: 64)
+    for name in [longest, escaped] { #expect(try Self.decode(#"{"b":"x","\#(name)":1}"#) == Value(b: "x", a: nil)) }
+    // The normal form of the last one takes minutes.
+    for name in [longest + "a", escaped + "a", String(repeating: "\u{300}\u{316}", count: 500_000)] {
+      #expect(throws: JSONError.longName) { try Self.decode(#"{"b":"x","c":[{"\#(name)":1}]}"#) }
+    }
+  }
+
+  // Holds: SERVER-8
+  @Test(arguments: [
+    #""\x""#, #""\ud800""#, #""\udc00""#, #""\ud800\u0041""#, #""\u00g0""#, #""\u+041""#, "\"\u{1F}\"", "01", "1.",
+    ".5", "+1", "-", "1e",
+    "1e+", "0x1", "NaN", "Infinity", "tru", "nulL", "'a'", "{a:1}", "{1:1}", #"{"a"}"#, #"{"a":}"#, #"{"a" 1}"#,
+    "[1 2]", "/**/1",
+    "\u{FEFF}1", "1\u{A0}",
+  ])
+  func `JSON that no type reads is checked as the rest is`(_ value: String) {
+    #expect(throws: JSONError.noJSON) { try Self.decode(#"{"b":"x","c":\#(value)}"#) }
+    #expect(throws: JSONError.noJSON) { try Self.decode(#"{"c":[\#(value)],"b":"x"}"#) }
+  }
+
+  @Test(arguments: [
+    "0", "-0", "10", "0.5", "-1.50", "1e5", "1E+05", "1e-5", "1e999", "true", "false", "null", #""\b\f\n\r\t\/\\\"""#,
+    #""\ud83d\uDE00""#, "[ ]", "{ }", "[1 , 2]", "\"\u{FEFF}\u{7F}\"",
+  ])
+  func `every form of a value may be in a member that no type reads`(_ value: String) throws {
+    #expect(try Self.decode(#"{"b":"x","c":\#(value)}"#) == Value(b: "x", a: nil))
+    #expect(try JSON.decode(Value.self, from: Array("\u{FEFF}{\"b\":\"x\"}".utf8)) == Value(b: "x", a: nil))
+  }
+
   // Holds: SERVER-3
   @Test(arguments: [
     "", " ", "{", "}", "]", "\"", "\"b", #"{"b":"x"}}"#, #"{"b":"x"} {}"#, #"{"b":"x"]"#, #"{b:"x"}"#,
@@ -79,7 +123,7 @@ struct JSONTests {
   // Holds: SERVER-3
   @Test(arguments: [
     #"{"b":"x","b":"x"}"#, #"{"b":"x","\u0062":"y"}"#, #"{"b":"x","c":[1,{"d":1,"e":{"d":2},"d":3}]}"#,
-    #"{"b":"x","":1,"":1}"#, #"{"b":"x","é":1,"\u0065\u0301":1}"#,
+    #"{"b":"x","":1,"":1}"#, #"{"b":"x","\ud83d\ude00":1,"😀":1}"#,
   ])
   func `a duplicate name is refused`(_ text: String) {
     #expect(throws: JSONError.repeatedName) { try Self.decode(text) }
@@ -113,11 +157,13 @@ struct JSONTests {
 
   @Test func `each fault has its text`() {
     let all: [JSONError] = [
-      .noJSON, .tooDeep, .repeatedName, .missing("b"), .otherKind("b"), .invalid("b"), .unwritable,
+      .noJSON, .tooDeep, .repeatedName, .longName, .ambiguousName, .missing("b"), .otherKind("b"), .invalid("b"),
+      .unwritable,
     ]
     #expect(
       all.map(\.description) == [
-        "it is not JSON", "it is nested more than 32 deep", "it has a duplicate name", "b is missing",
+        "it is not JSON", "it is nested more than 32 deep", "it has a duplicate name",
+        "it has a name of more than 64 bytes", "it has a name that can be read as another one", "b is missing",
         "b has a wrong type", "b is malformed", "it cannot be written as JSON",
       ])
   }
