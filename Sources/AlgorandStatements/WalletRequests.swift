@@ -59,8 +59,7 @@ extension Authenticator {
 
   /// Refuses to show a passkey if the policy of its site, or of the host that the wallet names, is `deny`.
   private func refuseDenied(rpID: String, host: String?, by vault: OpenVault) async throws(CTAPError) {
-    let policies = try vault.policies()
-    guard policies.policy(of: rpID) == .deny || policies.policy(ofOrigin: host ?? rpID) == .deny else { return }
+    guard try vault.policy(rpID: rpID, origin: host ?? rpID) == .deny else { return }
     try await reported("show a passkey", .showPasskey, of: rpID) { () async throws(CTAPError) in
       throw CTAPError.deniedByPolicy
     }

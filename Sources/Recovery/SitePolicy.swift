@@ -92,6 +92,15 @@ public struct SitePolicies: Sendable, Equatable {
     return standard
   }
 
+  /// The policy of a request: the strictest of those of all names that it has.
+  ///
+  /// - Parameters:
+  ///   - rpID: the relying party, or an AppID that a client sends as an rp.id.
+  ///   - origin: the origin or the host that the client names.
+  public func policy(rpID: String?, origin: String?) -> SitePolicy {
+    strictest([rpID.map(policy(of:)), origin.map(policy(ofOrigin:))])
+  }
+
   /// Canonically equal texts are the same key of a dictionary, so a text that is not ASCII must not be looked up.
   private func entry(_ site: String) -> SitePolicy? {
     site.utf8.allSatisfy { $0 < 0x80 } ? sites[site] : nil

@@ -1,4 +1,5 @@
 import CBOR
+import CryptoPrimitives
 import DeterministicKeys
 import Recovery
 import TestSupport
@@ -291,6 +292,48 @@ import Testing
     let faulty = await world.makeCredential(
       Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": 1])]))
     #expect(faulty.status == .cborUnexpectedType)
+  }
+
+  /// Input and hash of the client data of one origin.
+  private static func clientData(_ type: String, _ origin: String) -> (input: CBORValue, hash: CBORValue) {
+    let challenge = Base64URL.encode([UInt8](repeating: 7, count: 32))
+    let json = Array(#"{"type":"\#(type)","challenge":"\#(challenge)","origin":"\#(origin)"}"#.utf8)
+    return (["liquid": ["clientDataJSON": .bytes(json)]], .bytes(SHA256.hash(json)))
+  }
+
+  // Holds: POLICY-8
+  @Test(arguments: ["login.example.com", "example.com", "deep.login.example.com"])
+  func `a host with the policy deny gets no signature of the account, also where its relying party may`(
+    _ host: String
+  ) async throws {
+    var world = Self.world()
+    _ = try await world.register()
+    var state = try world.store.state()
+    // Of the names above a host, the nearest one with a policy decides.
+    try state.policies.set(.allow, of: "example.com")
+    if host != "example.com" { try state.policies.set(.deny, of: "login.example.com") }
+    try world.store.setState(state)
+    for (origin, isAllowed) in [
+      ("https://\(host)", host == "example.com"), ("https://\(host):8443", host == "example.com"),
+      ("https://other.example.com", true),
+    ] {
+      let (new, newHash) = Self.clientData("webauthn.create", origin)
+      let (old, oldHash) = Self.clientData("webauthn.get", origin)
+      for isRegistration in [true, false] {
+        let (asked, signed) = (world.person.shown.count, try #require(world.keySource.current).signatures.algorand)
+        let answer =
+          isRegistration
+          ? await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: [(1, newHash), (6, new)]))
+          : await world.getAssertion(Requests.getAssertion(uv: true, changes: [(2, oldHash), (4, old)]))
+        #expect(answer.status == (isAllowed ? .success : .operationDenied), "\(origin)")
+        #expect(world.person.shown.count == asked + (isAllowed ? 1 : 0))
+        #expect(try #require(world.keySource.current).signatures.algorand == signed + (isAllowed ? 1 : 0))
+        let outcome = world.reports.all.last?.historyEntry(at: 7)?.outcome
+        #expect((outcome == .deniedByPolicy) == !isAllowed)
+      }
+    }
+    // Without the extension, the relying party decides.
+    #expect(await world.getAssertion(Requests.getAssertion(uv: true)).status == .success)
   }
 
   @Test func `a request without the extension does not show the account`() async throws {

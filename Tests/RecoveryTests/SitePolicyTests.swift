@@ -87,6 +87,20 @@ import Testing
     #expect(policies.policy(ofOrigin: origin) == policy)
   }
 
+  // Holds: POLICY-8
+  @Test func `a request has the strictest policy of all its names`() throws {
+    let policies = try Self.policies(["a.example": .allow, "login.a.example": .deny], standard: .alwaysVerify)
+    for (rpID, origin, policy) in [
+      ("a.example", nil, .allow), ("a.example", "https://a.example", .allow),
+      ("a.example", "https://login.a.example", .deny), ("a.example", "https://www.a.example", .allow),
+      ("login.a.example", "https://a.example", .deny), (nil, "https://login.a.example:8443", .deny),
+      ("b.example", "https://a.example", .alwaysVerify), ("a.example", "https://b.example", .alwaysVerify),
+      (nil, nil, .alwaysVerify),
+    ] as [(String?, String?, SitePolicy)] {
+      #expect(policies.policy(rpID: rpID, origin: origin) == policy, "\(rpID ?? "-") \(origin ?? "-")")
+    }
+  }
+
   // MARK: - Changing
 
   @Test func `only visible ASCII of 1 to 253 bytes is a site`() throws {

@@ -37,7 +37,7 @@ extension Authenticator {
     _ param: PINUVAuthParam?, _ options: CeremonyOptions, over clientDataHash: [UInt8],
     for permission: TokenPermissions, rpID: String, settings: AuthenticatorSettings, isExempt: Bool, vault: OpenVault
   ) throws(CTAPError) -> CeremonyVerification {
-    let isByPolicy = isExempt ? false : try vault.policy(of: rpID) == .alwaysVerify
+    let isByPolicy = isExempt ? false : try vault.policy(rpID: rpID) == .alwaysVerify
     let isAlways = settings.alwaysUV && !isExempt || isByPolicy
     let cause = isByPolicy ? "the policy of the site is always-verify" : "alwaysUv is on"
     guard isProtected(settings) else {

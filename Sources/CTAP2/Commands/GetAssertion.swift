@@ -22,7 +22,7 @@ extension GetAssertion: AuthenticatorCommand {
     let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     let vault = try await authenticator.openVault(for: request.prompt())
-    if try vault.policy(of: request.rpIdentifier) == .deny {
+    if try vault.policy(rpID: request.rpIdentifier) == .deny {
       // Browsers look for passkeys with silent requests, and try another key only after this status.
       if options.up == false { throw CTAPError(deniedByPolicy: .noCredentials) }
       try await authenticator.refuseDenied(request.prompt(), by: vault)
@@ -45,6 +45,8 @@ extension GetAssertion: AuthenticatorCommand {
     var prompt = request.prompt(for: first, of: count)
     prompt.isOfPreviousPhrase = phrase == .previous
     try extensions.describe(in: &prompt, vault: vault)
+    // The extension `liquid` signs for an origin, which can have another policy than the rp.id.
+    if prompt.origin != nil { try await authenticator.refuseDenied(prompt, by: vault) }
     if prompt.extras.contains(.largeBlobKey), !first.policy.largeBlobKey,
       try !credentials.mayHaveLargeBlobKey(in: vault)
     {

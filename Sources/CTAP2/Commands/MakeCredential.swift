@@ -57,6 +57,8 @@ extension MakeCredential: AuthenticatorCommand {
     prompt.isFirstPasskey = request.options.rk == true ? try vault.isBeforeFirstPasskey() : false
     prompt.movesFromPreviousPhrase = try request.replacesKey(ofPrevious: vault.previous, verification)
     try extensions.describe(in: &prompt, vault: vault)
+    // The extension `liquid` signs for an origin, which can have another policy than the rp.id.
+    if prompt.origin != nil { try await authenticator.refuseDenied(prompt, by: vault) }
     let consent = try await authenticator.consent(prompt, verification, with: vault)
     authenticator.pinUVAuth.useUpToken()
 
