@@ -1,5 +1,6 @@
 import AlgorandStatements
 import CBOR
+import CryptoPrimitives
 import Recovery
 import TestSupport
 import TestVectors
@@ -257,6 +258,49 @@ import Testing
       ])
     #expect(entries.prefix(7).allSatisfy { $0?.kind == .register && $0?.site == "example.com" && $0?.time == 7 })
     #expect(entries.dropFirst(7).allSatisfy { $0 == nil })
+  }
+
+  // Holds: SESSION-6
+  @Test func `only a request that the person agreed to, or was verified for, is use`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    let pin = try await platform.setPIN("1234", in: &world)
+    #expect(pin.status == .success)
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
+    let id = try #require(await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: [9])).data)
+      .credentialID
+    #expect(world.reports.all.map(\.isUse) == [false, false, true, true], "key agreement, PIN, two registrations")
+
+    var before = world.reports.all.count
+    var uses: [Bool] {
+      defer { before = world.reports.all.count }
+      return world.reports.all.dropFirst(before).map(\.isUse)
+    }
+    // Nobody is asked, and it succeeds.
+    for _ in 0..<3 {
+      #expect(await world.getAssertion(Requests.getAssertion(allowing: [id], up: false)).status == .success)
+      #expect(await world.getAssertion(Requests.getAssertion(up: false)).status == .success)
+      #expect(await world.getNextAssertion().status == .success)
+      #expect(await world.send([0x04]).status == .success)
+    }
+    #expect(uses.allSatisfy { !$0 })
+    // One agreement; the other account needs none.
+    #expect(await world.getAssertion(Requests.getAssertion(uv: true)).status == .success)
+    #expect(await world.getNextAssertion().status == .success)
+    #expect(uses == [true, false])
+    // A refusal.
+    world.person.will(.fail(.declined))
+    #expect(await world.getAssertion(Requests.getAssertion()).status == .operationDenied)
+    #expect(uses == [false])
+    // The PIN verifies the user; what the token lets a program read later does not.
+    let token = try platform.token(
+      try await platform.askToken(pin: "1234", .credentialManagement, in: &world))
+    #expect(uses.last == true)
+    #expect(await world.send(0x0A, token.manage(0x01)).status == .success)
+    #expect(
+      await world.send(0x0A, token.manage(0x04, [1: .bytes(SHA256.hash(Array(Requests.rpID.utf8)))])).status == .success
+    )
+    #expect(uses == [false, false])
   }
 
   @Test func `errors are equal by status`() {

@@ -117,6 +117,26 @@ extension HistoryEntry.Outcome {
 }
 
 extension CommandReport {
+  /// Whether the person agreed to the request, or was verified for it: only this is use of the key, which keeps the vault
+  /// open.
+  ///
+  /// Any program can send requests that ask nobody, such as a sign-in without presence and verification, a
+  /// getNextAssertion after a sign-in, or a list of passkeys with a token that it got long ago.
+  public var isUse: Bool {
+    guard error == nil, let kind else { return false }
+    switch kind {
+    case .register, .signIn, .u2fRegister, .u2fSignIn, .verify, .signTransactions, .signMessage, .signAssociation,
+      .showPasskey, .exportPasskeys:
+      return true
+    case .nextSignIn: return false
+    // Changes by the owner, whose passphrase counts when it is given, and by programs that the owner let in before.
+    case .changePIN, .reset, .removePasskey, .renamePasskey, .recoverPasskey, .changeSettings, .replaceLargeBlobs,
+      .changePolicy, .changePassphrase, .addSlot, .removeSlot, .findOldStore, .acceptOldStore, .makeBackup,
+      .mergeBackup, .importPasskeys, .beginRotation, .giveUpSite, .endRotation:
+      return false
+    }
+  }
+
   /// The entry for the history; `nil` for a request that is no ceremony, or was refused before anybody was asked.
   ///
   /// - Parameter time: Unix milliseconds.

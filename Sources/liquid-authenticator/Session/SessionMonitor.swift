@@ -117,11 +117,9 @@ final class IdleLock: Sendable {
     state = Mutex(State(lastUse: clock.now))
   }
 
-  /// Counts a request as use if it succeeded with a credential or an account.
-  ///
-  /// Any program can send requests that fail, or read getInfo; these must not keep the vault open.
+  /// Counts a request as use if the person agreed to it, or was verified for it.
   func ended(_ report: CommandReport) {
-    if report.error == nil, report.rpID != nil { wasUsed() }
+    if report.isUse { wasUsed() }
   }
 
   private func wasUsed() {

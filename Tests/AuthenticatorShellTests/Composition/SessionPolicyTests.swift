@@ -1,3 +1,4 @@
+import Recovery
 import Testing
 
 @testable import CTAP2
@@ -75,20 +76,25 @@ struct IdleLockTests {
     #expect(clock.sleeperCount == 0, "nothing wakes while the vault is locked")
   }
 
-  /// A request to a relying party, or to none, such as getInfo.
-  private func ended(_ rpID: String?, _ status: CTAPStatus? = nil) {
+  /// A request to a relying party, or to none, such as getInfo; the kind is `nil` if it asks nobody.
+  private func ended(_ rpID: String?, _ kind: HistoryEntry.Kind?, _ status: CTAPStatus? = nil) {
     idle.ended(
-      CommandReport(command: "a command", rpID: rpID, error: status.map { CTAPError($0, "no") }, elapsed: .zero))
+      CommandReport(
+        command: "a command", rpID: rpID, error: status.map { CTAPError($0, "no") }, elapsed: .zero, kind: kind))
   }
 
-  @Test func `requests that fail, or use no passkey, do not keep the vault open`() async {
+  // Holds: SESSION-6
+  @Test func `requests that fail, or that nobody agreed to, do not keep the vault open`() async {
     idle.wasOpened()
     await clock.sleepers(1)
     for _ in 0..<7 {
       clock.advance(by: .seconds(3600))
-      ended(nil)
-      ended("example.com", .noCredentials)
-      ended(nil, .invalidCommand)
+      ended(nil, nil)
+      // A sign-in without presence.
+      ended("example.com", nil)
+      ended("example.com", .nextSignIn)
+      ended("example.com", .signIn, .noCredentials)
+      ended(nil, nil, .invalidCommand)
     }
     clock.advance(by: .seconds(3600))
     await locks.one()
@@ -99,7 +105,7 @@ struct IdleLockTests {
     await clock.sleepers(1)
     for _ in 0..<7 {
       clock.advance(by: .seconds(3600))
-      ended("example.com")
+      ended("example.com", .signIn)
     }
     #expect(clock.sleeperCount == 1)
     clock.advance(by: .seconds(3600))
@@ -123,7 +129,7 @@ struct IdleLockTests {
   }
 
   @Test func `without an opening there is no timer`() {
-    ended("example.com")
+    ended("example.com", .signIn)
     #expect(clock.sleeperCount == 0)
   }
 }

@@ -280,6 +280,10 @@ import Testing
     #expect(reports.map(\.command) == ["U2F_AUTHENTICATE", "U2F_REGISTER", "U2F_AUTHENTICATE", nil])
     #expect(reports.map(\.rpID) == ["example.com", nil, nil, nil])
     #expect(reports.map(\.status) == [.success, .success, .invalidCredential, .invalidCommand])
+    #expect(reports.map(\.isUse) == [true, true, false, false])
+    // A signature without presence.
+    _ = send(Self.authentication(id, control: 0x08), in: &world)
+    #expect(world.reports.all.last?.status == .success && world.reports.all.last?.isUse == false)
   }
 
   // Holds: U2F-9
