@@ -36,7 +36,7 @@ import Testing
       (self.old, self.store, self.vault, self.person) = (old, store, vault, person)
       context = RequestContext(channel: 1, poweredUpAt: clock.now)
       authenticator = Authenticator(
-        keySource: OpenKeySource(vault), interaction: person, extensions: TestWorld.extensions,
+        keySource: OpenKeySource(vault), interaction: person, extensions: SupportedExtensions.all,
         randomness: SeededGenerator(seed: 9), now: { clock.now }, wallClock: { TestWorld.wallClock + 5 },
         report: { _ in })
     }

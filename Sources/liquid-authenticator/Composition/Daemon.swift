@@ -13,12 +13,6 @@ import Synchronization
 
 /// The whole daemon: makes every part, and gives each the parts that it needs.
 final class Daemon: Sendable {
-  /// The extensions, in the order in which getInfo names them.
-  static let extensions: [any AuthenticatorExtension.Type] = [
-    CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
-    ThirdPartyPayment.self, LiquidExtension.self,
-  ]
-
   /// How long the system bus may take to accept the connections.
   private static let limitOfBus = Duration.seconds(5)
 
@@ -111,7 +105,7 @@ final class Daemon: Sendable {
       CeremonyLog.line(report).map(report.error == nil ? log.info : refusals.write)
     }
     let authenticator = Authenticator(
-      keySource: vault, interaction: prompter, extensions: Self.extensions,
+      keySource: vault, interaction: prompter, extensions: SupportedExtensions.all,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
       wallClock: Self.unixMilliseconds, writer: writer, report: report)
     let router = RequestRouter(

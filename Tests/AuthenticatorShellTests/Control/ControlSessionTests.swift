@@ -25,16 +25,9 @@ import Testing
     bytes.withUnsafeBytes { SecretBytes(copying: $0) }
   }
 
-  static let others: [ControlRequest] = [
-    .ctap([0x04]), .command(GetStatus()), .command(Lock()), .command(Unlock(passphrase())),
-    .command(NewStore(passphrase())), .command(AcceptStore(passphrase())), .command(ListCredentials()),
-    .command(AcceptBeforeReset()), .command(PlugDevice(.detach)),
-  ]
-
   // Holds: CONTROL-4
-  @Test(arguments: others.indices)
-  func `before hello every request is refused`(_ index: Int) async {
-    #expect(await ask(Self.others[index]) == .versionMismatch)
+  @Test func `before hello a CTAP2 message is refused`() async {
+    #expect(await ask(.ctap([0x04])) == .versionMismatch)
     #expect(service.calls.withLock { $0 }.isEmpty)
   }
 
@@ -115,20 +108,6 @@ import Testing
     #expect(answer == ControlFailure(.unavailable, "cannot open /dev/uhid").encoded)
   }
 
-  static let wallet: [any WalletCommand] = [
-    GetAccount(), GetAddresses(account: 0, first: 0, count: 1), GetAccountPasskey(rpID: "a"),
-    SignTransactions([.init([], isToBeSigned: true)], origin: "o"), SignMessage([0x61], origin: "o"),
-    GetAssociationKey(publicUserID: "al"), SignAssociation(publicUserID: "al", data: [0x61], service: "s"),
-  ]
-
-  @Test(arguments: wallet.indices)
-  func `a wallet request needs no passphrase on its connection, and waits for its turn`(_ index: Int) async throws {
-    #expect(await ask(Self.wallet[index]) == .versionMismatch)
-    _ = await ask(Hello())
-    #expect(await ask(Self.wallet[index]) == .operationDenied)
-    #expect(service.calls.withLock { $0 } == ["in turn"])
-  }
-
   // Holds: WALLET-13
   @Test func `a wallet request refused before any prompt is one line in the log`() async {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
@@ -140,13 +119,6 @@ import Testing
     #expect(await ask(SignMessage([0xFF], origin: "https://d.example")) == .cannotBeShown)
     #expect(lines.all == ["sign for a wallet https://d.example refused before a prompt: it cannot be shown"])
   }
-
-  static let managing: [any OwnerCommand] = [
-    ListCredentials(), ShowCredential(reference), RemoveCredential(reference), RenameCredential(reference, name: "x"),
-    RecoverCredential(rpID: "a", userHandle: [1]), AcceptBeforeReset(), SetPIN(passphrase()), RemovePIN(),
-    ForgetReaders(), GetSettings(), ChangeSettings(alwaysUV: true), SetLargeBlobArray([], changedFrom: nil),
-  ]
-  static let reference = CredentialReference(rpID: "a", credentialID: [1])
 
   /// An open vault of a phrase, with passkeys of these sites.
   static func vault(_ keys: CredentialKeys, _ sites: [String]) throws -> OpenVault {
@@ -521,32 +493,6 @@ import Testing
     let again = try Self.vault(keys, [])
     service.vault.withLock { $0 = again }
     #expect(await ask(request) == .passphraseRequired, "the vault was opened again")
-  }
-
-  // Holds: CONTROL-6
-  @Test(arguments: managing.indices)
-  func `managing credentials needs the passphrase on this connection, even with an open vault`(_ index: Int)
-    async throws
-  {
-    let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
-    let vault = OpenVault(
-      keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
-    service.vault.withLock { $0 = vault }
-    _ = await ask(Hello())
-    #expect(await ask(Self.managing[index]) == .passphraseRequired)
-    #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
-    #expect(await ask(Self.managing[index]) == .passphraseRequired)
-    #expect(await ask(Unlock(Self.passphrase())) == .ok)
-    #expect(await ask(Self.managing[index]) != .passphraseRequired)
-    // A vault that was locked and unlocked again needs the passphrase again.
-    service.vault.withLock { vault in
-      vault = OpenVault(
-        keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
-    }
-    #expect(await ask(Self.managing[index]) == .passphraseRequired)
-    // A wrong passphrase revokes what the right one granted.
-    #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
-    #expect(await ask(Self.managing[index]) == .passphraseRequired)
   }
 
   @Test func `every command has its own code and its kind of wait`() {

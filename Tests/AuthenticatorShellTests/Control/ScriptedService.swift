@@ -60,21 +60,33 @@ final class ScriptedService: ControlService {
   func changeSlots(
     since unlocking: Unlocking, recordedAs kind: HistoryEntry.Kind,
     _ change: @escaping @Sendable (inout VaultFile, UnlockedVault) throws(VaultError) -> Void
-  ) async throws { note("changeSlots as \(kind)") }
+  ) async throws {
+    try check(unlocking)
+    note("changeSlots as \(kind)")
+  }
+
+  /// Throws if the vault is open, and was not opened by `unlocking`.
+  private func check(_ unlocking: Unlocking) throws {
+    guard let vault = vault.withLock({ $0 }), vault.unlocking !== unlocking else { return }
+    throw ControlSession.passphraseRequired
+  }
 
   func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) async throws -> UInt32? {
     note("changeCounter")
     return 0x0180_0000
   }
+    try check(unlocking)
 
   func beginRotation(since unlocking: Unlocking, to phrase: StateDirectory.NewPhrase) async throws {
     note("beginRotation")
   }
 
+    try check(unlocking)
   func endRotation(since unlocking: Unlocking, acceptsHistory: Bool) async throws {
     note(acceptsHistory ? "endRotation with any history" : "endRotation")
   }
 
+    try check(unlocking)
   func check(_ means: VerificationMeans) async throws {
     note("check \(means)")
     throw ControlFailure(.notAllowed, "there is no fingerprint reader")

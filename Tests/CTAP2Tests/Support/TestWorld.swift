@@ -111,11 +111,6 @@ struct Answer: Equatable, Sendable, CustomStringConvertible {
 /// An authenticator with its whole environment.
 struct TestWorld {
   static let wallClock: UInt64 = 1_790_000_000_000
-  /// The extensions of the daemon.
-  static let extensions: [any AuthenticatorExtension.Type] = [
-    CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
-    ThirdPartyPayment.self, LiquidExtension.self,
-  ]
 
   let store: ObservedStore
   let person: ScriptedPerson
@@ -128,7 +123,7 @@ struct TestWorld {
   init(
     canVerify: Bool = true, isOpen: Bool = true,
     state: StoreState = StoreState(storeID: [UInt8](repeating: 7, count: 16)),
-    extensions: [any AuthenticatorExtension.Type] = Self.extensions
+    extensions: [any AuthenticatorExtension.Type] = SupportedExtensions.all
   ) {
     let clock = clock
     let reports = reports

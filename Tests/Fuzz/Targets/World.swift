@@ -60,10 +60,6 @@ struct FixedRandomness: RandomNumberGenerator, Sendable {
 /// An authenticator with an open vault, and a store in memory.
 struct World {
   private static let wallClock: UInt64 = 1_790_000_000_000
-  private static let extensions: [any AuthenticatorExtension.Type] = [
-    CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
-    ThirdPartyPayment.self, LiquidExtension.self,
-  ]
 
   let store = InMemoryCredentialStore(
     keys: TestPhrase.keys, state: StoreState(storeID: [UInt8](repeating: 7, count: 16)))
@@ -77,7 +73,8 @@ struct World {
     person = Person(canVerify: canVerify)
     let vault = OpenVault(keys: TestPhrase.keys, ed25519Root: TestPhrase.ed25519Root, store: store)
     authenticator = Authenticator(
-      keySource: OpenKeySource(vault), interaction: person, extensions: Self.extensions, randomness: FixedRandomness(),
+      keySource: OpenKeySource(vault), interaction: person, extensions: SupportedExtensions.all,
+      randomness: FixedRandomness(),
       now: { clock.now }, wallClock: { Self.wallClock }, report: { _ in })
     context = RequestContext(channel: 1, poweredUpAt: clock.now)
   }

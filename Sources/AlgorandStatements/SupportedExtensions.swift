@@ -1,0 +1,10 @@
+public import CTAP2
+
+/// The extensions of the authenticator: this is their only list.
+public enum SupportedExtensions {
+  /// All of them, in the order in which getInfo names them.
+  public static let all: [any AuthenticatorExtension.Type] = [
+    CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
+    ThirdPartyPayment.self, LiquidExtension.self,
+  ]
+}
