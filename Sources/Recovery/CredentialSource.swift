@@ -146,6 +146,19 @@ extension String {
   }
 }
 
+extension String {
+  /// The longest suffix that has at most `limit` bytes of UTF-8 and begins between two code points.
+  func end(ofUTF8Count limit: Int) -> String {
+    var size = 0
+    return String(
+      UnicodeScalarView(
+        unicodeScalars.reversed().prefix { scalar in
+          size += UTF8.width(scalar)
+          return size <= limit
+        }.reversed()))
+  }
+}
+
 extension String? {
   /// Compares UTF-8: Swift's `==` would call canonically equivalent texts equal.
   package func hasSameBytes(as other: String?) -> Bool {

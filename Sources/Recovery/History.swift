@@ -90,13 +90,24 @@ public struct HistoryEntry: Sendable, Equatable {
   public let outcome: Outcome
   public let verification: Verification
 
+  /// A site as the history keeps it: a longer one than ``maximumSiteSize`` as "…" and as many characters of its end as fit.
+  ///
+  /// The end of a domain name says whose it is: `bank.example.….evil.example` belongs to `evil.example`.
+  static func site(_ whole: String) -> String {
+    guard whole.utf8.count > maximumSiteSize else { return whole }
+    return cut + whole.end(ofUTF8Count: maximumSiteSize - cut.utf8.count)
+  }
+
+  /// Marks a site that is cut; no domain name begins with it.
+  private static let cut = "\u{2026}"
+
   /// The longest site that is kept, bytes of UTF-8.
   public static let maximumSiteSize = 224
 
-  /// Keeps of a site that is longer than ``maximumSiteSize`` as many whole characters as fit.
+  /// Keeps the end of a site that is longer than ``maximumSiteSize``, see ``site(_:)``.
   public init(time: UInt64, site: String?, kind: Kind, outcome: Outcome, verification: Verification) {
     self.time = time
-    self.site = site?.truncated(toUTF8Count: Self.maximumSiteSize)
+    self.site = site.map(Self.site)
     self.kind = kind
     self.outcome = outcome
     self.verification = verification

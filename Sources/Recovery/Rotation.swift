@@ -48,7 +48,7 @@ public struct RotationPasskey: Sendable, Equatable {
 struct HistorySite: Hashable {
   private let bytes: [UInt8]?
 
-  init(_ site: String?) { bytes = site.map { Array($0.truncated(toUTF8Count: HistoryEntry.maximumSiteSize).utf8) } }
+  init(_ site: String?) { bytes = site.map { Array(HistoryEntry.site($0).utf8) } }
 }
 
 extension RotationEntry {

@@ -95,6 +95,11 @@ import Testing
     let many = CheckHistory.Answer(count: 0, first: nil, last: nil, faults: faults)
     let text = HistoryText.faults(many, at: place)
     #expect(text.contains("entry 10 was changed, and 2 more; ") && !text.contains("entry 11"))
+    let hostile = CheckHistory.Answer(count: 1, first: 0, last: 0, faults: ["entry 7\u{1B}[2J\nwas changed"])
+    for text in [HistoryText.warning(hostile), HistoryText.faults(hostile, at: place)] {
+      #expect(text.contains("entry 7\\u{1B}[2J\\nwas changed") || text.contains("entry 7\\u{1B}[2J\\u{A}was changed"))
+      #expect(!text.contains("\u{1B}"))
+    }
     let missing = CheckHistory.Answer(count: 2, first: 0, last: 0, faults: ["entry 7 is missing"])
     #expect(
       CommandFailure(HistoryText.faults(missing, at: place)).completed(by: place).description

@@ -83,15 +83,26 @@ import Testing
     }
   }
 
-  @Test func `of a site that is too long, whole characters are kept`() {
+  // Holds: RECORD-9
+  @Test func `of a site that is too long, the end is kept, and the cut is marked`() {
     func kept(_ site: String) -> String? {
       HistoryEntry(time: 0, site: site, kind: .signIn, outcome: .done, verification: .none).site
     }
     let limit = HistoryEntry.maximumSiteSize
     #expect(kept(String(repeating: "a", count: limit)) == String(repeating: "a", count: limit))
-    #expect(kept(String(repeating: "a", count: limit + 1)) == String(repeating: "a", count: limit))
-    #expect(kept(String(repeating: "a", count: limit - 1) + "ż.example") == String(repeating: "a", count: limit - 1))
+    #expect(kept(String(repeating: "a", count: limit + 1)) == "…" + String(repeating: "a", count: limit - 3))
+    let false_ = "bank.example." + String(repeating: "a.", count: limit) + "evil.example"
+    #expect(kept(false_)?.hasPrefix("…") == true && kept(false_)?.hasSuffix(".a.evil.example") == true)
+    #expect(kept(false_)?.utf8.count == limit)
+    // No part of a character.
+    #expect(kept("ż" + String(repeating: "a", count: limit - 4)) == "ż" + String(repeating: "a", count: limit - 4))
+    #expect(kept("xż" + String(repeating: "a", count: limit - 2)) == "…" + String(repeating: "a", count: limit - 3))
+    #expect(
+      kept(String(repeating: "x", count: limit) + "ż" + String(repeating: "a", count: limit - 4)) == "…"
+        + String(repeating: "a", count: limit - 4))
     #expect(kept("") == "")
+    // What was kept once is kept as it is.
+    for site in [false_, String(repeating: "ż", count: limit)] { #expect(kept(site).flatMap(kept) == kept(site)) }
   }
 
   @Test func `an empty history has no entries`() { #expect(HistoryHead().count == 0) }

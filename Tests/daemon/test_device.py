@@ -11,7 +11,8 @@ from fido2.ctap2 import ClientPin, Ctap2
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, client, register, sign_in
-from support.control_socket import DEVICE, PASSPHRASE_REQUIRED, POWER_CYCLE, ControlProtocol
+from support.control_socket import (
+    DEVICE, PASSPHRASE_REQUIRED, POWER_CYCLE, SIGN_MESSAGE, WITHDRAWN, ControlProtocol)
 
 ERR = CtapError.ERR
 
@@ -195,8 +196,9 @@ def test_a_detach_closes_the_prompt(key):
         client.close()
 
 
+# Holds: SESSION-7
 def test_lock_withdraws_the_open_prompt(key):
-    """`lock` never waits for a prompt."""
+    """`lock` never waits for a person: the dialog closes, and its request ends."""
     with key:
         key.unlock()
         key.pinentry.set("never")
@@ -204,9 +206,26 @@ def test_lock_withdraws_the_open_prompt(key):
             channel.send(wire.CBOR, b"\x0b")
             wait_for("prompt", key.pinentry.asked)
             key.run("lock", "--control", key.control_socket)
-            assert key.run("status", "--json", "--control", key.control_socket).stdout.count('"locked"') == 1
-            channel.send(wire.CANCEL)
-            assert channel.final()[0] != (wire.CBOR, bytes([ERR.USER_ACTION_TIMEOUT])), "the prompt timed out first"
+            status = json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)
+            assert (status["vault"], status["waiting"]) == ("locked", False)
+            assert channel.final()[0] == (wire.CBOR, bytes([ERR.KEEPALIVE_CANCEL]))
+        key.pinentry.wait_for_no_dialog()
+
+
+# Holds: SESSION-7
+def test_lock_withdraws_the_dialog_of_a_request_at_the_control_socket(key):
+    """The dialog of an owner's or a wallet's program, which can stay open for minutes, closes too."""
+    with key:
+        key.unlock()
+        key.pinentry.set("never")
+        with ControlProtocol(key.control_socket) as asking:
+            # A message to be signed.
+            asking.send(SIGN_MESSAGE, {1: b"text", 2: "https://dapp.example"})
+            wait_for("prompt", key.pinentry.asked)
+            key.run("lock", "--control", key.control_socket)
+            assert json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["waiting"] is False
+            assert asking.receive()[0] == WITHDRAWN
+        key.pinentry.wait_for_no_dialog()
 
 
 def test_a_replug_opens_another_pty(tmp_path):

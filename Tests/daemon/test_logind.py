@@ -76,6 +76,19 @@ def test_a_suspend_withdraws_the_open_prompt_first(key, logind):
     key.pinentry.wait_for_no_dialog()
 
 
+# Holds: SESSION-7
+def test_a_lock_by_the_end_of_the_bus_withdraws_the_open_prompt(key, logind):
+    key.pinentry.set("never")
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.CBOR, b"\x0b")
+        wait_for("prompt", key.pinentry.asked)
+        logind.close()
+        assert channel.final()[0] == (wire.CBOR, bytes([CtapError.ERR.KEEPALIVE_CANCEL]))
+    found = json.loads(key.run("status", "--json", "--control", key.control_socket, status=1).stdout)
+    assert (found["vault"], found["waiting"]) == ("locked", False)
+    key.pinentry.wait_for_no_dialog()
+
+
 # Holds: SESSION-3
 def test_a_suspend_that_did_not_wait_leaves_the_next_one_delayed(key, logind):
     """logind gave up waiting: the machine runs again before the daemon has handled the suspend."""

@@ -39,7 +39,8 @@ enum HistoryText {
 
   private static func modified(_ found: CheckHistory.Answer) -> String {
     let more = found.faultCount > UInt64(shownFaults) ? ["and \(found.faultCount - UInt64(shownFaults)) more"] : []
-    let faults = (found.faults.prefix(shownFaults) + more).joined(separator: ", ")
+    // They are texts of the authenticator, or of another program at its socket.
+    let faults = (found.faults.prefix(shownFaults).map(\.printable) + more).joined(separator: ", ")
     return "the history was modified outside liquid-auth: \(faults)"
   }
 

@@ -137,7 +137,7 @@ final class Daemon: Sendable {
       let isPassed = socket.isPassed
       let service = DaemonService(
         router: router, key: key, fingerprints: fingerprints, followers: followers, history: history,
-        sessionProblem: { [self] in sessionProblem })
+        withdrawRequests: { [self] in await withdrawRequests() }, sessionProblem: { [self] in sessionProblem })
       let listener = ControlListener(
         socket, on: loop,
         makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
@@ -192,25 +192,31 @@ final class Daemon: Sendable {
       if lock(on: .suspend) { await withdrawRequests() }
       monitor.allowSleep()
     case .signal(.resumed): monitor.delaySleep()
-    case .signal(.screenLocked): lock(on: .screenLock)
+    case .signal(.screenLocked):
+      if lock(on: .screenLock) { withdrawSoon() }
     case .isInBackground(let isInBackground):
-      if isInBackground { lock(on: .userSwitch) }
+      if isInBackground, lock(on: .userSwitch) { withdrawSoon() }
       // Not awaited: the broker may take seconds, and a suspend must not wait for it.
       if detaches { Task(executorPreference: router.writer) { [key] in await key.see(isInBackground: isInBackground) } }
     case .disconnected:
       guard router.options.session.needsSignals else { return }
       log.warning(Self.disconnected)
       Self.lock(router.vault, .disconnected, log)
+      withdrawSoon()
     }
   }
 
-  /// Locks the vault if the options say so for this event.
-  @discardableResult
+  /// Locks the vault if the options say so for this event; returns whether they do.
   private func lock(on event: SessionPolicy.LockEvent) -> Bool {
     let isWanted = router.options.session.lockEvents.contains(event)
     if isWanted { Self.lock(router.vault, .event(event), log) }
     return isWanted
   }
+
+  /// Withdraws all requests.
+  ///
+  /// Not awaited: a suspend that follows must not wait twice.
+  private func withdrawSoon() { Task(executorPreference: router.writer) { await self.withdrawRequests() } }
 
   /// How long a suspend waits for the end of a request; logind waits for five seconds (InhibitDelayMaxSec=).
   private static let withdrawal = Duration.seconds(3)

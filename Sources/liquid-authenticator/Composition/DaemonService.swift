@@ -17,6 +17,8 @@ struct DaemonService: ControlService {
   let fingerprints: FingerprintReader?
   let followers: BackupFollowers
   let history: HistoryRecorder
+  /// Withdraws all requests and their dialogs, and waits for their end, for a few seconds at most.
+  let withdrawRequests: @Sendable () async -> Void
   /// What is wrong with the connection to logind, if anything.
   let sessionProblem: @Sendable () -> String?
 
@@ -48,7 +50,12 @@ struct DaemonService: ControlService {
   }
 
   /// Locks the vault and closes the store, after a change that is being written.
-  func lock() async { await withTaskExecutorPreference(router.writer) { _ = router.vault.lock(.command) } }
+  ///
+  /// A dialog of a request that began before is withdrawn: its answer must not count after the lock.
+  func lock() async {
+    await withTaskExecutorPreference(router.writer) { _ = router.vault.lock(.command) }
+    await withdrawRequests()
+  }
 
   func device(_ action: PlugDevice.Action) async throws {
     switch action {

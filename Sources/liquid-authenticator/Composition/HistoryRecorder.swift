@@ -9,10 +9,12 @@ import Synchronization
 /// gets its entry when the store is opened, before other requests use it: wrong passphrases can lock the vault before
 /// their request ends. A failure does not affect the ceremony; the entries are written at the next opening or request.
 final class HistoryRecorder: Sendable {
-  /// How many entries that a program can cause without limit are kept in a row.
+  /// How many entries of one site that a program can cause without limit are kept in a row.
   ///
   /// These are requests that were not done, and changes with a token. They could push all others out of the history.
   static let repeatedInARow = 100
+  /// How many of them are kept in a row, of all sites: a program can name any number of sites.
+  static let repeatedOfAllSites = 2000
   /// How many entries are kept in memory until they can be written; later ones are dropped, because the first ones show
   /// how the series began.
   static let keptUnwritten = 100
@@ -22,7 +24,8 @@ final class HistoryRecorder: Sendable {
   private let time: @Sendable () -> UInt64
   private let log: @Sendable (String) -> Void
   private let queue = Mutex<RequestQueue<Authenticator>?>(nil)
-  private let repeated = Mutex(0)
+  /// The repeated entries since the last other one, by the bytes of their sites.
+  private let repeated = Mutex<[[UInt8]: Int]>([:])
   private let unwritten = Mutex(Unwritten())
 
   /// The entries that are not written yet.
@@ -78,7 +81,7 @@ final class HistoryRecorder: Sendable {
       defer { unwritten = Unwritten() }
       return unwritten.entries.count
     }
-    repeated.withLock { $0 = 0 }
+    repeated.withLock { $0 = [:] }
     if count > 0 { log("not in the history: the last \(count) requests to the store that was replaced") }
   }
 
@@ -132,8 +135,17 @@ final class HistoryRecorder: Sendable {
 
   private func isWanted(_ entry: HistoryEntry) -> Bool {
     repeated.withLock { repeated in
-      repeated = entry.canBeRepeated ? min(repeated + 1, Self.repeatedInARow + 1) : 0
-      return repeated <= Self.repeatedInARow
+      guard entry.canBeRepeated else {
+        repeated = [:]
+        return true
+      }
+      // A text without bytes is no site.
+      let site = Array((entry.site ?? "").utf8)
+      guard repeated[site, default: 0] < Self.repeatedInARow,
+        repeated.values.reduce(0, +) < Self.repeatedOfAllSites
+      else { return false }
+      repeated[site, default: 0] += 1
+      return true
     }
   }
 }

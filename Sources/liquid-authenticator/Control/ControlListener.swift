@@ -32,8 +32,10 @@ final class ControlListener: Polled {
     /// The process that made the connection, which the dialogs of its requests name; `nil` if it is not known.
     let process: pid_t?
     var request: Task<Void, Never>?
-    /// Whether that request may wait for a person, and counts.
-    var isWaiting = false
+    /// Whether that request waits for its turn, or has it.
+    var isInQueue = false
+    /// The limit that the request counts towards; `nil` with the passphrase, or if the answer comes at once.
+    var load: Load?
     /// Whether its hello was answered.
     var isGreeted = false
     /// The number of its last event: it was made, or its last request was answered.
@@ -84,9 +86,11 @@ final class ControlListener: Polled {
     }
   }
 
-  /// Cancels every request; the connections stay.
+  /// Cancels every request that waits for its turn, or has it: they have dialogs and the vault's keys.
+  ///
+  /// The connections stay.
   func withdrawRequests() {
-    let requests = state.withLock { $0.connections.values.compactMap(\.request) }
+    let requests = state.withLock { $0.connections.values.filter(\.isInQueue).compactMap(\.request) }
     requests.forEach { $0.cancel() }
   }
 
@@ -192,7 +196,8 @@ final class ControlListener: Polled {
       guard !isWaiting || state.connections.values.count(where: \.isWaiting) < Self.maximumWaiting else {
         throw ControlFailure(.busy, "too many requests are waiting for an answer; try again later")
       }
-      state.connections[descriptor]?.isWaiting = isWaiting
+      state.connections[descriptor]?.load = load
+      state.connections[descriptor]?.isInQueue = request.wait == .queue
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
         var answer = await Door.$current.withValue(.controlSocket(process: connection.process)) {
           await connection.session.answer(to: request)

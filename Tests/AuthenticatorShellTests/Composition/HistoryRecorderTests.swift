@@ -140,6 +140,36 @@ import Vault
     #expect(lines.all == [])
   }
 
+  // Holds: RECORD-10
+  @Test func `refusals at one site do not hide those at another, and those at all sites have a limit`() async throws {
+    try await vault.unlock(passphrase: secret("right"))
+    let refusal = CTAPError(UserInteractionError.declined)
+    for _ in 0..<150 { end(.signIn, "noisy.example", refusal) }
+    for _ in 0..<2 { end(.signIn, "bank.example", refusal) }
+    let denied = { (site: String) in self.entry(.signIn, site, .denied) }
+    let kept =
+      [HistoryEntry](repeating: denied("noisy.example"), count: 100)
+      + [denied("bank.example"), denied("bank.example")]
+    #expect(try await written() == kept)
+    // A request that was done begins all of them again.
+    end(.signIn, "bank.example")
+    end(.signIn, "noisy.example", refusal)
+    #expect(try await written() == kept + [entry(.signIn, "bank.example", .done), denied("noisy.example")])
+    // A program can name any number of sites.
+    for number in 1..<2500 { end(.signIn, "\(number).example", refusal) }
+    #expect(try await count() == kept.count + 2 + HistoryRecorder.repeatedOfAllSites - 1)
+    end(.signIn, "bank.example")
+    end(.signIn, "bank.example", refusal)
+    #expect(try await count() == kept.count + 2 + HistoryRecorder.repeatedOfAllSites - 1 + 2)
+  }
+
+  /// The number of entries, after those that the recorder is writing now.
+  private func count() async throws -> Int {
+    try await Task(executorPreference: writer) { [queue, vault] in
+      try await queue.submit { _ in try? vault.openStore?.history(after: .min, count: 10_000).count }
+    }.value ?? 0
+  }
+
   // Holds: RECORD-8
   @Test func `a request that asked nobody is not kept`() async throws {
     end(.signIn, "a.example", CTAPError(.noCredentials, "no"))
