@@ -12,7 +12,7 @@ public struct CTAPHIDCommand: RawRepresentable, Hashable, Sendable {
   public static let ping = CTAPHIDCommand(rawValue: 0x01)
   /// CTAPHID_MSG: one U2F message.
   public static let msg = CTAPHIDCommand(rawValue: 0x03)
-  /// CTAPHID_LOCK: keeps other channels out for some seconds.
+  /// CTAPHID_LOCK: would keep other channels out for some seconds; the device refuses it.
   public static let lock = CTAPHIDCommand(rawValue: 0x04)
   /// CTAPHID_INIT: allocates a channel, or resynchronises the client's own.
   public static let initialize = CTAPHIDCommand(rawValue: 0x06)

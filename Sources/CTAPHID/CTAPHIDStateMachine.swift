@@ -23,15 +23,9 @@ public struct CTAPHIDStateMachine: Sendable {
     var isCancelled = false
   }
 
-  private struct Lock {
-    let channel: ChannelID
-    let until: Instant
-  }
-
   private let identity: DeviceIdentity
   private var channels: ChannelAllocator
   private var state = State.idle
-  private var lock: Lock?
   private var lastTransaction: UInt64 = 0
 
   /// Makes the state after a power-up.
@@ -51,7 +45,7 @@ public struct CTAPHIDStateMachine: Sendable {
     let actions =
       switch report.packet {
       case .initialization(.initialize, let length, let payload):
-        initialize(report.channel, length: length, nonce: payload.prefix(8), at: now)
+        initialize(report.channel, length: length, nonce: payload.prefix(8))
       case .initialization(.cancel, _, _): cancel(on: report.channel)
       case .initialization(let command, let length, _): begin(report, command: command, length: length, at: now)
       case .continuation(let sequence, let payload):
@@ -104,10 +98,9 @@ public struct CTAPHIDStateMachine: Sendable {
 
   /// CTAPHID_INIT: allocates on the broadcast channel; on another one, ends its transaction and echoes the channel.
   private mutating func initialize(
-    _ channel: ChannelID, length: Int, nonce: ArraySlice<UInt8>, at now: Instant
+    _ channel: ChannelID, length: Int, nonce: ArraySlice<UInt8>
   ) -> [Action] {
     guard channel != .reserved else { return refuse(.invalidChannel, on: channel) }
-    guard !isLockedOut(channel, at: now) else { return refuse(.channelBusy, on: channel) }
     guard length == 8 else { return refuse(.invalidLength, on: channel) }
     var actions: [Action] = []
     var opened = channel
@@ -137,7 +130,6 @@ public struct CTAPHIDStateMachine: Sendable {
   ) -> [Action] {
     let channel = report.channel
     guard channel != .reserved, channel != .broadcast else { return refuse(.invalidChannel, on: channel) }
-    guard !isLockedOut(channel, at: now) else { return refuse(.channelBusy, on: channel) }
     switch state {
     case .assembling(let assembler, _) where assembler.channel == channel:
       state = .idle
@@ -181,7 +173,7 @@ public struct CTAPHIDStateMachine: Sendable {
     case .cbor: (lengths, isOffered) = (1...CTAPHIDMessage.maximumLength, identity.capabilities.contains(.cbor))
     case .msg: (lengths, isOffered) = (1...CTAPHIDMessage.maximumLength, !identity.capabilities.contains(.nmsg))
     case .wink: (lengths, isOffered) = (0...0, identity.capabilities.contains(.wink))
-    case .lock: (lengths, isOffered) = (1...1, true)
+    // LOCK is optional, and no browser sends it. A program that repeats it would keep all others out.
     default: throw .invalidCommand
     }
     guard lengths.contains(length) else { throw .invalidLength }
@@ -200,7 +192,6 @@ public struct CTAPHIDStateMachine: Sendable {
   private mutating func perform(_ message: CTAPHIDMessage, at now: Instant) -> [Action] {
     switch message.command {
     case .wink: [.wink] + send(.wink, [], on: message.channel)
-    case .lock: lock(message, at: now)
     case .cbor: dispatch(.cbor, message, at: now)
     case .msg: dispatch(.msg, message, at: now)
     default: send(.ping, message.payload, on: message.channel)
@@ -216,21 +207,6 @@ public struct CTAPHIDStateMachine: Sendable {
     let nextKeepalive = kind == .cbor ? now.advanced(by: Self.keepaliveInterval) : nil
     state = .processing(Processing(request: request, nextKeepalive: nextKeepalive))
     return [.dispatch(request)]
-  }
-
-  /// CTAPHID_LOCK: one byte, the seconds from now (0 to 10) for which other channels are locked out.
-  private mutating func lock(_ message: CTAPHIDMessage, at now: Instant) -> [Action] {
-    guard let seconds = message.payload.first, seconds <= 10 else {
-      return refuse(.invalidParameter, on: message.channel)
-    }
-    lock = seconds == 0 ? nil : Lock(channel: message.channel, until: now.advanced(by: .seconds(Int(seconds))))
-    return send(.lock, [], on: message.channel)
-  }
-
-  /// Whether another channel holds the lock; the lock expires without a timer.
-  private func isLockedOut(_ channel: ChannelID, at now: Instant) -> Bool {
-    guard let lock, lock.until > now else { return false }
-    return lock.channel != channel
   }
 
   /// INIT on a channel discards its incomplete message, or abandons its request; other channels continue.

@@ -70,7 +70,7 @@ struct FuzzTests {
     }
   }
 
-  /// Checks that a new client gets a channel and an echo, once a lock and running requests have ended.
+  /// Checks that a new client gets a channel and an echo, once running requests have ended.
   func expectAlive(_ device: inout Device, seed: UInt64) throws {
     device.wait(.seconds(11))
     _ = device.tick()

@@ -6,11 +6,13 @@ import os
 import pathlib
 import resource
 import socket
+import threading
 import time
 
 import pytest
 from support import wire
 from support.authenticator import wait_for
+from support.control_socket import BUSY, UNLOCK, ControlProtocol
 
 
 def limit(key, count):
@@ -37,6 +39,37 @@ def test_idle_connections_do_not_block_others(key):
         key.unlock()
         assert json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["vault"] == "unlocked"
         assert "locked" in key.run("lock", "--control", key.control_socket).stdout
+
+
+# Holds: CONTROL-18
+def test_wrong_passphrases_on_forty_connections_do_not_keep_the_owner_out(key):
+    """A program repeats a wrong unlock on more connections than there are places, and connects again."""
+    over = threading.Event()
+    busy = []
+
+    def attack():
+        while not over.is_set():
+            # A connection that is closed for another, or that gets no place.
+            with contextlib.suppress(OSError, IndexError, AssertionError), ControlProtocol(key.control_socket) as control:
+                while not over.is_set():
+                    if control.ask(UNLOCK, {0: b"wrong"})[0] == BUSY:
+                        busy.append(True)
+                        time.sleep(0.01)
+
+    with key:
+        threads = [threading.Thread(target=attack) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        try:
+            wait_for("more tries than the limit", lambda: busy)
+            for _ in range(3):
+                assert json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["vault"] == "locked"
+                assert "locked" in key.run("lock", "--control", key.control_socket).stdout
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+        key.unlock()
 
 
 # Holds: CONTROL-14

@@ -5,12 +5,16 @@ import Synchronization
 ///
 /// One request at a time has exclusive access to the authenticator, until it is answered: also a ceremony that waits
 /// for a person. The work runs in the caller's task, so that cancelling that task withdraws its prompt.
+///
+/// Requests of the device go before those of the control socket that wait: a browser gives up after some seconds, and a
+/// program of the user could fill the queue.
 final class RequestQueue<Authenticator: Sendable>: Sendable {
   private struct State {
     var authenticator: Authenticator
     var isTaken = false
     var turns: UInt64 = 0
-    var waiting: [(ticket: UInt64, turn: CheckedContinuation<Bool, Never>)] = []
+    /// Those of the device first, each kind in its order.
+    var waiting: [(ticket: UInt64, isOfDevice: Bool, turn: CheckedContinuation<Bool, Never>)] = []
     var lastTicket: UInt64 = 0
 
     /// Takes the turn of a request if it is free.
@@ -37,11 +41,12 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   /// Runs `work` after all earlier requests.
   ///
+  /// - Parameter isOfDevice: whether it goes before the requests that wait and are not of the device.
   /// - Throws: if the task is cancelled before its turn; `work` has not run then.
   func submit<Answer: Sendable>(
-    _ work: @Sendable (inout Authenticator) async -> Answer
+    isOfDevice: Bool = false, _ work: @Sendable (inout Authenticator) async -> Answer
   ) async throws(CancellationError) -> Answer {
-    try await takeTurn()
+    try await takeTurn(isOfDevice)
     defer { passTurn() }
     var authenticator = state.withLock(\.authenticator)
     let answer = await work(&authenticator)
@@ -66,7 +71,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
     }
   }
 
-  private func takeTurn() async throws(CancellationError) {
+  private func takeTurn(_ isOfDevice: Bool) async throws(CancellationError) {
     guard !Task.isCancelled else { throw CancellationError() }
     if state.withLock({ $0.take() }) { return }
     let ticket = state.withLock { state in
@@ -74,19 +79,20 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
       return state.lastTicket
     }
     let hasTurn = await withTaskCancellationHandler {
-      await withCheckedContinuation { wait($0, ticket) }
+      await withCheckedContinuation { wait($0, ticket, isOfDevice) }
     } onCancel: {
       leave(ticket)
     }
     guard hasTurn else { throw CancellationError() }
   }
 
-  private func wait(_ turn: CheckedContinuation<Bool, Never>, _ ticket: UInt64) {
+  private func wait(_ turn: CheckedContinuation<Bool, Never>, _ ticket: UInt64, _ isOfDevice: Bool) {
     let hasTurn = state.withLock { state -> Bool? in
       // A cancellation that comes later finds the ticket; one that came before would not.
       if Task.isCancelled { return false }
       if state.take() { return true }
-      state.waiting.append((ticket, turn))
+      let place = isOfDevice ? state.waiting.firstIndex { !$0.isOfDevice } : nil
+      state.waiting.insert((ticket, isOfDevice, turn), at: place ?? state.waiting.endIndex)
       return nil
     }
     if let hasTurn { turn.resume(returning: hasTurn) }

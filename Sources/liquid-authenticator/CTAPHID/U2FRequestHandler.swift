@@ -110,7 +110,7 @@ actor U2FRequestHandler {
       var authenticator = queue.copy
       return authenticator.respond(toU2F: message, confirmation: nil, in: context)
     }
-    return try? await queue.submit { authenticator in
+    return try? await queue.submit(isOfDevice: true) { authenticator in
       authenticator.respond(
         toU2F: message, confirmation: isAgreed ? Confirmation(userVerified: false) : nil, waited: waited, in: context)
     }

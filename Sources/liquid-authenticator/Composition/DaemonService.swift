@@ -184,7 +184,7 @@ struct DaemonService: ControlService {
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
     // CTAPHID's channels are numbers of 32 bits.
     let context = RequestContext(channel: 1 << 32 + client, times: await key.times)
-    return await router.respond(to: message, in: context)
+    return await router.respond(to: message, in: context, isOfDevice: false)
   }
 
   func inTurn<Answer: Sendable>(

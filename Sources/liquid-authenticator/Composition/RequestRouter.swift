@@ -32,7 +32,9 @@ struct RequestRouter: Sendable {
   ///
   /// A report does not wait for its turn: while a person reads a wallet's transactions, a platform can still find the
   /// key.
-  func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
+  ///
+  /// - Parameter isOfDevice: whether it came through the device, so that it goes before those of the control socket.
+  func respond(to message: [UInt8], in context: RequestContext, isOfDevice: Bool) async -> [UInt8] {
     if queue.isTaken, Authenticator.isReport(message) {
       // On the loop it would have to wait for a request that is writing.
       let authenticator = queue.copy
@@ -43,7 +45,7 @@ struct RequestRouter: Sendable {
     }
     do throws(CancellationError) {
       let isReading = message.first.map(Self.reading.contains) ?? true
-      return try await queue.submit { authenticator in
+      return try await queue.submit(isOfDevice: isOfDevice) { authenticator in
         if isReading { return await authenticator.respond(to: message, in: context) }
         return await withTaskExecutorPreference(writer) { await authenticator.respond(to: message, in: context) }
       }

@@ -9,15 +9,21 @@ import Synchronization
 /// the socket delay neither the device nor other connections. Nothing here waits for a client: an answer for which the
 /// socket has no room ends the connection. A client that disconnects cancels its request.
 ///
-/// If all places are taken, a new connection replaces an idle one: the longest idle, or, if more than ``maximumSilent``
-/// never had an answered hello, the longest idle of these. Connections with a verified passphrase are never replaced.
-/// At most ``maximumWaiting`` requests of others may wait for a person, so that idle connections and waiting requests
-/// leave places for the owner.
+/// If all places are taken, a new connection replaces an idle one of the process that has the most: the longest idle, or,
+/// if more than ``maximumSilent`` never had an answered hello, the longest idle of these. Connections with a verified
+/// passphrase are never replaced.
+///
+/// At most ``maximumWaiting`` requests of others may wait for a person, ``maximumUnlocking`` may try a passphrase, and
+/// ``maximumWorking`` may do other work. These are fewer than the places, so there is always one for `lock` and `status`.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
   /// The most requests without the passphrase at a time that may wait for a person.
   static let maximumWaiting = 24
+  /// The most tries of the passphrase at a time on connections without it: each takes a processor and memory.
+  static let maximumUnlocking = 4
+  /// The most other requests without the passphrase at a time that take a moment, or wait for a change of the store.
+  static let maximumWorking = 2
   /// How many connections without an answered hello are kept when a new one needs a place: a new client needs a moment
   /// to say hello.
   static let maximumSilent = 8
@@ -42,6 +48,28 @@ final class ControlListener: Polled {
     var lastEvent: UInt64
     /// Whether the vault's passphrase was given on it.
     var isVerified = false
+  }
+
+  /// What a request without the passphrase can take away from others.
+  private enum Load {
+    case waiting, unlocking, working
+
+    init?(_ request: ControlRequest) {
+      switch request.wait {
+      case .none: return nil
+      case .queue: self = .waiting
+      case .work: if case .command(is Unlock) = request { self = .unlocking } else { self = .working }
+      }
+    }
+
+    /// The most at a time, and what they do.
+    var limit: (count: Int, words: String) {
+      switch self {
+      case .waiting: (ControlListener.maximumWaiting, "are waiting for an answer")
+      case .unlocking: (ControlListener.maximumUnlocking, "try a passphrase")
+      case .working: (ControlListener.maximumWorking, "are being served")
+      }
+    }
   }
 
   private struct State {
@@ -156,7 +184,11 @@ final class ControlListener: Polled {
 
   /// Ends an idle connection without the passphrase; returns `false` if there is none.
   private static func makeRoom(in state: inout State) -> Bool {
-    let idle = state.connections.filter { $1.request == nil && !$1.isVerified }
+    let counts = Dictionary(grouping: state.connections.values, by: \.process).mapValues(\.count)
+    var idle = state.connections.filter { $1.request == nil && !$1.isVerified }
+    // A program that connects again and again closes its own connections, and not that of the owner.
+    let most = idle.values.compactMap { counts[$0.process] }.max()
+    idle = idle.filter { counts[$1.process] == most }
     let silent = idle.filter { !$1.isGreeted }
     let oldest = (silent.count > Self.maximumSilent ? silent : idle).min { $0.value.lastEvent < $1.value.lastEvent }
     guard let oldest else { return false }
@@ -192,9 +224,9 @@ final class ControlListener: Polled {
     do throws(ControlFailure) {
       let packet = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
       let request = try ControlRequest(decoding: packet, isGreeted: connection.isGreeted)
-      let isWaiting = request.wait == .queue && !connection.isVerified
-      guard !isWaiting || state.connections.values.count(where: \.isWaiting) < Self.maximumWaiting else {
-        throw ControlFailure(.busy, "too many requests are waiting for an answer; try again later")
+      let load = connection.isVerified ? nil : Load(request)
+      if let load, state.connections.values.count(where: { $0.load == load }) >= load.limit.count {
+        throw ControlFailure(.busy, "too many requests \(load.limit.words); try again later")
       }
       state.connections[descriptor]?.load = load
       state.connections[descriptor]?.isInQueue = request.wait == .queue
@@ -224,7 +256,7 @@ final class ControlListener: Polled {
       guard state.connections[descriptor]?.number == number else { return nil }
       state.lastEvent += 1
       state.connections[descriptor]?.request = nil
-      state.connections[descriptor]?.isWaiting = false
+      state.connections[descriptor]?.load = nil
       state.connections[descriptor]?.isGreeted = standing.isGreeted
       state.connections[descriptor]?.lastEvent = state.lastEvent
       state.connections[descriptor]?.isVerified = standing.isVerified

@@ -32,6 +32,24 @@ struct RequestQueueTests {
     #expect(try await others[2].value == [1, 2, 3, 4])
   }
 
+  // Holds: CONTROL-18
+  @Test func `requests of the device go before those of the control socket that wait`() async throws {
+    let queue = RequestQueue<[String]>([])
+    let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+    let first = Task { try await queue.submit { _ in for await _ in gates { break } } }
+    while !queue.isTaken { await Task.yield() }
+    var others: [Task<Void, any Error>] = []
+    for (name, isOfDevice) in [("a", false), ("b", false), ("device 1", true), ("c", false), ("device 2", true)] {
+      let before = queue.waitingCount
+      others.append(Task { try await queue.submit(isOfDevice: isOfDevice) { $0.append(name) } })
+      while queue.waitingCount == before { await Task.yield() }
+    }
+    gate.yield()
+    try await first.value
+    for other in others { try await other.value }
+    #expect(try await queue.submit { $0 } == ["device 1", "device 2", "a", "b", "c"])
+  }
+
   @Test func `a request withdrawn from the queue is not served, and the queue goes on`() async throws {
     let queue = RequestQueue<[Int]>([])
     let (gates, gate) = AsyncStream.makeStream(of: Void.self)

@@ -275,6 +275,43 @@ final class Client: Sendable {
     #expect(idle.count == more.count)
   }
 
+  // Holds: CONTROL-18
+  @Test func `tries of the passphrase and waits for the store do not take every place`() async throws {
+    let control = try OpenControlSocket()
+    control.service.unlocking.close()
+    control.service.gate.close()
+    control.service.hasLockedTurns.withLock { $0 = true }
+    let (unlocking, working, waiting) = (
+      ControlListener.maximumUnlocking, ControlListener.maximumWorking, ControlListener.maximumWaiting
+    )
+    #expect(unlocking + working + waiting < ControlListener.maximumConnections)
+    var clients: [Client] = []
+    // More of each kind than the limit, as a hostile program sends them.
+    let wrong: [UInt8] = [0x53, 0xA1, 0x00, 0x43, 1, 2, 3]
+    for (request, limit) in [(wrong, unlocking), ([0x76], working), ([0x01], waiting)] as [([UInt8], Int)] {
+      for number in 0..<limit + 8 {
+        let client = try control.connect()
+        await client.greet()
+        if number < limit {
+          client.send(request)
+          clients.append(client)
+        } else {
+          #expect(await client.ask(request)?.first == ControlStatus.busy.rawValue, "\(request) \(number)")
+        }
+      }
+    }
+    let owner = try control.connect()
+    await owner.greet()
+    #expect(await owner.ask([0x51])?.first == 0, "status")
+    #expect(await owner.ask([0x52]) == [0x00], "lock")
+    control.service.unlocking.open()
+    control.service.gate.open()
+    for client in clients[..<unlocking] {
+      #expect(await client.receive()?.first == ControlStatus.wrongPassphrase.rawValue)
+    }
+    #expect(await owner.ask(Self.unlock) == [0x00], "there is room again")
+  }
+
   // Holds: CONTROL-9
   @Test func `requests that wait for a person do not take every place`() async throws {
     let control = try OpenControlSocket()

@@ -18,6 +18,8 @@ final class ScriptedService: ControlService {
   let vault: Mutex<OpenVault?>
   /// CTAP2 requests wait here.
   let gate = Gate()
+  /// Tries of the passphrase wait here.
+  let unlocking = Gate()
   /// What happens before a turn with the authenticator, such as a request of another client.
   let beforeTurn = Mutex<(@Sendable () throws -> Void)?>(nil)
 
@@ -45,6 +47,7 @@ final class ScriptedService: ControlService {
   }
 
   func unlock(_ passphrase: SecretBytes) async throws -> Unlocking {
+    _ = await unlocking.wait()
     guard passphrase.withUnsafeBytes({ $0.elementsEqual(Self.passphrase) }) else {
       throw ControlFailure(.wrongPassphrase, "the passphrase is wrong")
     }
@@ -72,21 +75,21 @@ final class ScriptedService: ControlService {
   }
 
   func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) async throws -> UInt32? {
+    try check(unlocking)
     note("changeCounter")
     return 0x0180_0000
   }
-    try check(unlocking)
 
   func beginRotation(since unlocking: Unlocking, to phrase: StateDirectory.NewPhrase) async throws {
+    try check(unlocking)
     note("beginRotation")
   }
 
-    try check(unlocking)
   func endRotation(since unlocking: Unlocking, acceptsHistory: Bool) async throws {
+    try check(unlocking)
     note(acceptsHistory ? "endRotation with any history" : "endRotation")
   }
 
-    try check(unlocking)
   func check(_ means: VerificationMeans) async throws {
     note("check \(means)")
     throw ControlFailure(.notAllowed, "there is no fingerprint reader")
