@@ -31,12 +31,16 @@ public final class CredentialDB: CredentialStore {
   private let rule: RowRule
   /// What ``overview()`` shows while the store is in use; `nil` before it was read.
   private let seen = Mutex<Overview?>(nil)
+  /// Why the last change failed.
+  private let failure = Mutex<RecoveryError?>(nil)
   private typealias Overview = (credentials: Int?, state: StoreState?)
 
   /// The open file.
   private struct Held {
     /// `nil` once it is closed.
     var session: Session?
+    /// The file that was opened.
+    var identity: FileIdentity?
     /// Whether it could not be opened again after a failed commit: the next use tries it.
     var isLost = false
     /// Called after each durable change.
@@ -53,25 +57,65 @@ public final class CredentialDB: CredentialStore {
   ///   - keys: the keys that seal its rows.
   ///   - state: its first state, with the store id in the vault.
   public static func create(at path: String, keys: CredentialKeys, state: StoreState) throws(RecoveryError) {
+    try prepare(at: path, keys: keys, state: state)
+    try finish(at: path)
+  }
+
+  /// The name of a store that is complete, and gets its own name when its vault is there.
+  public static func unfinishedPath(of path: String) -> String { path + ".new" }
+
+  /// Makes the store of ``create(at:keys:state:)``, complete and synchronised, without its name.
+  public static func prepare(at path: String, keys: CredentialKeys, state: StoreState) throws(RecoveryError) {
     do throws(StoreFault) {
-      try make(StoreFile(path: path), keys: keys, state: state)
+      guard StoreFile(path: path).identity == nil else { throw .exists }
+      let unfinished = StoreFile(path: unfinishedPath(of: path))
+      try unfinished.remove()
+      do throws(StoreFault) {
+        try unfinished.make()
+        try fill(unfinished, keys: keys, state: state)
+        try check(unfinished, keys: keys, storeID: state.storeID)
+        try unfinished.synchronise()
+      } catch {
+        try? unfinished.remove()
+        // Whatever the log had is removed, too.
+        if case .uncommitted(let reason) = error { throw reason }
+        throw error
+      }
     } catch {
       throw error.error(store: path, vault: "")
     }
   }
 
-  private static func make(_ file: StoreFile, keys: CredentialKeys, state: StoreState) throws(StoreFault) {
-    let unfinished = StoreFile(path: file.path + ".new")
-    try unfinished.remove()
+  /// Gives a store of ``prepare(at:keys:state:)`` its name, durably and without ever replacing another.
+  ///
+  /// - Throws: if it has no name then.
+  public static func finish(at path: String) throws(RecoveryError) {
     do throws(StoreFault) {
-      try unfinished.make()
-      try fill(unfinished, keys: keys, state: state)
-      try check(unfinished, keys: keys, storeID: state.storeID)
-      try unfinished.move(to: file)
+      try StoreFile(path: unfinishedPath(of: path)).move(to: StoreFile(path: path))
     } catch {
-      try? unfinished.remove()
-      throw error
+      throw error.error(store: path, vault: "")
     }
+  }
+
+  /// Completes a store of ``prepare(at:keys:state:)`` whose process ended before it had its name.
+  ///
+  /// - Parameters:
+  ///   - keys: the keys of the vault.
+  ///   - storeID: the store id in the vault, 16 bytes.
+  /// - Returns: whether there was one of this vault; another is left as it is.
+  public static func complete(
+    at path: String, keys: CredentialKeys, storeID: [UInt8]
+  ) throws(RecoveryError) -> Bool {
+    let unfinished = StoreFile(path: unfinishedPath(of: path))
+    guard StoreFile(path: path).identity == nil, unfinished.identity != nil else { return false }
+    do throws(StoreFault) {
+      try check(unfinished, keys: keys, storeID: storeID)
+    } catch {
+      if case .system = error { throw error.error(store: unfinished.path, vault: "") }
+      return false
+    }
+    try finish(at: path)
+    return true
   }
 
   private static func fill(_ file: StoreFile, keys: CredentialKeys, state: StoreState) throws(StoreFault) {
@@ -117,8 +161,9 @@ public final class CredentialDB: CredentialStore {
     // What was accepted is as it was left from now on.
     rule = rows == .unjudged ? .unjudged : .asTheyWereLeft
     do throws(StoreFault) {
-      held = Mutex(
-        Held(session: try Session(opening: StoreFile(path: path), keys: keys, storeID: storeID, rows: rows)))
+      let file = StoreFile(path: path)
+      let session = try Session(opening: file, keys: keys, storeID: storeID, rows: rows)
+      held = Mutex(Held(session: session, identity: file.identity))
     } catch {
       throw error.error(store: path, vault: vaultPath)
     }
@@ -165,7 +210,7 @@ public final class CredentialDB: CredentialStore {
         defer { remember(held) }
         let outcome: R
         do {
-          let session = try session(in: &held)
+          let session = try sessionToWrite(in: &held)
           do throws(StoreFault) {
             try session.begin()
             outcome = try body(session)
@@ -175,12 +220,45 @@ public final class CredentialDB: CredentialStore {
           }
         }
         try commit(&held)
+        failure.withLock { $0 = nil }
         held.changed?()
         return outcome
       }
     } catch {
-      throw error.error(store: path, vault: vaultPath)
+      throw failed(error)
     }
+  }
+
+  /// Adds an entry to the history; the log keeps it until the next durable change.
+  func appendToHistory(_ entry: HistoryEntry) throws(RecoveryError) {
+    do throws(StoreFault) {
+      try held.withLock { held throws(StoreFault) in
+        defer { remember(held) }
+        try sessionToWrite(in: &held).append(entry)
+      }
+    } catch {
+      throw failed(error)
+    }
+  }
+
+  /// The error for a change that failed, which ``writeFailure`` keeps if it is one of the file.
+  private func failed(_ fault: StoreFault) -> RecoveryError {
+    let error = fault.error(store: path, vault: vaultPath)
+    switch fault {
+    case .unsealable, .noHistoryHead, .closed: break
+    default: failure.withLock { $0 = error }
+    }
+    return error
+  }
+
+  /// Why the last change could not be written; `nil` once a change succeeds.
+  public var writeFailure: RecoveryError? { failure.withLock(\.self) }
+
+  /// The session, if its file still has its name: what is written to another one would be lost to the owner.
+  private func sessionToWrite(in held: inout Held) throws(StoreFault) -> Session {
+    let session = try session(in: &held)
+    guard StoreFile(path: path).identity == held.identity else { throw .exchanged }
+    return session
   }
 
   /// Commits the transaction of the session, and empties the log into the file.
@@ -216,8 +294,9 @@ public final class CredentialDB: CredentialStore {
   private func session(in held: inout Held) throws(StoreFault) -> Session {
     if let session = held.session { return session }
     guard held.isLost else { throw .closed }
-    let session = try Session(opening: StoreFile(path: path), keys: keys, storeID: storeID, rows: rule)
-    (held.session, held.isLost) = (session, false)
+    let file = StoreFile(path: path)
+    let session = try Session(opening: file, keys: keys, storeID: storeID, rows: rule)
+    (held.session, held.identity, held.isLost) = (session, file.identity, false)
     return session
   }
 

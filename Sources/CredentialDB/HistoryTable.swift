@@ -145,7 +145,7 @@ extension CredentialDB {
   ///
   /// The next change of a credential, or closing the store, synchronises it.
   public func append(_ entry: HistoryEntry) throws(RecoveryError) {
-    try with { session throws(StoreFault) in try session.append(entry) }
+    try appendToHistory(entry)
   }
 
   /// Up to `count` entries after a number, the oldest first; an entry that was changed from outside is `nil`.

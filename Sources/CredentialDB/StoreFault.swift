@@ -23,6 +23,8 @@ indirect enum StoreFault: Error, Equatable {
   case foreign
   /// The store was closed, because its file gets another name.
   case closed
+  /// Another file, or none, has the name of the open one.
+  case exchanged
   /// A system call failed.
   case system(operation: String, errno: Int32)
   /// A commit failed, for this reason; whether its transaction is in the log, only the next opening finds out.
@@ -68,9 +70,14 @@ indirect enum StoreFault: Error, Equatable {
     case .uncommitted(let reason): Self.undecided(reason.error(store: store, vault: vault))
     case .closed:
       RecoveryError(.store, "the store \(store) was closed meanwhile", hint: "try again")
+    case .exchanged:
+      RecoveryError(
+        .store, "\(store) is not the store that is open any more: the file or its directory was moved or replaced",
+        hint: "put it back, or restart liquid-authenticator, which then uses what is there")
     case .system(let operation, let errno):
       RecoveryError(
-        .system(errno: errno), "cannot \(operation) the store \(store): \(String(cString: strerror(errno)))",
+        [ENOSPC, EDQUOT].contains(errno) ? .diskFull : .system(errno: errno),
+        "cannot \(operation) the store \(store): \(String(cString: strerror(errno)))",
         hint: FileRemedy.text(errno))
     case .unsealable(let reason): RecoveryError(.store, "cannot write to the store \(store): \(reason)")
     case .sqlite(let code, let message): Self.error(store: store, vault: vault, code: code, message: message)
@@ -92,7 +99,7 @@ indirect enum StoreFault: Error, Equatable {
       RecoveryError(.store, "another process uses the store \(store)", hint: "stop it first")
     case SQLITE_FULL:
       RecoveryError(
-        .system(errno: ENOSPC), "cannot write the store \(store): no space left", hint: FileRemedy.text(ENOSPC))
+        .diskFull, "cannot write the store \(store): no space left", hint: FileRemedy.text(ENOSPC))
     default:
       RecoveryError(
         .store, "cannot use the store \(store): \(message) (SQLite error \(code))",

@@ -74,6 +74,9 @@ struct StoreFile {
     }
   }
 
+  /// The device and the inode of the file that has the name now; `nil` if none has.
+  var identity: FileIdentity? { FileIdentity(path) }
+
   // MARK: Making
 
   /// Makes an empty file, for the owner alone; SQLite gives its log the same mode.
@@ -98,15 +101,20 @@ struct StoreFile {
     }
   }
 
+  /// Makes the finished file and its name durable.
+  func synchronise() throws(StoreFault) {
+    try Self.synchronise(path, O_RDONLY)
+    try Self.synchronise(directory, O_RDONLY | O_DIRECTORY)
+  }
+
   /// Gives the finished file its name, durably and without ever replacing another.
   func move(to target: StoreFile) throws(StoreFault) {
-    try Self.synchronise(path, O_RDONLY)
     guard clinux_rename_new(path, target.path) == 0 else { throw errno == EEXIST ? .exists : .system("make") }
     do throws(StoreFault) {
       try Self.synchronise(target.directory, O_RDONLY | O_DIRECTORY)
     } catch {
-      // After an error the target is gone again, so that the caller can retry.
-      try? target.remove()
+      // After an error it has its old name again, so that the caller can retry.
+      _ = clinux_rename_new(target.path, path)
       throw error
     }
   }

@@ -10,9 +10,11 @@ package func environmentVariable(_ name: String) -> String? {
 /// The restrictions that a process with secrets applies to itself first.
 package enum Hardening {
   /// Forbids core dumps, and access by other programs of the same user to this process's memory; sets the umask to 077,
-  /// which keeps the modes 0600 and 0700.
+  /// which keeps the modes 0600 and 0700; and lets a write above the limit on the size of files fail (EFBIG), where SIGXFSZ
+  /// would end the process.
   package static func apply() throws(SystemNumber) {
     umask(0o077)
+    signal(SIGXFSZ, SIG_IGN)
     guard clinux_forbid_dumps() == 0 else { throw SystemNumber() }
   }
 }

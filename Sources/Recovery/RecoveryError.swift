@@ -8,6 +8,8 @@ public struct RecoveryError: Error, Sendable {
     case store
     /// The system could not read or write the file of the store, with this error number; the file may be intact.
     case system(errno: Int32)
+    /// The disk of the store is full.
+    case diskFull
     /// No room for another credential: the store is full, or the account's epoch has no counter left.
     case full
     /// user.id is not 1 to 64 bytes.

@@ -135,11 +135,14 @@ extension StateDirectory {
     .unchanged, "a move to a new phrase has already begun",
     hint: "see what is left with: liquid-auth rotate list")
 
-  /// Whether renames of a move were interrupted or failed, so that the stores do not have their names yet.
+  /// Whether renames of a move, or of a new store, were interrupted or failed, so that the stores do not have their names
+  /// yet.
   ///
   /// Opening a store repeats them.
   func areStoresUnsettled(beside vault: VaultFile) throws(StateDirectoryError) -> Bool {
+    if try Self.isUnfinished(storePath) { return true }
     guard vault.hasPreviousPhrase else { return false }
+    if try Self.isUnfinished(previousStorePath) { return true }
     return try Self.first(of: [nextStorePath, endedStorePath].flatMap(Self.files)) != nil
   }
 
@@ -184,6 +187,7 @@ extension StateDirectory {
     of content: VaultContent, keys: CredentialKeys, rows: RowRule
   ) throws(StateDirectoryError) -> CredentialDB {
     try settleStores()
+    try completeStore(at: previousStorePath, of: content, keys: keys)
     try checkStore(at: previousStorePath)
     do {
       return try CredentialDB(
@@ -195,13 +199,15 @@ extension StateDirectory {
 
   /// Copies the imported passkeys into a new store of the present phrase, if the store of the previous one has them.
   ///
-  /// - Parameter content: with the id of the new store.
-  func copyImportedOfPrevious(of content: VaultContent) throws(StateDirectoryError) {
+  /// - Parameters:
+  ///   - content: with the id of the new store.
+  ///   - path: the new store.
+  func copyImportedOfPrevious(of content: VaultContent, to path: String) throws(StateDirectoryError) {
     guard let previous = content.previous, try Self.isThere(previousStorePath) else { return }
     let store = try openPreviousStore(of: previous, keys: CredentialKeys(mainKey: previous.mainKey))
     do {
       let new = try CredentialDB(
-        opening: storePath, vaultPath: vaultPath, keys: CredentialKeys(mainKey: content.mainKey),
+        opening: path, vaultPath: vaultPath, keys: CredentialKeys(mainKey: content.mainKey),
         storeID: content.storeID)
       defer { new.close() }
       try store.copyImported(to: new)

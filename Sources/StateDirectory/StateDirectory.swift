@@ -1,3 +1,4 @@
+import CredentialDB
 import Glibc
 
 /// The directory in which one authenticator keeps its vault, its store and its lock: 0700, files 0600.
@@ -6,6 +7,8 @@ import Glibc
 public struct StateDirectory: Sendable, Equatable {
   /// Where it is, without a slash at the end.
   public let path: String
+  /// The directory that was opened.
+  private let identity: FileIdentity
 
   /// The sealed secrets (Recovery §1).
   public var vaultPath: String { path + "/vault" }
@@ -32,14 +35,26 @@ public struct StateDirectory: Sendable, Equatable {
 
   /// Opens a directory that exists; refuses one that others can read or that belongs to someone else.
   public init(opening path: String) throws(StateDirectoryError) {
-    self.path = Self.trimmed(path)
+    let path = Self.trimmed(path)
     var status = stat()
-    guard stat(self.path, &status) == 0 else {
-      guard errno == ENOENT else { throw .system("open", self.path) }
+    guard stat(path, &status) == 0 else {
+      guard errno == ENOENT else { throw .system("open", path) }
       throw StateDirectoryError(
-        .missing, "there is no vault, because \(self.path) does not exist", hint: "make one with: liquid-auth setup")
+        .missing, "there is no vault, because \(path) does not exist", hint: "make one with: liquid-auth setup")
     }
-    try Privacy.check(status, self.path, type: S_IFDIR, mode: "700")
+    try Privacy.check(status, path, type: S_IFDIR, mode: "700")
+    (self.path, identity) = (path, FileIdentity(status))
+  }
+
+  /// Checks that the directory is the one that was opened, and still private.
+  ///
+  /// The lock is in that one: what is written to another one could be written by two processes, or be lost.
+  func checkIdentity() throws(StateDirectoryError) {
+    guard try StateDirectory(opening: path) == self else {
+      throw StateDirectoryError(
+        .exchanged, "\(path) is not the directory that was opened: it was moved or replaced",
+        hint: "put it back, or restart liquid-authenticator, which then uses what is there")
+    }
   }
 
   /// Opens the directory; makes it first, with its parents (all 0700), if it is missing.
@@ -50,10 +65,11 @@ public struct StateDirectory: Sendable, Equatable {
     try self.init(opening: path)
   }
 
-  /// Removes the directory and its lock, which the caller holds; keeps both if there is a vault or a store.
+  /// Removes the directory, its lock, which the caller holds, and files that were being made; keeps all if there is a vault
+  /// or a store.
   public func removeIfUnused() {
     guard access(vaultPath, F_OK) != 0, access(storePath, F_OK) != 0 else { return }
-    unlink(lockPath)
+    for path in [vaultPath + ".new"] + Self.files(of: storePath) + [lockPath] { unlink(path) }
     rmdir(path)
   }
 

@@ -14,6 +14,8 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
     case exists
     /// A file or directory belongs to someone else, is open to others, or is of another type.
     case notPrivate
+    /// Another directory has the place of the one that was opened.
+    case exchanged
     /// The vault file is damaged.
     case damaged
     /// The store cannot be used.

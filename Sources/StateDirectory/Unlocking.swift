@@ -11,8 +11,7 @@ extension StateDirectory {
   ///
   /// - Throws: what prevents unlocking: a file, or the directory, is missing, not private, or not valid.
   public func check() throws(StateDirectoryError) {
-    // The directory may have changed since it was opened.
-    _ = try StateDirectory(opening: path)
+    try checkIdentity()
     let vault = try sealedVault()
     guard try !areStoresUnsettled(beside: vault) else { return }
     try checkStore()
@@ -36,10 +35,11 @@ extension StateDirectory {
 
   /// The error for a store that cannot be read or written.
   public func unusableStore(_ error: RecoveryError) -> StateDirectoryError {
-    if case .system(let number) = error.kind {
-      return StateDirectoryError(.system(errno: number), error.reason, hint: error.hint)
+    switch error.kind {
+    case .system(let number): StateDirectoryError(.system(errno: number), error.reason, hint: error.hint)
+    case .diskFull: StateDirectoryError(.system(errno: ENOSPC), error.reason, hint: error.hint)
+    default: StateDirectoryError(.unusableStore, error.description)
     }
-    return StateDirectoryError(.unusableStore, error.description)
   }
 
   /// The error for a vault file that opens, but has other secrets than the open vault.
@@ -51,6 +51,7 @@ extension StateDirectory {
 
   /// The vault, read and still sealed.
   func sealedVault() throws(StateDirectoryError) -> VaultFile {
+    try checkIdentity()
     let bytes = try readVault()
     do {
       return try VaultFile(decoding: bytes)
@@ -70,8 +71,11 @@ extension StateDirectory {
     var status = stat()
     guard lstat(storePath, &status) == 0 else {
       guard errno == ENOENT else { throw .system("open", storePath) }
+      let wasBegun = try Self.isThere(CredentialDB.unfinishedPath(of: storePath))
       throw StateDirectoryError(
-        .missing, "the store \(storePath) of the vault \(vaultPath) is missing",
+        .missing,
+        "the store \(storePath) of the vault \(vaultPath) is missing"
+          + (wasBegun ? "; a new one was being made when liquid-auth was ended" : ""),
         hint: "put it back, or make an empty one with: liquid-auth recover --new-store")
     }
     try Privacy.check(status, storePath, type: S_IFREG, mode: "600")
@@ -167,6 +171,7 @@ extension StateDirectory {
     of content: VaultContent, keys: CredentialKeys, rows: RowRule
   ) throws(StateDirectoryError) -> CredentialDB {
     try settleStores()
+    try completeStore(at: storePath, of: content, keys: keys)
     try checkStore()
     do {
       return try CredentialDB(

@@ -8,7 +8,8 @@ public import Vault
 extension StateDirectory {
   /// Makes a vault and its empty store; if this throws, it leaves neither behind.
   ///
-  /// The vault is written last: a directory with a vault is complete. If the vault or its passphrase was lost and its
+  /// The store is complete before the vault is written, and gets its name after it: what an interruption leaves is completed
+  /// when the vault is unlocked, or made anew by the next try. If the vault or its passphrase was lost and its
   /// store still exists, the new vault belongs to that store: with the phrase, no passkey is lost.
   ///
   /// - Parameters:
@@ -67,7 +68,8 @@ extension StateDirectory {
       return (try store.state(), try store.credentialCount())
     } catch {
       // A store that cannot be read may be the right one.
-      if case .system = error.kind { throw unusableStore(error) }
+      let fault = unusableStore(error)
+      if case .system = fault.kind { throw fault }
       throw StateDirectoryError(
         .exists,
         "there is a store already, \(storePath); the phrase does not open it: it belongs to another phrase, or was "
@@ -85,6 +87,7 @@ extension StateDirectory {
     var vault = try sealedVault()
     // A store that a move did not rename yet is not lost.
     try settleStores()
+    if try completeStores(with: passphrase) { return nil }
     // During a move to a new phrase, the store of either phrase can be the lost one.
     var isOfPrevious = false
     if vault.hasPreviousPhrase, try isStoreThere {
@@ -106,7 +109,7 @@ extension StateDirectory {
     return try makeStore(
       StoreState(storeID: storeID), at: isOfPrevious ? previousStorePath : storePath, mainKey: content.mainKey
     ) { () throws(StateDirectoryError) in
-      if !isOfPrevious { try copyImportedOfPrevious(of: both) }
+      if !isOfPrevious { try copyImportedOfPrevious(of: both, to: CredentialDB.unfinishedPath(of: storePath)) }
       return try replaceVault(encoded)
     }
   }
@@ -122,22 +125,76 @@ extension StateDirectory {
 
   private static let storeIDSize = 16
 
-  /// Makes a store and then runs `commit`; removes the store if that fails.
+  /// Makes a store, runs `commit`, which writes the vault, and gives the store its name; removes the store if `commit` fails.
   private func makeStore(
     _ state: StoreState, at storePath: String, mainKey: SecretBytes,
     then commit: () throws(StateDirectoryError) -> ChangeWarning?
   ) throws(StateDirectoryError) -> ChangeWarning? {
     do {
-      try CredentialDB.create(at: storePath, keys: CredentialKeys(mainKey: mainKey), state: state)
+      try CredentialDB.prepare(at: storePath, keys: CredentialKeys(mainKey: mainKey), state: state)
     } catch {
       throw unusableStore(error)
     }
+    let warning: ChangeWarning?
     do {
-      return try commit()
+      warning = try commit()
     } catch {
       for path in Self.files(of: storePath) { unlink(path) }
       throw error
     }
+    do {
+      try CredentialDB.finish(at: storePath)
+    } catch {
+      return ChangeWarning(unsettled: unusableStore(error))
+    }
+    return warning
+  }
+
+  /// Gives a store its name that a command made, and was ended before it could do that.
+  ///
+  /// - Returns: whether there was one of the vault.
+  @discardableResult
+  func completeStore(
+    at path: String, of content: VaultContent, keys: CredentialKeys
+  ) throws(StateDirectoryError) -> Bool {
+    guard try Self.isUnfinished(path) else { return false }
+    do {
+      return try CredentialDB.complete(at: path, keys: keys, storeID: content.storeID)
+    } catch {
+      throw unusableStore(error)
+    }
+  }
+
+  /// The same for ``makeNewStore(passphrase:)``, which then has nothing left to do; removes a store of no vault.
+  private func completeStores(with passphrase: SecretBytes) throws(StateDirectoryError) -> Bool {
+    guard try isStoreUnfinished else { return false }
+    let content = try unlock(passphrase: passphrase).content
+    var isCompleted = false
+    for (path, content) in [(storePath, content), (previousStorePath, content.previous)] {
+      guard let content, try Self.isUnfinished(path) else { continue }
+      if try completeStore(at: path, of: content, keys: CredentialKeys(mainKey: content.mainKey)) {
+        isCompleted = true
+      } else {
+        for path in Self.files(of: path) { unlink(path) }
+      }
+    }
+    return isCompleted
+  }
+
+  /// Whether a store was being made when a command was ended; unlocking the vault completes it, or says that it is missing.
+  public var isStoreUnfinished: Bool {
+    get throws(StateDirectoryError) {
+      if try Self.isUnfinished(storePath) { return true }
+      guard try sealedVault().hasPreviousPhrase else { return false }
+      return try Self.isUnfinished(previousStorePath)
+    }
+  }
+
+  /// Whether there is no store, and one without its name.
+  static func isUnfinished(_ path: String) throws(StateDirectoryError) -> Bool {
+    // A leftover log would be played into the store.
+    guard try first(of: storeFiles(path)) == nil else { return false }
+    return try isThere(CredentialDB.unfinishedPath(of: path))
   }
 
   /// Throws if there is a store; for callers that make a new phrase, which opens no existing store.
@@ -151,7 +208,9 @@ extension StateDirectory {
   }
 
   /// The store, and SQLite's files beside one that is open or was not closed.
-  var storeFiles: [String] { ["", "-wal", "-shm", "-journal"].map { storePath + $0 } }
+  var storeFiles: [String] { Self.storeFiles(storePath) }
+
+  private static func storeFiles(_ path: String) -> [String] { ["", "-wal", "-shm", "-journal"].map { path + $0 } }
 
   var isStoreThere: Bool { get throws(StateDirectoryError) { try Self.isThere(storePath) } }
 

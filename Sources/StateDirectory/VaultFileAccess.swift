@@ -49,6 +49,7 @@ extension StateDirectory {
   ///
   /// - Throws: only before the rename. After it the change is done, and every program sees it.
   private func writeVault(_ bytes: [UInt8], replacing: Bool) throws(StateDirectoryError) -> ChangeWarning? {
+    try checkIdentity()
     try checkRoom(for: "this change", in: bytes)
     let new = vaultPath + ".new"
     guard unlink(new) == 0 || errno == ENOENT else { throw .system("remove", new) }

@@ -34,6 +34,8 @@ struct WalletCommand: ParsableCommand {
     let signals = StopSignals()
     // A closed pipe makes a write fail, and must not end the process.
     signal(SIGPIPE, SIG_IGN)
+    // The same for a limit on the size of files: GStreamer writes a cache.
+    signal(SIGXFSZ, SIG_IGN)
     let operation = parsed()
     WalletSandbox.restrictFiles(operation.files)
     let isOver = Latch()

@@ -133,7 +133,7 @@ import Testing
     }
     #expect(world.person.shown.count == 4)
     #expect(world.reports.all.suffix(2).map(\.status) == [.operationDenied, .operationDenied])
-    #expect(world.reports.all.last?.rpID == vectors.rpId.text)
+    #expect(world.reports.all.last?.site?.text == vectors.rpId.text)
   }
 
   // Holds: WALLET-7
@@ -249,7 +249,7 @@ import Testing
     #expect(try counts(of: world).algorand == 3)
     #expect(try counts(of: world).association == 0)
     let report = try #require(world.reports.all.last)
-    #expect(report.rpID == "https://d.example")
+    #expect(report.site?.text == "https://d.example")
     #expect(report.error == nil)
   }
 

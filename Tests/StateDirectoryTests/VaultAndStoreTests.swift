@@ -116,6 +116,84 @@ import Vault
     #expect(state == StoreState(storeID: content.storeID))
   }
 
+  // Holds: FAULT-15
+  @Test func `a kill while a store is made leaves one that is completed, or made anew`() throws {
+    let unfinished = CredentialDB.unfinishedPath(of: directory.storePath)
+    func kill(with vault: [UInt8]) throws {
+      #expect(rename(directory.storePath, unfinished) == 0)
+      try temporary.write(vault, to: "vault", mode: 0o600)
+      try directory.checkAtRest()
+      #expect(try directory.isStoreUnfinished)
+    }
+    try make()
+    // The vault is written, and the store has no name yet.
+    let (first, made) = (try #require(temporary.bytes(of: "vault")), try openStore().state)
+    try kill(with: first)
+    #expect(try openStore().state == made && !FileManager.default.fileExists(atPath: unfinished))
+    #expect(try !directory.isStoreUnfinished)
+    // The same after a new store; the command, repeated, completes it, too.
+    try FileManager.default.removeItem(atPath: directory.storePath)
+    try directory.makeNewStore(passphrase: Self.passphrase)
+    let (second, other) = (try #require(temporary.bytes(of: "vault")), try openStore().state)
+    #expect(other != made)
+    try kill(with: second)
+    try directory.makeNewStore(passphrase: Self.passphrase)
+    #expect(try openStore().state == other && temporary.bytes(of: "vault") == second)
+    // The vault is not written: it does not know the store.
+    try kill(with: first)
+    let error = #expect(throws: StateDirectoryError.self) { try openStore() }
+    #expect(error?.kind == .missing)
+    #expect(error?.reason.hasSuffix("is missing; a new one was being made when liquid-auth was ended") == true)
+    // A log that is left belongs to another store.
+    try temporary.write([1], to: "credentials.sqlite-wal")
+    #expect(try !directory.isStoreUnfinished)
+    #expect(unlink(directory.storePath + "-wal") == 0)
+    try directory.makeNewStore(passphrase: Self.passphrase)
+    #expect(try ![made, other].contains(openStore().state) && temporary.names == ["credentials.sqlite", "vault"])
+  }
+
+  // Holds: FAULT-15
+  @Test func `another directory in the place of the one that was opened is not written to`() throws {
+    try make()
+    let content = try directory.unlock(passphrase: Self.passphrase).content
+    let store = try directory.openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey))
+    let state = try store.state()
+    let moved = temporary.path + ".moved"
+    defer { try? FileManager.default.removeItem(atPath: moved) }
+    try FileManager.default.copyItem(atPath: temporary.path, toPath: moved)
+    #expect(chmod(moved, 0o700) == 0)
+    let exchange = {
+      rename(moved, moved + "2") == 0 && rename(temporary.path, moved) == 0
+        && rename(moved + "2", temporary.path) == 0
+    }
+    #expect(exchange())
+    let before = temporary.bytes(of: "vault")
+    for change in [
+      { try directory.check() }, { _ = try directory.unlock(passphrase: Self.passphrase) },
+      { _ = try directory.changeSlots { _ in } }, { _ = try directory.replaceVault([1]) },
+    ] as [() throws -> Void] {
+      let error = #expect(throws: StateDirectoryError.self) { try change() }
+      #expect(error?.kind == .exchanged && error?.hint?.contains("restart liquid-authenticator") == true)
+    }
+    let error = #expect(throws: RecoveryError.self) { try store.setState(state) }
+    #expect(error?.description.contains("restart liquid-authenticator") == true && store.writeFailure == error)
+    #expect(throws: RecoveryError.self) {
+      try store.append(HistoryEntry(time: 5, site: nil, kind: .reset, outcome: .done, verification: .none))
+    }
+    #expect(temporary.bytes(of: "vault") == before)
+    // It comes back.
+    #expect(exchange())
+    try store.setState(state)
+    #expect(store.writeFailure == nil)
+    try directory.check()
+  }
+
+  // Holds: FAULT-15
+  @Test(arguments: [ENOSPC, EDQUOT, EFBIG, EIO, EROFS, EACCES, EPERM, EMFILE, ENFILE, ENOMEM, ELOOP, ENOTDIR, EISDIR])
+  func `an error of a file says what to do`(number: Int32) {
+    #expect(FileRemedy.text(number)?.isEmpty == false)
+  }
+
   @Test func `a wrong passphrase creates no store`() throws {
     try make()
     try FileManager.default.removeItem(atPath: directory.storePath)

@@ -190,15 +190,18 @@ def test_a_concurrent_write_of_a_site_stays(key, ctap, tmp_path, meanwhile, comm
 
 
 @pytest.mark.parametrize("place", ["", "folder/"])
-def test_an_export_is_durable_or_absent(key, ctap, tmp_path, monkeypatch, place):
+def test_an_export_is_durable_or_absent_or_says_what_threatens_it(key, ctap, tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    for number in (1, 2):  # the file, then its directory
+    for number, reason in (1, f"cannot write {place}array"), (2, f"{place}array is written, but a power failure can undo that"):
+        # The file, then its directory.
         strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync",
                   "-e", f"inject=fsync:error=EIO:when={number}"]
         done = key.run(*asked(key, "blobs", "export", place + "array"), stdin=PASSPHRASE + "\n", wrapper=strace,
                        status=FAILED)
-        assert f"cannot write {place}array" in done.stderr and not (tmp_path / place / "array").exists()
+        assert reason in done.stderr and (tmp_path / place / "array").exists() == (number == 2)
+    assert len((tmp_path / place / "array").read_bytes()) == 17
+    (tmp_path / place / "array").unlink()
     key.ask("blobs", "export", place + "array")
     assert len((tmp_path / place / "array").read_bytes()) == 17
 

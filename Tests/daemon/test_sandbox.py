@@ -6,15 +6,14 @@ import re
 import signal
 
 import pytest
-from fido2.client import ClientError
-from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2
 
 from support import figures, sandbox, wire
 from support.authenticator import wait_for
-from support.ceremonies import OWN, register
+from support.ceremonies import OWN, Request, register
 from support.patience import PATIENCE
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="to trace a process that forbids it needs root")
 READ, WRITE, CREATE = 0, 1, 0o101
 ENOSYS, EACCES, ENOENT = 38, 13, 2
@@ -119,17 +118,30 @@ def test_the_sandbox_can_be_left_out(key):
 
 
 # Holds: SANDBOX-4
-def test_without_its_helper_a_prompt_fails_with_a_reason(key):
+@pytest.mark.parametrize("is_asking", [False, True], ids=["idle", "with a prompt"])
+def test_without_its_helper_it_ends_to_be_started_again(key, is_asking):
+    """The sandbox forbids a new one; the user service starts the program again after this status."""
     with key:
         key.unlock()
-        client = Ctap2(wire.fido2_device(key.socket))
-        (helper,) = children(key.process.pid)
+        if is_asking:
+            key.pinentry.set("never")
+            request = Request(key, rk=True, uv=True)
+            wait_for("prompt", key.pinentry.asked)
+        (helper,) = [child for child in children(key.process.pid) if sandbox.status(child)["Name"] == "auth-helper"]
         os.kill(helper, signal.SIGKILL)
-        with pytest.raises((CtapError, ClientError)):
-            register(client, OWN, "example.com")
-        wait_for("reason", lambda: "cannot start" in key.log.read_text(), 20)
-        # The status has the reason, too.
-        assert "cannot start" in key.run("status", "--control", key.control_socket, status=1).stdout
+        assert key.process.wait(20 * PATIENCE) == os.EX_OSERR
+        assert "the helper process has ended" in key.said() and "install" not in key.said(), key.said()
+        if is_asking:
+            assert request.end(20) == "the device is gone"
+            key.pinentry.wait_for_no_dialog()
+            key.pinentry.set("approve")
+        key.process = None
+        key.output.close()
+    unit = (ROOT / "scripts/packaging/systemd/user/liquid-authenticator.service").read_text()
+    assert str(os.EX_OSERR) in unit.partition("RestartForceExitStatus=")[2].splitlines()[0].split()
+    with key:
+        key.unlock()
+        register(Ctap2(wire.fido2_device(key.socket)), OWN, "example.com")
 
 
 # Holds: SANDBOX-3

@@ -5,18 +5,24 @@ A sweep makes one call after another fail, to the end of the operation: after th
 
 import contextlib
 import errno
+import json
 import os
 import shutil
+import signal
 import sqlite3
+import subprocess
 
 import pytest
 from fido2 import cbor
+from fido2.ctap import CtapError
 from faults.bench import Bench
-from faults.operations import NotAcknowledged, SlotAdded
+from faults.operations import NotAcknowledged, Registration, SlotAdded
 from support import figures
 from support.authenticator import PASSPHRASE, PHRASE, Authenticator, wait_for
+from support.ceremonies import OWN, client, register, sign_in
 from support.control_socket import OK, UNLOCK, ControlProtocol
-from support.killed import calls_in, failed_at_each, watched
+from support.killed import calls_in, failed_at_each, killed_at_each, watched
+from support.patience import PATIENCE
 from support.slots import place
 from support.tracer import SYNCS, WRITES
 from support.whole import IS_WHOLE, kill_points
@@ -55,6 +61,12 @@ class TestMade:
     FAULTS = [("EIO", None), pytest.param("ENOSPC", (*WRITES, *SYNCS, "ftruncate", "openat"), marks=pytest.mark.whole(
         "a read or write that fails stands for a full disk in the gate"))]
 
+    @staticmethod
+    def open(key):
+        """Open the vault: a store whose rename failed gets its name then."""
+        with key:
+            key.unlock()
+
     # Holds: FAULT-11
     @pytest.mark.whole("each init costs Argon2id; a new store is made by the same code")
     @pytest.mark.parametrize("error, calls", FAULTS)
@@ -64,11 +76,11 @@ class TestMade:
         def check(done):
             if done.returncode:
                 assert_is_no_damage(done.stderr)
-                assert not {"vault", "credentials.sqlite"} & set(names(key.state)), names(key.state)
+                # Nothing is left, or it is named.
+                assert all(name in done.stderr for name in names(key.state)), (names(key.state), done.stderr)
                 return
+            self.open(key)
             assert names(key.state) == ["credentials.sqlite", "daemon.lock", "vault"] and store_is_whole(key.state) == 1
-            with key:
-                key.unlock()
 
         found = failed_at_each(
             key, ["init", "--import", "--state-dir", key.state], lambda: shutil.rmtree(key.state, ignore_errors=True), check,
@@ -95,13 +107,66 @@ class TestMade:
                 assert_is_no_damage(done.stderr)
                 assert "credentials.sqlite" not in names(key.state) and (key.state / "vault").read_bytes() == whole
                 return
-            assert store_is_whole(key.state) == 1 and (key.state / "vault").read_bytes() != whole
-            with key:
-                key.unlock()
+            assert (key.state / "vault").read_bytes() != whole
+            self.open(key)
+            assert store_is_whole(key.state) == 1
 
         found = failed_at_each(key, ["recover", "--new-store", "--state-dir", key.state], before, check, error, calls)
         note(f"recover --new-store, {error}", found)
         assert 0 < found[1] < found[0]
+
+
+    # Holds: FAULT-15
+    @pytest.mark.parametrize("is_new", [False, True], ids=["init", "new store"])
+    def test_a_kill(self, tmp_path, is_new):
+        """The next start completes what was made, or says what is missing; the command, repeated, makes it."""
+        key = Authenticator(tmp_path / "key").install()
+        whole = (key.state / "vault").read_bytes()
+        command = ["recover", "--new-store"] if is_new else ["init", "--import"]
+        typed = f"{PASSPHRASE}\n" if is_new else f"{PHRASE}\n{PASSPHRASE}\n"
+        found = []
+
+        def before():
+            shutil.rmtree(key.state)
+            key.state.mkdir(mode=0o700)
+            if is_new:
+                (key.state / "vault").touch(0o600)
+                (key.state / "vault").write_bytes(whole)
+
+        def check():
+            there = names(key.state)
+            if "vault" not in there:
+                found.append("nothing")
+                assert "credentials.sqlite" not in there, there
+                key.run(*command, "--state-dir", key.state, stdin=typed)
+                return self.open(key)
+            key.start(wait=False)
+            wait_for("start", lambda: key.process.poll() is not None or key.listens())
+            if key.process.poll() is None:
+                done = subprocess.run(key.command("unlock", "--control", key.control_socket), input=f"{PASSPHRASE}\n", text=True,
+                                      capture_output=True, env=key.environment, timeout=60 * PATIENCE)
+                said = key.said()
+                assert key.stop() == 0
+                if done.returncode == 0:
+                    found.append("completed" if "credentials.sqlite" not in there else "done")
+                    assert ("was being made" in said) == (found[-1] == "completed")
+                    return
+                assert "is missing; a new one was being made when liquid-auth was ended" in done.stderr, done
+                found.append("begun")
+            else:
+                said, key.process, _ = key.said(), None, key.output.close()
+                assert "is missing" in said, said
+                found.append("missing")
+            assert is_new
+            key.run(*command, "--state-dir", key.state, stdin=typed)
+            self.open(key)
+
+        calls = "rename,renameat,renameat2,fsync" if not IS_WHOLE else "rename,renameat,renameat2,fsync,unlink,write,pwrite64,openat"
+        files = [key.state / name for name in ("", "vault", "vault.new", "credentials.sqlite", "credentials.sqlite.new")]
+        points = killed_at_each(key, [*command, "--state-dir", key.state], files, calls, before, check, typed)
+        figures.note(f"kill: {' '.join(command)}", f"at {points} system calls: " + ", ".join(
+            f"{found.count(one)} × {one}" for one in sorted(set(found))))
+        assert {"completed"} <= set(found)
 
 
 class TestRead:
@@ -245,3 +310,95 @@ class TestChanged:
             assert tracer.reached()
             key.process.wait()
         assert bench.check(is_done) == is_done
+
+
+class TestFull:
+    # Holds: FAULT-15
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can see the open files of a program that forbids it")
+    def test_the_status_says_so_until_a_write_succeeds(self, tmp_path, tracer):
+        bench = Bench(Registration, tmp_path, tracer)
+
+        def problems():
+            done = subprocess.run(bench.key.command("status", "--json", "--control", bench.key.control_socket), text=True,
+                                  capture_output=True, env=bench.key.environment, timeout=60 * PATIENCE)
+            return [problem for problem in json.loads(done.stdout)["problems"] if "free some space" in problem]
+
+        with bench.fresh() as key, bench.operation.ready(key) as request:
+            tracer.rule(do="error", error=errno.ENOSPC, calls=list(WRITES), under=key.state, last=1 << 30)
+            with pytest.raises(NotAcknowledged, match="^28$"):
+                bench.operation.acknowledged(request)
+            assert len(problems()) == 1
+            tracer.rule()
+            bench.operation.acknowledged(request)
+            assert not problems()
+
+    # Holds: FAULT-15
+    def test_a_limit_on_the_size_of_files_ends_no_program(self, tmp_path):
+        key = Authenticator(tmp_path / "key")
+        limit = ["prlimit", "--fsize=4096"]
+        done = key.run("init", "--import", "--state-dir", key.state, stdin=f"{PHRASE}\n{PASSPHRASE}\n", wrapper=limit, status=1)
+        assert "File too large" in done.stderr and "ulimit -f" in done.stderr and not names(key.state), done
+        key.init()
+        # No page can be added to the store.
+        key.wrapper = ["prlimit", f"--fsize={(key.state / 'credentials.sqlite').stat().st_size}"]
+        with key:
+            key.unlock()
+            with client(key) as ctap, pytest.raises(CtapError) as refused:
+                for number in range(200):
+                    register(ctap, OWN, "a.example", b"%d" % number, rk=True, uv=True)
+            assert refused.value.code == CtapError.ERR.OTHER
+            assert key.process.poll() is None and key.stop() == 0
+
+
+class TestExchanged:
+    # Holds: FAULT-15
+    @pytest.mark.parametrize("what", ["directory", "store"])
+    def test_nothing_is_written_to_what_has_another_place(self, tmp_path, what):
+        """The answer is no success for a passkey that the next start would not have."""
+        key = Authenticator(tmp_path / "key").install()
+        copy = tmp_path / "copy"
+        with key, client(key) as ctap:
+            key.unlock()
+            kept = register(ctap, OWN, "a.example", b"kept", rk=True, uv=True)
+            shutil.copytree(key.state, copy)
+            place, other = (key.state, copy) if what == "directory" else (key.state / "credentials.sqlite", copy / "credentials.sqlite")
+            place.rename(tmp_path / "old")
+            other.rename(place)
+            before = (key.state / "vault").read_bytes(), (key.state / "credentials.sqlite").read_bytes()
+            with pytest.raises(CtapError) as refused:
+                register(ctap, OWN, "a.example", b"lost", rk=True, uv=True)
+            assert refused.value.code == CtapError.ERR.OTHER
+            status = json.loads(key.run("status", "--json", "--control", key.control_socket, status=1).stdout)
+            assert "restart liquid-authenticator" in " ".join(status["problems"])
+            if what == "directory":
+                done = key.run("vault", "passphrase", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n{NEW}\n", status=1)
+                assert "not the directory that was opened" in done.stderr, done
+            # The files of the old place come back: it goes on.
+            assert ((key.state / "vault").read_bytes(), (key.state / "credentials.sqlite").read_bytes()) == before
+            place.rename(tmp_path / "other")
+            (tmp_path / "old").rename(place)
+            register(ctap, OWN, "a.example", b"second", rk=True, uv=True)
+            sign_in(ctap, kept, uv=True)
+        with key, client(key) as ctap:
+            key.unlock()
+            sign_in(ctap, kept, uv=True)
+
+
+class TestExport:
+    # Holds: FAULT-15
+    @pytest.mark.parametrize("command", [["blobs", "export"], ["backup"], ["export"]], ids=lambda one: one[0])
+    def test_a_file_has_its_name_when_it_is_whole(self, tmp_path, command):
+        """A kill before the file is on the disk leaves no part of it under its name."""
+        key = Authenticator(tmp_path / "key").install()
+        file = tmp_path / "file"
+        with key, client(key) as ctap:
+            key.unlock()
+            register(ctap, OWN, "a.example", b"one", rk=True, uv=True)
+            arguments = [*command, file, "--control", key.control_socket]
+            if command == ["export"]:
+                arguments.append("--all")
+            done = subprocess.run(
+                ["strace", "-f", "-qq", "-o", tmp_path / "trace", "-e", "inject=fsync:signal=SIGKILL:when=1", *key.command(*arguments)],
+                input=f"{PASSPHRASE}\n", text=True, capture_output=True, env=key.environment, timeout=60 * PATIENCE)
+            assert done.returncode == -signal.SIGKILL, done
+            assert not file.exists()

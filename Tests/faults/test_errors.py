@@ -5,6 +5,7 @@ import errno
 import os
 
 import pytest
+from fido2.ctap import CtapError
 from faults.bench import Bench
 from faults.operations import OPERATIONS, NotAcknowledged
 from support import figures
@@ -80,6 +81,8 @@ class Errors:
                 reached = tracer.reached()
             tracer.rule()
             print(name, "at", point, reached, "status", status)
+            if "ENOSPC" in name and status and len(status) == 2:
+                assert status == f"{CtapError.ERR.KEY_STORE_FULL:02x}"
             # The disk works again: what is there can be read, and the request works.
             if not operation.check(key, status is None):
                 with operation.ready(key) as request:

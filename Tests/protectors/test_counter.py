@@ -284,7 +284,7 @@ class TestAnOldCopy:
         key = counted_key
         shutil.rmtree(key.state)
         shutil.copytree(old, key.state)
-        key.wrapper = ["bash", "-c", "trap '' XFSZ; ulimit -f 4; exec \"$@\"", "bash"]
+        key.wrapper = ["prlimit", "--fsize=4096"]
         key.start()
         key.wrapper = []
         done = subprocess.run(

@@ -105,7 +105,7 @@ extension CTAPError {
   public init(_ error: RecoveryError, file: String = #fileID, line: UInt = #line) {
     let status: CTAPStatus =
       switch error.kind {
-      case .full: .keyStoreFull
+      case .full, .diskFull: .keyStoreFull
       case .policy: .invalidParameter
       case .userIDLength: .invalidLength
       case .store, .system, .notReplaced, .noKey, .key, .lastEpoch, .rotation: .other

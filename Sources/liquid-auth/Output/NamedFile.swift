@@ -38,19 +38,14 @@ struct NamedFile {
 
   /// Makes a file that only its owner can access, durably: it may be the only copy that is left.
   ///
+  /// It gets its name when it is complete, as a ``NewSecretFile`` does.
+  ///
   /// - Throws: a failure if the file exists, which stays unchanged, or cannot be written.
   func create(_ bytes: [UInt8]) throws(CommandFailure) {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      guard errno == EEXIST else { throw failure("create") }
-      throw exists
-    }
-    defer { close(descriptor) }
-    guard Descriptor.write(bytes, to: descriptor), fsync(descriptor) == 0, syncDirectory() else {
-      let failure = failure("write")
-      unlink(path)
-      throw failure
-    }
+    let file = try NewSecretFile(path)
+    try bytes.withUnsafeBytes { bytes in
+      Result { () throws(CommandFailure) in try file.finish(with: bytes) }
+    }.get()
   }
 
   /// The present state of the file; `nil` if there is none.

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import ProcessIO
 
-/// A new file with unencrypted secrets, which only its owner can access.
+/// A new file, also with unencrypted secrets, which only its owner can access.
 ///
 /// It gets its name when it is complete. Until then it has none (O_TMPFILE), so that nothing of it stays if the command ends
 /// early, or is killed. On a file system without such files, such as FAT, ``NamedFile/replace(_:with:)`` uses a temporary

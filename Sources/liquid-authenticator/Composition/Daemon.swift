@@ -48,6 +48,10 @@ final class Daemon: Sendable {
     let directory = try StartError.from { () throws(StateDirectoryError) in try Self.directory(options) }
     lock = try StartError.from(directory.lock)
     try StartError.from(directory.checkAtRest)
+    if (try? directory.isStoreUnfinished) == true {
+      log.notice(
+        "a store was being made when liquid-auth was ended; the next unlocking completes it, or says what to do")
+    }
     let controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
     self.controlPath = controlPath
     ControlSocket.makeDirectory(for: controlPath)

@@ -18,12 +18,22 @@ enum DaemonCommand {
     let log = Log.standardError(environment: environmentVariable)
     let options = options()
     let signals = StopSignals([SIGTERM, SIGINT, SIGHUP, SIGUSR1])
-    let daemon: Daemon
+    let (daemon, helper): (Daemon, HelperProcess)
     do throws(StartError) {
-      daemon = try Daemon(options, helper: try helper(options), log: log)
+      helper = try self.helper(options)
+      daemon = try Daemon(options, helper: helper, log: log)
     } catch {
       log.error(options.place.completing(error.description))
       exit(error.exitStatus)
+    }
+    helper.watchEnd(on: daemon.loop) {
+      log.error("the helper process has ended, and with it all dialogs: liquid-authenticator ends; start it again")
+      // As below, if a prompt does not end.
+      alarm(5)
+      Task(executorPreference: daemon.loop) {
+        await daemon.stop()
+        exit(EX_OSERR)
+      }
     }
     Task(executorPreference: daemon.loop) {
       do throws(StartError) {

@@ -191,8 +191,8 @@ struct DaemonOptions: Equatable, Sendable {
       -h, --help                        Show this help.
 
     Exit codes: 0 stopped; 1 could not start; 64 the command line is wrong;
-    75 stopped by SIGUSR1, to be started again; 78 vault or store is missing,
-    damaged, or open to others.
+    71 its helper process was ended; 75 stopped by SIGUSR1, to be started again;
+    78 vault or store is missing, damaged, or open to others.
 
     """
 }

@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import ControlProtocol
+import CredentialDB
 import CryptoPrimitives
 import Fingerprint
 import Glibc
@@ -218,7 +219,10 @@ struct DaemonService: ControlService {
     let mustBeChanged = settings.map { $0.isPINSet && $0.forcePINChange } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return
-      ([vault.fault?.description, vault.counterProblem, sessionProblem(), device] + prompts + [
+      ([
+        vault.fault?.description, vault.counterProblem, router.vault.openStore?.writeFailure?.description,
+        sessionProblem(), device,
+      ] + prompts + [
         nothingVerifies ? OwnerSettings.nothingVerifies : nil,
         isPINBlocked
           ? vault.counterProblem == nil ? Self.pinBlocked : Self.pinBlockedByCounter

@@ -172,7 +172,7 @@ extension ControlFailure {
   private init(_ error: RecoveryError) {
     let status: ControlStatus =
       switch error.kind {
-      case .store, .system: .unavailable
+      case .store, .system, .diskFull: .unavailable
       case .notReplaced, .rotation: .notAllowed
       case .userIDLength: .invalidLength
       case .noKey, .policy: .invalidParameter

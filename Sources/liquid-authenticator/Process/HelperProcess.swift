@@ -52,6 +52,12 @@ final class HelperProcess: Sendable {
     while waitpid(process, nil, 0) < 0, errno == EINTR {}
   }
 
+  /// Calls `action` on the loop's thread once the process has ended; it cannot be started anew in the sandbox.
+  func watchEnd(on loop: EventLoop, _ action: @escaping @Sendable () -> Void) {
+    let end = HelperEnd(requests: requests.withLock(\.self), action)
+    end.watch.withLock { $0 = loop.watch(end) }
+  }
+
   /// Starts a program in a session of its own, with these as its standard input and output.
   ///
   /// - Throws: the system's error number.
@@ -109,5 +115,26 @@ final class HelperProcess: Sendable {
     let number = requests.withLock { clinux_helper_connect($0, socket, &connection) }
     guard number == 0 else { throw SystemNumber(number) }
     return connection
+  }
+}
+
+/// Waits until the other side of the helper's socket is closed.
+private final class HelperEnd: Polled {
+  fileprivate let watch = Mutex<EventLoop.Watch?>(nil)
+  private let requests: Int32
+  private let action: @Sendable () -> Void
+
+  init(requests: Int32, _ action: @escaping @Sendable () -> Void) { (self.requests, self.action) = (requests, action) }
+
+  func interests(_ descriptors: inout [pollfd]) -> Int32 {
+    // With no events set, poll reports only the end, and not the answers to requests.
+    descriptors.append(pollfd(fd: requests, events: 0, revents: 0))
+    return -1
+  }
+
+  func ready(_ descriptors: ArraySlice<pollfd>) {
+    guard let watch = watch.withLock({ $0.take() }) else { return }
+    watch.stop()
+    action()
   }
 }

@@ -73,7 +73,7 @@ import Testing
     _ = await world.getAssertion(Requests.getAssertion(up: false))
     _ = await world.getNextAssertion()
     #expect(kept.suffix(2) == [nil, nil])
-    #expect(world.reports.all.suffix(1).map(\.rpID) == ["example.com"])
+    #expect(world.reports.all.suffix(1).map(\.site?.text) == ["example.com"])
   }
 
   // Holds: GA-19
