@@ -1,17 +1,20 @@
 """`liquid-auth log`: the history of ceremonies, and what each change of the store's file does to it."""
 
 import contextlib
+import hashlib
 import json
 import re
 import sqlite3
 import subprocess
 
 import pytest
+from fido2.ctap1 import Ctap1
 from fido2.ctap2 import ClientPin, CredentialManagement
 from judges import history as judge
-from support import figures
+from support import figures, wire
 from support.authenticator import PASSPHRASE, wait_for
-from support.ceremonies import OWN, client, history, refused, register, sign_in
+from support.ceremonies import OWN, client, history, polled, refused, register, sign_in
+from support.control_socket import SIGN_MESSAGE, ControlProtocol
 
 SITE = "secret-friend.example"
 
@@ -34,6 +37,43 @@ def three_ceremonies(key):
             sign_in(ctap, made)
         key.pinentry.set("approve")
     return made
+
+
+# Holds: SECRET-4
+@pytest.mark.parametrize("is_debug", [False, True], ids=["info", "debug"])
+def test_the_log_of_the_authenticator_names_no_site(key, is_debug):
+    """A journal stays on the disk: only lines of level debug have what the store seals."""
+    dapp = "secret-dapp.example"
+    # As systemd does for the journal: each line begins with its level.
+    key.wrapper = ["env", "JOURNAL_STREAM=1:2"]
+    key.extra = ["--log-level", "debug"] if is_debug else []
+    with key:
+        key.unlock()
+        three_ceremonies(key)
+        # A refusal without a dialog, a U2F registration, and a dApp: denied, refused by the person, and unreadable.
+        key.ask("policy", SITE, "deny")
+        with client(key) as ctap, refused("OPERATION_DENIED"):
+            register(ctap, OWN, SITE, b"other")
+        key.ask("policy", SITE, "default")
+        host = Ctap1(wire.fido2_device(key.socket))
+        polled(lambda: host.register(bytes(32), hashlib.sha256(SITE.encode()).digest()))
+        with client(key) as ctap:
+            token = ClientPin(ctap).get_uv_token(ClientPin.PERMISSION.CREDENTIAL_MGMT)
+            manager = CredentialManagement(ctap, ClientPin(ctap).protocol, token)
+            ((made,),) = [manager.enumerate_creds(hashlib.sha256(SITE.encode()).digest())]
+            manager.delete_cred(made[7])
+        with ControlProtocol(key.control_socket) as wallet:
+            for message, behaviour in (b"text", "approve"), (b"text", "deny"), (b"\xff", "approve"):
+                key.pinentry.set(behaviour)
+                wallet.ask(SIGN_MESSAGE, {1: message, 2: f"https://{dapp}"})
+        key.pinentry.set("approve")
+        key.ask("credentials", "list")
+        assert key.stop() == 0
+    lines = key.log.read_text().splitlines()
+    assert len([line for line in lines if "authenticatorMakeCredential" in line]) >= 2
+    named = [line for line in lines if SITE in line or dapp in line or "user@" in line]
+    assert bool(named) == is_debug and all(line.startswith("<7>") for line in named), named
+    assert [line for line in lines if line.startswith("<7>")] if is_debug else not [line for line in lines if line.startswith("<7>")]
 
 
 # Holds: RECORD-1

@@ -66,6 +66,7 @@ class TestLog:
             log.write_bytes(b"x" * 4095 + b"\n")
             (disk / "filler").write_bytes(bytes(4096))
             key.wrapper = ["bash", "-c", 'exec "$@" 2>>"$0"', str(log)]
+            key.extra = ["--log-level", "debug"]
             with key:
                 key.unlock()
                 works(key)

@@ -144,7 +144,7 @@ public struct CommandReport: Sendable {
   /// The command's name in the standard; `nil` for an unknown command.
   public var command: String?
   /// The relying party, once the request was read.
-  public var rpID: String?
+  var rpID: String?
   /// The error; `nil` after a success.
   public var error: CTAPError?
   /// The time until the answer, with the time of prompts.
@@ -156,6 +156,8 @@ public struct CommandReport: Sendable {
 
   /// The status byte that the client got.
   public var status: CTAPStatus { error?.status ?? .success }
+  /// The relying party or dApp, for a log that may name it.
+  public var site: SiteName? { rpID.map(SiteName.init) }
 
   /// Replaces members by those of `details` that are not `nil`.
   mutating func add(_ details: CommandDetails) {
@@ -163,6 +165,21 @@ public struct CommandReport: Sendable {
     kind = details.kind ?? kind
     verification = details.verification ?? verification
   }
+}
+
+/// The name of a site or dApp that a log may get.
+///
+/// The store seals these names, so the log names none unless the user asks for it: a text that contains this value has only
+/// "(site)", and only ``text`` has the name.
+public struct SiteName: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The name.
+  public let text: String
+
+  public init(_ text: String) { self.text = text }
+
+  public var description: String { "(site)" }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 /// Details for the report on a command that its request does not contain.

@@ -1,36 +1,37 @@
 import CTAP2
 import ControlProtocol
 
-/// One line for each ceremony: command, relying party, result and duration; never its content.
+/// One line for each ceremony: command, relying party if the log names it, result and duration; never its content.
 enum CeremonyLog {
   /// The line; `nil` for a question that every program may ask without a prompt and that concerns no relying party:
   /// authenticatorGetInfo, and authenticatorClientPIN for the tries or the key agreement.
-  static func line(_ report: CommandReport) -> String? {
+  static func line(_ report: CommandReport) -> LogLine? {
     let refusal = report.error.map { "\($0.reason) (\($0.status))" }
-    guard let command = report.command else { return refusal.map { "refused: \($0)" } }
-    if report.error == nil, report.rpID == nil {
+    guard let command = report.command else {
+      return refusal.map { refusal in LogLine(about: nil) { _ in "refused: \(refusal)" } }
+    }
+    if report.error == nil, report.site == nil {
       if command == GetInfo.name || command == ClientPIN.name && report.kind == nil { return nil }
     }
     let (seconds, attoseconds) = report.elapsed.components
     let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
-    var line = command
-    line.reserveCapacity(128)
-    if let rpID = report.rpID {
-      line += " "
-      line += rpID
+    return LogLine(about: report.site) { site in
+      var line = command
+      line.reserveCapacity(128)
+      line += site
+      // A refusal can be a whole sentence.
+      line += refusal.map { ": \($0)" } ?? " done"
+      line += ", "
+      line += String(milliseconds)
+      line += " ms"
+      return line
     }
-    // A refusal can be a whole sentence.
-    line += refusal.map { ": \($0)" } ?? " done"
-    line += ", "
-    line += String(milliseconds)
-    line += " ms"
-    return line
   }
 
-  /// The line for a wallet's signature request that was refused before its prompt: the origin and the transaction;
+  /// The line for a wallet's signature request that was refused before its prompt: the dApp and the transaction;
   /// `nil` for all other failures, which the authenticator reports by itself.
-  static func line(_ command: any WalletCommand, refusedBeforeQuestion failure: ControlFailure) -> String? {
-    guard let origin = command.signsFor else { return nil }
+  static func line(_ command: any WalletCommand, refusedBeforeQuestion failure: ControlFailure) -> LogLine? {
+    guard let dApp = command.signsFor else { return nil }
     let subject = failure.transaction.map { "transaction \($0 + 1)" } ?? "it"
     let reason: String
     switch failure.status {
@@ -39,6 +40,6 @@ enum CeremonyLog {
     case .cannotBeShown: reason = "\(subject) cannot be shown"
     default: return nil
     }
-    return "sign for a wallet \(origin) refused before a prompt: \(reason)"
+    return LogLine(about: dApp) { dApp in "sign for a wallet\(dApp) refused before a prompt: \(reason)" }
   }
 }

@@ -90,7 +90,7 @@ final class Daemon: Sendable {
       maximumPasskeys: options.maximumPasskeys, signatures: signatures, log: log.warning)
     let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
     // Refusals cost a program nothing, so it could fill the log with them.
-    let refusals = LogLimit(of: "refused requests", lines: 1000, clock: loop, output: log.info)
+    let refusals = LogLimit(of: "refused requests", lines: 1000, clock: loop, output: log.request)
     let idle = options.session.idleLimit.map { limit in
       IdleLock(limit: limit, clock: loop, executor: writer) { Self.lock(vault, .idle(limit), log) }
     }
@@ -106,7 +106,9 @@ final class Daemon: Sendable {
     let report: @Sendable (CommandReport) -> Void = { report in
       idle?.ended(report)
       history.ended(report)
-      CeremonyLog.line(report).map(report.error == nil ? log.info : refusals.write)
+      if let line = CeremonyLog.line(report) {
+        (report.error == nil ? log.request : refusals.write)(log.text(of: line))
+      }
     }
     let authenticator = Authenticator(
       keySource: vault, interaction: prompter, extensions: SupportedExtensions.all,
@@ -144,7 +146,9 @@ final class Daemon: Sendable {
         withdrawRequests: { [self] in await withdrawRequests() }, sessionProblem: { [self] in sessionProblem })
       let listener = ControlListener(
         socket, on: loop,
-        makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
+        makeSession: { [log] in
+          ControlSession(client: $0, service: service) { log.request(log.text(of: $0)) }
+        }, log: controlLog.write)
       control.withLock { $0 = listener }
       router.prompter.backEnd.problem.map(log.warning)
       // Not awaited, because a notification daemon can be slow to answer.

@@ -15,8 +15,8 @@ enum DaemonCommand {
   static func start() -> Never {
     // Each step of a dialog has a thread; an arena of memory for each would cost system calls and memory.
     mallopt(M_ARENA_MAX, 1)
-    let log = Log.standardError(environment: environmentVariable)
     let options = options()
+    let log = Log.standardError(options.logLevel, environment: environmentVariable)
     let signals = StopSignals([SIGTERM, SIGINT, SIGHUP, SIGUSR1])
     let (daemon, helper): (Daemon, HelperProcess)
     do throws(StartError) {

@@ -19,6 +19,12 @@ enum SandboxChoice: String, CaseIterable, Sendable {
   case off
 }
 
+/// Whether the log names the sites of requests.
+enum LogLevelChoice: String, CaseIterable, Sendable {
+  case info
+  case debug
+}
+
 /// The options of the daemon.
 ///
 /// They are not parsed by the library that `liquid-auth` uses: it needs Foundation, which is twice as much code as all
@@ -39,6 +45,7 @@ struct DaemonOptions: Equatable, Sendable {
 
   var session = SessionPolicy()
   var sandbox = SandboxChoice.on
+  var logLevel = LogLevelChoice.info
 
   /// Whether the device is detached while the user's session is in the background.
   var detachesInBackground: Bool { session.detachesInBackground && transport.isHIDRaw }
@@ -98,6 +105,7 @@ struct DaemonOptions: Equatable, Sendable {
   private static let names = [
     "--transport", "--verification", "--prompt", "--pinentry", "--askpass", "--state-dir", "--control",
     "--beside-hardware-key", "--max-passkeys", "--lock-on", "--lock-after", "--in-background", "--sandbox",
+    "--log-level",
   ]
 
   private mutating func set(_ name: String, _ value: String) throws(Refusal) {
@@ -119,6 +127,7 @@ struct DaemonOptions: Equatable, Sendable {
     case "--lock-after":
       session.idleLimit = try Self.choice(name, value, of: SessionPolicy.idleLimitValues, SessionPolicy.idleLimit)
     case "--sandbox": sandbox = try Self.choice(name, value, of: SandboxChoice.allCases, SandboxChoice.init)
+    case "--log-level": logLevel = try Self.choice(name, value, of: LogLevelChoice.allCases, LogLevelChoice.init)
     case "--in-background":
       session.detachesInBackground = try Self.choice(name, value, of: "detach, stay") {
         ["detach": true, "stay": false][$0]
@@ -187,6 +196,9 @@ struct DaemonOptions: Equatable, Sendable {
       --sandbox on|off                  Whether the program gives up the rights that
                                         it does not need. Only debuggers such as
                                         valgrind need off. (default: on)
+      --log-level info|debug            With debug, the log names the site of each
+                                        request, also in a journal on disk.
+                                        (default: info)
       --version                         Show the version.
       -h, --help                        Show this help.
 

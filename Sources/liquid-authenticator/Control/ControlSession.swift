@@ -12,7 +12,7 @@ actor ControlSession {
   /// Serves the requests.
   let service: any ControlService
   /// Gets a line for each request of a wallet that is refused without a prompt.
-  let log: @Sendable (String) -> Void
+  let log: @Sendable (LogLine) -> Void
   let client: UInt64
   /// Whether ``Hello`` has succeeded.
   var isGreeted = false
@@ -33,7 +33,7 @@ actor ControlSession {
   typealias Standing = (isGreeted: Bool, isVerified: Bool)
   var standing: Standing { (isGreeted, isVerified) }
 
-  init(client: UInt64, service: any ControlService, log: @escaping @Sendable (String) -> Void) {
+  init(client: UInt64, service: any ControlService, log: @escaping @Sendable (LogLine) -> Void) {
     self.client = client
     self.service = service
     self.log = log

@@ -73,15 +73,15 @@ extension ControlSession {
 
 /// A wallet's request, in turn with the ceremonies: every connection may make it, and the person decides.
 protocol WalletCommand: ServedCommand {
-  /// The dApp that requests a signature; the log names it if the request is refused without a prompt.
-  var signsFor: String? { get }
+  /// The dApp that requests a signature, for the log's line if the request is refused without a prompt.
+  var signsFor: SiteName? { get }
 
   /// Calls the authenticator, which prompts the user.
   func handle(_ authenticator: Authenticator) async throws -> Answer
 }
 
 extension WalletCommand {
-  var signsFor: String? { nil }
+  var signsFor: SiteName? { nil }
 
   func handle(in session: isolated ControlSession) async throws -> Answer {
     do {

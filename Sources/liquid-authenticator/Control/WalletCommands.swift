@@ -37,7 +37,7 @@ extension GetAccountPasskey: WalletCommand {
 }
 
 extension SignTransactions: WalletCommand {
-  var signsFor: String? { origin }
+  var signsFor: SiteName? { SiteName(origin) }
 
   /// Before any prompt, and before the vault is unlocked, refuses transactions that cannot be shown in full.
   func handle(_ authenticator: Authenticator) async throws -> Answer {
@@ -49,7 +49,7 @@ extension SignTransactions: WalletCommand {
 }
 
 extension SignMessage: WalletCommand {
-  var signsFor: String? { origin }
+  var signsFor: SiteName? { SiteName(origin) }
 
   func handle(_ authenticator: Authenticator) async throws -> WalletSignature {
     guard let text = String(validating: message, as: UTF8.self) else {

@@ -1,39 +1,65 @@
+import CTAP2
 import DisplayText
 import Glibc
 import ProcessIO
 import Synchronization
 
+/// A line about a request, which can name its site: the log decides whether it does.
+struct LogLine: Sendable, Equatable {
+  /// The line without the site.
+  let text: String
+  /// The line with it.
+  let textWithSite: String
+
+  /// - Parameter text: the line with a name, which has a space before it, or is empty.
+  init(about site: SiteName?, _ text: (_ site: String) -> String) {
+    self.text = text("")
+    textWithSite = site.map { text(" " + $0.text) } ?? self.text
+  }
+}
+
 /// Writes one line for each event, which systemd puts into the journal.
+///
+/// The journal stays on the disk, and the store seals the names of sites. So only lines of level debug have them.
 struct Log: Sendable {
   /// The levels that we use, by their numbers in syslog(3).
-  enum Level: Int {
+  enum Level: Int, Sendable {
     case error = 3
     case warning = 4
     case notice = 5
     case info = 6
+    case debug = 7
   }
 
   private let isJournal: Bool
+  private let namesSites: Bool
   private let output: @Sendable (String) -> Void
 
   /// - Parameters:
   ///   - isJournal: whether the output is the journal, which reads the level from the line.
+  ///   - level: with `debug`, lines about requests name their sites.
   ///   - output: takes each line, with its end.
-  init(isJournal: Bool, output: @escaping @Sendable (String) -> Void) {
+  init(isJournal: Bool, level: LogLevelChoice = .info, output: @escaping @Sendable (String) -> Void) {
     self.isJournal = isJournal
+    namesSites = level == .debug
     self.output = output
   }
 
   /// The log on standard error, which is the journal if systemd started the process.
-  static func standardError(environment: (String) -> String?) -> Log {
+  static func standardError(_ level: LogLevelChoice, environment: (String) -> String?) -> Log {
     let standardError = StandardError()
-    return Log(isJournal: environment("JOURNAL_STREAM") != nil, output: standardError.write)
+    return Log(isJournal: environment("JOURNAL_STREAM") != nil, level: level, output: standardError.write)
   }
 
   func error(_ line: String) { write(.error, line) }
   func warning(_ line: String) { write(.warning, line) }
   func notice(_ line: String) { write(.notice, line) }
   func info(_ line: String) { write(.info, line) }
+  /// Writes a line about a request, as ``text(of:)`` returns it.
+  func request(_ line: String) { write(namesSites ? .debug : .info, line) }
+
+  /// The text of a line about a request.
+  func text(of line: LogLine) -> String { namesSites ? line.textWithSite : line.text }
 
   private func write(_ level: Level, _ line: String) {
     var text = isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: "

@@ -59,7 +59,9 @@ struct U2FRequestHandlerTests {
   private final class Reports: Sendable {
     private let list = Mutex<[String]>([])
     var lines: [String] { list.withLock { $0 } }
-    func append(_ report: CommandReport) { CeremonyLog.line(report).map { line in list.withLock { $0.append(line) } } }
+    func append(_ report: CommandReport) {
+      CeremonyLog.line(report).map { line in list.withLock { $0.append(line.textWithSite) } }
+    }
   }
 
   private let clock = ManualClock()

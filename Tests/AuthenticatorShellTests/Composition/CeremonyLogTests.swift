@@ -10,20 +10,46 @@ struct CeremonyLogTests {
     CommandReport(command: command, rpID: rpID, error: error, elapsed: .milliseconds(1234) + .microseconds(900))
   }
 
-  @Test func `a ceremony is one line: command, site, outcome and milliseconds`() {
-    #expect(
-      CeremonyLog.line(report("authenticatorGetAssertion", "example.com", nil))
-        == "authenticatorGetAssertion example.com done, 1234 ms")
-    #expect(
+  @Test func `a ceremony is one line: command, outcome and milliseconds, and the site for debugging`() throws {
+    let line = try #require(CeremonyLog.line(report("authenticatorGetAssertion", "example.com", nil)))
+    #expect(line.text == "authenticatorGetAssertion done, 1234 ms")
+    #expect(line.textWithSite == "authenticatorGetAssertion example.com done, 1234 ms")
+    let refused = try #require(
       CeremonyLog.line(
-        report("authenticatorSelection", nil, CTAPError(.operationDenied, "no", file: "M/F.swift", line: 7)))
-        == "authenticatorSelection: no (operationDenied), 1234 ms")
+        report("authenticatorSelection", nil, CTAPError(.operationDenied, "no", file: "M/F.swift", line: 7))))
+    #expect(refused.text == "authenticatorSelection: no (operationDenied), 1234 ms")
+    #expect(refused.textWithSite == refused.text)
+  }
+
+  // Holds: SECRET-4
+  @Test func `no line has a site unless the log is for debugging`() throws {
+    let site = "secret.example"
+    let commands = AuthenticatorCommands.all.map { $0.name } + ["U2F_REGISTER", "show a passkey"]
+    let errors = CTAPStatus.allCases.map { CTAPError($0, "no") }
+    let reports = commands.flatMap { name in ([nil] + errors).map { report(name, site, $0) } }
+    var lines = reports.compactMap(CeremonyLog.line)
+    #expect(lines.count == reports.count)
+    lines += Self.refusals.compactMap { request, failure, _ in
+      CeremonyLog.line(request, refusedBeforeQuestion: failure)
+    }
+    for (level, has) in [(LogLevelChoice.info, false), (.debug, true)] {
+      let written = Lines()
+      let log = Log(isJournal: true, level: level, output: written.add)
+      for line in lines { log.request(log.text(of: line)) }
+      #expect(written.all.count == lines.count)
+      for line in written.all {
+        #expect((line.contains(site) || line.contains("d.example")) == has && line.hasPrefix("<7>") == has)
+      }
+    }
+    // A text with a site in it by mistake.
+    let name = SiteName(site)
+    for text in ["\(name)", String(describing: [name]), String(reflecting: name)] { #expect(!text.contains(site)) }
   }
 
   @Test func `blocked verification is said with what ends it`() {
     #expect(
-      CeremonyLog.line(report("authenticatorMakeCredential", "example.com", CTAPError(.verificationBlocked)))
-        == "authenticatorMakeCredential example.com: verification is blocked until the vault is unlocked with its "
+      CeremonyLog.line(report("authenticatorMakeCredential", "example.com", CTAPError(.verificationBlocked)))?.text
+        == "authenticatorMakeCredential: verification is blocked until the vault is unlocked with its "
         + "passphrase (pinBlocked), 1234 ms")
   }
 
@@ -37,7 +63,7 @@ struct CeremonyLogTests {
     #expect(CeremonyLog.line(asked) == nil)
     for kind in [.verify, .changePIN] as [HistoryEntry.Kind] {
       asked.kind = kind
-      #expect(CeremonyLog.line(asked) == "authenticatorClientPIN done, 1234 ms")
+      #expect(CeremonyLog.line(asked)?.text == "authenticatorClientPIN done, 1234 ms")
     }
     #expect(CeremonyLog.line(report(ClientPIN.name, nil, CTAPError(.pinInvalid, "x"))) != nil)
   }
@@ -45,7 +71,7 @@ struct CeremonyLogTests {
   @Test func `a message without a command is logged only when it is refused`() {
     #expect(CeremonyLog.line(report(nil, nil, nil)) == nil)
     #expect(
-      CeremonyLog.line(report(nil, nil, CTAPError(.invalidCommand, "command 6", file: "M/F.swift", line: 7)))
+      CeremonyLog.line(report(nil, nil, CTAPError(.invalidCommand, "command 6", file: "M/F.swift", line: 7)))?.text
         == "refused: command 6 (invalidCommand)")
   }
 
@@ -69,7 +95,7 @@ struct CeremonyLogTests {
     _ request: any WalletCommand, _ failure: ControlFailure, _ reason: String
   ) {
     #expect(
-      CeremonyLog.line(request, refusedBeforeQuestion: failure)
+      CeremonyLog.line(request, refusedBeforeQuestion: failure)?.textWithSite
         == "sign for a wallet https://d.example refused before a prompt: \(reason)")
   }
 

@@ -46,6 +46,7 @@ struct DaemonOptionsTests {
       "the value 'leave' is invalid for '--beside-hardware-key'; the values are: stay, step-aside"
     ),
     (["--sandbox", "of"], "the value 'of' is invalid for '--sandbox'; the values are: on, off"),
+    (["--log-level", "all"], "the value 'all' is invalid for '--log-level'; the values are: info, debug"),
     (["--in-background", "hide"], "the value 'hide' is invalid for '--in-background'; the values are: detach, stay"),
     (
       ["--lock-on", "suspend,foo"],

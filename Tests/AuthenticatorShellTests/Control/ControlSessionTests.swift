@@ -13,7 +13,7 @@ import Testing
   let lines = Lines()
   let session: ControlSession
 
-  init() { session = ControlSession(client: 5, service: service, log: lines.add) }
+  init() { session = ControlSession(client: 5, service: service) { [lines] in lines.add($0.textWithSite) } }
 
   private func ask(_ command: any ServedCommand) async -> ControlStatus? { await ask(.command(command)) }
 
@@ -72,7 +72,7 @@ import Testing
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
     #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
-    let other = ControlSession(client: 6, service: service, log: lines.add)
+    let other = ControlSession(client: 6, service: service, log: { _ in })
     _ = await other.answer(to: .command(Hello()))
     _ = await other.answer(to: .command(Unlock(Self.passphrase())))
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired, "that was another connection")

@@ -20,8 +20,13 @@ struct LogTests {
     journal.warning("three")
     journal.error("four")
     Log(isJournal: false, output: lines.add).error("five\n")
+    journal.request("six")
+    Log(isJournal: true, level: .debug, output: lines.add).request("seven")
     #expect(
-      lines.all == ["<6>one\n", "<5>two\n", "<4>three\n", "<3>four\n", "liquid-authenticator: five\\u{A}\n"])
+      lines.all == [
+        "<6>one\n", "<5>two\n", "<4>three\n", "<3>four\n", "liquid-authenticator: five\\u{A}\n", "<6>six\n",
+        "<7>seven\n",
+      ])
   }
 
   @Test func `a line of the log is cut at 1000 characters`() {
