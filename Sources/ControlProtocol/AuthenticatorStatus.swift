@@ -13,7 +13,7 @@ package struct GetStatus: PlainCommand {
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
 /// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
-/// 28: fingerprint of the previous phrase?}.
+/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -80,6 +80,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var followReport: FollowReport?
   /// Identifies the previous phrase, 4 bytes; only while unlocked, during a move to a new phrase.
   package var previousFingerprint: [UInt8]?
+  /// Whether the last prompts were answered faster than a person can read them.
+  package var promptsAnswerByThemselves: Bool
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
@@ -88,9 +90,11 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
     lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
     defaultPolicy: UInt8? = nil, backupTime: UInt64? = nil, backupCheckTime: UInt64? = nil,
-    backupFolder: String? = nil, followReport: FollowReport? = nil, previousFingerprint: [UInt8]? = nil
+    backupFolder: String? = nil, followReport: FollowReport? = nil, previousFingerprint: [UInt8]? = nil,
+    promptsAnswerByThemselves: Bool = false
   ) {
     self.previousFingerprint = previousFingerprint
+    self.promptsAnswerByThemselves = promptsAnswerByThemselves
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
     (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
@@ -133,6 +137,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     backupFolder = try decoded(members.optionalText(24))
     followReport = try decoded(members.optionalMap(25)).map { (map) throws(ControlFailure) in try FollowReport(map) }
     previousFingerprint = try decoded(members.optionalBytes(28))
+    promptsAnswerByThemselves = try decoded(members.optionalBool(29)) ?? false
   }
 
   package var members: CBORMap {
@@ -146,6 +151,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       21: defaultPolicy.map(CBORValue.number), 22: backupTime.map(CBORValue.unsigned),
       23: backupCheckTime.map(CBORValue.unsigned), 24: backupFolder.map(CBORValue.text),
       25: followReport.map { .map($0.members) }, 28: previousFingerprint.map(CBORValue.bytes),
+      29: promptsAnswerByThemselves ? .bool(true) : nil,
     ])
   }
 }

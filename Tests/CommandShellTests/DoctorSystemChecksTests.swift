@@ -253,6 +253,18 @@ import Testing
       ])
   }
 
+  // Holds: PERSON-13
+  @Test func `a prompt that answers by itself`() {
+    let found = lines(.pinentry) {
+      DoctorChecksTests.change(&$0) { ($0.prompt, $0.promptsAnswerByThemselves) = ("askpass (/bin/true)", true) }
+    }
+    #expect(
+      found == [
+        "note|prompts: askpass (/bin/true); the last three were answered faster than a person can read: check the "
+          + "program of --askpass or --pinentry|-"
+      ])
+  }
+
   @Test func pinentry() {
     #expect(lines(.pinentry) { _ in } == ["ok|/usr/bin/pinentry (pinentry-gnome3)|-"])
     #expect(

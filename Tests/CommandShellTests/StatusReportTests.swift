@@ -237,6 +237,19 @@ import Testing
         "prompts        pinentry, one is waiting for you\n"))
   }
 
+  // Holds: PERSON-13
+  @Test func `a prompt that answers by itself is named, and is no problem`() {
+    var status = Self.running()
+    status.promptsAnswerByThemselves = true
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(
+      report.text.contains(
+        "prompts        pinentry; the last three were answered faster than a person can read: check the program of "
+          + "--askpass or --pinentry\n"))
+    #expect(report.problems.isEmpty)
+    #expect(report.json.description.contains(#""promptsAnswerByThemselves": true"#))
+  }
+
   @Test func `problems that the authenticator reports are the only ones shown`() {
     let report = StatusReport(
       running: Self.running(vault: .unusable, attached: false, problems: ["the vault /s/vault is damaged"]),
@@ -358,7 +371,8 @@ import Testing
     #expect(
       running == [
         "running", "processId", "vault", "fingerprint", "previousFingerprint", "credentials", "transport", "attached",
-        "node", "access", "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures",
+        "node", "access", "steppedAsideFor", "verification", "prompt", "waiting", "promptsAnswerByThemselves",
+        "algorandSignatures",
         "associationSignatures", "lockReason", "unlockedBy", "readers", "counter", "backupTime", "backupCheckTime",
         "backupFolder", "backupFiles", "defaultPolicy", "stateDirectory", "problems",
       ])

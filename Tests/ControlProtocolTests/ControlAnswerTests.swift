@@ -404,6 +404,12 @@ import Testing
     packet += [0x18, 0x1C, 0x44, 5, 6, 7, 8]
     #expect(Self.status.encoded == packet)
     #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
+    var quick = Self.status
+    quick.promptsAnswerByThemselves = true
+    packet[2] += 1
+    packet += [0x18, 0x1D, 0xF5]
+    #expect(quick.encoded == packet)
+    #expect(try AuthenticatorStatus(decoding: packet) == quick)
   }
 
   @Test func `the status of a locked, detached device leaves out unknown members`() throws {

@@ -27,6 +27,9 @@ extension DoctorFindings {
   }
 
   var prompts: Check {
+    if let status, status.promptsAnswerByThemselves {
+      return .note(.pinentry, "prompts: \(status.prompt); \(AuthenticatorStatus.quickAnswers)")
+    }
     if status?.prompt == "terminal" { return .ok(.pinentry, "not used: prompts are on the authenticator's terminal") }
     if let ways = status?.prompt, ways.contains("askpass (") { return .ok(.pinentry, "not used; prompts: \(ways)") }
     guard let path = pinentry.path else {

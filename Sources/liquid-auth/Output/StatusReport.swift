@@ -81,6 +81,10 @@ extension AuthenticatorStatus {
     problems.first { $0.hasPrefix("the PIN is blocked") || $0 == OwnerSettings.pinMustBeChanged }
   }
 
+  /// What is wrong with prompts that answer by themselves.
+  static let quickAnswers =
+    "the last three were answered faster than a person can read: check the program of --askpass or --pinentry"
+
   /// The transport if it is not a device of the kernel, so that browsers do not see it.
   var otherTransport: String? { ["broker", "uhid"].contains(transport) ? nil : transport }
 }
@@ -95,7 +99,7 @@ extension StatusReport {
         ["device", Self.device(status)],
         ["vault", vault + Self.detail(status)],
         ["verification", status.verification],
-        ["prompts", status.prompt + (status.waiting ? ", one is waiting for you" : "")],
+        ["prompts", status.prompt + (status.waiting ? ", one is waiting for you" : "") + Self.warning(status)],
         ["signed", Self.signed(status)],
       ]
       if let count = status.credentials {
@@ -143,6 +147,10 @@ extension StatusReport {
     return status.vault == .locked ? status.lockReason.map { ", \($0)" } ?? "" : ""
   }
 
+  private static func warning(_ status: AuthenticatorStatus) -> String {
+    status.promptsAnswerByThemselves ? "; \(AuthenticatorStatus.quickAnswers)" : ""
+  }
+
   private static func device(_ status: AuthenticatorStatus) -> String {
     if let other = status.steppedAsideFor { return "detached while \(other) is plugged in" }
     guard status.attached else { return "detached (\(status.transport))" }
@@ -174,6 +182,7 @@ extension StatusReport {
       "verification": JSON(status?.verification),
       "prompt": JSON(status?.prompt),
       "waiting": status.map { .bool($0.waiting) } ?? .null,
+      "promptsAnswerByThemselves": status.map { .bool($0.promptsAnswerByThemselves) } ?? .null,
       "algorandSignatures": status.map { .number(Int64(clamping: $0.algorandSignatures)) } ?? .null,
       "associationSignatures": status.map { .number(Int64(clamping: $0.associationSignatures)) } ?? .null,
       "lockReason": status?.lockReason.map(JSON.string) ?? .null,

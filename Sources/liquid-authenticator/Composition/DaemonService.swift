@@ -47,7 +47,8 @@ struct DaemonService: ControlService {
       defaultPolicy: state?.policies.standard.rawValue, backupTime: state?.backup.lastWritten,
       backupCheckTime: state?.backup.checked, backupFolder: state?.backup.folder,
       followReport: state?.backup.folder == nil ? nil : followers.report,
-      previousFingerprint: vault.previousFingerprint)
+      previousFingerprint: vault.previousFingerprint,
+      promptsAnswerByThemselves: await router.prompter.answersByItself)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.

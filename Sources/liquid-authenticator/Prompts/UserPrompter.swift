@@ -29,6 +29,10 @@ actor UserPrompter: UserInteraction {
   static let answer = Duration.seconds(120)
   /// How long a page that needs reading must have been open for an OK to count.
   static let shortestReading = Duration.milliseconds(500)
+  /// The time within which no person can read a page and answer it: an answer that comes sooner is a program's.
+  static let quickest = Duration.milliseconds(300)
+  /// How many pages in a row must be answered within ``quickest`` before the status says so.
+  static let quickInARow = 3
   /// How often one means can be tried for one request.
   static let triesPerDialog = 3
 
@@ -63,6 +67,8 @@ actor UserPrompter: UserInteraction {
   private var faultOfMeans: [VerificationMeans: String] = [:]
   /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
   private var isAnswered = false
+  /// How many pages in a row were answered faster than a person can read.
+  private var quickAnswers = 0
   /// What verified the user the last time.
   private let verified = Mutex(HistoryEntry.Verification.none)
 
@@ -109,6 +115,9 @@ actor UserPrompter: UserInteraction {
     if !isAnswered, let problem = backEnd.problem { return problem }
     return fault.map { "the last dialog failed: \($0)" }
   }
+
+  /// Whether the last pages were answered, agreed to or refused, faster than a person can read them.
+  var answersByItself: Bool { quickAnswers >= Self.quickInARow }
 
   /// Why a means could not verify the last time that it was tried, for each of these.
   func problems(of means: [VerificationMeans]) -> [String] { means.compactMap { faultOfMeans[$0] } }
@@ -333,11 +342,16 @@ actor UserPrompter: UserInteraction {
     var dialog = page
     var triesLeft = Self.triesPerDialog
     var limit = clock.now.advanced(by: Self.answer)
+    var isFirst = true
     while true {
       let opened = clock.now
       // If the request's deadline comes first, its timer is enough.
       let isLimited = deadline.map { limit < $0 } ?? true
-      switch try await limited(until: isLimited ? limit : nil, { [dialog] in await self.ask(dialog) }).get() {
+      let outcome = await limited(until: isLimited ? limit : nil) { [dialog] in await self.ask(dialog) }
+      // Once for each page: a key held down sends several answers.
+      if isFirst { count(outcome, since: opened) }
+      isFirst = false
+      switch try outcome.get() {
       case .agreed where !page.takesPassphrase:
         guard page.needsReading, clock.now < opened.advanced(by: Self.shortestReading) else { return nil }
         // Too soon for a person who reads: a key held down, or a click meant for another window.
@@ -359,6 +373,15 @@ actor UserPrompter: UserInteraction {
         limit = clock.now.advanced(by: Self.answer)
       case .agreed, .typed: throw refusal(.unavailable("\(backEnd.name) gave an unexpected answer"))
       }
+    }
+  }
+
+  private func count(_ outcome: Result<PromptAnswer, UserInteractionError>, since opened: Instant) {
+    switch outcome {
+    case .success, .failure(.declined):
+      let isQuick = clock.now < opened.advanced(by: Self.quickest)
+      quickAnswers = isQuick ? min(quickAnswers + 1, Self.quickInARow) : 0
+    case .failure: break
     }
   }
 

@@ -475,3 +475,47 @@ struct PromptsBesideOtherKeysTests {
     #expect(backEnd.shown.all == [PromptText(prompt).description])
   }
 }
+
+/// A program that answers after a time that the test sets.
+private final class TimedBackEnd: PromptBackEnd {
+  let name = "askpass (/bin/true)"
+  let clock = ManualClock()
+  let after = Mutex(Duration.zero)
+  let refuses = Mutex(false)
+
+  func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+    clock.advance(by: after.withLock(\.self))
+    if refuses.withLock(\.self) { throw .noAnswer(.declined) }
+    return dialog.takesPassphrase ? .typed(secret("right")) : .agreed
+  }
+}
+
+struct QuickAnswerTests {
+  private let backEnd = TimedBackEnd()
+
+  private func answer(
+    _ prompter: UserPrompter, after time: Duration, refuses: Bool = false, verifies: Bool = false
+  ) async {
+    backEnd.after.withLock { $0 = time }
+    backEnd.refuses.withLock { $0 = refuses }
+    _ = await prompter.outcome(of: signIn, verification: verifies)
+  }
+
+  // Holds: PERSON-13
+  @Test(arguments: [(false, false), (true, false), (false, true)])
+  func `a prompt that answers three times faster than a person can read is named`(refuses: Bool, verifies: Bool) async {
+    let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"), clock: backEnd.clock)
+    let quick = UserPrompter.quickest - .milliseconds(1)
+    for _ in 0..<2 { await answer(prompter, after: quick, refuses: refuses, verifies: verifies) }
+    #expect(await !prompter.answersByItself)
+    await answer(prompter, after: quick, refuses: refuses, verifies: verifies)
+    #expect(await prompter.answersByItself)
+    await answer(prompter, after: quick)
+    #expect(await prompter.answersByItself)
+    // A person can be that fast, and then the count begins again.
+    await answer(prompter, after: UserPrompter.quickest)
+    #expect(await !prompter.answersByItself)
+    for _ in 0..<2 { await answer(prompter, after: .zero) }
+    #expect(await !prompter.answersByItself)
+  }
+}
