@@ -103,7 +103,9 @@ final class Daemon: Sendable {
       if case .opened = event { followers.changed() }
     }
     self.followers = followers
+    let refused = RefusedPrograms(clock: loop)
     let report: @Sendable (CommandReport) -> Void = { report in
+      refused.ended(report)
       idle?.ended(report)
       history.ended(report)
       if let line = CeremonyLog.line(report) {
@@ -116,7 +118,7 @@ final class Daemon: Sendable {
       wallClock: Self.unixMilliseconds, writer: writer, report: report)
     let router = RequestRouter(
       options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
-      queue: RequestQueue(authenticator), writer: writer)
+      queue: RequestQueue(authenticator), refused: refused, writer: writer)
     history.record(router.queue)
     self.history = history
     u2f = U2FRequestHandler(

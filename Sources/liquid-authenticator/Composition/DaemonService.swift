@@ -192,7 +192,7 @@ struct DaemonService: ControlService {
   func inTurn<Answer: Sendable>(
     changes: Bool, _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
   ) async throws -> Answer {
-    let outcome: Result<Answer, any Error> = try await router.queue.submit { authenticator in
+    let outcome: Result<Answer, any Error> = try await router.refused.submit(to: router.queue) { authenticator in
       if changes { authenticator.forgetRemaining() }
       return await withTaskExecutorPreference(router.writer) {
         do { return .success(try await work(&authenticator)) } catch { return .failure(error) }

@@ -22,6 +22,8 @@ struct RequestRouter: Sendable {
   /// Counts the signatures of accounts and association keys.
   let signatures: SignatureCounts
   let queue: RequestQueue<Authenticator>
+  /// Delays the requests of programs at the control socket.
+  let refused: RefusedPrograms
   /// Runs requests that may write durably, so that a slow disk does not delay keepalives.
   let writer: any TaskExecutor
 
@@ -45,7 +47,7 @@ struct RequestRouter: Sendable {
     }
     do throws(CancellationError) {
       let isReading = message.first.map(Self.reading.contains) ?? true
-      return try await queue.submit(isOfDevice: isOfDevice) { authenticator in
+      return try await refused.submit(to: queue, isOfDevice: isOfDevice) { authenticator in
         if isReading { return await authenticator.respond(to: message, in: context) }
         return await withTaskExecutorPreference(writer) { await authenticator.respond(to: message, in: context) }
       }

@@ -1,0 +1,80 @@
+import CTAP2
+import CTAPHID
+import Glibc
+import Synchronization
+
+/// Lets the requests of a program wait, without a dialog, after the person has refused two of them; longer each time.
+///
+/// A program is a process at the control socket: another one is not known to be the same. A wait is a timer only while a
+/// request waits, and at most ``capacity`` programs are remembered.
+final class RefusedPrograms: Sendable {
+  /// How many refusals have no effect.
+  static let free = 2
+  /// The wait after one more refusal than that; each further one doubles it.
+  static let shortest = Duration.seconds(1)
+  static let longest = Duration.seconds(300)
+  /// How long after its last refusal a program is forgotten.
+  static let memory = Duration.seconds(3600)
+  /// The most programs; the one that was refused the longest time ago makes room.
+  static let capacity = 64
+
+  private struct Entry {
+    var refusals: Int
+    var last: Instant
+  }
+
+  private let clock: any MonotonicClock
+  private let entries = Mutex<[pid_t: Entry]>([:])
+
+  init(clock: any MonotonicClock) { self.clock = clock }
+
+  /// The program whose request the present task serves; `nil` for the device, whose programs cannot be told apart.
+  private static var program: pid_t? {
+    if case .controlSocket(let process) = Door.current { process ?? 0 } else { nil }
+  }
+
+  /// Counts the end of a request of the present task, if a person was asked; after an agreement, the count begins again.
+  func ended(_ report: CommandReport) {
+    guard let program = Self.program else { return }
+    if report.isUse { return entries.withLock { $0[program] = nil } }
+    // A program that withdraws a request has shown a dialog, too.
+    guard let prompt = report.error?.prompt, [.declined, .timedOut, .cancelled].contains(prompt) else { return }
+    let now = clock.now
+    entries.withLock { entries in
+      entries = entries.filter { $1.last.advanced(by: Self.memory) > now }
+      if entries[program] == nil, entries.count >= Self.capacity,
+        let oldest = entries.min(by: { $0.value.last < $1.value.last })
+      {
+        entries[oldest.key] = nil
+      }
+      entries[program] = Entry(refusals: (entries[program]?.refusals ?? 0) + 1, last: now)
+    }
+  }
+
+  /// Until when the requests of the present task's program wait; `nil` if they need not.
+  private var end: Instant? {
+    guard let program = Self.program, let entry = entries.withLock({ $0[program] }), entry.refusals >= Self.free
+    else { return nil }
+    // More doublings exceed the longest wait.
+    let wait = Self.shortest * (1 << min(entry.refusals - Self.free, 16))
+    let end = entry.last.advanced(by: min(wait, Self.longest))
+    return end > clock.now ? end : nil
+  }
+
+  /// Runs `work` as ``RequestQueue/submit(isOfDevice:_:)`` does, once the program need not wait any more.
+  ///
+  /// A request that waited for its turn while others of its program were refused gives the turn back.
+  func submit<Authenticator: Sendable, Answer: Sendable>(
+    to queue: RequestQueue<Authenticator>, isOfDevice: Bool = false,
+    _ work: @Sendable (inout Authenticator) async -> Answer
+  ) async throws(CancellationError) -> Answer {
+    while true {
+      if let end { try await clock.sleep(until: end) }
+      let answer: Answer? = try await queue.submit(isOfDevice: isOfDevice) { authenticator in
+        guard end == nil else { return nil }
+        return await work(&authenticator)
+      }
+      if let answer { return answer }
+    }
+  }
+}

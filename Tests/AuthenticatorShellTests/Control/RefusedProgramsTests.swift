@@ -1,0 +1,117 @@
+import CTAPHID
+import Glibc
+import Recovery
+import Synchronization
+import Testing
+
+@testable import CTAP2
+@testable import liquid_authenticator
+
+/// Programs at the control socket whose requests a person refuses.
+struct RefusedProgramsTests {
+  private let clock = ManualClock()
+  private let queue = RequestQueue<Int>(0)
+  private let refused: RefusedPrograms
+
+  init() { refused = RefusedPrograms(clock: clock) }
+
+  private static func report(_ error: UserInteractionError?) -> CommandReport {
+    CommandReport(command: "sign", rpID: nil, error: error.map { CTAPError($0) }, elapsed: .zero, kind: .signMessage)
+  }
+
+  /// A request, whose dialog ends in this way; returns how many dialogs there were before it.
+  private func request(_ error: UserInteractionError?, from door: Door) async throws -> Int {
+    try await Door.$current.withValue(door) {
+      try await refused.submit(to: queue) { [refused] dialogs in
+        dialogs += 1
+        refused.ended(Self.report(error))
+        return dialogs - 1
+      }
+    }
+  }
+
+  private func time(after wait: Duration) -> Duration { Instant(nanoseconds: 0).duration(to: clock.now) + wait }
+
+  // Holds: CONTROL-19
+  @Test func `after two refusals the next requests wait without a dialog, longer each time, and others do not`()
+    async throws
+  {
+    let (program, other) = (Door.controlSocket(process: 7), Door.controlSocket(process: 8))
+    for _ in 0..<2 { _ = try await request(.declined, from: program) }
+    var expected = 2
+    for wait in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
+      let next = Task { try await request(.timedOut, from: program) }
+      await clock.sleeper(until: time(after: .seconds(wait)))
+      // Another program, and the device, are served meanwhile.
+      #expect(try await queue.submit { $0 } == expected)
+      _ = try await request(nil, from: other)
+      _ = try await request(.declined, from: .device(node: nil))
+      try await queue.submit { $0 -= 2 }
+      clock.advance(by: .seconds(wait))
+      #expect(try await next.value == expected)
+      expected += 1
+    }
+    // Nothing is left that would wake the process.
+    #expect(clock.sleeperCount == 0)
+    // The person agrees: the count begins again.
+    clock.advance(by: .seconds(300))
+    for error in [nil, .declined, .cancelled] as [UserInteractionError?] { _ = try await request(error, from: program) }
+    let waiting = Task { try await request(nil, from: program) }
+    await clock.sleepers(1)
+    waiting.cancel()
+    await #expect(throws: CancellationError.self) { try await waiting.value }
+  }
+
+  // Holds: CONTROL-19
+  @Test func `requests of a refused program that wait for their turn give it back`() async throws {
+    let program = Door.controlSocket(process: 7)
+    let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+    let first = Task { try await queue.submit { _ in for await _ in gates { break } } }
+    while !queue.isTaken { await Task.yield() }
+    // The attack: 24 requests at once, all of which the person would have to refuse.
+    let requests = (0..<24).map { _ in Task { try await request(.declined, from: program) } }
+    while queue.waitingCount < 24 { await Task.yield() }
+    gate.yield()
+    try await first.value
+    await clock.sleepers(22)
+    #expect(try await queue.submit { $0 } == 2)
+    // After the wait, one more is shown, and the others wait again.
+    clock.advance(by: .seconds(1))
+    await clock.sleeper(until: .seconds(3))
+    await clock.sleepers(21)
+    #expect(try await queue.submit { $0 } == 3)
+    requests.forEach { $0.cancel() }
+    for request in requests { _ = try? await request.value }
+    #expect(clock.sleeperCount == 0)
+  }
+
+  @Test func `the number of programs is limited, and they are forgotten after an hour`() async throws {
+    for process in 0..<Int32(RefusedPrograms.capacity) + 1 {
+      for _ in 0..<2 { _ = try await request(.declined, from: .controlSocket(process: process)) }
+      clock.advance(by: .milliseconds(1))
+    }
+    // The first made room.
+    _ = try await request(nil, from: .controlSocket(process: 0))
+    let waiting = Task { try await request(nil, from: .controlSocket(process: 1)) }
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(1))
+    _ = try await waiting.value
+    clock.advance(by: RefusedPrograms.memory)
+    for process in 2..<Int32(RefusedPrograms.capacity) + 1 {
+      for _ in 0..<2 { _ = try await request(.declined, from: .controlSocket(process: process)) }
+    }
+  }
+
+  @Test func `a refusal by a policy, a request that asks nobody and one that fails do not count`() async throws {
+    let program = Door.controlSocket(process: nil)
+    for error in [CTAPError.deniedByPolicy, CTAPError(.noCredentials, "no"), CTAPError(.unavailable)] {
+      for _ in 0..<5 {
+        Door.$current.withValue(program) {
+          refused.ended(CommandReport(command: "sign", rpID: nil, error: error, elapsed: .zero, kind: .signMessage))
+        }
+      }
+    }
+    _ = try await request(nil, from: program)
+    #expect(clock.sleeperCount == 0)
+  }
+}
