@@ -304,7 +304,14 @@ public final class CredentialDB: CredentialStore {
   public func observe(_ observer: @escaping @Sendable () -> Void) { held.withLock { $0.changed = observer } }
 
   /// Closes the file, so that it can be renamed; whoever still has the store gets errors from then on.
-  public func close() { held.withLock { ($0.session, $0.isLost) = (nil, false) } }
+  public func close() {
+    held.withLock { held in
+      if rule != .unjudged { held.session?.markHistory() }
+      (held.session, held.isLost) = (nil, false)
+    }
+  }
+
+  deinit { close() }
 
   // MARK: - The port
 

@@ -4,7 +4,7 @@ public import Recovery
 /// The history of ceremonies, in the tables `history` and `historyHead` (Recovery §6).
 ///
 /// The hash over the rows of the store does not cover it: a store whose history was changed opens, and the check of the
-/// history says what is wrong.
+/// history says what is wrong. The row of that hash has a mark, which says where the history ended at the last change.
 final class HistoryTable {
   /// The most entries that are kept.
   static let capacity: UInt64 = 10_000
@@ -18,8 +18,8 @@ final class HistoryTable {
   private let after: Statement
   private let putHead: Statement
   private let getHead: Statement
-  /// The head as it was read or written last; `nil` if it must be read.
-  private var known: HistoryHead?
+  /// The head as it was read or written last, and what is wrong with it; `nil` if it must be read.
+  private var known: (head: HistoryHead, fault: HistoryFault?)?
 
   /// Prepares the statements on a connection whose tables exist.
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
@@ -39,18 +39,20 @@ final class HistoryTable {
   }
 
   /// Removes all entries, and begins an empty history.
-  func begin() throws(StoreFault) {
-    known = nil
+  ///
+  /// - Parameter mark: the mark before, whose generations go on.
+  func begin(after mark: HistoryMark?) throws(StoreFault) {
+    let generation = try judged(by: nil)?.head.generation ?? 0
     try removeBefore.run(.integer(.max))
-    try write(HistoryHead())
+    try write(HistoryHead(generation: max(generation, mark?.generation ?? 0)))
   }
 
   /// Adds an entry, in the caller's transaction; a full history loses its oldest entries.
   ///
   /// - Throws: `noHistoryHead` if the end of the history is unknown.
-  func append(_ entry: HistoryEntry) throws(StoreFault) {
-    guard var head = try head() else { throw .noHistoryHead }
-    known = nil
+  func append(_ entry: HistoryEntry, after mark: HistoryMark?) throws(StoreFault) {
+    guard let judged = try judged(by: mark) else { throw .noHistoryHead }
+    var head = judged.head
     if head.count >= Self.capacity {
       head.first += Self.removedWhenFull
       // If the row is missing, the check finds that, whatever the hash.
@@ -66,27 +68,55 @@ final class HistoryTable {
     }
     try insert.run(.integer(Int64(row.sequence)), .blob(row.previous), .blob(row.nonce), .blob(row.sealed))
     (head.last, head.hash) = (row.sequence, row.hash)
-    try write(head)
+    try write(head, judged.fault)
+  }
+
+  /// The mark that follows `mark`, in the caller's transaction, which writes it.
+  ///
+  /// A mark stays as it is if the end of the history is unknown, or if the store is an old copy: a new one would hide it.
+  func mark(after mark: HistoryMark?) throws(StoreFault) -> HistoryMark? {
+    guard let judged = try judged(by: mark) else { return mark ?? HistoryMark(of: HistoryHead()) }
+    guard judged.fault != .oldStore else { return mark }
+    var head = judged.head
+    head.generation += 1
+    try write(head, judged.fault)
+    return HistoryMark(of: head)
+  }
+
+  /// What is wrong with the end of the history, as far as it is known without reading the entries.
+  func fault(after mark: HistoryMark?) throws(StoreFault) -> HistoryFault? {
+    guard let judged = try judged(by: mark) else { return .noHead }
+    return judged.fault
+  }
+
+  /// Whether entries were added since the mark.
+  func isLonger(than mark: HistoryMark?) throws(StoreFault) -> Bool {
+    guard let judged = try judged(by: mark), judged.fault != .oldStore else { return false }
+    return judged.head.last != mark?.last
   }
 
   /// The next transaction reads the head again.
   func forget() { known = nil }
 
-  /// The head; `nil` if it is missing or does not open.
-  private func head() throws(StoreFault) -> HistoryHead? {
+  /// The head from which the history goes on, and what is wrong with it; `nil` if it is missing or does not open.
+  private func judged(by mark: HistoryMark?) throws(StoreFault) -> (head: HistoryHead, fault: HistoryFault?)? {
     if let known { return known }
-    try getHead.forEach { row in
-      known = try? keys.openHistoryHead(row.blob(1) ?? [], nonce: row.blob(0) ?? [])
-    }
+    var read: HistoryHead?
+    try getHead.forEach { row in read = try? keys.openHistoryHead(row.blob(1) ?? [], nonce: row.blob(0) ?? []) }
+    guard let read else { return nil }
+    guard let mark else { return (read, nil) }
+    let next = try previous.first([.integer(Int64(clamping: mark.last) + 1)]) { $0.blob(0) }
+    known = read.judged(by: mark, next: next.flatMap { $0 })
     return known
   }
 
-  private func write(_ head: HistoryHead) throws(StoreFault) {
+  private func write(_ head: HistoryHead, _ fault: HistoryFault? = nil) throws(StoreFault) {
+    known = nil
     let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
     let sealed: [UInt8]
     do throws(CryptoError) { sealed = try keys.seal(head, nonce: nonce) } catch { throw .unsealable(error) }
     try putHead.run(.blob(nonce), .blob(sealed))
-    known = head
+    known = (head, fault)
   }
 
   /// Up to `count` entries after one, the oldest first; one that does not open is `nil`.
@@ -97,9 +127,9 @@ final class HistoryTable {
   }
 
   /// Follows the chain from its first entry to its last.
-  func check() throws(StoreFault) -> HistoryState {
-    let head = try head()
-    var check = HistoryCheck(head)
+  func check(after mark: HistoryMark?) throws(StoreFault) -> HistoryState {
+    let judged = try judged(by: mark)
+    var check = HistoryCheck(judged?.head)
     var state = HistoryState()
     try forEach(after: .min, count: -1) { row, sequence in
       guard let entry = check.add(row, sequence: sequence, keys: keys) else { return }
@@ -108,7 +138,7 @@ final class HistoryTable {
       state.last = entry.time
     }
     check.end()
-    state.faults = check.faults
+    state.faults = check.faults + (judged?.fault == .oldStore ? [.oldStore] : [])
     return state
   }
 
@@ -148,6 +178,11 @@ extension CredentialDB {
     try appendToHistory(entry)
   }
 
+  /// What is wrong with the end of the history, without reading all of it; `nil` also if it cannot be read.
+  public var historyFault: HistoryFault? {
+    try? with { session throws(StoreFault) in try session.history.fault(after: session.mark()) }
+  }
+
   /// Up to `count` entries after a number, the oldest first; an entry that was changed from outside is `nil`.
   public func history(after sequence: Int64, count: Int) throws(RecoveryError) -> [(
     sequence: Int64, entry: HistoryEntry?
@@ -162,6 +197,6 @@ extension CredentialDB {
 
   /// Checks that the history is whole.
   public func checkHistory() throws(RecoveryError) -> HistoryState {
-    try with { session throws(StoreFault) in try session.history.check() }
+    try with { session throws(StoreFault) in try session.history.check(after: session.mark()) }
   }
 }

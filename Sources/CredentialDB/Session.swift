@@ -220,11 +220,15 @@ final class Session {
     return rows
   }
 
+  /// Where the history ended at the last change; `nil` only before the first one.
+  func mark() throws(StoreFault) -> HistoryMark? { try rows().history }
+
   func largeBlobArray() throws(StoreFault) -> [UInt8]? { try StoreRows.largeBlobArray(getBlobs, keys: keys) }
 
   // MARK: - Writing
 
-  /// Runs `body` as one transaction, synchronised, with the hash over the rows, and then empties the log into the file.
+  /// Runs `body` as one transaction, synchronised, with the hash over the rows and the mark of the history, and then
+  /// empties the log into the file.
   ///
   /// - Parameter mark: the nonce of that hash, which was drawn for this transaction; `nil` draws one.
   func durably(mark: [UInt8]? = nil, _ body: () throws(StoreFault) -> Void) throws(StoreFault) {
@@ -255,6 +259,7 @@ final class Session {
   /// Takes that transaction back.
   func rollBack() {
     connection.rollBack()
+    history.forget()
     (knownState, knownRows, knownTotals, knownSite, knownRecord) = (nil, nil, nil, nil, nil)
   }
 
@@ -270,15 +275,26 @@ final class Session {
         try writeRowSet(nonce: mark)
       }
     } catch {
+      history.forget()
       (knownState, knownRows, knownTotals, knownSite) = (nil, nil, nil, nil)
       throw error
     }
   }
 
+  /// Writes where the history ends, if entries were added since the last change: an old history is found then.
+  ///
+  /// After a failure, the next change does it.
+  func markHistory() {
+    guard let last = try? mark(), (try? history.isLonger(than: last)) == true else { return }
+    try? durably {}
+  }
+
   /// Adds an entry to the history; the log keeps it until the next durable change.
   func append(_ entry: HistoryEntry) throws(StoreFault) {
     do throws(StoreFault) {
-      try connection.transaction(isSynchronised: false) { () throws(StoreFault) in try history.append(entry) }
+      try connection.transaction(isSynchronised: false) { () throws(StoreFault) in
+        try history.append(entry, after: mark())
+      }
     } catch {
       history.forget()
       // Without a synchronisation, only a write can fail, and then the log does not have the entry.
@@ -290,13 +306,15 @@ final class Session {
   /// Writes the first state of an empty store.
   func begin(with state: StoreState) throws(StoreFault) {
     knownRows = RowSet()
-    try history.begin()
+    try history.begin(after: nil)
     try write(state)
     try writeRowSet()
   }
 
   func writeRowSet(nonce mark: [UInt8]? = nil) throws(StoreFault) {
-    let rows = try rows()
+    var rows = try rows()
+    rows.history = try history.mark(after: rows.history)
+    knownRows = rows
     let nonce = mark ?? randomBytes(XChaCha20Poly1305.nonceSize)
     try putRowSet.run(
       .blob(nonce), .blob(sealed { () throws(CryptoError) in try keys.seal(rows, nonce: nonce) }))

@@ -3,7 +3,7 @@ import Recovery
 extension Session {
   /// Opens a file and checks it; before that is done, nothing is written to it, not even by closing it.
   ///
-  /// A store of an older version gets the tables that it lacks, and an entry for each imported passkey. If `rule` is
+  /// A store of an older version gets the tables that it lacks, an entry for each imported passkey, and a mark. If `rule` is
   /// `accepted` and the history is not whole, an empty one begins.
   /// - Throws: `rowsChanged` if the rows were changed from outside, and `rule` does not allow that; `rowsUnchanged` if
   ///   neither rows nor history were, and `rule` is `accepted`.
@@ -26,8 +26,10 @@ extension Session {
     guard found.isAsItWasLeft || rule == .accepted || isUnjudged else { throw .rowsChanged }
     var hasHistory = found.version >= Schema.firstVersionWithHistory
     if rule == .accepted, hasHistory {
-      hasHistory = try HistoryTable(connection, keys: keys).check().faults.isEmpty
-      if found.isAsItWasLeft, hasHistory { throw .rowsUnchanged }
+      let faults = try HistoryTable(connection, keys: keys).check(after: found.mark).faults
+      if found.isAsItWasLeft, faults.isEmpty { throw .rowsUnchanged }
+      // A history beside older rows is whole.
+      hasHistory = faults.allSatisfy { $0 == .oldStore }
     }
 
     // Empties the page cache, which the check has filled with pages that requests will not need.
@@ -41,6 +43,7 @@ extension Session {
     try self.init(connection, keys: keys)
     knownTotals = found.totals
     shrink()
+    if rule != .unjudged { markHistory() }
   }
 
   /// Writes the hash over the rows, and an empty history unless there is one, to a store of an older version, or to one
@@ -56,10 +59,13 @@ extension Session {
       try connection.execute("PRAGMA user_version = \(Schema.version)")
       let session = try Session(connection, keys: keys)
       session.knownRows = found.rows
+      // What is accepted becomes the valid store, whichever part of it is older.
+      if try session.history.fault(after: found.mark) != .oldStore { session.knownRows?.history = found.mark }
+      session.history.forget()
       if found.version < Schema.firstVersionWithImported { try session.moveImported() }
       try session.write(session.state())
+      if !hasHistory { try session.history.begin(after: found.mark) }
       try session.writeRowSet()
-      if !hasHistory { try session.history.begin() }
     }
   }
 

@@ -16,6 +16,8 @@ enum StoreCheck {
     let rows: RowSet
     /// How many there are.
     let totals: StoreRows.Totals
+    /// Where the history ended at the last change; `nil` before version 10.
+    let mark: HistoryMark?
     /// Whether the stored hash agrees; if not, a row was put back, added or taken out from outside.
     let isAsItWasLeft: Bool
   }
@@ -46,12 +48,15 @@ enum StoreCheck {
     let rows = try StoreRows.rowSet(of: connection, keys: keys, indexes: &indexes)
     try indexes.run(on: connection)
     let left = version > 1 ? try StoreRows.rowSet(Statement(StoreRows.selectRowSet, connection), keys: keys) : nil
-    if left != rows {
+    let isSame = left?.hasSameRows(as: rows) ?? (version < 2)
+    if !isSame || version < 2 {
       try StoreRows.openAll(of: connection, keys: keys, isOld: version < Schema.firstVersionWithImported)
     }
-    // If a table was removed to make the store look like an older one, the state row still says that it exists.
+    // If a table was removed to make the store look like an older one, the state row still says that it exists; the mark
+    // does the same.
+    let hasMark = left?.history != nil
     return Finding(
-      version: version, rows: rows, totals: try StoreRows.totals(of: connection),
-      isAsItWasLeft: (version < 2 || left == rows) && versionLeft <= version)
+      version: version, rows: rows, totals: try StoreRows.totals(of: connection), mark: left?.history,
+      isAsItWasLeft: isSame && versionLeft <= version && hasMark == (version >= Schema.firstVersionWithMark))
   }
 }

@@ -124,9 +124,12 @@ public struct HistoryHead: Sendable, Equatable {
   public var last: UInt64
   /// The hash of the newest entry, 32 bytes.
   public var hash: [UInt8]
+  /// That of the mark (``HistoryMark``) that was written last; 0 before version 10 of the store.
+  public var generation: UInt64
 
   /// The head of an empty history.
-  public init() {
+  public init(generation: UInt64 = 0) {
+    self.generation = generation
     first = 1
     before = [UInt8](repeating: 0, count: SHA256.size)
     last = 0
@@ -135,6 +138,55 @@ public struct HistoryHead: Sendable, Equatable {
 
   /// The number of entries.
   public var count: UInt64 { last + 1 - first }
+
+  /// Compares the head with the mark of the store, and returns the head from which the history goes on.
+  ///
+  /// Entries can follow the marked one, because an entry alone does not change the mark. A head that does not follow the
+  /// mark was put back; the mark then says where the history ended, and the check finds the missing entries.
+  ///
+  /// - Parameter next: the `previous` of the entry after the marked one; `nil` if the entry is not there.
+  /// - Returns: also what is wrong; `nil` if the head follows the mark.
+  public func judged(by mark: HistoryMark, next: [UInt8]?) -> (head: HistoryHead, fault: HistoryFault?) {
+    if generation > mark.generation { return (self, .oldStore) }
+    let follows =
+      generation == mark.generation
+      && (last == mark.last ? hash == mark.hash : last > mark.last && (next ?? mark.hash) == mark.hash)
+    if follows { return (self, nil) }
+    var head = self
+    (head.first, head.last) = (min(first, mark.last + 1), mark.last)
+    (head.hash, head.generation) = (mark.hash, mark.generation)
+    guard last != mark.last || hash != mark.hash else { return (head, nil) }
+    return (head, last < mark.last ? .missing(last + 1...mark.last) : .changed(mark.last))
+  }
+}
+
+/// What the hash over the rows of the store says of the history: where it ended at the last change of the store.
+///
+/// So an old history beside newer rows is found, and old rows beside a newer history: Recovery §6.
+public struct HistoryMark: Sendable, Equatable {
+  /// Increases by 1 each time that a mark is written.
+  public var generation: UInt64
+  /// The number of the newest entry; 0 if there is none.
+  public var last: UInt64
+  /// The hash of that entry, 32 bytes.
+  public var hash: [UInt8]
+
+  static let size = 8 + 8 + SHA256.size
+
+  /// The end of a history.
+  public init(of head: HistoryHead) { (generation, last, hash) = (head.generation, head.last, head.hash) }
+
+  /// BE64(generation) ‖ BE64(last) ‖ hash, 48 bytes.
+  var bytes: [UInt8] { generation.bigEndianBytes + last.bigEndianBytes + hash }
+
+  init(bytes: [UInt8]) {
+    (generation, last) = (UInt64(bigEndian: bytes[..<8]), UInt64(bigEndian: bytes[8..<16]))
+    hash = Array(bytes[16...])
+  }
+}
+
+extension UInt64 {
+  fileprivate init(bigEndian bytes: ArraySlice<UInt8>) { self = bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
 /// One entry as it is stored.
@@ -194,26 +246,28 @@ extension CredentialKeys {
 
   private static let historyHeadAD = Array("history-head".utf8)
 
-  /// Seals BE64(first) ‖ before ‖ BE64(last) ‖ hash, padded to 128 bytes.
+  /// Seals BE64(first) ‖ before ‖ BE64(last) ‖ hash ‖ BE64(generation), padded to 128 bytes.
   ///
   /// - Parameter nonce: 24 fresh random bytes.
   public func seal(_ head: HistoryHead, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
     try XChaCha20Poly1305.seal(
-      RowPadding.pad(head.first.bigEndianBytes + head.before + head.last.bigEndianBytes + head.hash),
+      RowPadding.pad(
+        head.first.bigEndianBytes + head.before + head.last.bigEndianBytes + head.hash
+          + head.generation.bigEndianBytes),
       key: self[.history], nonce: nonce, ad: Self.historyHeadAD)
   }
 
-  /// Opens the head.
+  /// Opens the head; before version 10 of the store, it has no generation.
   public func openHistoryHead(_ sealed: [UInt8], nonce: [UInt8]) throws(RecoveryError) -> HistoryHead {
     guard let padded = try? XChaCha20Poly1305.open(sealed, key: self[.history], nonce: nonce, ad: Self.historyHeadAD)
     else { throw .notAuthentic }
-    guard let plaintext = RowPadding.unpad(padded), plaintext.count == 2 * (8 + SHA256.size) else {
-      throw .malformed("two numbers and two hashes")
+    guard let plaintext = RowPadding.unpad(padded).map(Array.init), [80, 88].contains(plaintext.count) else {
+      throw .malformed("two numbers with two hashes, and a generation")
     }
-    func number(_ start: Int) -> UInt64 { plaintext[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
-    var head = HistoryHead()
+    func number(_ start: Int) -> UInt64 { UInt64(bigEndian: plaintext[start..<start + 8]) }
+    var head = HistoryHead(generation: plaintext.count == 80 ? 0 : number(80))
     (head.first, head.before) = (number(0), Array(plaintext[8..<40]))
-    (head.last, head.hash) = (number(40), Array(plaintext[48...]))
+    (head.last, head.hash) = (number(40), Array(plaintext[48..<80]))
     guard head.first > 0, head.last >= head.first - 1, head.last < Int64.max else {
       throw .malformed("the numbers of the entries")
     }
@@ -275,6 +329,8 @@ public enum HistoryFault: Sendable, Equatable {
   case missing(ClosedRange<UInt64>)
   /// An entry with this number does not belong to the history.
   case added(Int64)
+  /// The rest of the store is older than the history.
+  case oldStore
 }
 
 extension HistoryFault: CustomStringConvertible {
@@ -286,6 +342,7 @@ extension HistoryFault: CustomStringConvertible {
     case .missing(let numbers) where numbers.count == 1: "entry \(numbers.lowerBound) is missing"
     case .missing(let numbers): "entries \(numbers.lowerBound) to \(numbers.upperBound) are missing"
     case .added(let number): "entry \(number) was added"
+    case .oldStore: "the rest of the store is an old copy, older than the history"
     }
   }
 }

@@ -37,15 +37,20 @@ public struct MultisetHash: Sendable, Equatable {
   }
 }
 
-/// The hash of a store's rows, which shows if a single old row was put back.
+/// The hash of a store's rows, which shows if a single old row was put back, and the end of its history.
 public struct RowSet: Sendable, Equatable {
   /// The rows of `credential`, records and tombstones: the input of encCredStoreState.
   public var credentials = MultisetHash()
   /// The row of `state`, and that of `blobs`, if there is one.
   public var others = MultisetHash()
+  /// The end of the history at the last change; `nil` before version 10 of the store.
+  public var history: HistoryMark?
 
   /// The hash of no rows.
   public init() {}
+
+  /// Whether both have the same rows, whatever the history.
+  public func hasSameRows(as other: RowSet) -> Bool { credentials == other.credentials && others == other.others }
 }
 
 // MARK: - MACs of rows, and the row of the set itself
@@ -84,21 +89,27 @@ extension CredentialKeys {
 
   private static let rowSetAD = Array("row-set".utf8)
 
-  /// Seals both sums, `credentials` ‖ `others`, 64 bytes.
+  /// Seals both sums and the end of the history, `credentials` ‖ `others` ‖ `history`: 112 bytes, or 64 without a history.
   ///
   /// - Parameter nonce: 24 fresh random bytes.
   public func seal(_ rows: RowSet, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
     try XChaCha20Poly1305.seal(
-      RowPadding.pad(rows.credentials.bytes + rows.others.bytes), key: self[.record], nonce: nonce, ad: Self.rowSetAD)
+      RowPadding.pad(rows.credentials.bytes + rows.others.bytes + (rows.history?.bytes ?? [])), key: self[.record],
+      nonce: nonce, ad: Self.rowSetAD)
   }
 
-  /// Opens both sums.
+  /// Opens both sums, and the end of the history.
   public func openRowSet(_ sealed: [UInt8], nonce: [UInt8]) throws(RecoveryError) -> RowSet {
     let plaintext = try openPadded(sealed, nonce: nonce, ad: Self.rowSetAD)
-    guard plaintext.count == 2 * MultisetHash.size else { throw .malformed("two sums of 32 bytes") }
+    let (sums, history) = (plaintext.prefix(2 * MultisetHash.size), plaintext.dropFirst(2 * MultisetHash.size))
+    guard sums.count == 2 * MultisetHash.size, history.isEmpty || history.count == HistoryMark.size else {
+      throw .malformed("two sums of 32 bytes, and the end of the history")
+    }
     var rows = RowSet()
-    rows.credentials = MultisetHash(bytes: plaintext.prefix(MultisetHash.size))
-    rows.others = MultisetHash(bytes: plaintext.suffix(MultisetHash.size))
+    rows.credentials = MultisetHash(bytes: sums.prefix(MultisetHash.size))
+    rows.others = MultisetHash(bytes: sums.suffix(MultisetHash.size))
+    if !history.isEmpty { rows.history = HistoryMark(bytes: Array(history)) }
+    guard rows.history.map({ $0.last < Int64.max }) ?? true else { throw .malformed("the number of an entry") }
     return rows
   }
 }

@@ -28,7 +28,7 @@ import Testing
     try Session.configure(connection)
     let session = try Session(connection, keys: Given.keys)
     try connection.transaction { () throws(StoreFault) in
-      for number in numbers { try session.history.append(Self.entry(number)) }
+      for number in numbers { try session.history.append(Self.entry(number), after: session.mark()) }
     }
     connection.emptyLog()
   }
@@ -220,7 +220,7 @@ import Testing
       #expect(try store.checkHistory() == HistoryState())
       try store.append(Self.entry(1))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["9"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["10"])
     #expect(try CredentialDB.open(directory).checkHistory().count == 1)
     #expect(try directory.names == ["credentials.sqlite"])
   }
@@ -230,7 +230,7 @@ import Testing
     var state = Given.state
     try state.policies.set(.deny, of: "secret-friend.example")
     do { try CredentialDB.open(directory).append(Self.entry(1)) }
-    try change("PRAGMA user_version = 3")
+    try makeOld(version: 3)
     do {
       let store = try CredentialDB.open(directory)
       #expect(try store.checkHistory().count == 1 && store.checkHistory().faults == [])
@@ -238,7 +238,7 @@ import Testing
       try store.append(
         HistoryEntry(time: 2, site: nil, kind: .signIn, outcome: .deniedByPolicy, verification: .none))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["9"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["10"])
     #expect(try !contains("friend", in: directory.bytes()), "policies are sealed")
     let store = try CredentialDB.open(directory)
     #expect(try store.state() == state && store.history(after: 1, count: 9).map(\.entry?.outcome) == [.deniedByPolicy])
@@ -267,7 +267,7 @@ import Testing
       #expect(try store.state().backup == expected)
       #expect(try store.checkHistory().count == 1 && store.checkHistory().faults == [])
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["9"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["10"])
   }
 
   // Holds: RECORD-3, RECORD-6
@@ -286,11 +286,15 @@ import Testing
   }
 
   /// Gives the store another version and another state row.
-  private func makeOld(version: Int, state sealed: [UInt8], nonce: [UInt8]) throws {
+  private func makeOld(
+    version: Int, state sealed: [UInt8]? = nil, nonce: [UInt8] = [UInt8](repeating: 9, count: 24)
+  ) throws {
     let connection = try Connection(path: directory.path())
     try connection.execute("PRAGMA user_version = \(version)")
     var indexes = IndexCheck()
-    try Statement("UPDATE state SET nonce = ?, sealed = ?", connection).run(.blob(nonce), .blob(sealed))
+    if let sealed {
+      try Statement("UPDATE state SET nonce = ?, sealed = ?", connection).run(.blob(nonce), .blob(sealed))
+    }
     let rows = try StoreRows.rowSet(of: connection, keys: Given.keys, indexes: &indexes)
     try Statement("UPDATE rowSet SET nonce = ?, sealed = ?", connection).run(
       .blob(nonce), .blob(Given.keys.seal(rows, nonce: nonce)))
@@ -318,6 +322,133 @@ import Testing
     do { try Connection(path: directory.path(name)).execute("DELETE FROM history WHERE sequence IN (1, 3)") }
     #expect(
       try fault() == "the history of the old phrase was modified outside liquid-auth: entry 1 is missing, and 1 more")
+  }
+
+  /// Keeps a copy of the file as it is now, and attaches it as `old` to later changes.
+  private func keep() throws -> TemporaryDirectory {
+    let old = try TemporaryDirectory()
+    try old.write(directory.bytes())
+    return old
+  }
+
+  private func change(_ sql: String, with old: TemporaryDirectory) throws {
+    try change("ATTACH '\(old.path())' AS old; \(sql)")
+  }
+
+  /// What a program that keeps the head and the newest number can do later.
+  private static let rollBack = """
+    DELETE FROM history WHERE sequence > (SELECT max(sequence) FROM old.history); \
+    UPDATE historyHead SET (nonce, sealed) = (SELECT nonce, sealed FROM old.historyHead)
+    """
+
+  // Holds: RECORD-11
+  @Test(arguments: [true, false])
+  func `a history that is taken back alone is found, and the next entries do not hide it`(_ isClosed: Bool) throws {
+    do {
+      let store = try CredentialDB.open(directory)
+      for number in 1...3 { try store.append(Self.entry(number)) }
+    }
+    let old = try keep()
+    do {
+      let store = try CredentialDB.open(directory)
+      for number in 4...7 { try store.append(Self.entry(number)) }
+      // Either the end of the session or a change of the store marks the end.
+      if !isClosed {
+        try store.save(Given.source(), state: nil)
+        let copy = try directory.bytes()
+        store.close()
+        try directory.write(copy)
+      }
+    }
+    try change(Self.rollBack, with: old)
+    do {
+      let store = try CredentialDB.open(directory)
+      #expect(store.historyFault == .missing(4...7))
+      #expect(try store.checkHistory().faults == [.missing(4...7)])
+      for number in 8...11 { try store.append(Self.entry(number)) }
+      try store.save(Given.source(user: 2), state: nil)
+      #expect(try store.history(after: .min, count: 20).map(\.sequence) == [1, 2, 3, 8, 9, 10, 11])
+      #expect(try store.checkHistory().faults == [.missing(4...7)])
+    }
+    #expect(try faults() == [.missing(4...7)])
+    // The owner accepts the store: an empty history begins, and an older head is still found.
+    _ = try CredentialDB.open(directory, rows: .accepted)
+    #expect(try faults() == [])
+    try change("INSERT INTO history SELECT * FROM old.history; \(Self.rollBack)", with: old)
+    #expect(try faults() != [])
+  }
+
+  // Holds: RECORD-11
+  @Test func `an empty history in place of one is found`() throws {
+    let old = try keep()
+    do {
+      let store = try CredentialDB.open(directory)
+      for number in 1...3 { try store.append(Self.entry(number)) }
+    }
+    try change("DELETE FROM history; \(Self.rollBack)", with: old)
+    #expect(try faults() == [.missing(1...3)])
+  }
+
+  // Holds: RECORD-11
+  @Test func `old rows beside a newer history are found, until the owner accepts them`() throws {
+    try CredentialDB.open(directory).save(Given.source(), state: nil)
+    let old = try keep()
+    do {
+      let store = try CredentialDB.open(directory)
+      try store.save(Given.source(user: 2), state: nil)
+      try store.append(Self.entry(1))
+    }
+    for table in ["credential", "state", "blobs", "rowSet"] {
+      try change("DELETE FROM \(table); INSERT INTO \(table) SELECT * FROM old.\(table)", with: old)
+    }
+    do {
+      let store = try CredentialDB.open(directory)
+      #expect(try store.credentialCount() == 1)
+      #expect(store.historyFault == .oldStore)
+      try store.append(Self.entry(2))
+      try store.save(Given.source(user: 3), state: nil)
+    }
+    #expect(try faults() == [.oldStore])
+    do {
+      let store = try CredentialDB.open(directory, rows: .accepted)
+      #expect(try store.checkHistory().count == 2)
+    }
+    #expect(try faults() == [])
+  }
+
+  // Holds: RECORD-11
+  @Test func `entries since the mark, as after a crash, are no fault`() throws {
+    let crashed = try TemporaryDirectory()
+    do {
+      let store = try CredentialDB.open(directory)
+      try store.save(Given.source(), state: nil)
+      for number in 1...3 { try store.append(Self.entry(number)) }
+      try crashed.write(directory.bytes())
+      try crashed.write(directory.bytes("credentials.sqlite-wal"), "credentials.sqlite-wal")
+    }
+    for _ in 1...2 {
+      let store = try CredentialDB.open(crashed)
+      #expect(try store.historyFault == nil && store.checkHistory().faults == [] && store.checkHistory().count == 3)
+    }
+  }
+
+  // Holds: RECORD-3, RECORD-11
+  @Test func `an older store whose head is lost gets a mark, and opens`() throws {
+    do { try CredentialDB.open(directory).append(Self.entry(1)) }
+    try change("DELETE FROM historyHead")
+    try makeOld(version: 9)
+    for user in 1...2 {
+      let store = try CredentialDB.open(directory)
+      #expect(try store.historyFault == .noHead && store.checkHistory().faults == [.noHead])
+      try store.save(Given.source(user: user), state: nil)
+    }
+  }
+
+  // Holds: RECORD-11
+  @Test func `a store with a mark is not taken for an older one`() throws {
+    try change("PRAGMA user_version = 9")
+    let error = #expect(throws: RecoveryError.self) { try CredentialDB.open(directory) }
+    #expect(error?.description.contains("was modified outside liquid-auth") == true)
   }
 
   // Holds: RECORD-2

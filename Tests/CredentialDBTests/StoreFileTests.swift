@@ -195,7 +195,7 @@ import Testing
   }
 
   @Test func `a store of a newer version is refused as such`() throws {
-    try Connection(path: directory.path()).execute("PRAGMA user_version = 10")
+    try Connection(path: directory.path()).execute("PRAGMA user_version = 11")
     #expect(refusal { _ = try CredentialDB.open(directory) }.contains("was written by a newer version"))
   }
 

@@ -32,6 +32,7 @@ import Testing
     var head = HistoryHead()
     (head.first, head.before) = (vector.first.integer(), vector.before.bytes)
     (head.last, head.hash) = (vector.last.integer(), vector.hash.bytes)
+    head.generation = vector.generation.optional?.integer() ?? 0
     return head
   }
 
@@ -75,6 +76,30 @@ import Testing
     var changed = vector.sealed.bytes
     changed[20] ^= 1
     #expect(throws: RecoveryError.notAuthentic) { try keys.openHistoryHead(changed, nonce: vector.nonce.bytes) }
+  }
+
+  @Test(arguments: try load().headsBeforeVersion10.array)
+  func `a head of an older store opens`(_ vector: Vector) throws {
+    #expect(try keys.openHistoryHead(vector.sealed.bytes, nonce: vector.nonce.bytes) == Self.head(vector))
+  }
+
+  // Holds: RECORD-11
+  @Test(arguments: try load().marks.array)
+  func `the mark of the store finds an old end of the history, and an old store`(_ vector: Vector) throws {
+    let head = try Self.head(Self.load().heads[vector.head.integer()])
+    func mark(_ vector: Vector) -> HistoryMark {
+      var mark = HistoryMark(of: HistoryHead(generation: vector.generation.integer()))
+      (mark.last, mark.hash) = (vector.last.integer(), vector.hash.bytes)
+      return mark
+    }
+    let found = head.judged(by: mark(vector.mark), next: vector.next.optional?.bytes)
+    let missing = vector.missing.optional?.array.map { $0.integer(UInt64.self) }
+    var fault = missing.map { HistoryFault.missing($0[0]...$0[1]) }
+    if let changed = vector.changed.optional { fault = .changed(changed.integer()) }
+    if vector.isStoreOld.optional != nil { fault = .oldStore }
+    #expect(found.fault == fault)
+    #expect(HistoryMark(of: found.head) == vector.goesOnFrom.optional.map(mark) ?? HistoryMark(of: head))
+    #expect(found.head.before == head.before && found.head.first == head.first)
   }
 
   @Test(arguments: try load().headsThatMustNotOpen.array) func `an invalid head does not open`(_ vector: Vector) {
@@ -178,11 +203,12 @@ import Testing
   }
 
   @Test func `a fault names the entries`() {
-    let faults: [HistoryFault] = [.changed(3), .missing(4...4), .missing(4...9), .added(-7), .noHead]
+    let faults: [HistoryFault] = [.changed(3), .missing(4...4), .missing(4...9), .added(-7), .noHead, .oldStore]
     #expect(
       faults.map(\.description) == [
         "entry 3 was changed", "entry 4 is missing", "entries 4 to 9 are missing", "entry -7 was added",
         "the row that says where the history begins and ends was changed or removed",
+        "the rest of the store is an old copy, older than the history",
       ])
   }
 

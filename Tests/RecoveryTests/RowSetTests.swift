@@ -47,6 +47,10 @@ enum StoreRows {
       for row in all { rows.add(row.mac, isCredential: row.isCredential) }
       for index in order { rows.add(all[index].mac, isCredential: all[index].isCredential) }
       for row in all { rows.remove(row.mac, isCredential: row.isCredential) }
+      rows.history = set.history.optional.map { mark in
+        let numbers: [UInt64] = [mark.generation.integer(), mark.last.integer()]
+        return HistoryMark(bytes: numbers.flatMap(\.bigEndianBytes) + mark.hash.bytes)
+      }
       #expect(Hex(rows.credentials.bytes) == set.credentials.hex)
       #expect(Hex(rows.others.bytes) == set.others.hex)
       #expect(Hex(try keys.seal(rows, nonce: set.nonce.bytes)) == set.sealed.hex)
@@ -78,11 +82,11 @@ enum StoreRows {
     let nonce = [UInt8](repeating: 1, count: 24)
     let blobs = try keys.seal(largeBlobArray: [UInt8](repeating: 0, count: 64), nonce: nonce)
     #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet(blobs, nonce: nonce) }
-    for count in [0, 63, 65] {
+    for count in [0, 63, 65, 111, 113] {
       let sealed = try XChaCha20Poly1305.seal(
         RowPadding.pad([UInt8](repeating: 0, count: count)), key: keys[.record], nonce: nonce, ad: Array("row-set".utf8)
       )
-      #expect(throws: RecoveryError.malformed("two sums of 32 bytes")) {
+      #expect(throws: RecoveryError.malformed("two sums of 32 bytes, and the end of the history")) {
         try keys.openRowSet(sealed, nonce: nonce)
       }
     }

@@ -11,7 +11,7 @@ import pytest
 from fido2.ctap1 import Ctap1
 from fido2.ctap2 import ClientPin, CredentialManagement
 from judges import history as judge
-from support import figures, wire
+from support import figures, history_thief, wire
 from support.authenticator import PASSPHRASE, wait_for
 from support.ceremonies import OWN, client, history, polled, refused, register, sign_in
 from support.control_socket import SIGN_MESSAGE, ControlProtocol
@@ -344,6 +344,43 @@ def test_a_change_of_the_file_is_found(running, name):
     assert "accepted the store as it is; its history is empty now; check the passkeys with: " in accepted
     assert log(running, "verify").stdout == "no entries; the chain is whole\n"
     assert len(json.loads(running.ask("credentials", "list", "--json"))) == 1
+
+
+# Holds: RECORD-11
+class TestTakenBack:
+    def test_the_history_alone(self, running):
+        """A program keeps the head, and later puts it back and deletes what is newer; the next entries do not hide that."""
+        made = three_ceremonies(running)
+        rows, newest = history_thief.keep(running, "historyHead")
+        assert newest == 3
+        running.unlock()
+        owned(running, "policy", SITE, "deny")
+        owned(running, "policy", SITE, "allow")
+        with client(running) as ctap:
+            sign_in(ctap, made)
+        history_thief.put_back(running, rows, newest)
+        running.unlock()
+        for _ in range(2):
+            assert "entries 4 to 6 are missing" in log(running, "verify", status=1).stderr
+            with client(running) as ctap:
+                sign_in(ctap, made)
+        said = "the history was modified outside liquid-auth: entries 4 to 6 are missing; see: liquid-auth log verify"
+        assert said in running.said()
+        assert [one["number"] for one in entries(running)] == [1, 2, 3, 7, 8]
+
+    def test_the_rest_of_the_store(self, running):
+        """A program puts a policy back, with the hash over the rows, and leaves the history."""
+        three_ceremonies(running)
+        rows, _ = history_thief.keep(running, "credential", "state", "blobs", "rowSet")
+        running.unlock()
+        owned(running, "policy", SITE, "deny")
+        history_thief.put_back(running, rows)
+        running.unlock()
+        said = "the rest of the store is an old copy, older than the history"
+        assert said in log(running, "verify", status=1).stderr and said in running.said()
+        running.run("lock", "--control", running.control_socket)
+        running.run("recover", "--accept-store", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n")
+        assert "4 entries" in log(running, "verify").stdout
 
 
 # Holds: RECORD-3

@@ -6,6 +6,7 @@ import sqlite3
 import nacl.bindings as sodium
 from fido2 import cbor
 
+from . import store_rows
 from .derivation import Phrase
 
 KINDS = dict(enumerate([
@@ -58,8 +59,15 @@ def chained(previous: bytes, nonce: bytes, sealed: bytes) -> bytes:
     return hashlib.sha256(previous + nonce + sealed).digest()
 
 
-def head(first: int, before: bytes, last: int, hashed: bytes) -> bytes:
-    return first.to_bytes(8, "big") + before + last.to_bytes(8, "big") + hashed
+def head(first: int, before: bytes, last: int, hashed: bytes, generation: int | None) -> bytes:
+    """A store before version 10 has no generation."""
+    return first.to_bytes(8, "big") + before + last.to_bytes(8, "big") + hashed + (
+        b"" if generation is None else generation.to_bytes(8, "big"))
+
+
+def mark(generation: int, last: int, hashed: bytes) -> bytes:
+    """What the row of rowSet says of the history."""
+    return generation.to_bytes(8, "big") + last.to_bytes(8, "big") + hashed
 
 
 def seal_head(phrase: Phrase, nonce: bytes, content: bytes) -> bytes:
@@ -77,5 +85,35 @@ def of_store(phrase: Phrase, database: sqlite3.Connection) -> list[dict]:
         assert (sequence, previous) == (number, hashed)
         entries.append(open_entry(phrase, sequence, previous, nonce, sealed))
         number, hashed = number + 1, chained(previous, nonce, sealed)
-    assert (number - 1, hashed) == (int.from_bytes(opened[40:48], "big"), opened[48:])
+    assert (number - 1, hashed) == (int.from_bytes(opened[40:48], "big"), opened[48:80])
+    check_mark(phrase, database, opened)
     return entries
+
+
+def judged(head: dict, mark: dict, following: str | None) -> dict:
+    """Say what the mark of the store finds at the end of a history (Recovery §6), as the vectors do."""
+    here, there = [{name: one[name] for name in ("last", "hash", "generation")} for one in (head, mark)]
+    if here["generation"] > there["generation"]:
+        return {"isStoreOld": True}
+    same = here["generation"] == there["generation"]
+    if same and here["last"] > there["last"] and following in (None, there["hash"]):
+        return {}
+    if here == there:
+        return {}
+    found = {"goesOnFrom": there}
+    if here["last"] < there["last"]:
+        found["missing"] = [here["last"] + 1, there["last"]]
+    elif here["last"] > there["last"] or here["hash"] != there["hash"]:
+        found["changed"] = there["last"]
+    return found
+
+
+def check_mark(phrase: Phrase, database: sqlite3.Connection, opened: bytes) -> None:
+    """Compare the head with the mark, after which entries can follow."""
+    kept = store_rows.stored(phrase, database)[64:]
+    generation, last, hashed = opened[80:], int.from_bytes(kept[8:16], "big"), kept[16:]
+    assert len(generation) == 8 and generation == kept[:8] and last <= int.from_bytes(opened[40:48], "big")
+    rows = database.execute(
+        "SELECT previous, nonce, sealed FROM history WHERE sequence = ?", (last,)).fetchall()
+    # The marked entry may have made room for later ones.
+    assert (last == 0 and hashed == START) or not rows or chained(*rows[0]) == hashed

@@ -33,10 +33,10 @@ def multiset_hash(phrase: Phrase, messages) -> bytes:
 
 
 def open_row_set(phrase: Phrase, nonce: bytes, sealed: bytes) -> bytes:
-    """Return both sums: that of `credential`, and that of `state` and `blobs`."""
+    """Return both sums, that of `credential`, and that of `state` and `blobs`; then the mark of the history, if any."""
     padded = sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, b"row-set", nonce, phrase.subkey("record"))
     plaintext = padded.rstrip(b"\x00")
-    assert plaintext.endswith(b"\x80") and len(padded) == 128 and len(plaintext) == 65
+    assert plaintext.endswith(b"\x80") and len(padded) == 128 and len(plaintext) in (65, 113)
     return plaintext[:-1]
 
 
@@ -58,7 +58,7 @@ def of_store(phrase: Phrase, database: sqlite3.Connection) -> bytes:
 
 
 def stored(phrase: Phrase, database: sqlite3.Connection) -> bytes:
-    """Return both sums as stored."""
+    """Return both sums as stored, and the mark."""
     [(nonce, sealed)] = database.execute("SELECT nonce, sealed FROM rowSet").fetchall()
     return open_row_set(phrase, nonce, sealed)
 

@@ -52,10 +52,18 @@ def test_each_kind_has_a_vector():
     assert {case["kind"] for case in cases if case["kind"] > 11} == {kind for kind in history.KINDS if kind > 11}
 
 
-@pytest.mark.parametrize("case", VECTORS["heads"], ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", VECTORS["heads"] + VECTORS["headsBeforeVersion10"], ids=lambda case: case["name"])
 def test_head(case):
-    content = history.head(case["first"], bytes.fromhex(case["before"]), case["last"], bytes.fromhex(case["hash"]))
+    content = history.head(
+        case["first"], bytes.fromhex(case["before"]), case["last"], bytes.fromhex(case["hash"]), case.get("generation"))
     assert history.seal_head(PHRASE, bytes.fromhex(case["nonce"]), content).hex() == case["sealed"]
+
+
+@pytest.mark.parametrize("case", VECTORS["marks"], ids=lambda case: case["name"])
+def test_mark(case):
+    found = history.judged(VECTORS["heads"][case["head"]], case["mark"], case.get("next"))
+    assert found == {
+        name: case[name] for name in ("goesOnFrom", "missing", "changed", "isStoreOld") if name in case}
 
 
 @pytest.mark.parametrize("case", VECTORS["entriesThatMustNotOpen"], ids=lambda case: case["name"])

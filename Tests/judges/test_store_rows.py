@@ -2,7 +2,7 @@
 
 import pytest
 
-from . import store_rows
+from . import history, store_rows
 from .derivation import Phrase
 from .vectors import load
 
@@ -40,5 +40,8 @@ def test_set(case):
     ]
     assert [case["credentials"], case["others"]] == [one.hex() for one in sums]
     nonce = bytes.fromhex(case["nonce"])
-    assert store_rows.seal_row_set(PHRASE, nonce, b"".join(sums)).hex() == case["sealed"]
-    assert store_rows.open_row_set(PHRASE, nonce, bytes.fromhex(case["sealed"])) == b"".join(sums)
+    content = b"".join(sums)
+    if mark := case.get("history"):
+        content += history.mark(mark["generation"], mark["last"], bytes.fromhex(mark["hash"]))
+    assert store_rows.seal_row_set(PHRASE, nonce, content).hex() == case["sealed"]
+    assert store_rows.open_row_set(PHRASE, nonce, bytes.fromhex(case["sealed"])) == content

@@ -18,7 +18,7 @@ import pytest
 from fido2.ctap2 import ClientPin, Ctap2
 from judges import store_counter
 from judges.derivation import Phrase
-from support import wire
+from support import history_thief, wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, wait_for
 from support.ceremonies import history
 from support.patience import PATIENCE
@@ -279,6 +279,23 @@ class TestAnOldCopy:
         device.close()
 
     # Holds: COUNTER-9
+    # Holds: RECORD-11
+    def test_the_history_and_the_rest_are_not_taken_back_alone(self, counted_key):
+        """The counter finds old rows, and the rows find an old history."""
+        rows, newest = history_thief.keep(counted_key, "historyHead")
+        rest, _ = history_thief.keep(counted_key, "credential", "state", "blobs", "rowSet")
+        counted_key.unlock()
+        counted_key.ask("policy", "bank.example", "deny")
+        history_thief.put_back(counted_key, rows, newest)
+        counted_key.unlock()
+        assert problems(counted_key) == []
+        said = counted_key.run("log", "verify", "--control", counted_key.control_socket, stdin=f"{PASSPHRASE}\n", status=1)
+        assert f"entry {newest + 1} is missing" in said.stderr
+        # With the rest of the same time, the history fits; the counter tells the age of both.
+        history_thief.put_back(counted_key, rest | rows, newest)
+        counted_key.unlock()
+        assert [problem.split(";")[0] for problem in problems(counted_key)] == [OLD.format("2 times")]
+
     def test_a_store_that_cannot_be_written(self, counted_key, old):
         """As on a full disk: the limit lets no write of a page succeed."""
         key = counted_key

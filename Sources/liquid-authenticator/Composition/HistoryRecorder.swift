@@ -69,6 +69,9 @@ final class HistoryRecorder: Sendable {
     case .storeOpened(let store, let id):
       if let last = unwritten.withLock(\.storeID), last != id { drop() }
       unwritten.withLock { $0.storeID = id }
+      if let fault = store.historyFault {
+        log("the history was modified outside liquid-auth: \(fault); see: liquid-auth log verify")
+      }
       append(to: store)
     case .opened: write()
     case .newStore: drop()
