@@ -43,6 +43,8 @@ public final class CredentialDB: CredentialStore {
     var identity: FileIdentity?
     /// Whether it could not be opened again after a failed commit: the next use tries it.
     var isLost = false
+    /// The entry of the history that the next change takes into its transaction.
+    var expected: HistoryEntry?
     /// Called after each durable change.
     var changed: (@Sendable () -> Void)?
   }
@@ -209,11 +211,13 @@ public final class CredentialDB: CredentialStore {
       return try held.withLock { held throws(StoreFault) in
         defer { remember(held) }
         let outcome: R
+        var isRecorded = false
         do {
           let session = try sessionToWrite(in: &held)
           do throws(StoreFault) {
             try session.begin()
             outcome = try body(session)
+            if let entry = held.expected { isRecorded = try session.record(entry) }
           } catch {
             session.rollBack()
             throw error
@@ -221,6 +225,7 @@ public final class CredentialDB: CredentialStore {
         }
         try commit(&held)
         failure.withLock { $0 = nil }
+        if isRecorded { held.expected = nil }
         held.changed?()
         return outcome
       }
@@ -312,6 +317,19 @@ public final class CredentialDB: CredentialStore {
   }
 
   deinit { close() }
+
+  // MARK: - The entry of a change
+
+  /// The next durable change takes an entry into its transaction; `nil` expects none any more.
+  ///
+  /// If the end of the history is unknown, the change is made without the entry.
+  public func expect(_ entry: HistoryEntry?) { held.withLock { $0.expected = entry } }
+
+  /// Takes back the entry that is expected; returns whether a change had taken it along, or there was none.
+  public func takeBack() -> Bool { held.withLock { $0.expected.take() == nil } }
+
+  /// Whether a change would not have to wait for another one.
+  public var isIdle: Bool { held.withLockIfAvailable { _ in true } ?? false }
 
   // MARK: - The port
 

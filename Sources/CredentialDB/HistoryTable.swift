@@ -178,6 +178,13 @@ extension CredentialDB {
     try appendToHistory(entry)
   }
 
+  /// Adds entries to the history, all or none; they are durable when this returns.
+  public func appendDurably(_ entries: [HistoryEntry]) throws(RecoveryError) {
+    try durably { session throws(StoreFault) in
+      for entry in entries { try session.history.append(entry, after: session.mark()) }
+    }
+  }
+
   /// What is wrong with the end of the history, without reading all of it; `nil` also if it cannot be read.
   public var historyFault: HistoryFault? {
     try? with { session throws(StoreFault) in try session.history.fault(after: session.mark()) }

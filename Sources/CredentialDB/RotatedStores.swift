@@ -26,7 +26,7 @@ extension CredentialDB {
   /// - Throws: `rotation` if a site has no known key, or if all its keys are moved.
   public func giveUp(_ sites: [String?], previous: CredentialDB, now: UInt64) throws(RecoveryError) {
     let entries = try RotationEntry.givingUp(sites, in: rotationEntries(previous: previous), now: now)
-    for entry in entries { try append(entry) }
+    try appendDurably(entries)
   }
 
   /// Copies the imported passkeys, which belong to no phrase, into a store of another phrase, the oldest first.

@@ -289,6 +289,12 @@ final class Session {
     try? durably {}
   }
 
+  /// Adds an entry to the transaction of a change; returns `false` if the end of the history is unknown.
+  func record(_ entry: HistoryEntry) throws(StoreFault) -> Bool {
+    do throws(StoreFault) { try history.append(entry, after: mark()) } catch .noHistoryHead { return false }
+    return true
+  }
+
   /// Adds an entry to the history; the log keeps it until the next durable change.
   func append(_ entry: HistoryEntry) throws(StoreFault) {
     do throws(StoreFault) {

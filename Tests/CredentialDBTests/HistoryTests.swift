@@ -451,6 +451,48 @@ import Testing
     #expect(error?.description.contains("was modified outside liquid-auth") == true)
   }
 
+  // Holds: RECORD-12
+  @Test func `the entry of a change is in its transaction, and no other change takes it`() throws {
+    func left() throws -> (entries: [HistoryEntry?], passkeys: Int) {
+      let copy = try TemporaryDirectory()
+      // The process ends here: what is not in the file, and durable, is lost.
+      try copy.write(directory.bytes())
+      let store = try CredentialDB.open(copy)
+      return (try store.history(after: .min, count: 9).map(\.entry), try store.credentialCount())
+    }
+    let store = try CredentialDB.open(directory)
+    store.expect(Self.entry(1))
+    try store.save(Given.source(), state: nil)
+    #expect(store.takeBack())
+    #expect(try left() == ([Self.entry(1)], 1))
+    try store.save(Given.source(user: 2), state: nil)
+    #expect(try left() == ([Self.entry(1)], 2))
+    store.expect(Self.entry(2))
+    #expect(!store.takeBack(), "no change was made")
+    try store.save(Given.source(user: 3), state: nil)
+    #expect(try left() == ([Self.entry(1)], 3))
+    // A change that fails takes none.
+    store.expect(Self.entry(3))
+    #expect(throws: RecoveryError.self) {
+      try store.durably { session throws(StoreFault) in
+        try session.write(largeBlobArray: [1])
+        throw StoreFault.missing
+      }
+    }
+    #expect(!store.takeBack())
+    #expect(try store.checkHistory().faults == [] && store.checkHistory().count == 1)
+  }
+
+  // Holds: RECORD-12
+  @Test func `a change is made without its entry if the end of the history is unknown`() throws {
+    try change("DELETE FROM historyHead")
+    let store = try CredentialDB.open(directory)
+    store.expect(Self.entry(1))
+    try store.save(Given.source(), state: nil)
+    #expect(!store.takeBack())
+    #expect(try store.credentialCount() == 1 && store.checkHistory().faults == [.noHead])
+  }
+
   // Holds: RECORD-2
   @Test func `the file has no site, and rows of one size`() throws {
     do {

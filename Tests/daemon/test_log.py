@@ -237,15 +237,26 @@ class TestAtRest:
         assert [(judge.KINDS[one[3]], judge.OUTCOMES[one[4]], one[2]) for one in opened] == [
             ("register", "done", SITE), ("sign-in", "done", SITE), ("sign-in", "denied", SITE)]
 
-    def test_a_killed_daemon_loses_no_entry(self, running):
-        three_ceremonies(running)
-        before = history(running)
-        running.process.kill()
-        running.process.wait()
-        running.process = None
-        running.start()
-        running.unlock()
-        assert history(running) == before and len(before) == 3
+    # Holds: RECORD-12
+    def test_a_daemon_that_is_killed_right_after_the_answer_loses_no_entry(self, running):
+        def killed_after(work):
+            with client(running) as ctap:
+                answer = work(ctap)
+                running.process.kill()
+            running.process.wait()
+            running.process = None
+            running.start()
+            running.unlock()
+            return answer
+
+        sites = [f"{number}.example" for number in range(3)]
+        for site in sites:
+            made = killed_after(lambda ctap: register(ctap, OWN, site, rk=True, uv=True))
+            killed_after(lambda ctap: sign_in(ctap, made))
+        assert [(kind, site) for kind, _, _, site in history(running)] == [
+            (kind, site) for site in sites for kind in ("register", "sign-in")]
+        assert "the chain is whole" in log(running, "verify").stdout
+        assert len(json.loads(running.ask("credentials", "list", "--json"))) == 3
 
     def test_no_dialog_and_no_line_names_the_site_if_the_entry_cannot_be_written(self, running):
         running.stop()

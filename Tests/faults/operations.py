@@ -40,6 +40,11 @@ def passkeys(key):
     return {(one["rpId"], one["credentialId"]) for one in json.loads(key.ask("credentials", "list", "--json"))}
 
 
+def entries(key):
+    """Return the entries of the history."""
+    return json.loads(key.ask("log", "--json"))
+
+
 def pin_token(ctap, pin):
     """Return whether the PIN is right."""
     try:
@@ -120,6 +125,8 @@ class Registration(Operation):
         for site, credential in new:
             ctap.get_assertion(site, client_data_hash(), [{"type": "public-key", "id": bytes.fromhex(credential)}],
                                options={"up": False})
+        # The entry of the history is in the transaction of the passkey.
+        assert bool(new) == any(one["site"] == "new.example" for one in entries(key)), (new, entries(key))
         return bool(new)
 
     def check(self, key, is_acknowledged):
@@ -149,19 +156,15 @@ class RegistrationAgain(Operation):
 
 
 class SignIn(Operation):
-    """The only write is the entry of the history, after the answer: it can be missing."""
+    """The only write is the entry of the history, before the answer; it is missing only if it cannot be written."""
 
     name = "sign-in"
-
-    @staticmethod
-    def history(key):
-        return json.loads(key.ask("log", "--json"))
 
     def request(self, ctap):
         sign_in(ctap, self.kept, uv=True)
 
     def changed(self, key, ctap):
-        signed_in = [one for one in self.history(key) if one["kind"] == "sign-in" and one["verification"] != "none"]
+        signed_in = [one for one in entries(key) if one["kind"] == "sign-in" and one["verification"] != "none"]
         # An entry that could not be written is written with the next one.
         assert len(signed_in) <= self.requests, signed_in
         self.is_there = bool(signed_in)

@@ -16,6 +16,7 @@ public struct Authenticator: Sendable {
   public let wallClock: @Sendable () -> UInt64
   var randomness: any RandomNumberGenerator & Sendable
   let report: @Sendable (CommandReport) -> Void
+  let expect: @Sendable (CommandReport?, any CredentialStore) -> Void
   let writer: (any TaskExecutor)?
 
   /// Keys, tries and token of clientPIN.
@@ -43,11 +44,14 @@ public struct Authenticator: Sendable {
   ///   - now: the time since an arbitrary start; never goes back.
   ///   - wallClock: Unix milliseconds, for records.
   ///   - writer: runs the writes of a sign-in; with `nil` they run where the sign-in does.
-  ///   - report: receives a report on every message after its answer.
+  ///   - expect: receives the report on a request before the change that it makes in a store, so that the transaction of
+  ///     the change has its entry (Recovery §6); `nil` if there is no change. `report` follows.
+  ///   - report: receives a report on every message after its answer was made, and before it is sent.
   public init(
     keySource: any KeySource, interaction: any UserInteraction, extensions: [any AuthenticatorExtension.Type],
     randomness: any RandomNumberGenerator & Sendable, now: @escaping @Sendable () -> Duration,
     wallClock: @escaping @Sendable () -> UInt64, writer: (any TaskExecutor)? = nil,
+    expect: @escaping @Sendable (CommandReport?, any CredentialStore) -> Void = { _, _ in },
     report: @escaping @Sendable (CommandReport) -> Void
   ) {
     self.keySource = keySource
@@ -57,6 +61,7 @@ public struct Authenticator: Sendable {
     self.now = now
     self.wallClock = wallClock
     self.writer = writer
+    self.expect = expect
     self.report = report
   }
 

@@ -20,8 +20,46 @@ extension Authenticator {
   public func reportChange(
     _ kind: HistoryEntry.Kind, of site: String?, verification: HistoryEntry.Verification = .passphrase
   ) {
-    report(
-      CommandReport(command: nil, rpID: site, error: nil, elapsed: .zero, kind: kind, verification: verification))
+    report(Self.change(kind, of: site, verification))
+  }
+
+  /// Runs a change of the store that the owner makes or allowed, whose transaction has its entry, and reports it.
+  ///
+  /// - Parameters:
+  ///   - kind: `nil` if nothing is reported.
+  ///   - site: as in ``reportChange(_:of:verification:)``.
+  ///   - isChange: whether the answer says that something was changed.
+  public func reportingChange<Answer>(
+    _ kind: HistoryEntry.Kind?, of site: String?, verification: HistoryEntry.Verification = .passphrase,
+    in vault: OpenVault, if isChange: (Answer) -> Bool = { _ in true }, _ change: () throws -> Answer
+  ) throws -> Answer {
+    guard let kind else { return try change() }
+    expect(Self.change(kind, of: site, verification), vault.store)
+    // Without a change, the entry must not go with another one.
+    defer { expect(nil, vault.store) }
+    let answer = try change()
+    if isChange(answer) { reportChange(kind, of: site, verification: verification) }
+    return answer
+  }
+
+  private static func change(
+    _ kind: HistoryEntry.Kind, of site: String?, _ verification: HistoryEntry.Verification
+  ) -> CommandReport {
+    CommandReport(command: nil, rpID: site, error: nil, elapsed: .zero, kind: kind, verification: verification)
+  }
+
+  /// Puts the entry of a request into the transaction of the change that follows (Recovery §6).
+  ///
+  /// - Parameter error: with which the request ends after the change.
+  func expectChange<Command: AuthenticatorCommand>(
+    by command: Command.Type, _ request: Command.Request, verification: HistoryEntry.Verification = .none,
+    error: CTAPError? = nil, in vault: OpenVault
+  ) {
+    var report = CommandReport(
+      command: command.name, rpID: request.rpID, error: error, elapsed: .zero, kind: command.kind(of: request),
+      verification: verification)
+    report.add(details)
+    expect(report, vault.store)
   }
 
   /// Sets the PIN, restores the tries, and ends the tokens of the old PIN.

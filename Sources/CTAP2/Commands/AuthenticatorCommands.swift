@@ -43,8 +43,14 @@ extension Authenticator {
       forgetRemaining()
     }
     outcome.elapsed = now() - start
-    report(outcome)
+    await reportBeforeAnswer(outcome)
     return answer
+  }
+
+  /// Reports on `writer` what is written to the history: the entry is in the file before the answer is sent.
+  private func reportBeforeAnswer(_ outcome: CommandReport) async {
+    guard let writer, outcome.isInHistory else { return report(outcome) }
+    await withTaskExecutorPreference(writer) { report(outcome) }
   }
 
   /// Whether a message is authenticatorGetInfo (CTAP §6.4), getPINRetries or getUVRetries (§6.5.5.2, §6.5.5.3).

@@ -53,6 +53,8 @@ extension ClientPIN: AuthenticatorCommand {
     // A PIN allows verification, as the passphrase does, and management of the device: without this prompt, a program
     // could set a PIN and use it.
     _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
+    authenticator.expectChange(
+      by: Self.self, request, verification: verification(of: request, .done, on: authenticator), in: vault)
     try vault.save(settings)
     return .done
   }
@@ -71,6 +73,8 @@ extension ClientPIN: AuthenticatorCommand {
       throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not match newPinEnc and pinHashEnc")
     }
     try authenticator.checkPIN(hash, secret, vault)
+    authenticator.expectChange(
+      by: Self.self, request, verification: verification(of: request, .done, on: authenticator), in: vault)
     try authenticator.setPIN(StoredPIN(decrypting: encrypted, with: secret), in: vault)
     return .done
   }
@@ -101,7 +105,7 @@ extension ClientPIN: AuthenticatorCommand {
     guard try !vault.settings().forcePINChange else {
       throw CTAPError(isLegacy ? .pinInvalid : .pinPolicyViolation, "the PIN must be changed first")
     }
-    return try token(permissions, request.rpID, secret, userPresent: false, vault, on: &authenticator)
+    return try token(permissions, request, secret, userPresent: false, vault, on: &authenticator)
   }
 
   /// getPinUvAuthTokenUsingUvWithPermissions: CTAP §6.5.5.7.3.
@@ -131,25 +135,27 @@ extension ClientPIN: AuthenticatorCommand {
       throw CTAPError(ofToken: error)
     }
     let secret = try authenticator.pinUVAuth.sharedSecret(with: peer, version)
-    return try token(permissions, request.rpID, secret, userPresent: true, vault, on: &authenticator)
+    return try token(permissions, request, secret, userPresent: true, vault, on: &authenticator)
   }
 
   /// Returns a new token, encrypted for the platform; for the permission pcmr, the persistent one.
   private static func token(
-    _ permissions: TokenPermissions, _ rpID: String?, _ secret: PINUVAuthSecret, userPresent: Bool, _ vault: OpenVault,
-    on authenticator: inout Authenticator
+    _ permissions: TokenPermissions, _ request: Request, _ secret: PINUVAuthSecret, userPresent: Bool,
+    _ vault: OpenVault, on authenticator: inout Authenticator
   ) throws(CTAPError) -> Response {
     if permissions == .persistentCredentialManagementReadOnly {
       var settings = try vault.settings()
       let kept = settings.persistentToken ?? .random(count: 32)
       if settings.persistentToken == nil {
         settings.persistentToken = kept
+        authenticator.expectChange(
+          by: Self.self, request, verification: verification(of: request, .done, on: authenticator), in: vault)
         try vault.save(settings)
       }
       return .token(try secret.encrypt(kept))
     }
     let token = PINUVAuthToken(
-      version: secret.version, permissions: permissions, rpID: rpID, userPresent: userPresent,
+      version: secret.version, permissions: permissions, rpID: request.rpID, userPresent: userPresent,
       unlocking: vault.unlocking, now: authenticator.now())
     guard let bytes = token.secret else { throw CTAPError(.operationDenied, "the vault was locked meanwhile") }
     authenticator.pinUVAuth.begin(token)

@@ -38,6 +38,7 @@ extension Config: AuthenticatorCommand {
     if !isByToken, let change = UserPrompt.Change(from: before, to: settings) {
       _ = try await authenticator.confirm(UserPrompt(purpose: .change(change)), verification: false, with: vault)
     }
+    authenticator.expectChange(by: Self.self, request, in: vault)
     try vault.save(settings)
     // Tokens of the old PIN end with it.
     if request.subcommand == .setMinPINLength, settings.forcePINChange { authenticator.pinUVAuth.endToken() }

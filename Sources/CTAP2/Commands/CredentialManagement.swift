@@ -33,6 +33,7 @@ extension CredentialManagement: AuthenticatorCommand {
       try check(rpID, fits: source.rpIDHash)
       authenticator.details = CommandDetails(rpID: source.rpID, kind: .removePasskey, verification: .token)
       let now = authenticator.wallClock()
+      authenticator.expectChange(by: Self.self, request, in: vault)
       try stored(vault.remove(source, now: now))
     case .update(let id, let user):
       let source = try vault.credentialToRename(id: id, userID: user.id, rpID: rpID)
@@ -43,6 +44,7 @@ extension CredentialManagement: AuthenticatorCommand {
       authenticator.details = CommandDetails(rpID: source.rpID, kind: .renamePasskey, verification: .token)
       // An absent or empty name is removed (CTAP §6.8.6).
       let now = authenticator.wallClock()
+      authenticator.expectChange(by: Self.self, request, in: vault)
       try stored(vault.rename(source, name: user.name, displayName: user.displayName, now: now))
     }
     return .done

@@ -61,22 +61,28 @@ extension GetAssertion: AuthenticatorCommand {
     // Only step 9 clears the flags and permissions of the token, and it is for requests with presence.
     if options.up != false { authenticator.pinUVAuth.useUpToken() }
 
-    // The record of an id that was not in the store is durable before the answer (Recovery §7).
-    let (address, now) = (prompt.algorandAddress, authenticator.wallClock())
-    if let writer = authenticator.writer, consent.userPresent, first.record == nil {
-      try await withTaskExecutorPreference(writer) { () async throws(CTAPError) in
-        try vault[phrase].remember(first, algorandAddress: address, now: now, consent: consent)
-      }
-    } else {
-      try vault[phrase].remember(first, algorandAddress: address, now: now, consent: consent)
-    }
-
     // 10.2, 11–13. One credential signs; accounts that were found without an allowList wait for getNextAssertion.
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)
     let kept = consent.kept
     var response = try ceremony.assertion(
       of: first, phrase, signCount: authenticator.signCount(of: first, userPresent: kept.userPresent), vault: vault,
       consent: consent)
+
+    // The record of an id that was not in the store is durable before the answer (Recovery §7), with the entry of the
+    // history, which only the store of the present phrase gets.
+    let (address, now) = (prompt.algorandAddress, authenticator.wallClock())
+    if phrase == .present, kept.userPresent {
+      authenticator.expectChange(
+        by: Self.self, request, verification: Self.verification(of: request, response, on: authenticator), in: vault)
+    }
+    if let writer = authenticator.writer, kept.userPresent, first.record == nil {
+      try await withTaskExecutorPreference(writer) { () async throws(CTAPError) in
+        try vault[phrase].remember(first, algorandAddress: address, now: now, consent: kept.part())
+      }
+    } else {
+      try vault[phrase].remember(first, algorandAddress: address, now: now, consent: kept.part())
+    }
+
     if request.allowList.isEmpty, count > 1 {
       response.numberOfCredentials = count
       authenticator.remaining = RemainingAssertions(

@@ -137,6 +137,9 @@ extension CommandReport {
     }
   }
 
+  /// Whether the request has an entry in the history.
+  var isInHistory: Bool { kind != nil && HistoryEntry.Outcome(error) != nil }
+
   /// The entry for the history; `nil` for a request that is no ceremony, or was refused before anybody was asked.
   ///
   /// - Parameter time: Unix milliseconds.

@@ -69,6 +69,7 @@ public enum LargeBlobs: AuthenticatorCommand {
       return authenticator.largeBlobWrite = write
     }
     authenticator.largeBlobWrite = nil
+    authenticator.expectChange(by: Self.self, request, in: vault)
     try vault.saveLargeBlobArray(write.received)
   }
 

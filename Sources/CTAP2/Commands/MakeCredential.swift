@@ -81,7 +81,9 @@ extension MakeCredential: AuthenticatorCommand {
     let response = try ceremony.attestation(
       of: credential, format: request.attestationFormat, vault: vault, consent: consent)
 
-    // 17.3. The record is durable before the answer exists.
+    // 17.3. The record is durable before the answer exists, with the entry of the history.
+    authenticator.expectChange(
+      by: Self.self, request, verification: verification(of: request, response, on: authenticator), in: vault)
     try stored(vault.save(credential))
     return response
   }
@@ -111,6 +113,7 @@ extension MakeCredential: AuthenticatorCommand {
       let isUnverified = visible == nil && verification == .builtIn
       throw isUnverified || error.status == .keepaliveCancel ? error : excluded
     }
+    authenticator.expectChange(by: Self.self, request, error: excluded, in: vault)
     try vault.remember(hit, user: request.user, now: authenticator.wallClock(), consent: consent)
     throw excluded
   }

@@ -27,9 +27,14 @@ public enum Reset: AuthenticatorCommand {
     for vault in vaults { _ = try stateAfterReset(of: vault) }
     let prompt = UserPrompt(purpose: try losses(of: vault, now: authenticator.wallClock()))
     _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
-    for vault in vaults {
-      let state = try stateAfterReset(of: vault)
-      try stored(vault.store.removeAll(state: state))
+    // Only the store of the present phrase, which is the last, gets entries.
+    for open in vaults {
+      let state = try stateAfterReset(of: open)
+      if open.unlocking === vault.unlocking {
+        authenticator.expectChange(
+          by: Self.self, request, verification: verification(of: request, NoResponse(), on: authenticator), in: vault)
+      }
+      try stored(open.store.removeAll(state: state))
     }
     authenticator.pinUVAuth.forgetAll()
     authenticator.largeBlobWrite = nil

@@ -115,7 +115,7 @@ final class Daemon: Sendable {
     let authenticator = Authenticator(
       keySource: vault, interaction: prompter, extensions: SupportedExtensions.all,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
-      wallClock: Self.unixMilliseconds, writer: writer, report: report)
+      wallClock: Self.unixMilliseconds, writer: writer, expect: history.expect, report: report)
     let router = RequestRouter(
       options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
       queue: RequestQueue(authenticator), refused: refused, writer: writer)

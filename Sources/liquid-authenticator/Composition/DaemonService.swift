@@ -107,10 +107,16 @@ struct DaemonService: ControlService {
   func changeCounter(since unlocking: Unlocking, _ change: ChangeCounter.Change) async throws -> UInt32? {
     let vault = router.vault
     return try await inTurn { authenticator in
-      let unused = try await OwnThread.run { Result { try vault.changeCounter(since: unlocking, change) } }.get()
+      guard let open = vault.current else { throw ControlSession.passphraseRequired }
       let kind: HistoryEntry.Kind = if case .accept = change { .acceptOldStore } else { .changeSettings }
-      authenticator.reportChange(kind, of: nil)
-      return unused
+      let changing = authenticator
+      return try await OwnThread.run {
+        Result {
+          try changing.reportingChange(kind, of: nil, in: open) {
+            try vault.changeCounter(since: unlocking, change)
+          }
+        }
+      }.get()
     }
   }
 

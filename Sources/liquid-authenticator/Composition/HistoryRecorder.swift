@@ -3,11 +3,13 @@ import CredentialDB
 import Recovery
 import Synchronization
 
-/// Adds each ceremony to the history of the store, after its answer and in turn with the requests.
+/// Adds each ceremony to the history of the store, before its answer is sent: an end of the process loses no entry then.
 ///
-/// Its turn keeps the loop from waiting for a store that is being written. A request that ends while the vault is locked
-/// gets its entry when the store is opened, before other requests use it: wrong passphrases can lock the vault before
-/// their request ends. A failure does not affect the ceremony; the entries are written at the next opening or request.
+/// The entry of a change is in the transaction of the change. Any other entry is written, but not synchronised, when its
+/// request ends, in the turn of the request. A request that ends outside its turn, while the store is in use, gets its
+/// entry in the next turn: the loop must not wait. A request that ends while the vault is locked gets its entry when the
+/// store is opened, before other requests use it: wrong passphrases can lock the vault before their request ends. A failure
+/// does not affect the ceremony; the entries are written at the next opening or request.
 final class HistoryRecorder: Sendable {
   /// How many entries of one site that a program can cause without limit are kept in a row.
   ///
@@ -27,6 +29,8 @@ final class HistoryRecorder: Sendable {
   /// The repeated entries since the last other one, by the bytes of their sites.
   private let repeated = Mutex<[[UInt8]: Int]>([:])
   private let unwritten = Mutex(Unwritten())
+  /// The store whose next change has the entry of the present request.
+  private let changing = Mutex<CredentialDB?>(nil)
 
   /// The entries that are not written yet.
   private struct Unwritten {
@@ -53,9 +57,21 @@ final class HistoryRecorder: Sendable {
   /// The queue whose requests are recorded.
   func record(_ queue: RequestQueue<Authenticator>) { self.queue.withLock { $0 = queue } }
 
+  /// The request that is being served is about to change a store; `nil` if it is not any more.
+  func expect(_ report: CommandReport?, in store: any CredentialStore) {
+    guard let store = store as? CredentialDB else { return }
+    let entry = report?.historyEntry(at: time())
+    let wanted = entry.flatMap { isWanted($0) ? $0 : nil }
+    store.expect(wanted)
+    changing.withLock { $0 = wanted == nil ? nil : store }
+  }
+
   /// A request has ended; a store that is open now is written, even if the vault is locked meanwhile.
   func ended(_ report: CommandReport) {
+    let isWritten = changing.withLock { $0.take() }?.takeBack() ?? false
     guard let entry = report.historyEntry(at: time()), isWanted(entry) else { return }
+    count(entry)
+    guard !isWritten else { return }
     unwritten.withLock { unwritten in
       guard vault.openStore != nil || unwritten.entries.count < Self.keptUnwritten else { return }
       unwritten.entries.append(entry)
@@ -89,8 +105,9 @@ final class HistoryRecorder: Sendable {
   }
 
   private func write() {
-    guard unwritten.withLock({ !$0.entries.isEmpty }), let store = vault.openStore, let queue = queue.withLock(\.self)
-    else { return }
+    guard unwritten.withLock({ !$0.entries.isEmpty }), let store = vault.openStore else { return }
+    guard !store.isIdle else { return append(to: store) }
+    guard let queue = queue.withLock(\.self) else { return }
     Task(executorPreference: writer) { [self] in
       _ = try? await queue.submit { [self] _ in
         await withTaskExecutorPreference(writer) { append(to: store) }
@@ -137,23 +154,24 @@ final class HistoryRecorder: Sendable {
   }
 
   private func isWanted(_ entry: HistoryEntry) -> Bool {
+    guard entry.canBeRepeated else { return true }
+    return repeated.withLock { repeated in
+      repeated[entry.siteBytes, default: 0] < Self.repeatedInARow
+        && repeated.values.reduce(0, +) < Self.repeatedOfAllSites
+    }
+  }
+
+  private func count(_ entry: HistoryEntry) {
     repeated.withLock { repeated in
-      guard entry.canBeRepeated else {
-        repeated = [:]
-        return true
-      }
-      // A text without bytes is no site.
-      let site = Array((entry.site ?? "").utf8)
-      guard repeated[site, default: 0] < Self.repeatedInARow,
-        repeated.values.reduce(0, +) < Self.repeatedOfAllSites
-      else { return false }
-      repeated[site, default: 0] += 1
-      return true
+      if entry.canBeRepeated { repeated[entry.siteBytes, default: 0] += 1 } else { repeated = [:] }
     }
   }
 }
 
 extension HistoryEntry {
+  /// A text without bytes is no site.
+  fileprivate var siteBytes: [UInt8] { Array((site ?? "").utf8) }
+
   /// Whether a program can cause such entries without limit: requests that were not done, changes with a token, and what
   /// only the PIN allows.
   fileprivate var canBeRepeated: Bool {

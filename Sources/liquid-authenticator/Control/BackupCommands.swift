@@ -259,10 +259,12 @@ extension ControlSession {
       return try PasskeyImport(list: list.withLock { take(&$0) }, keys: keys)
     }
     return try await asOwner { owner in
-      let outcomes = try passkeys.run(
-        on: owner.vault.store, keys: keys, now: owner.now, limit: owner.vault.maximumDiscoverableCredentials)
-      if outcomes.contains(.added) { owner.authenticator.reportChange(.importPasskeys, of: nil) }
-      return outcomes
+      try owner.authenticator.reportingChange(
+        .importPasskeys, of: nil, in: owner.vault, if: { $0.contains(.added) },
+        {
+          try passkeys.run(
+            on: owner.vault.store, keys: keys, now: owner.now, limit: owner.vault.maximumDiscoverableCredentials)
+        })
     }
   }
 

@@ -67,16 +67,14 @@ extension ControlSession {
   ) async throws -> Answer {
     guard follows else { throw Self.passphraseRequired }
     return try await service.inTurn(changes: changes) { authenticator in
-      let answer = try Self.follow(&authenticator, work)
-      if let kind { authenticator.reportChange(kind, of: nil, verification: .none) }
-      return answer
+      try Self.follow(&authenticator, recordedAs: kind, work)
     }
   }
 
   // Not inlined, as `serve` in ServedCommand.swift.
   @inline(never)
   private static func follow<Answer>(
-    _ authenticator: inout Authenticator, _ work: (inout Owner) throws -> Answer
+    _ authenticator: inout Authenticator, recordedAs kind: HistoryEntry.Kind?, _ work: (inout Owner) throws -> Answer
   ) throws -> Answer {
     guard let vault = authenticator.currentVault else {
       throw ControlFailure(.passphraseRequired, "the vault is locked")
@@ -86,6 +84,6 @@ extension ControlSession {
     }
     var owner = Owner(vault: vault, authenticator: authenticator, now: authenticator.wallClock())
     defer { authenticator = owner.authenticator }
-    return try work(&owner)
+    return try authenticator.reportingChange(kind, of: nil, verification: .none, in: vault) { try work(&owner) }
   }
 }

@@ -50,16 +50,15 @@ extension ControlSession {
   ) async throws -> Answer {
     guard let verified else { throw Self.passphraseRequired }
     return try await service.inTurn(changes: changes) { authenticator in
-      let answer = try Self.serve(&authenticator, for: verified, work)
-      if let kind { authenticator.reportChange(kind, of: site) }
-      return answer
+      try Self.serve(&authenticator, for: verified, recordedAs: kind, of: site, work)
     }
   }
 
   // Inlining it into the closure above crashes the optimiser of Swift 6.3.
   @inline(never)
   static func serve<Answer>(
-    _ authenticator: inout Authenticator, for verified: Unlocking, _ work: (inout Owner) throws -> Answer
+    _ authenticator: inout Authenticator, for verified: Unlocking, recordedAs kind: HistoryEntry.Kind? = nil,
+    of site: String? = nil, _ work: (inout Owner) throws -> Answer
   ) throws -> Answer {
     guard let vault = authenticator.currentVault else {
       throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
@@ -67,7 +66,7 @@ extension ControlSession {
     guard vault.unlocking === verified else { throw passphraseRequired }
     var owner = Owner(vault: vault, authenticator: authenticator, now: authenticator.wallClock())
     defer { authenticator = owner.authenticator }
-    return try work(&owner)
+    return try authenticator.reportingChange(kind, of: site, in: vault) { try work(&owner) }
   }
 }
 

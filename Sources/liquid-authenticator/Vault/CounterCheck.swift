@@ -48,12 +48,16 @@ struct CounterCheck: Sendable {
     let state = try store.state()
     guard let counter = state.counter else { return nil }
     let finding = finding(counter, state, in: store)
-    if finding != .newest { try block(in: store) }
+    var entry: HistoryEntry?
     if case .oldCopy = finding {
-      // If this fails, the finding is still in the log.
-      try? store.append(
-        HistoryEntry(time: time(), site: nil, kind: .findOldStore, outcome: .done, verification: .none))
+      entry = HistoryEntry(time: time(), site: nil, kind: .findOldStore, outcome: .done, verification: .none)
     }
+    store.expect(entry)
+    defer {
+      // If this fails, the finding is still in the log.
+      if !store.takeBack(), let entry { try? store.append(entry) }
+    }
+    if finding != .newest { try block(in: store) }
     return finding
   }
 

@@ -36,7 +36,7 @@ import Vault
     queue = RequestQueue(
       Authenticator(
         keySource: vault, interaction: prompter, extensions: [], randomness: SystemRandomNumberGenerator(),
-        now: { .zero }, wallClock: { 0 }, report: recorder.ended))
+        now: { .zero }, wallClock: { 0 }, expect: recorder.expect, report: recorder.ended))
     recorder.record(queue)
     (self.vault, self.recorder) = (vault, recorder)
   }
@@ -82,6 +82,39 @@ import Vault
   private func makeNewStore() throws {
     #expect(unlink(made.directory.storePath) == 0)
     try made.directory.makeNewStore(passphrase: secret("right"))
+  }
+
+  // Holds: RECORD-12
+  @Test func `an entry is in the file when its request has ended, before the answer is sent`() async throws {
+    try await vault.unlock(passphrase: secret("right"))
+    let store = try #require(vault.openStore)
+    recorder.ended(CommandReport(command: nil, rpID: "a.example", error: nil, elapsed: .zero, kind: .signIn))
+    #expect(try store.history(after: .min, count: 10).map(\.entry) == [entry(.signIn, "a.example", .done)])
+  }
+
+  // Holds: RECORD-12
+  @Test func `the entry of a change is in its transaction, once`() async throws {
+    try await vault.unlock(passphrase: secret("right"))
+    let (store, open) = (try #require(vault.openStore), try #require(vault.current))
+    let state = try store.state()
+    let expected = HistoryEntry(
+      time: 1234, site: "a.example", kind: .changePolicy, outcome: .done, verification: .passphrase)
+    let authenticator = queue.copy
+    try authenticator.reportingChange(.changePolicy, of: "a.example", in: open) {
+      try store.setState(state)
+      #expect(try store.history(after: .min, count: 10).map(\.entry) == [expected], "it is in the transaction")
+    }
+    // A change that fails has none, and the next change does not take it.
+    #expect(throws: CTAPError.self) {
+      try authenticator.reportingChange(.changePolicy, of: "b.example", in: open) {
+        throw CTAPError(.notAllowed, "no")
+      }
+    }
+    try store.setState(state)
+    // What changes nothing in the store is added after it.
+    try authenticator.reportingChange(.makeBackup, of: nil, in: open) {}
+    let backup = HistoryEntry(time: 1234, site: nil, kind: .makeBackup, outcome: .done, verification: .passphrase)
+    #expect(try await written() == [expected, backup])
   }
 
   // Holds: RECORD-8
