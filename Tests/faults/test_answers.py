@@ -212,11 +212,12 @@ class TestRead:
         key = Authenticator(tmp_path / "key").install()
         saved = tmp_path / "saved"
         if log:
-            # The entry of the history is in the log only.
+            # The entry of the sign-in is in the log only.
             with key:
                 key.unlock()
-                key.ask("policy", "site.example", "deny")
-                wait_for("entry in the log", lambda: (key.state / "credentials.sqlite-wal").stat().st_size)
+                with client(key) as ctap:
+                    sign_in(ctap, register(ctap, OWN, "site.example"))
+                assert (key.state / "credentials.sqlite-wal").stat().st_size
                 key.process.kill()
                 key.process.wait()
         shutil.copytree(key.state, saved)

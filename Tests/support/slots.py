@@ -16,7 +16,7 @@ from .whole import kill_points
 
 #: The result of a request, by what ended its wait for a slot; otherwise it is approved.
 ENDS = {
-    "lock": CtapError.ERR.OPERATION_DENIED, "refused": CtapError.ERR.OPERATION_DENIED,
+    "lock": CtapError.ERR.KEEPALIVE_CANCEL, "refused": CtapError.ERR.OPERATION_DENIED,
     "cancel": CtapError.ERR.KEEPALIVE_CANCEL, "stop": "the device is gone"}
 
 
