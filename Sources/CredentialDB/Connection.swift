@@ -129,7 +129,8 @@ final class Connection {
         let ofFile = sqlite_shim_file_errno(handle)
         let number = ofFile == 0 ? sqlite3_system_errno(handle) : ofFile
         guard number != 0 else { throw fault }
-        throw .system(operation: "use", errno: number)
+        // SQLite tries once more to open the log, only to read it: that there is none hides why it could not be made.
+        throw .system(operation: "use", errno: number == ENOENT ? EIO : number)
       default: throw fault
       }
     }

@@ -245,7 +245,10 @@ class TestRead:
         points, refused = range(1, len(calls) + 1)[::1 if IS_WHOLE else 4], 0
         for point in points:
             reason, reached, _ = unlock(do="error", error=errno.EIO, first=point)
-            assert reached, point
+            if not reached:
+                # One unlocking has a few calls more than another.
+                assert reason is None and point > len(calls) - 10, point
+                break
             if reason is not None:
                 refused += 1
                 assert_is_no_damage(reason)
