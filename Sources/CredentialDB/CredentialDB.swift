@@ -240,6 +240,7 @@ public final class CredentialDB: CredentialStore {
       try held.withLock { held throws(StoreFault) in
         defer { remember(held) }
         try sessionToWrite(in: &held).append(entry)
+        failure.withLock { $0 = nil }
       }
     } catch {
       throw failed(error)

@@ -68,7 +68,7 @@ final class HistoryRecorder: Sendable {
 
   /// A request has ended; a store that is open now is written, even if the vault is locked meanwhile.
   func ended(_ report: CommandReport) {
-    let isWritten = changing.withLock { $0.take() }?.takeBack() ?? false
+    let isWritten = report.isOfTurn && changing.withLock { $0.take() }?.takeBack() ?? false
     guard let entry = report.historyEntry(at: time()), isWanted(entry) else { return }
     count(entry)
     guard !isWritten else { return }
@@ -164,6 +164,16 @@ final class HistoryRecorder: Sendable {
   private func count(_ entry: HistoryEntry) {
     repeated.withLock { repeated in
       if entry.canBeRepeated { repeated[entry.siteBytes, default: 0] += 1 } else { repeated = [:] }
+    }
+  }
+}
+
+extension CommandReport {
+  /// Whether the request can have announced a change: the others can end while another request changes the store.
+  fileprivate var isOfTurn: Bool {
+    switch kind {
+    case nil, .u2fRegister, .u2fSignIn: false
+    default: true
     }
   }
 }

@@ -103,6 +103,8 @@ import Vault
     try authenticator.reportingChange(.changePolicy, of: "a.example", in: open) {
       try store.setState(state)
       #expect(try store.history(after: .min, count: 10).map(\.entry) == [expected], "it is in the transaction")
+      // A request that asks for nothing, which ends meanwhile, does not take it back.
+      recorder.ended(CommandReport(command: GetInfo.name, rpID: nil, error: nil, elapsed: .zero))
     }
     // A change that fails has none, and the next change does not take it.
     #expect(throws: CTAPError.self) {
