@@ -77,3 +77,36 @@ static inline int liquid_p256_verify(
   return EC_KEY_oct2key(verifier, point, 65, NULL) == 1 ? ECDSA_verify(0, digest, 32, signature, count, verifier) : 0;
 }
 #pragma clang diagnostic pop
+
+// Computes a public key (04 ‖ X ‖ Y) under which an ECDSA signature in DER over a SHA-256 digest is valid, by SEC 1
+// §4.1.6: Q = (s·R - e·G) / r, where X of R is r, and `isOdd` says which of two points R is. 0 if there is none.
+//
+// X of R can also be r + n, with a probability below 2^-127; that key is not found.
+static inline int liquid_p256_recover(
+    const EC_GROUP *group, const unsigned char digest[32], const unsigned char *signature, long count, int isOdd,
+    unsigned char point[65]) {
+  int done = 0;
+  BN_CTX *context = BN_CTX_new();
+  ECDSA_SIG *pair = d2i_ECDSA_SIG(NULL, &signature, count);
+  EC_POINT *start = EC_POINT_new(group), *key = EC_POINT_new(group);
+  BIGNUM *e = BN_bin2bn(digest, 32, NULL), *inverse = BN_new(), *s = BN_new();
+  const BIGNUM *order = EC_GROUP_get0_order(group);
+  if (context && pair && start && key && e && inverse && s) {
+    const BIGNUM *r = ECDSA_SIG_get0_r(pair);
+    done = BN_mod_inverse(inverse, r, order, context) != NULL
+        && EC_POINT_set_compressed_coordinates(group, start, r, isOdd, context) == 1
+        && BN_mod_mul(s, ECDSA_SIG_get0_s(pair), inverse, order, context) == 1
+        && BN_mod_mul(e, e, inverse, order, context) == 1
+        && BN_sub(e, order, e) == 1
+        && EC_POINT_mul(group, key, e, start, s, context) == 1
+        && EC_POINT_point2oct(group, key, POINT_CONVERSION_UNCOMPRESSED, point, 65, context) == 65;
+  }
+  BN_free(s);
+  BN_free(inverse);
+  BN_free(e);
+  EC_POINT_free(key);
+  EC_POINT_free(start);
+  ECDSA_SIG_free(pair);
+  BN_CTX_free(context);
+  return done;
+}

@@ -75,6 +75,27 @@ extension P256 {
     func key() throws(CryptoError) -> P256Key { try P256Key(point: [4] + raw) }
   }
 
+  /// The group, built once; OpenSSL only reads it.
+  nonisolated(unsafe) static let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
+
+  /// The public keys, at most two, under which an ECDSA signature over the SHA-256 digest of `message`, in DER, is valid:
+  /// SEC 1 §4.1.6.
+  ///
+  /// The key of the signer is one of them. Another signature of the same key tells which.
+  public static func publicKeys(recoveredFrom der: [UInt8], for message: [UInt8]) -> [PublicKey] {
+    OpenSSL.start()
+    let digest = SHA256.hash(message)
+    return (CInt(0)...1).compactMap { isOdd in
+      var point = [UInt8](repeating: 0, count: 1 + 2 * fieldSize)
+      guard liquid_p256_recover(group, digest, der, der.count, isOdd, &point) == 1 else {
+        _ = OpenSSL.failure()
+        return nil
+      }
+      let key = PublicKey(computed: point)
+      return key.isValidSignature(der, for: message) ? key : nil
+    }
+  }
+
   /// Two integers of 33 bytes, each with a head of 2, and the head of both.
   static let maximumSignatureSize = 72
 

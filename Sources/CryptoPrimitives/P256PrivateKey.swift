@@ -66,9 +66,6 @@ private final class P256Pair: Sendable {
   private let knownPublicKey = Mutex<P256.PublicKey?>(nil)
   private let knownKey = Mutex<P256Key?>(nil)
 
-  /// The group, built once; OpenSSL only reads it.
-  private nonisolated(unsafe) static let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
-
   /// The EC_KEY that signs, with one scalar at a time; made once, because this takes a tenth of the time of a
   /// signature.
   private nonisolated(unsafe) static let signer = liquid_p256_signer()
@@ -113,7 +110,7 @@ private final class P256Pair: Sendable {
   /// 04 ‖ X ‖ Y, in constant time; `nil` only when memory runs out.
   private func point() -> [UInt8]? {
     OpenSSL.start()
-    guard let group = Self.group, let context = BN_CTX_secure_new() else { return nil }
+    guard let group = P256.group, let context = BN_CTX_secure_new() else { return nil }
     defer { BN_CTX_free(context) }
     // A copy of the scalar in OpenSSL's locked heap.
     guard let number = BN_secure_new() else { return nil }

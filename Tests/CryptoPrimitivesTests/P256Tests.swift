@@ -3,6 +3,20 @@ import TestVectors
 import Testing
 
 @Suite struct P256Tests {
+  @Test func `two signatures tell the public key`() throws {
+    for _ in 0..<20 {
+      let key = try P256.PrivateKey.random()
+      let (first, second) = (try key.signature(for: [1]), try key.signature(for: [2]))
+      let found = P256.publicKeys(recoveredFrom: first, for: [1])
+      #expect(found.count == 2 && found.contains(key.publicKey))
+      #expect(found.filter { $0.isValidSignature(second, for: [2]) } == [key.publicKey])
+      #expect(!P256.publicKeys(recoveredFrom: first, for: [3]).contains(key.publicKey))
+    }
+    for malformed in [[], [0x30], [0x30, 0x06, 2, 1, 0, 2, 1, 1]] as [[UInt8]] {
+      #expect(P256.publicKeys(recoveredFrom: malformed, for: [1]) == [])
+    }
+  }
+
   private static let order = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551"
 
   @Test func `the scalar 1 gives the generator`() throws {
