@@ -53,6 +53,11 @@ package struct ProtectorRequest: Sendable {
   /// data. `delete` and `get` need BE32 of the index ‖ 01 to increment it, otherwise 00. `get` also needs the auth value
   /// in place of a PIN, and answers with BE64 of the value as the data, without a key.
   package static let counterType: UInt8 = 0
+  /// The type of a slot of a security key.
+  ///
+  /// `get` with the data of a slot without a public key also answers with that key as the data, if it is known then:
+  /// X ‖ Y, ``ProtectorAnswer/publicKeySize`` bytes.
+  package static let securityKeyType: UInt8 = 3
 
   /// The label of an item in a keyring, which holds the key of a slot.
   package static let keyringLabel = "Liquid Auth vault on this machine"
@@ -98,9 +103,12 @@ package struct ProtectorRequest: Sendable {
 package struct ProtectorAnswer: Sendable {
   /// 32 bytes; empty if the request is for a counter's value.
   package let key: SecretBytes
-  /// The public data of a new key, which the slot stores beside the data of the request; or a counter's value; otherwise
-  /// empty.
+  /// The public data of a new key, which the slot stores; a counter's value; a public key that the slot does not have;
+  /// otherwise empty.
   package let data: [UInt8]
+
+  /// The size of a public key, bytes.
+  package static let publicKeySize = 64
 
   package init(key: SecretBytes, data: [UInt8] = []) { (self.key, self.data) = (key, data) }
 
@@ -111,13 +119,15 @@ package struct ProtectorAnswer: Sendable {
       case (.delete, _), (.find, _), (.get, ProtectorRequest.counterType): 0
       default: ProtectorRequest.keySize
       }
-    let dataSize =
+    let dataSize = body.count - size
+    let isWhole =
       switch (request.operation, request.type) {
-      case (.make, _): 0...ProtectorMessage.maximumBodySize
-      case (.get, ProtectorRequest.counterType): 8...8
-      default: 0...0
+      case (.make, _): dataSize >= 0
+      case (.get, ProtectorRequest.counterType): dataSize == 8
+      case (.get, ProtectorRequest.securityKeyType): dataSize == 0 || dataSize == Self.publicKeySize
+      default: dataSize == 0
       }
-    guard dataSize ~= body.count - size else { return nil }
+    guard isWhole else { return nil }
     (key, data) = body.withUnsafeBytes {
       (SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(size))), Array($0.dropFirst(size)))
     }

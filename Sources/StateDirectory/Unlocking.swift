@@ -109,6 +109,12 @@ extension StateDirectory {
     }
   }
 
+  /// The line about a slot that no longer unlocks at the start, since its vault authenticates its slots.
+  public static func noLongerAtStart(_ number: Int, _ slot: VaultSlot) -> String {
+    "slot \(number) (\(slot.protector.name)) no longer unlocks at the start, because another program could have chosen that; "
+      + "if you want it, remove the slot, and add it again with --auto-unlock"
+  }
+
   /// The slots of the vault, in the order in which they are tried; needs no passphrase.
   public func slots() throws(StateDirectoryError) -> [VaultSlot] { try sealedVault().slots }
 
@@ -130,6 +136,23 @@ extension StateDirectory {
     try checkRoom(for: "another slot", in: encoded)
     let warning = try replaceVault(encoded)
     return (vault.slots, warning)
+  }
+
+  /// Authenticates the slots of a vault that an earlier version made (Recovery §1), durably.
+  ///
+  /// The caller holds the directory's lock.
+  /// - Parameter vault: the vault, opened by its passphrase.
+  /// - Returns: the slots that no longer unlock at the start, with their numbers, and what threatens the change.
+  public func sealSlots(
+    of vault: UnlockedVault
+  ) throws(StateDirectoryError) -> (changed: [(number: Int, slot: VaultSlot)], warning: ChangeWarning?) {
+    guard !vault.sealsSlots else { return ([], nil) }
+    var changed: [VaultSlot] = []
+    let (slots, warning) = try changeSlots { (file) throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      changed = try file.sealSlots(of: vault, using: &generator)
+    }
+    return (zip(1..., slots).filter { _, slot in changed.contains { $0.id == slot.id } }.map { ($0, $1) }, warning)
   }
 
   /// Opens the store that belongs to the vault; a missing store is an error, not an empty store (Recovery §1).
@@ -187,7 +210,7 @@ extension StateDirectory {
   func fault(_ error: VaultError) -> StateDirectoryError {
     let kind: StateDirectoryError.Kind =
       switch error {
-      case .wrongPassphrase, .wrongKey: .wrongPassphrase
+      case .wrongPassphrase, .wrongKey, .changedSlot: .wrongPassphrase
       case .outOfMemory: .system(errno: ENOMEM)
       case .noSuchSlot, .lastSlot: .unchanged
       case .notAVault, .unsupportedVersion, .damaged, .limitExceeded: .damaged

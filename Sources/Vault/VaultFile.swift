@@ -4,8 +4,9 @@ public import CryptoPrimitives
 /// The sealed file that keeps the main key and the Ed25519 root, never the phrase (Recovery §1).
 ///
 /// `{1: version, 2: vaultID (16), 3: [slot …], 4: nonce (24), 5: sealed content}`. The content is sealed under a random
-/// key, and each slot holds that key for one protector. Version 2 has a previous phrase beside the present one. This is
-/// only a value: the shell reads and writes the file.
+/// key, and each slot holds that key for one protector. Versions 2 and 4 have a previous phrase beside the present one;
+/// from version 3 on, the vault's key also seals the members of the slots. This is only a value: the shell reads and
+/// writes the file.
 public struct VaultFile: Hashable, Sendable {
   /// The id of the vault, 16 bytes; bound to all that is sealed, so that no part fits into another vault.
   public let vaultID: [UInt8]
@@ -13,24 +14,23 @@ public struct VaultFile: Hashable, Sendable {
   public private(set) var slots: [VaultSlot]
   private var nonce: [UInt8]
   private var sealedContent: [UInt8]
-  private var version = Version.onePhrase
-
-  /// Whether it also has the secrets of the previous phrase (Recovery §14); the seal covers this.
-  public var hasPreviousPhrase: Bool { version == .twoPhrases }
+  /// Whether it also has the secrets of the previous phrase (Recovery §14); the seal of the content covers this.
+  public private(set) var hasPreviousPhrase = false
+  /// Whether it authenticates its slots (Recovery §1); the seal of the content covers this.
+  ///
+  /// A vault that an earlier version made does not. Until ``sealSlots(of:using:)``, its slots never unlock at the start.
+  public private(set) var sealsSlots = true
 
   static let sealedKeySize = XChaCha20Poly1305.keySize + XChaCha20Poly1305.tagSize
 
-  private enum Version: UInt64 {
-    case onePhrase = 1
-    case twoPhrases = 2
-  }
+  private var version: UInt64 { (sealsSlots ? 3 : 1) + (hasPreviousPhrase ? 1 : 0) }
 
   // MARK: The bytes
 
   /// The file's bytes.
   public var encoded: [UInt8] {
     CBOREncoder.encode([
-      1: .unsigned(version.rawValue), 2: .bytes(vaultID), 3: .array(slots.map { .map($0.members) }), 4: .bytes(nonce),
+      1: .unsigned(version), 2: .bytes(vaultID), 3: .array(slots.map { .map($0.members) }), 4: .bytes(nonce),
       5: .bytes(sealedContent),
     ])
   }
@@ -45,12 +45,13 @@ public struct VaultFile: Hashable, Sendable {
     do {
       let members = try CBORDecoder.decode(bytes).map ?? [:]
       let number = try members.requiredUnsigned(1)
-      guard let version = Version(rawValue: number) else { throw VaultError.unsupportedVersion(number) }
-      self.version = version
+      guard 1...4 ~= number else { throw VaultError.unsupportedVersion(number) }
+      let sealsSlots = number >= 3
+      (self.sealsSlots, hasPreviousPhrase) = (sealsSlots, number == 2 || number == 4)
       vaultID = try members.requiredBytes(2)
       slots = try members.requiredArray(3).map { slot in
         guard let slot = slot.map else { throw VaultError.damaged("a slot is not a map") }
-        return try VaultSlot(decoding: slot)
+        return try VaultSlot(decoding: slot, isSealed: sealsSlots)
       }
       nonce = try members.requiredBytes(4)
       sealedContent = try members.requiredBytes(5)
@@ -95,17 +96,19 @@ public struct VaultFile: Hashable, Sendable {
   ///   content does not, ``VaultError/outOfMemory``.
   public func open(passphrase: SecretBytes) throws(VaultError) -> UnlockedVault {
     let (index, key) = try unlock(passphrase)
-    return UnlockedVault(content: try content(under: key), key: key, slot: slots[index])
+    return UnlockedVault(content: try content(under: key), key: key, slot: slots[index], sealsSlots: sealsSlots)
   }
 
   /// Opens the vault with the key of a slot's protector, 32 bytes.
   ///
-  /// - Throws: ``VaultError/noSuchSlot``, ``VaultError/wrongKey`` when the slot does not open, ``VaultError/damaged(_:)``
-  ///   when the content does not.
+  /// - Throws: ``VaultError/noSuchSlot``, ``VaultError/wrongKey`` when the slot does not open,
+  ///   ``VaultError/changedSlot`` when its members are not those that were sealed, ``VaultError/damaged(_:)`` when the
+  ///   content does not open.
   public func open(slot id: [UInt8], key: SecretBytes) throws(VaultError) -> UnlockedVault {
     guard let slot = slots.first(where: { $0.id == id }) else { throw .noSuchSlot }
     guard let vaultKey = slot.vaultKey(vaultID: vaultID, key: key) else { throw .wrongKey }
-    return UnlockedVault(content: try content(under: vaultKey), key: vaultKey, slot: slot)
+    guard !sealsSlots || slot.isAuthentic(under: vaultKey, vaultID: vaultID) else { throw .changedSlot }
+    return UnlockedVault(content: try content(under: vaultKey), key: vaultKey, slot: slot, sealsSlots: sealsSlots)
   }
 
   /// Seals the vault's key in a slot for a protector; the other slots and the content stay as they are.
@@ -123,13 +126,62 @@ public struct VaultFile: Hashable, Sendable {
   ) throws(VaultError) {
     guard protector.isKnown else { throw .damaged("a slot of type \(protector.type) cannot be made") }
     _ = try content(under: vault.key)  // report damage elsewhere before the vault is rewritten
-    let slot = try VaultSlot(
+    var slot = try VaultSlot(
       sealing: vault.key, vaultID: vaultID, for: protector, key: key,
       nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
+    if sealsSlots, protector.isSealed { slot = try sealed(slot, as: protector, by: vault, using: &generator) }
     let replaced = slots.indices.filter { protector.isPassphrase && slots[$0].protector.isPassphrase }
     guard let first = replaced.first else { return slots.append(slot) }
     slots[first] = slot
     for index in replaced.dropFirst().reversed() { slots.remove(at: index) }
+  }
+
+  /// Authenticates the slots of a vault that an earlier version made; does nothing if they are.
+  ///
+  /// A program can have changed their members. So only what the key of a slot depends on, or what its hardware enforces,
+  /// is kept: no slot unlocks at the start any more, and no public key is kept.
+  ///
+  /// - Parameter vault: this vault, opened by a person who typed the passphrase.
+  /// - Returns: the slots that unlocked at the start.
+  /// - Throws: ``VaultError/damaged(_:)`` when the content does not open.
+  public mutating func sealSlots(
+    of vault: UnlockedVault, using generator: inout some RandomNumberGenerator
+  ) throws(VaultError) -> [VaultSlot] {
+    guard !sealsSlots else { return [] }
+    let (content, before) = (try content(under: vault.key), slots)
+    for (index, slot) in zip(slots.indices, before) where slot.protector.isSealed {
+      slots[index] = try sealed(slot, as: slot.protector.untrusted, by: vault, using: &generator)
+    }
+    sealsSlots = true
+    try seal(content, under: vault.key, using: &generator)
+    return before.filter(\.protector.unlocksAtStart)
+  }
+
+  /// Stores the public key (64 bytes) of a security key whose slot has none.
+  ///
+  /// - Parameter vault: this vault, opened by that slot, which is authentic.
+  /// - Returns: whether the slot has it now: not in a vault whose slots are not sealed yet.
+  @discardableResult
+  public mutating func store(
+    publicKey: [UInt8], in vault: UnlockedVault, using generator: inout some RandomNumberGenerator
+  ) throws(VaultError) -> Bool {
+    guard sealsSlots, let index = slots.firstIndex(of: vault.slot),
+      case .securityKey(let slot) = slots[index].protector,
+      slot.publicKey == nil, publicKey.count == SecurityKeySlot.publicKeySize
+    else { return false }
+    _ = try content(under: vault.key)
+    slots[index] = try sealed(
+      slots[index], as: .securityKey(slot.with(publicKey: publicKey)), by: vault, using: &generator)
+    return true
+  }
+
+  private func sealed(
+    _ slot: VaultSlot, as protector: VaultSlot.Protector, by vault: UnlockedVault,
+    using generator: inout some RandomNumberGenerator
+  ) throws(VaultError) -> VaultSlot {
+    try VaultSlot(
+      slot, as: protector, sealedBy: vault.key, vaultID: vaultID,
+      nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
   }
 
   /// Removes a slot; the others and the content stay as they are.
@@ -191,13 +243,13 @@ public struct VaultFile: Hashable, Sendable {
     throw isUntried ? .outOfMemory : .wrongPassphrase
   }
 
-  private var associatedData: [UInt8] { Array("liquid-auth vault v\(version.rawValue)".utf8) + vaultID }
+  private var associatedData: [UInt8] { Array("liquid-auth vault v\(version)".utf8) + vaultID }
 
   private mutating func seal(
     _ content: VaultContent, under vaultKey: SecretBytes, using generator: inout some RandomNumberGenerator
   ) throws(VaultError) {
     nonce = generator.bytes(XChaCha20Poly1305.nonceSize)
-    version = content.previous == nil ? .onePhrase : .twoPhrases
+    hasPreviousPhrase = content.previous != nil
     do {
       sealedContent = try XChaCha20Poly1305.sealSecret(
         content.payload, key: vaultKey, nonce: nonce, ad: associatedData)
@@ -225,6 +277,8 @@ public struct UnlockedVault: Sendable {
   let key: SecretBytes
   /// The slot that opened the vault.
   public let slot: VaultSlot
+  /// Whether the vault authenticates its slots; if not, ``VaultFile/sealSlots(of:using:)`` does.
+  public let sealsSlots: Bool
 }
 
 extension RandomNumberGenerator {
@@ -271,6 +325,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case lastSlot
   /// The protector's key does not open its slot.
   case wrongKey
+  /// The key opens the slot, but the slot is not as it was sealed.
+  case changedSlot
 }
 
 extension VaultError: CustomStringConvertible {
@@ -288,6 +344,7 @@ extension VaultError: CustomStringConvertible {
     case .lastSlot:
       "a passphrase must remain, because other ways to unlock can fail; change it with: liquid-auth vault passphrase"
     case .wrongKey: "the key does not open this slot; remove the slot, and add it again"
+    case .changedSlot: "another program has changed this slot in the vault's file; remove the slot, and add it again"
     }
   }
 

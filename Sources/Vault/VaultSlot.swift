@@ -3,8 +3,8 @@ public import CryptoPrimitives
 
 /// The vault's key, sealed for one protector (Recovery §1).
 ///
-/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types and damaged slots are kept unchanged,
-/// so that rewriting a vault does not lock out another program.
+/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48), 9: seal (40)}`. Slots of unknown types and damaged slots are
+/// kept unchanged, so that rewriting a vault does not lock out another program.
 public struct VaultSlot: Hashable, Sendable {
   /// What opens a slot.
   public enum Protector: Hashable, Sendable {
@@ -42,6 +42,11 @@ public struct VaultSlot: Hashable, Sendable {
   private let nonce: [UInt8]
   private let sealedKey: [UInt8]
 
+  /// Whether the authenticator unlocks with it at its start: only in a vault that authenticates its slots.
+  public var unlocksAtStart: Bool { protector.unlocksAtStart && members[Self.sealMember] != nil }
+  /// Whether an earlier version made it, so that its choice to unlock at the start does not count.
+  public var isOfEarlierVersion: Bool { protector.unlocksAtStart && members[Self.sealMember] == nil }
+
   // MARK: The bytes
 
   /// Reads a slot of the file.
@@ -49,12 +54,13 @@ public struct VaultSlot: Hashable, Sendable {
   /// A slot of another type than 1 with wrong members is read as ``Protector/damaged(type:)``: the other slots still open
   /// the vault.
   ///
+  /// - Parameter isSealed: whether the vault authenticates its slots, so that a slot of a known type has a seal.
   /// - Throws: ``VaultError`` if the slot has no type, or is a passphrase slot with wrong members.
-  init(decoding members: CBORMap) throws(VaultError) {
+  init(decoding members: CBORMap, isSealed: Bool) throws(VaultError) {
     self.members = members
     let type = try VaultSlot.Protector.type(of: members)
     do throws(VaultError) {
-      (protector, nonce, sealedKey) = try Self.parts(of: members)
+      (protector, nonce, sealedKey) = try Self.parts(of: members, isSealed: isSealed)
     } catch {
       guard type != Protector.passphraseType else { throw error }
       (protector, nonce, sealedKey) = (.damaged(type: type), [], [])
@@ -62,7 +68,7 @@ public struct VaultSlot: Hashable, Sendable {
   }
 
   private static func parts(
-    of members: CBORMap
+    of members: CBORMap, isSealed: Bool
   ) throws(VaultError) -> (protector: Protector, nonce: [UInt8], sealedKey: [UInt8]) {
     let (nonce, sealedKey): ([UInt8], [UInt8])
     do {
@@ -75,7 +81,12 @@ public struct VaultSlot: Hashable, Sendable {
     }
     var parameters = members
     (parameters[5], parameters[6]) = (nil, nil)
-    return (try Protector(parameters), nonce, sealedKey)
+    if isSealed, try Protector.type(of: members) != Protector.passphraseType { parameters[sealMember] = nil }
+    let protector = try Protector(parameters)
+    guard !isSealed || !protector.isSealed || members[sealMember]?.bytes?.count == sealSize else {
+      throw .damaged("a slot has no seal")
+    }
+    return (protector, nonce, sealedKey)
   }
 
   // MARK: The key
@@ -112,6 +123,50 @@ public struct VaultSlot: Hashable, Sendable {
   private static func associatedData(vaultID: [UInt8], type: UInt8) -> [UInt8] {
     Array("liquid-auth vault slot v1".utf8) + vaultID + [type]
   }
+
+  // MARK: The seal
+
+  private static let sealMember: CBORValue = 9
+  private static let sealSize = XChaCha20Poly1305.nonceSize + XChaCha20Poly1305.tagSize
+
+  /// The slot for another form of its protector, with a seal by the vault's key over all its members.
+  ///
+  /// - Parameters:
+  ///   - protector: of the slot's type, whose key opens the slot as before.
+  ///   - nonce: 24 bytes, never used with this key.
+  init(
+    _ slot: VaultSlot, as protector: Protector, sealedBy vaultKey: SecretBytes, vaultID: [UInt8], nonce: [UInt8]
+  ) throws(VaultError) {
+    (self.protector, self.nonce, sealedKey) = (protector, slot.nonce, slot.sealedKey)
+    var members = protector.members
+    (members[5], members[6]) = (.bytes(slot.nonce), .bytes(slot.sealedKey))
+    do {
+      let tag = try XChaCha20Poly1305.seal(
+        [], key: vaultKey, nonce: nonce, ad: Self.sealedData(members, vaultID: vaultID))
+      members[Self.sealMember] = .bytes(nonce + tag)
+    } catch {
+      throw .damaged("the slot cannot be sealed: \(error)")
+    }
+    self.members = members
+  }
+
+  /// Whether no member has changed since the slot was sealed by the vault's key; always true for a passphrase, because
+  /// all its members have a part in its key.
+  func isAuthentic(under vaultKey: SecretBytes, vaultID: [UInt8]) -> Bool {
+    guard protector.isSealed else { return protector.isPassphrase }
+    guard let seal = members[Self.sealMember]?.bytes, seal.count == Self.sealSize else { return false }
+    var rest = members
+    rest[Self.sealMember] = nil
+    let (nonce, tag) = (Array(seal.prefix(XChaCha20Poly1305.nonceSize)), Array(seal.suffix(XChaCha20Poly1305.tagSize)))
+    let opened = try? XChaCha20Poly1305.open(
+      tag, key: vaultKey, nonce: nonce, ad: Self.sealedData(rest, vaultID: vaultID))
+    return opened != nil
+  }
+
+  /// - Parameter members: all but the seal.
+  private static func sealedData(_ members: CBORMap, vaultID: [UInt8]) -> [UInt8] {
+    Array("liquid-auth vault slot v2".utf8) + vaultID + CBOREncoder.encode(.map(members))
+  }
 }
 
 // MARK: - The members of a protector
@@ -147,6 +202,34 @@ extension VaultSlot.Protector {
     switch self {
     case .passphrase, .tpm, .securityKey, .secretService, .systemdCredential: true
     case .unknown, .damaged: false
+    }
+  }
+
+  /// Whether the vault's key seals the members of such a slot.
+  var isSealed: Bool { isKnown && !isPassphrase }
+
+  /// Whether such a slot needs the person each time: a passphrase, or a PIN.
+  public var needsPerson: Bool {
+    switch self {
+    case .passphrase: true
+    case .tpm(let slot): slot.conditions.hasPIN
+    case .securityKey(let slot): slot.hasPIN
+    case .secretService, .systemdCredential, .unknown, .damaged: false
+    }
+  }
+
+  /// The same without what a program could have changed in a slot that has no seal: it does not unlock at the start, and
+  /// has no public key.
+  public var untrusted: Self {
+    switch self {
+    case .tpm(let slot): .tpm(TPMSlot(conditions: slot.conditions, object: slot.object, autoUnlock: false))
+    case .securityKey(let slot):
+      .securityKey(
+        SecurityKeySlot(
+          credentialID: slot.credentialID, salt: slot.salt, hasPIN: slot.hasPIN, autoUnlock: false, publicKey: nil))
+    case .secretService(let id, _): .secretService(id: id, autoUnlock: false)
+    case .systemdCredential(let credential, _): .systemdCredential(credential, autoUnlock: false)
+    case .passphrase, .unknown, .damaged: self
     }
   }
 

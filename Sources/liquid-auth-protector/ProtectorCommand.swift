@@ -48,7 +48,7 @@ enum ProtectorCommand {
     case .make:
       let (key, data) = try keeper.make(count: ProtectorRequest.keySize)
       return ProtectorAnswer(key: key, data: data)
-    case .get: return ProtectorAnswer(key: try keeper.key(count: ProtectorRequest.keySize))
+    case .get: return try keeper.answer(count: ProtectorRequest.keySize)
     case .delete: try keeper.delete()
     case .find: try keeper.find()
     }
@@ -99,6 +99,9 @@ protocol KeyKeeper {
   /// The key, `count` bytes.
   func key(count: Int) throws(ProtectorFailure) -> SecretBytes
 
+  /// The key, `count` bytes, and what the slot lacks; by default nothing.
+  func answer(count: Int) throws(ProtectorFailure) -> ProtectorAnswer
+
   /// Deletes the key, if it is stored outside the vault.
   func delete() throws(ProtectorFailure)
 
@@ -107,6 +110,7 @@ protocol KeyKeeper {
 }
 
 extension KeyKeeper {
+  func answer(count: Int) throws(ProtectorFailure) -> ProtectorAnswer { ProtectorAnswer(key: try key(count: count)) }
   func delete() {}
   func find() throws(ProtectorFailure) {}
 }

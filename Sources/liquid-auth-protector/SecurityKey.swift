@@ -89,9 +89,12 @@ final class SecurityKey {
 
   /// Makes a credential with hmac-secret, which the security key does not store; needs a touch.
   ///
+  /// Without credProtect, CTAP §12.1 allows an assertion without verification (level 1), which ``proof(of:_:)`` needs; with
+  /// its id, so would level 2.
+  ///
   /// - Parameter pin: the PIN with a zero byte at its end.
-  /// - Returns: the id of the credential.
-  func makeCredential(pin: SecretBytes?) throws(ProtectorFailure) -> [UInt8] {
+  /// - Returns: the id and the public key of the credential.
+  func makeCredential(pin: SecretBytes?) throws(ProtectorFailure) -> (id: [UInt8], P256.PublicKey) {
     var credential = fido_cred_new()
     defer { fido_cred_free(&credential) }
     let (challenge, user) = (Self.random(), Self.random())
@@ -101,12 +104,60 @@ final class SecurityKey {
     try check(fido_cred_set_user(credential, user, user.count, "Liquid Auth vault", nil, nil))
     try check(fido_cred_set_extensions(credential, FIDO_EXT_HMAC_SECRET))
     try touch(pin: pin) { fido_dev_make_cred(device, credential, $0) }
-    guard let id = fido_cred_id_ptr(credential) else { throw .noAnswer }
-    return Array(UnsafeBufferPointer(start: id, count: fido_cred_id_len(credential)))
+    let id = Self.bytes(fido_cred_id_ptr(credential), fido_cred_id_len(credential))
+    let point = Self.bytes(fido_cred_pubkey_ptr(credential), fido_cred_pubkey_len(credential))
+    guard !id.isEmpty,
+      let key = try? P256.PublicKey(
+        x: Array(point.prefix(P256.fieldSize)), y: Array(point.dropFirst(P256.fieldSize)))
+    else { throw .noAnswer }
+    return (id, key)
   }
 
-  /// Whether this security key made the credential; needs no touch.
-  func has(credential id: [UInt8]) -> Bool { (try? assert(id, pin: nil)) == FIDO_OK }
+  /// A signature over a fresh challenge, in DER, and the message that it signs.
+  struct Signature {
+    let signature: [UInt8]
+    let message: [UInt8]
+  }
+
+  /// What an assertion without a touch and without a PIN says about a credential.
+  enum Proof {
+    /// The security key has the credential; without a public key, it only claims so.
+    case valid(Signature?)
+    /// The security key claims the credential, but its signature is not valid.
+    case invalid
+  }
+
+  /// Asks for an assertion that needs no touch, and verifies its signature over a fresh challenge.
+  ///
+  /// - Parameters:
+  ///   - id: the id of the credential.
+  ///   - publicKey: its public key; `nil` if it is not known.
+  /// - Returns: `nil` if the security key does not have the credential.
+  func proof(of id: [UInt8], _ publicKey: P256.PublicKey?) -> Proof? {
+    guard let assertion = try? assertion(for: id) else { return nil }
+    defer { Self.free(assertion) }
+    guard let result = try? assert(assertion, pin: nil), result == FIDO_OK else { return nil }
+    let signature = Self.signature(in: assertion)
+    guard let publicKey else { return .valid(signature) }
+    guard let signature, signature.message.starts(with: SHA256.hash(Array(Self.relyingParty.utf8))),
+      publicKey.isValidSignature(signature.signature, for: signature.message)
+    else { return .invalid }
+    return .valid(signature)
+  }
+
+  private static func signature(in assertion: OpaquePointer) -> Signature? {
+    let signature = bytes(fido_assert_sig_ptr(assertion, 0), fido_assert_sig_len(assertion, 0))
+    let hash = bytes(fido_assert_clientdata_hash_ptr(assertion), fido_assert_clientdata_hash_len(assertion))
+    // The authenticator data, as a byte string of CBOR of 24 bytes or more.
+    let data = bytes(fido_assert_authdata_ptr(assertion, 0), fido_assert_authdata_len(assertion, 0))
+    let head = [0x58: 2, 0x59: 3][data.first ?? 0]
+    guard let head, !signature.isEmpty else { return nil }
+    return Signature(signature: signature, message: data.dropFirst(head) + hash)
+  }
+
+  private static func bytes(_ start: UnsafePointer<UInt8>?, _ count: Int) -> [UInt8] {
+    Array(UnsafeBufferPointer(start: start, count: start == nil ? 0 : count))
+  }
 
   /// Throws if the PIN is wrong or blocked; needs no touch.
   ///
@@ -116,15 +167,15 @@ final class SecurityKey {
   ///   - pin: the PIN with a zero byte at its end.
   ///   - id: the id of a credential of this security key.
   func check(pin: SecretBytes, with id: [UInt8]) throws(ProtectorFailure) {
-    let result = try assert(id, pin: pin)
+    let assertion = try assertion(for: id)
+    defer { Self.free(assertion) }
+    let result = try assert(assertion, pin: pin)
     guard [FIDO_ERR_PIN_INVALID, FIDO_ERR_PIN_AUTH_BLOCKED, FIDO_ERR_PIN_BLOCKED].contains(result) else { return }
     try checkPIN(result)
   }
 
   /// Sends an assertion that needs no touch, and returns libfido2's result.
-  private func assert(_ id: [UInt8], pin: SecretBytes?) throws(ProtectorFailure) -> Int32 {
-    let assertion = try assertion(for: id)
-    defer { Self.free(assertion) }
+  private func assert(_ assertion: OpaquePointer, pin: SecretBytes?) throws(ProtectorFailure) -> Int32 {
     try check(fido_assert_set_up(assertion, FIDO_OPT_FALSE))
     Self.limit(device, Self.shortLimit)
     return Self.with(pin) { fido_dev_get_assert(device, assertion, $0) }
@@ -142,9 +193,10 @@ final class SecurityKey {
   ///   - salt: 32 bytes.
   ///   - count: the size of the output, 32 bytes; an output of another size is an error.
   ///   - pin: the PIN with a zero byte at its end.
+  /// - Returns: the output, and the signature of the assertion.
   func secret(
     of id: [UInt8], salt: [UInt8], count: Int, pin: SecretBytes?
-  ) throws(ProtectorFailure) -> SecretBytes {
+  ) throws(ProtectorFailure) -> (SecretBytes, Signature?) {
     let assertion = try assertion(for: id)
     defer { Self.free(assertion) }
     try check(fido_assert_set_extensions(assertion, FIDO_EXT_HMAC_SECRET))
@@ -153,7 +205,9 @@ final class SecurityKey {
     guard let output = fido_assert_hmac_secret_ptr(assertion, 0),
       fido_assert_hmac_secret_len(assertion, 0) == count
     else { throw .noAnswer }
-    return SecretBytes(copying: UnsafeRawBufferPointer(start: output, count: count))
+    return (
+      SecretBytes(copying: UnsafeRawBufferPointer(start: output, count: count)), Self.signature(in: assertion)
+    )
   }
 
   private func assertion(for id: [UInt8]) throws(ProtectorFailure) -> OpaquePointer {

@@ -5,26 +5,35 @@ import ProtectorProtocol
 /// The key of one slot, which a FIDO2 security key computes with hmac-secret.
 struct SecurityKeySlot: KeyKeeper {
   /// Type 3 of Recovery §1.
-  static let slotType: UInt8 = 3
+  static let slotType = ProtectorRequest.securityKeyType
   private static let saltSize = 32
+  private static let pinFlag: UInt8 = 1
+  private static let keyFlag: UInt8 = 2
   private static let longestCredentialID = 1024
 
   private let hasPIN: Bool
   /// The salt; empty, as the credential id, if there is no credential yet.
   private let salt: [UInt8]
   private let credentialID: [UInt8]
+  /// The public key of the credential; `nil` if there is none, or an earlier version made the slot.
+  private let publicKey: P256.PublicKey?
   /// The PIN with a zero byte at its end, as libfido2 reads it.
   private let pin: SecretBytes?
 
   /// `nil` if `data` has another form.
   ///
-  /// - Parameter data: PIN (00 or 01), then, if the slot has a credential, salt (32) ‖ credential id (1 to 1,024).
+  /// - Parameter data: flags, then, if the slot has a credential, salt (32) ‖ public key (64), if bit 1 of the flags is
+  ///   set ‖ credential id (1 to 1,024). Bit 0 of the flags means a PIN.
   init?(data: [UInt8], pin: SecretBytes?) {
-    guard let first = data.first, first <= 1, data.count == 1 || data.count > 1 + Self.saltSize,
-      data.count <= 1 + Self.saltSize + Self.longestCredentialID
-    else { return nil }
-    (hasPIN, salt) = (first == 1, Array(data.dropFirst().prefix(Self.saltSize)))
-    credentialID = Array(data.dropFirst(1 + Self.saltSize))
+    guard let flags = data.first, flags <= Self.pinFlag | Self.keyFlag else { return nil }
+    let hasKey = flags & Self.keyFlag != 0
+    let start = 1 + Self.saltSize + (hasKey ? ProtectorAnswer.publicKeySize : 0)
+    guard data.count == 1 && !hasKey || 1...Self.longestCredentialID ~= data.count - start else { return nil }
+    (hasPIN, salt) = (flags & Self.pinFlag != 0, Array(data.dropFirst().prefix(Self.saltSize)))
+    credentialID = Array(data.dropFirst(start))
+    let (x, y) = (data.dropFirst(1 + Self.saltSize).prefix(P256.fieldSize), data[..<min(start, data.count)])
+    publicKey = hasKey ? try? P256.PublicKey(x: Array(x), y: Array(y.suffix(P256.fieldSize))) : nil
+    guard !hasKey || publicKey != nil else { return nil }
     self.pin = pin.map { pin in
       SecretBytes(count: pin.count + 1) { memory in
         pin.withUnsafeBytes { memory.copyMemory(from: $0) }
@@ -36,27 +45,34 @@ struct SecurityKeySlot: KeyKeeper {
   /// Makes a credential with the only security key that is plugged in; needs two touches.
   ///
   /// - Parameter count: 32, the size of an output of hmac-secret.
-  /// - Returns: the key; and salt ‖ credential id.
+  /// - Returns: the key; and the data of the slot, with its public key.
   /// - Throws: `pinNeeded` if there is no PIN, and the slot has one or the security key makes no credential without it.
   func make(count: Int) throws(ProtectorFailure) -> (key: SecretBytes, data: [UInt8]) {
     let key = try onlyKey()
     let isNeeded = key.option("clientPin") == true && key.option("makeCredUvNotRqd") != true
     guard pin != nil || !hasPIN && !isNeeded else { throw .pinNeeded }
     if pin != nil { try checkTries(of: key) }
-    let id = try key.makeCredential(pin: pin)
+    let (id, publicKey) = try key.makeCredential(pin: pin)
     guard id.count <= Self.longestCredentialID else {
       throw ProtectorFailure(.failed, "the security key's credential does not fit into a slot; use another one")
     }
+    // The same proof is needed at each use, before a PIN is asked for.
+    guard case .valid = key.proof(of: id, publicKey) else {
+      throw ProtectorFailure(
+        .failed, "the security key does not prove without its PIN that it has the credential; use another one")
+    }
     let salt = SecretBytes.random(count: Self.saltSize).withUnsafeBytes { Array($0) }
-    return (try key.secret(of: id, salt: salt, count: count, pin: hasPIN ? pin : nil), salt + id)
+    let (secret, _) = try key.secret(of: id, salt: salt, count: count, pin: hasPIN ? pin : nil)
+    return (secret, [Self.keyFlag | (hasPIN ? Self.pinFlag : 0)] + salt + publicKey.raw + id)
   }
 
   /// The key; needs a touch.
   ///
   /// - Parameter count: 32, the size of an output of hmac-secret.
+  /// - Returns: the key; and the public key, if the slot has none and two signatures show it.
   /// - Throws: `pinNeeded` if only the PIN is missing.
-  func key(count: Int) throws(ProtectorFailure) -> SecretBytes {
-    let key = try ownKey()
+  func answer(count: Int) throws(ProtectorFailure) -> ProtectorAnswer {
+    let (key, first) = try ownKey()
     if hasPIN {
       try checkTries(of: key)
       guard let pin else { throw .pinNeeded }
@@ -65,11 +81,21 @@ struct SecurityKeySlot: KeyKeeper {
     } else if key.option("alwaysUv") == true {
       throw .alwaysVerifies
     }
-    return try key.secret(of: credentialID, salt: salt, count: count, pin: hasPIN ? pin : nil)
+    let (secret, second) = try key.secret(of: credentialID, salt: salt, count: count, pin: hasPIN ? pin : nil)
+    guard publicKey == nil, let first, let second else { return ProtectorAnswer(key: secret) }
+    // Each signature allows two keys, and both signatures only one.
+    let found = P256.publicKeys(recoveredFrom: first.signature, for: first.message).first {
+      $0.isValidSignature(second.signature, for: second.message)
+    }
+    return ProtectorAnswer(key: secret, data: found?.raw ?? [])
   }
 
+  func key(count: Int) throws(ProtectorFailure) -> SecretBytes { try answer(count: count).key }
+
   /// Checks that a slot can be made, or that the security key of the slot is plugged in; needs no touch.
-  func find() throws(ProtectorFailure) { _ = try credentialID.isEmpty ? onlyKey() : ownKey() }
+  func find() throws(ProtectorFailure) {
+    if credentialID.isEmpty { _ = try onlyKey() } else { _ = try ownKey() }
+  }
 
   /// The only security key that is plugged in, if it can have a slot with this choice of a PIN.
   private func onlyKey() throws(ProtectorFailure) -> SecurityKey {
@@ -83,12 +109,21 @@ struct SecurityKeySlot: KeyKeeper {
     return key
   }
 
-  /// The security key that made the credential.
-  private func ownKey() throws(ProtectorFailure) -> SecurityKey {
-    guard !credentialID.isEmpty, let key = SecurityKey.all().first(where: { $0.has(credential: credentialID) }) else {
-      throw .otherKey
+  /// The security key that made the credential, and the signature that proves it.
+  ///
+  /// Any device can claim a credential, and would get the PIN. So one whose signature is not valid is passed over. Without
+  /// a public key, nothing is proved.
+  private func ownKey() throws(ProtectorFailure) -> (SecurityKey, SecurityKey.Signature?) {
+    guard !credentialID.isEmpty else { throw .otherKey }
+    var isClaimed = false
+    for key in SecurityKey.all() {
+      switch key.proof(of: credentialID, publicKey) {
+      case .valid(let signature): return (key, signature)
+      case .invalid: isClaimed = true
+      case .none: break
+      }
     }
-    return key
+    throw isClaimed ? .invalidProof : .otherKey
   }
 
   /// Throws if fewer than two tries are left.
@@ -115,6 +150,10 @@ extension ProtectorFailure {
     .absent,
     "the security key of this slot is not plugged in, or another program uses it; plug it in, or close that program, and "
       + "try again")
+  static let invalidProof = ProtectorFailure(
+    .failed,
+    "a device claims to be the security key of this slot, but its signature is not valid; it got no PIN; unplug it, plug in "
+      + "the security key, and try again")
   static let noAnswer = ProtectorFailure(
     .failed, "the security key did not answer; plug it in again, close other programs that use it, and try again")
   static let notTouched = ProtectorFailure(.dismissed, "the security key was not touched in time; try again")

@@ -60,7 +60,7 @@ import Vault
   }
 
   @Test func `a later version is reported`() throws {
-    #expect(throws: VaultError.unsupportedVersion(3)) { try VaultFile(decoding: changed { $0[1] = 3 }) }
+    #expect(throws: VaultError.unsupportedVersion(5)) { try VaultFile(decoding: changed { $0[1] = 5 }) }
   }
 
   // Holds: FILE-2

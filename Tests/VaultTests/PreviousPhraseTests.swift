@@ -112,8 +112,14 @@ import Testing
   }
 
   // Holds: ROTATE-1
-  @Test func `the version is part of the seal`() throws {
-    for (version, bytes) in [(1, try rotated().encoded), (2, vector.file.bytes)] as [(UInt8, [UInt8])] {
+  @Test mutating func `the version is part of the seal`() throws {
+    var sealed = try rotated()
+    _ = try sealed.sealSlots(of: sealed.open(passphrase: secret(vector.passphrase.text)), using: &generator)
+    #expect(sealed.encoded[2] == 4 && sealed.hasPreviousPhrase)
+    #expect(try open(sealed.encoded).previous != nil)
+    for (version, bytes) in [
+      (1, try rotated().encoded), (2, vector.file.bytes), (2, sealed.encoded), (3, sealed.encoded),
+    ] as [(UInt8, [UInt8])] {
       var changed = bytes
       changed[2] = version
       #expect(throws: VaultError.damaged("the passphrase or key is right, but the sealed content does not open")) {
@@ -121,8 +127,8 @@ import Testing
       }
     }
     var later = vector.file.bytes
-    later[2] = 3
-    #expect(throws: VaultError.unsupportedVersion(3)) { try open(later) }
+    later[2] = 5
+    #expect(throws: VaultError.unsupportedVersion(5)) { try open(later) }
   }
 
   // Holds: ROTATE-1

@@ -34,7 +34,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     let cost = try PassphraseCost(opsLimit: slot.opslimit.integer(), memLimit: slot.memlimit.integer())
     let vault = try VaultFile(
       sealing: content, passphrase: secret(vector.passphrase.text), cost: cost, using: &generator)
-    #expect(Hex(vault.encoded) == vector.file.hex)
+    #expect(try Hex(vault.encoded) == Vector("vault-slots").sealedFile.hex)
   }
 
   @Test func `the published vault opens to its content`() throws {
@@ -332,7 +332,8 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
       let slot = slots.securityKey[index]
       let protector = VaultSlot.Protector.securityKey(
         SecurityKeySlot(
-          credentialID: slot.credentialID.bytes, salt: slot.salt.bytes, hasPIN: hasPIN, autoUnlock: autoUnlock))
+          credentialID: slot.credentialID.bytes, salt: slot.salt.bytes, hasPIN: hasPIN, autoUnlock: autoUnlock,
+          publicKey: nil))
       #expect(protector.unlocksAtStart == autoUnlock)
       #expect(protector.publicData == [hasPIN ? 1 : 0] + slot.salt.bytes + slot.credentialID.bytes)
       var made = try VaultFile(decoding: vector.file.bytes)
@@ -401,6 +402,161 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
         #expect((opened == nil) == !(isChoice || isID), "byte \(index), bit \(bit)")
       }
     }
+  }
+
+  // MARK: Sealed slots
+
+  /// The vault of version 3 of the vectors, with these slots behind its own.
+  private func sealedVault(with slots: CBORValue...) throws -> VaultFile {
+    var members = try #require(try CBORDecoder.decode(Vector("vault-slots").sealedFile.bytes).map)
+    members[3] = .array((members[3]?.array ?? []) + slots)
+    return try VaultFile(decoding: CBOREncoder.encode(.map(members)))
+  }
+
+  /// The sealed slots of the vectors: each with the slot of version 1 that it is made of.
+  private func sealedSlots() throws -> [(slot: Vector, sealed: Vector)] {
+    let slots = try Vector("vault-slots")
+    return [
+      (slots.secretService[0], slots.sealed[0]), (slots.secretService[1], slots.sealed[1]),
+      (slots.tpm[0], slots.sealed[2]), (slots.securityKey[1], slots.sealed[3]), (slots.systemd[1], slots.sealed[4]),
+    ]
+  }
+
+  // Holds: PROTECT-22
+  @Test func `sealed slots are made byte for byte, and open the vault`() throws {
+    let file = try sealedVault()
+    let unlocked = try file.open(passphrase: secret(vector.passphrase.text))
+    #expect(unlocked.sealsSlots)
+    for (index, (slot, sealed)) in try sealedSlots().enumerated() {
+      var members = try #require(try CBORDecoder.decode(slot.slot.bytes).map)
+      (members[5], members[6]) = (nil, nil)
+      if index == 3 { members[8] = .bytes(sealed.publicKey.bytes) }
+      let protector = try VaultSlot.Protector(members)
+      var made = file
+      var generator = ScriptedGenerator(slot.nonce.bytes, sealed.sealNonce.bytes)
+      try made.seal(unlocked, for: protector, key: secret(slot.key.bytes), using: &generator)
+      #expect(try Hex(CBOREncoder.encode(map(made)[3]?.array?[1] ?? 0)) == sealed.slot.hex)
+      let read = try sealedVault(with: CBORDecoder.decode(sealed.slot.bytes))
+      #expect(read == made)
+      #expect(read.slots[1].unlocksAtStart == protector.unlocksAtStart && !read.slots[1].isOfEarlierVersion)
+      #expect(try read.open(slot: read.slots[1].id, key: secret(slot.key.bytes)).slot == read.slots[1])
+    }
+  }
+
+  // Holds: PROTECT-22
+  @Test func `a flipped bit in a sealed slot opens nothing`() throws {
+    for (slot, sealed) in try sealedSlots() {
+      let bytes = sealed.slot.bytes
+      for index in bytes.indices {
+        for bit in 0..<8 {
+          var changed = bytes
+          changed[index] ^= 1 << UInt8(bit)
+          guard let value = try? CBORDecoder.decode(changed), let file = try? sealedVault(with: value),
+            file.slots[1].protector.isKnown
+          else { continue }
+          #expect(throws: VaultError.self, "byte \(index), bit \(bit)") {
+            try file.open(slot: file.slots[1].id, key: secret(slot.key.bytes))
+          }
+        }
+      }
+    }
+  }
+
+  // Holds: PROTECT-22
+  @Test func `auto-unlock that a program sets in a slot is found when the slot opens`() throws {
+    let (slot, sealed) = try sealedSlots()[0]
+    var members = try #require(try CBORDecoder.decode(sealed.slot.bytes).map)
+    members[3] = true
+    let file = try sealedVault(with: .map(members))
+    #expect(file.slots[1].unlocksAtStart)
+    #expect(throws: VaultError.changedSlot) {
+      try file.open(slot: file.slots[1].id, key: secret(slot.key.bytes))
+    }
+    // The passphrase still opens the vault.
+    _ = try file.open(passphrase: secret(vector.passphrase.text))
+  }
+
+  // Holds: PROTECT-22
+  @Test func `a vault that seals its slots accepts none of an earlier version`() throws {
+    for (slot, sealed) in try sealedSlots() {
+      var changed = try #require(try CBORDecoder.decode(sealed.slot.bytes).map)
+      for seal in [nil, .bytes([]), .bytes(Array(sealed.sealNonce.bytes))] as [CBORValue?] {
+        changed[9] = seal
+        let file = try sealedVault(with: .map(changed))
+        #expect(file.slots[1].protector == .damaged(type: file.slots[1].protector.type))
+        #expect(!file.slots[1].unlocksAtStart)
+        #expect(throws: VaultError.wrongKey) {
+          try file.open(slot: file.slots[1].id, key: secret(slot.key.bytes))
+        }
+      }
+    }
+    // The version is part of the seal of the content.
+    var bytes = try sealedVault().encoded
+    bytes[2] = 1
+    let old = try VaultFile(decoding: bytes)
+    #expect(throws: VaultError.damaged("the passphrase or key is right, but the sealed content does not open")) {
+      try old.open(passphrase: secret(vector.passphrase.text))
+    }
+  }
+
+  // Holds: PROTECT-22
+  @Test mutating func `slots of an earlier version are sealed without what a program could have chosen`() throws {
+    let slots = try sealedSlots().map(\.slot)
+    var file = try VaultFile(decoding: vector.file.bytes)
+    var members = try map(file)
+    var key = try #require(try CBORDecoder.decode(slots[3].slot.bytes).map)
+    key[8] = .bytes([UInt8](repeating: 4, count: 64))
+    members[3] = .array(
+      (members[3]?.array ?? []) + (try slots[..<3].map { try CBORDecoder.decode($0.slot.bytes) })
+        + [.map(key), try CBORDecoder.decode(slots[4].slot.bytes), Self.foreignSlot])
+    file = try VaultFile(decoding: CBOREncoder.encode(.map(members)))
+    #expect(file.slots.allSatisfy { !$0.unlocksAtStart })
+    let old = file.slots
+    #expect(old.map(\.isOfEarlierVersion) == [false, false, true, true, false, true, false])
+    let unlocked = try file.open(passphrase: secret(vector.passphrase.text))
+    #expect(!unlocked.sealsSlots)
+    #expect(try file.sealSlots(of: unlocked, using: &generator) == [old[2], old[3], old[5]])
+    #expect(file.encoded[2] == 3 && file.slots[0] == old[0] && file.slots[6] == old[6])
+    file = try VaultFile(decoding: file.encoded)
+    #expect(file.slots.map(\.id) == old.map(\.id))
+    #expect(!file.slots.contains { $0.unlocksAtStart || $0.isOfEarlierVersion })
+    for (slot, vector) in zip(file.slots.dropFirst(), slots) {
+      #expect(try hex(file.open(slot: slot.id, key: secret(vector.key.bytes)).content.mainKey) == hex(content.mainKey))
+      #expect(slot.protector == slot.protector.untrusted)
+    }
+    let again = file
+    #expect(try file.sealSlots(of: unlocked, using: &generator) == [] && file == again)
+  }
+
+  // Holds: PROTECT-23
+  @Test mutating func `a public key is stored in a slot that has none, and is sealed`() throws {
+    let (slot, sealed) = try sealedSlots()[3]
+    let unlocked = try sealedVault().open(passphrase: secret(vector.passphrase.text))
+    var members = try #require(try CBORDecoder.decode(slot.slot.bytes).map)
+    (members[5], members[6]) = (nil, nil)
+    var file = try sealedVault()
+    try file.seal(
+      unlocked, for: VaultSlot.Protector(members), key: secret(slot.key.bytes), using: &generator)
+    let opened = try file.open(slot: file.slots[1].id, key: secret(slot.key.bytes))
+    #expect(try !file.store(publicKey: [1], in: opened, using: &generator))
+    let key = sealed.publicKey.bytes
+    #expect(try file.store(publicKey: key, in: opened, using: &generator))
+    file = try VaultFile(decoding: file.encoded)
+    guard case .securityKey(let stored) = file.slots[1].protector else { throw Unexpected(nil) }
+    #expect(stored.publicKey == key)
+    let data = file.slots[1].protector.publicData ?? []
+    #expect(data == [3] + slot.salt.bytes + key + slot.credentialID.bytes)
+    #expect(SecurityKeySlot(publicData: data, autoUnlock: false) == stored)
+    for other in [[], Array(data.prefix(97)), [1] + data.dropFirst(), [4] + data.dropFirst()] {
+      #expect(SecurityKeySlot(publicData: other, autoUnlock: false) == nil)
+    }
+    let again = try file.open(slot: file.slots[1].id, key: secret(slot.key.bytes))
+    // Another key never takes its place.
+    #expect(try !file.store(publicKey: key, in: again, using: &generator))
+    // Without the seal of an earlier version, nothing is stored.
+    var old = try vault(with: slot.slot.bytes)
+    let oldOpened = try old.open(slot: old.slots[1].id, key: secret(slot.key.bytes))
+    #expect(try !old.store(publicKey: key, in: oldOpened, using: &generator))
   }
 
   // Holds: PROTECT-4

@@ -55,7 +55,7 @@ def test_two_sites_are_moved_and_one_is_given_up(running, tmp_path):
     assert status["vault"] == "locked" and "new phrase" in status["lockReason"]
     assert names(running) == ["credentials.sqlite", "previous.sqlite", "vault"]
     vault = cbor.decode((running.state / "vault").read_bytes())
-    assert set(vault) == {1, 2, 3, 4, 5} and vault[1] == 2
+    assert set(vault) == {1, 2, 3, 4, 5} and vault[1] == 4
     for path in running.state.iterdir():
         if path.is_file():
             assert path.stat().st_mode & 0o777 == 0o600
@@ -286,7 +286,7 @@ class TestKilled:
         done = []
 
         def check_begin():
-            has_begun = cbor.decode((running.state / "vault").read_bytes())[1] == 2
+            has_begun = cbor.decode((running.state / "vault").read_bytes())[1] == 4
             done.append(has_begun)
             if not has_begun:
                 assert "no move to a new phrase has begun" in self.list(running, status=1).stderr

@@ -3,6 +3,7 @@
 import hmac
 
 import pytest
+from nacl.exceptions import CryptoError
 
 from . import vault_slots
 from .vectors import load
@@ -69,3 +70,32 @@ def test_systemd(case):
         vault_id, vault_key, value["key"], value["credential"], case["autoUnlock"], value["nonce"])
     assert slot.hex() == case["slot"]
     assert vault_slots.vault_key(vault_id, vault_slots.cbor.decode(slot), value["key"]) == vault_key
+
+
+@pytest.mark.parametrize("case", VECTORS["sealed"], ids=lambda case: f"{case['of']} {case['index']}")
+def test_sealed(case):
+    """From version 3 on, the vault's key seals all members of a slot."""
+    vault_id, vault_key = (bytes.fromhex(VECTORS[name]) for name in ("vaultID", "vaultKey"))
+    slot = vault_slots.cbor.decode(bytes.fromhex(VECTORS[case["of"]][case["index"]]["slot"]))
+    if "publicKey" in case:
+        slot[8] = bytes.fromhex(case["publicKey"])
+    sealed = vault_slots.seal(vault_id, vault_key, slot, bytes.fromhex(case["sealNonce"]))
+    assert vault_slots.cbor.encode(sealed).hex() == case["slot"]
+    vault_slots.check_seal(vault_id, vault_key, sealed)
+    for member in set(sealed) - {9}:
+        with pytest.raises(CryptoError):
+            vault_slots.check_seal(vault_id, vault_key, {**sealed, member: "changed"})
+    if case is VECTORS["sealed"][0]:
+        assert vault_slots.sealed_data(vault_id, sealed).hex() == VECTORS["sealedAssociatedData"]
+
+
+def test_sealed_file():
+    """Version 3 differs from version 1 in the number, and in what the seal of the content covers."""
+    old = load("keys-and-recovery")["vault"]
+    vault_id, vault_key = (bytes.fromhex(VECTORS[name]) for name in ("vaultID", "vaultKey"))
+    slots = vault_slots.cbor.decode(bytes.fromhex(old["file"]))[3]
+    nonce, payload = bytes.fromhex(old["payloadNonce"]), bytes.fromhex(old["payload"])
+    made = [vault_slots.vault(version, vault_id, vault_key, slots, nonce, payload).hex() for version in (1, 3)]
+    assert made == [old["file"], VECTORS["sealedFile"]]
+    assert vault_slots.as_earlier_version(bytes.fromhex(made[1]), vault_key) == vault_slots.cbor.decode(
+        bytes.fromhex(made[0]))

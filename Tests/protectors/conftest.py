@@ -6,7 +6,7 @@ import pytest
 from daemon.conftest import bus, key, umask_of_debian_13  # noqa: F401: fixtures of these tests too
 from support import systemd_creds
 from support.authenticator import PHRASE
-from support.security_key import SecurityKey
+from support.security_key import HostileKey, SecurityKey
 from support.slots import add
 from support.tpm import TPM
 
@@ -48,6 +48,14 @@ def plug(tmp_path, monkeypatch):
     yield plug
     for one in made.values():
         one.close()
+
+
+@pytest.fixture
+def hostile():
+    """A hostile device, which a test plugs in by its path."""
+    made = HostileKey()
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Slots of FIDO2 security keys: libfido2 in the protector, and a second authenticator as the key."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import pytest
 from fido2 import cbor
 from fido2.ctap import STATUS, CtapError
 from judges import vault_slots
+from judges.derivation import sha256
 from support import memory
 from support.authenticator import PASSPHRASE, on_terminal, wait_for
 from support.ceremonies import OWN, Request
@@ -71,9 +73,68 @@ def test_another_program_opens_the_slot(key, plug, pin):
     members = cbor.decode((key.state / "vault").read_bytes())
     slot = members[3][1]
     assert slot[1] == 3 and slot[3] is False and slot[4] is bool(pin) and len(slot[7]) == 32 and sorted(slot) == [
-        1, 2, 3, 4, 5, 6, 7]
-    secret, = expected(OWN, "liquid-auth:vault", slot[2], bool(pin), slot[7])
-    assert len(vault_slots.vault_key(members[2], slot, secret)) == 32
+        1, 2, 3, 4, 5, 6, 7, 8, 9]
+    vault_slots.check_seal(members[2], key_of_the_vault(members), slot)
+    hash_ = sha256(b"liquid-auth:vault")
+    assert slot[8] == OWN.public_key(hash_, OWN.open(hash_, slot[2]))
+
+
+def key_of_the_vault(members):
+    slot = members[3][1]
+    secret, = expected(OWN, "liquid-auth:vault", slot[2], slot[4], slot[7])
+    return vault_slots.vault_key(members[2], slot, secret)
+
+
+# Holds: PROTECT-23
+def test_a_hostile_key_gets_no_pin(key, plug, hostile, monkeypatch):
+    """A device that answers first, and claims the credential, is passed over: it proves nothing, and gets no PIN."""
+    fido = plug("one", pin=PIN)
+    add(key, "fido2", pin=PIN)
+    monkeypatch.setenv("LIQUID_AUTH_FIDO2", f"{hostile.path},{fido.path}")
+    key.start()
+    key.pinentry.set({BLINKS: "never"}, passphrase=PIN)
+    asked: list[str] = []
+    with contextlib.suppress(CtapError):
+        asked = registration(key)
+    assert hostile.pins == [], "LEFT(SHA-256(PIN), 16)"
+    assert len(asked) == 2 and is_open(key) and hostile.subcommands == []
+    # With each request of the protector: getInfo, and one assertion, which proves nothing.
+    assert set(hostile.commands) == {4, 2} and hostile.commands.count(2) == 2
+    key.stop()
+    monkeypatch.setenv("LIQUID_AUTH_FIDO2", hostile.path)
+    key.pinentry.set()
+    key.start()
+    assert len(registration(key)) == 2, "the passphrase, and presence: no dialog asks for a PIN"
+    assert ("slot 2 (security key) did not unlock the vault: a device claims to be the security key of this slot, but its "
+            "signature is not valid; it got no PIN") in key.said()
+    assert hostile.pins == [] and hostile.subcommands == []
+
+
+# Holds: PROTECT-23
+@pytest.mark.parametrize("pin", [None, PIN])
+def test_a_slot_without_a_public_key(key, plug, hostile, monkeypatch, pin):
+    """The next use says once that the security key was not verified, and stores its public key."""
+    fido = plug("one", pin=pin)
+    add(key, "fido2", pin=pin)
+    file = key.state / "vault"
+    members = cbor.decode(file.read_bytes())
+    vault_key, public_key = key_of_the_vault(members), members[3][1].pop(8)
+    members[3][1] = vault_slots.seal(members[2], vault_key, members[3][1], bytes(24))
+    file.write_bytes(cbor.encode(members))
+    key.start()
+    key.pinentry.set({BLINKS: "never"}, **({"passphrase": pin} if pin else {}))
+    registration(key)
+    said = ("slot 2 (security key) was added by an earlier version, so the security key was not verified before it got the "
+            "PIN or a touch; from now on, it is verified first")
+    assert is_open(key) and key.said().count(said) == 1
+    members = cbor.decode(file.read_bytes())
+    assert members[3][1][8] == public_key
+    vault_slots.check_seal(members[2], vault_key, members[3][1])
+    key.stop()
+    monkeypatch.setenv("LIQUID_AUTH_FIDO2", f"{hostile.path},{fido.path}")
+    key.start()
+    registration(key)
+    assert is_open(key) and said not in key.said() and hostile.subcommands == []
 
 
 # Holds: PROTECT-6, PROTECT-13
@@ -392,7 +453,9 @@ def test_no_pin_stays_in_memory(key, plug):
 # Holds: PROTECT-1
 @pytest.mark.parametrize("request_", [
     b"\2\1\0\3\3\0\0", b"\2\1\0\4\3\0\1\2", b"\2\2\0\4\3\0\1\0", b"\2\2\0\x24\3\0\x21\0" + bytes(32),
-    b"\2\2\x04\x25\3\x04\x22\0" + bytes(32 + 1025), b"\2\2\0\x25\3\0\x22\2" + bytes(33)])
+    b"\2\2\x04\x25\3\x04\x22\0" + bytes(32 + 1025), b"\2\2\0\x25\3\0\x22\4" + bytes(33),
+    b"\2\2\0\x25\3\0\x22\2" + bytes(33), b"\2\2\0\x65\3\0\x62\3" + bytes(97),
+    b"\2\2\x04\x65\3\x04\x62\2" + bytes(32 + 64 + 1025)])
 def test_a_malformed_request(plug, request_):
     fido = plug("one")
     assert protector_answer(request_)[1] in (1, 4)

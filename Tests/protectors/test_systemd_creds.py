@@ -8,10 +8,11 @@ import time
 
 import pytest
 from fido2 import cbor
+from fido2.ctap import CtapError
 from judges import vault_slots
 from support import systemd_creds
 from support.authenticator import BIN, PASSPHRASE, is_ours, wait_for
-from support.ceremonies import Request, history
+from support.ceremonies import OWN, Request, client, history, register, sign_in
 from support.patience import PATIENCE
 from support.slots import (
     ENDS, add, add_killed, end_wait, is_open, killed_at_each_call, protector_answer, protectors, registration, remove, slots,
@@ -49,6 +50,103 @@ def test_unlocked_at_the_start(key, creds):
     add(key, "systemd-creds", "--auto-unlock")
     assert "(systemd-creds), at the start and for a request" in vault(key, "list").stdout
     start_and_open(key, "systemd-creds (double)")
+
+
+def key_of_the_vault(key, creds):
+    members = cbor.decode((key.state / "vault").read_bytes())
+    secret = bytes.fromhex(json.loads(creds.store.read_text())["credential 0\n"])
+    return vault_slots.vault_key(members[2], members[3][1], secret)
+
+
+# Holds: PROTECT-22
+def test_auto_unlock_that_another_program_sets(key, creds):
+    """The vault stays locked at the start, and the log says why; the passphrase still opens it."""
+    add(key, "systemd-creds")
+    file = key.state / "vault"
+    members = cbor.decode(file.read_bytes())
+    assert members[3][1][3] is False
+    members[3][1][3] = True
+    file.write_bytes(cbor.encode(members))
+    key.start()
+    changed = f"slot 2 (systemd credential) did not unlock the vault: {file}: another program has changed this slot"
+    wait_for("end of the try", lambda: changed in key.said() or is_open(key))
+    assert not is_open(key)
+    assert len(registration(key)) == 2 and is_open(key)
+    remove(key)
+
+
+# Holds: PROTECT-22
+def test_a_vault_of_an_earlier_version(key, creds):
+    """Its slots do not unlock at the start. The next passphrase seals them, without auto-unlock."""
+    add(key, "systemd-creds", "--auto-unlock")
+    file, vault_key = key.state / "vault", key_of_the_vault(key, creds)
+    old = vault_slots.as_earlier_version(file.read_bytes(), vault_key)
+    file.write_bytes(cbor.encode(old))
+    assert slots(key)[1]["autoUnlock"] is False
+    key.start()
+    wait_for("reason", lambda: "slot 2 (systemd credential) did not unlock the vault: an earlier version added it" in key.said()
+             or is_open(key))
+    assert not is_open(key) and not protectors()
+    # For a request, it does; this changes nothing.
+    assert len(registration(key)) == 1 and cbor.decode(file.read_bytes()) == old
+    assert len(registration(key, uv=True)) == 1, "the passphrase"
+    new = cbor.decode(file.read_bytes())
+    assert new[1] == 3 and new[3][0] == old[3][0] and new[3][1] == {**old[3][1], 3: False, 9: new[3][1][9]}
+    vault_slots.check_seal(new[2], vault_key, new[3][1])
+    assert vault_slots.content(new, vault_key) == vault_slots.content(old, vault_key)
+    assert key.said().count("slot 2 (systemd credential) no longer unlocks at the start") == 1
+    key.ask("lock")
+    assert len(registration(key)) == 2 and "unlocked by the systemd credential" in key.ask("status")
+    # Of this vault, no slot of the earlier version is accepted.
+    key.stop()
+    file.write_bytes(cbor.encode({**new, 3: old[3]}))
+    assert slots(key)[1] == {"slot": 2, "type": 5, "damaged": True}
+    key.start()
+    assert len(registration(key)) == 2 and "unlocked by" not in key.ask("status")
+
+
+# Holds: PROTECT-22
+@pytest.mark.parametrize("change", ["add", "passphrase"])
+def test_a_change_of_a_vault_of_an_earlier_version(key, creds, change):
+    """Without the authenticator, the command seals the slots, and says what no longer holds."""
+    add(key, "systemd-creds", "--auto-unlock")
+    file, vault_key = key.state / "vault", key_of_the_vault(key, creds)
+    file.write_bytes(cbor.encode(vault_slots.as_earlier_version(file.read_bytes(), vault_key)))
+    if change == "add":
+        done = add(key, "systemd-creds", "--auto-unlock")
+    else:
+        done = vault(key, "passphrase", passphrase=f"{PASSPHRASE}\n{PASSPHRASE} 2")
+    assert done.stderr.count("slot 2 (systemd credential) no longer unlocks at the start") == 1
+    members = cbor.decode(file.read_bytes())
+    assert members[1] == 3 and [slot[3] for slot in members[3][1:]] == [False, True][:len(members[3]) - 1]
+    for slot in members[3][1:]:
+        vault_slots.check_seal(members[2], vault_key, slot)
+
+
+# Holds: PROTECT-24
+def test_after_a_lock(key, creds):
+    """A slot that opens without the person then opens only after a dialog, and never for a silent request."""
+    add(key, "systemd-creds")
+    key.start()
+    with client(key) as ctap:
+        made = register(ctap, OWN)
+        key.ask("lock")
+        key.pinentry.set("deny")
+        before = key.pinentry.asked()
+        with pytest.raises(CtapError, match="OPERATION_DENIED"):
+            sign_in(ctap, made, up=False)
+        assert not is_open(key) and not protectors()
+        with pytest.raises(CtapError, match="OPERATION_DENIED"):
+            sign_in(ctap, made)
+        assert not is_open(key)
+        silent, loud = key.pinentry.events("ask")[before:]
+        offer = "You do not need to type the passphrase: slot 2 (systemd credential) unlocks the vault."
+        assert silent["command"] == "GETPIN" and offer not in silent["description"]
+        assert loud["command"] == "CONFIRM" and offer in loud["description"] and "Site: example.com" in loud["description"]
+        key.pinentry.set()
+        sign_in(ctap, made)
+        assert "unlocked by the systemd credential" in key.ask("status")
+        sign_in(ctap, made, up=False)
 
 
 # Holds: PROTECT-17

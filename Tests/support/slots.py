@@ -71,7 +71,8 @@ def start_and_request(key, slot, dialogs=(1,)):
     assert f"unlocked by the {slot}, fingerprint " in key.ask("status")
     assert len(registration(key, uv=True)) == 1, "the passphrase"
     key.ask("lock")
-    assert len(registration(key)) in dialogs
+    # After a lock, a dialog comes before the slot is used; while a security key blinks, there is one anyway.
+    assert len(registration(key)) in [1 + max(dialogs) if dialogs == (1,) else number for number in dialogs]
     assert "slot 2" not in key.said() and not protectors()
 
 

@@ -21,7 +21,9 @@ extension GetAssertion: AuthenticatorCommand {
     // 10.1. Extensions check their input before any prompt; unknown ones are ignored.
     let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
-    let vault = try await authenticator.openVault(for: request.prompt())
+    let mayBeSilent = options.up == false && options.uv != true
+    let vault = try await authenticator.openVault(
+      for: mayBeSilent ? .silent(request.prompt()) : .prompt(request.prompt()))
     if try vault.policy(rpID: request.rpIdentifier) == .deny {
       // Browsers look for passkeys with silent requests, and try another key only after this status.
       if options.up == false { throw CTAPError(deniedByPolicy: .noCredentials) }

@@ -66,6 +66,8 @@ struct VaultCommand: ParsableCommand {
         needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal also unlocks the \
         vault. With fido2, a key that a FIDO2 security key computes after a touch does; plug in only this security key. \
         With systemd-creds, a random key that systemd decrypts for you on this machine does; it needs systemd 256 or later. \
+        Without --pin, a slot opens the vault without you: after a lock, only after a prompt, and never for a request that \
+        shows no prompt. \
         If a site requires verification, you still verify by the passphrase, a fingerprint or PAM.
         """)
     @Argument(help: "What unlocks the vault.")
@@ -107,11 +109,10 @@ struct VaultCommand: ParsableCommand {
         key = answer.key
       case .fido2:
         let answer = try securityKey()
-        protector = .securityKey(
-          SecurityKeySlot(
-            credentialID: Array(answer.data.dropFirst(SecurityKeySlot.saltSize)),
-            salt: Array(answer.data.prefix(SecurityKeySlot.saltSize)), hasPIN: pin, autoUnlock: autoUnlock))
-        key = answer.key
+        guard let slot = SecurityKeySlot(publicData: answer.data, autoUnlock: autoUnlock), slot.hasPIN == pin else {
+          throw ProtectorProgram.failure(.malformed(.protector))
+        }
+        (protector, key) = (.securityKey(slot), answer.key)
       case .secretService:
         protector = .secretService(id: randomBytes(16), autoUnlock: autoUnlock)
         key = try ProtectorProgram.ask(.make, type: protector.type, data: protector.publicData ?? []).key
@@ -141,10 +142,21 @@ struct VaultCommand: ParsableCommand {
       }
       output.write(
         "the \(protector.name) now unlocks the vault, too\(number.map { ", as slot \($0)" } ?? ""); the passphrase stays "
-          + "valid", json: report)
+          + "valid\(Self.meaning(of: protector).map { "\n\($0)" } ?? "")", json: report)
       if !others.isEmpty {
         StandardStream.error.write("liquid-auth: \(Self.advice(others, type, at: place))")
       }
+    }
+
+    /// What a slot without a PIN means; `nil` for one with a PIN.
+    static func meaning(of protector: VaultSlot.Protector) -> String? {
+      guard !protector.needsPerson else { return nil }
+      if case .securityKey = protector {
+        return "the slot has no PIN: whoever touches the security key at this machine opens the vault"
+      }
+      return
+        "the slot has no PIN: it opens the vault without you, and your other programs can use it, too; after a lock, a "
+        + "prompt asks you first"
     }
 
     /// Makes a credential with the security key; asks for its PIN if the slot has one, or if the key needs it here.

@@ -95,7 +95,11 @@ enum OwnedVault {
       try change(by: connection, SealSlot(key: key, protector: protector.members)) { slots in
         slots.contains { $0.protector == protector }
       }
-    case .here(_, _, let unlocked, _):
+    case .here(let directory, _, let unlocked, _):
+      let (changed, _) = try orFailure { () throws(StateDirectoryError) in try directory.sealSlots(of: unlocked) }
+      for (number, slot) in changed {
+        StandardStream.error.write("liquid-auth: \(StateDirectory.noLongerAtStart(number, slot))")
+      }
       try change(recordedAs: protector.isPassphrase ? .changePassphrase : .addSlot) { (file) throws(VaultError) in
         var generator = SystemRandomNumberGenerator()
         try file.seal(unlocked, for: protector, key: key, using: &generator)

@@ -8,7 +8,10 @@ struct SlotReport: Equatable {
   let protector: VaultSlot.Protector
 
   static func all(_ slots: [VaultSlot]) -> [SlotReport] {
-    slots.enumerated().map { SlotReport(number: $0.offset + 1, protector: $0.element.protector) }
+    zip(1..., slots).map { number, slot in
+      // An earlier version added it: it does not unlock at the start.
+      SlotReport(number: number, protector: slot.isOfEarlierVersion ? slot.protector.untrusted : slot.protector)
+    }
   }
 
   /// For people, with what to do about a damaged slot.

@@ -80,7 +80,7 @@ actor U2FRequestHandler {
     switch await serve(message, isAgreed, waited, context) {
     case .answer(let bytes): return bytes
     case .waitsForVault(let prompt):
-      do throws(UserInteractionError) { _ = try await keySource.open(for: .prompt(prompt)) } catch {
+      do throws(UserInteractionError) { _ = try await keySource.open(for: .silent(prompt)) } catch {
         report(CommandReport(u2F: message, rpID: nil, error: error, elapsed: start.duration(to: clock.now)))
         return U2FOutcome.refused
       }

@@ -23,12 +23,15 @@ struct PromptPages: Sendable, Equatable {
   /// - Parameters:
   ///   - doorLines: the lines that say where the request came in.
   ///   - others: the other keys that are plugged in, which the last lines name.
-  init(_ dialog: PromptText, askedThrough doorLines: [String] = [], beside others: [OtherKey] = []) {
+  init(
+    _ dialog: PromptText, takesPassphrase: Bool = true, askedThrough doorLines: [String] = [],
+    beside others: [OtherKey] = []
+  ) {
     (last, question) = (dialog, Message(verbatim: dialog.headline))
     append(doorLines, others, in: dialog.catalogue)
     for page in before.indices { before[page].mayConcernAnotherKey = dialog.mayConcernAnotherKey }
     (last.entry, last.mayConcernAnotherKey) = (dialog.entry, dialog.mayConcernAnotherKey)
-    last.takesPassphrase = true
+    last.takesPassphrase = takesPassphrase
   }
 
   /// Adds lines at the end of dialogs without a heading; adds a dialog if there is no room.

@@ -90,11 +90,15 @@ struct PromptText: Sendable, Equatable {
   static func unlock(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
     let (operation, details): (Message, [String]) =
       switch reason {
-      case .prompt(let prompt): prompt.unlockWords(in: catalogue)
+      case .prompt(let prompt), .silent(let prompt): prompt.unlockWords(in: catalogue)
       case .wallet(let reason): reason.words(in: catalogue)
       case nil: (Message("use this authenticator"), [])
       }
-    let mayConcernAnotherKey = if case .prompt(let prompt) = reason { prompt.mayConcernAnotherKey } else { false }
+    let mayConcernAnotherKey =
+      switch reason {
+      case .prompt(let prompt), .silent(let prompt): prompt.mayConcernAnotherKey
+      case .wallet, nil: false
+      }
     return PromptText(
       headline: catalogue.text(Message("Unlock your passkeys?")),
       details: details + [catalogue.text(Message("A program wants to \(operation), and the vault is locked."))],
@@ -113,6 +117,18 @@ struct PromptText: Sendable, Equatable {
       catalogue.text(Message("Type the PIN of slot \(number) (\(name)) of the vault, or use the passphrase.")))
     (text.entry, text.mayConcernAnotherKey) = (.pin, false)
     text.refuse = catalogue.text(Message("Use passphrase"))
+    return text
+  }
+
+  /// The dialog before a slot that opens without the person is used, after the vault was locked.
+  ///
+  /// - Parameter name: what opens the slot.
+  static func agreement(
+    toSlot number: Int, _ name: String, for reason: UnlockReason?, in catalogue: Catalogue
+  ) -> PromptText {
+    var text = unlock(for: reason, in: catalogue)
+    text.details.append(
+      catalogue.text(Message("You do not need to type the passphrase: slot \(number) (\(name)) unlocks the vault.")))
     return text
   }
 

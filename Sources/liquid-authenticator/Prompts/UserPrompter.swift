@@ -197,6 +197,13 @@ actor UserPrompter: UserInteraction {
     return accepted
   }
 
+  /// Shows a dialog without a field until the user presses its button; a refusal is an error.
+  func agreement(to dialog: PromptText) async throws(UserInteractionError) {
+    let others = dialog.mayConcernAnotherKey ? otherKeys() : []
+    let pages = PromptPages(dialog, takesPassphrase: false, askedThrough: await doorLines(), beside: others)
+    let _: Never? = try await ask(pages.all, within: nil, by: nil) { _, _ in .ended(.declined) }
+  }
+
   /// The lines that say where the request came in; none if no request caused the prompt.
   private func doorLines() async -> [String] {
     guard let door = Door.current else { return [] }

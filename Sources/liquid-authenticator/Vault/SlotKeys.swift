@@ -17,8 +17,8 @@ final class SlotKeys: Sendable {
 
   /// The result of a request for the key of a slot.
   enum Outcome: Sendable {
-    /// The key of the slot, 32 bytes.
-    case key(SecretBytes)
+    /// The key of the slot, 32 bytes; and the public key of its security key, if the slot has none.
+    case key(SecretBytes, publicKey: [UInt8])
     /// The user typed the passphrase instead.
     case opened(OpenVault)
     /// There is no key, or the user did not give its PIN.
@@ -27,7 +27,7 @@ final class SlotKeys: Sendable {
 
   private let ask: Ask
   let prompter: UserPrompter
-  private let log: @Sendable (String) -> Void
+  let log: @Sendable (String) -> Void
   /// Ends the wait for a protector.
   private let asking = Mutex<Cancellation?>(nil)
 
@@ -45,10 +45,11 @@ final class SlotKeys: Sendable {
   ///   - number: the slot's number in `liquid-auth vault list`.
   ///   - passphrase: opens the vault with a passphrase that is typed while a security key waits for a touch; `nil` to show
   ///     no dialog for it.
+  ///   - needsDialog: whether a touch counts only if the dialog for it can be shown.
   ///   - isWanted: whether the vault must still be opened; if not, the wait for the protector ends.
   func key(
     of slot: VaultSlot, number: Int, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
-    while isWanted: @escaping @Sendable () -> Bool
+    needsDialog: Bool, while isWanted: @escaping @Sendable () -> Bool
   ) async throws(UserInteractionError) -> Outcome {
     if case .damaged = slot.protector {
       report(number, slot.protector, "it is damaged; remove the slot, and add it again")
@@ -62,13 +63,13 @@ final class SlotKeys: Sendable {
       (wait, answer) = withPIN
     }
     if answer == nil {
-      switch try await touch(in: wait, for: reason, orBy: passphrase) {
+      switch try await touch(in: wait, for: reason, orBy: passphrase, needsDialog: needsDialog) {
       case .opened(let vault): return .opened(vault)
       case .answered(let result): answer = result
       }
     }
     switch answer {
-    case .success(let answer)?: return .key(answer.key)
+    case .success(let answer)?: return .key(answer.key, publicKey: answer.data)
     case .failure(let failure)?:
       if !Task.isCancelled, isWanted() { report(number, slot.protector, failure.description) }
       return .nothing

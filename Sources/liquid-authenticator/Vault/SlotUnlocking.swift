@@ -3,6 +3,7 @@ import CryptoPrimitives
 import ProcessIO
 import Recovery
 import StateDirectory
+import Synchronization
 import Vault
 
 /// Unlocking with the slots whose keys other programs keep.
@@ -14,7 +15,8 @@ extension VaultKeySource {
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
   ///
-  /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault.
+  /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault. After the vault was locked, a
+  /// slot that opens without the person is used only after a dialog, and never for a request that shows none.
   ///
   /// - Parameter passphrase: opens the vault with a passphrase that is typed while a slot waits for a touch; `nil` at the
   ///   start, when only slots with auto-unlock are tried.
@@ -47,17 +49,30 @@ extension VaultKeySource {
     // It waited for its turn.
     guard self.lockings == lockings else { throw lockedMeanwhile() }
     guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
+    let (isStart, wasLocked) = (passphrase == nil, lockings > 0)
+    var isAgreed = false
     for (number, slot) in zip(1..., slots) {
-      guard passphrase == nil ? slot.protector.unlocksAtStart : !slot.protector.isPassphrase else { continue }
+      if isStart, slot.isOfEarlierVersion { slotKeys.report(number, slot.protector, Self.earlierVersion) }
+      guard isStart ? slot.unlocksAtStart : !slot.protector.isPassphrase else { continue }
+      if wasLocked, slot.opensAlone {
+        if case .silent = reason { continue }
+        // A touch has a dialog of its own.
+        if !isAgreed, slot.protector.type != VaultSlot.Protector.securityKeyType {
+          let name = slot.protector.name
+          try await slotKeys.prompter.agreement(
+            to: .agreement(toSlot: number, name, for: reason, in: slotKeys.prompter.catalogue))
+          isAgreed = true
+        }
+      }
       let outcome = try await slotKeys.key(
-        of: slot, number: number, for: reason, orBy: passphrase,
+        of: slot, number: number, for: reason, orBy: passphrase, needsDialog: wasLocked,
         while: { [self] in self.lockings == lockings && current == nil })
       if case .opened(let vault) = outcome { return vault }
       guard !Task.isCancelled else { throw .cancelled }
       // The passphrase came from the control socket meanwhile.
       if let current { return current }
       guard self.lockings == lockings else { throw lockedMeanwhile() }
-      guard case .key(let key) = outcome else { continue }
+      guard case .key(let key, let publicKey) = outcome else { continue }
       let unlocked: UnlockedVault
       do {
         unlocked = try directory.unlock(slot: slot.id, key: key)
@@ -72,8 +87,46 @@ extension VaultKeySource {
         throw unavailable(error)
       }
       guard let vault else { throw lockedMeanwhile() }
+      if case .securityKey(let key) = slot.protector, key.publicKey == nil {
+        await store(publicKey, of: unlocked) { slotKeys.log("slot \(number) (\(slot.protector.name)) \($0)") }
+      }
       return vault
     }
     return nil
   }
+
+  private static let earlierVersion =
+    "an earlier version added it, and another program could have chosen that it unlocks at the start; unlock the vault with "
+    + "the passphrase once"
+
+  /// Stores the public key of a security key in its slot, which an earlier version made and which has opened the vault.
+  ///
+  /// - Parameter publicKey: 64 bytes; empty if it is not known.
+  private func store(_ publicKey: [UInt8], of unlocked: UnlockedVault, log: @escaping @Sendable (String) -> Void) async
+  {
+    let words = await OwnThread.run { [self] in
+      opening.withLock { _ in
+        guard unlocked.sealsSlots else { return "unlock the vault with the passphrase once" }
+        var isStored = false
+        do throws(StateDirectoryError) {
+          let (_, warning) = try directory.changeSlots { (file) throws(VaultError) in
+            var generator = SystemRandomNumberGenerator()
+            isStored = try file.store(publicKey: publicKey, in: unlocked, using: &generator)
+          }
+          warn(warning)
+        } catch {
+          return "its public key cannot be stored: \(error)"
+        }
+        return isStored ? "from now on, it is verified first" : "remove the slot, and add it again"
+      }
+    }
+    log(
+      "was added by an earlier version, so the security key was not verified before it got the PIN or a touch; \(words)"
+    )
+  }
+}
+
+extension VaultSlot {
+  /// Whether it opens the vault without the person: it is known, and has neither a PIN nor a passphrase.
+  fileprivate var opensAlone: Bool { protector.isKnown && !protector.needsPerson }
 }

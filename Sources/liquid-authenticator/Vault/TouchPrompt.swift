@@ -39,7 +39,7 @@ extension SlotKeys {
     case opened(OpenVault)
   }
 
-  /// Asks the protector; ``Wait/answer()`` or ``touch(in:for:orBy:)`` must follow.
+  /// Asks the protector; ``Wait/answer()`` or ``touch(in:for:orBy:needsDialog:)`` must follow.
   func begin(_ request: ProtectorRequest, while isWanted: @escaping @Sendable () -> Bool) -> Wait {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     let asking = Task(executorPreference: prompter.executor) {
@@ -52,11 +52,13 @@ extension SlotKeys {
   /// Waits while a security key waits for a touch: a dialog says so, and takes the passphrase instead.
   ///
   /// The first answer ends both waits. A refusal ends them, too: the request is denied. If the dialog cannot be shown, a
-  /// touch still unlocks.
+  /// touch still unlocks, unless the vault was locked before.
   ///
-  /// - Parameter passphrase: opens the vault with a typed passphrase; `nil` to show no dialog.
+  /// - Parameters:
+  ///   - passphrase: opens the vault with a typed passphrase; `nil` to show no dialog.
+  ///   - needsDialog: whether a dialog that cannot be shown ends the wait.
   func touch(
-    in wait: Wait, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?
+    in wait: Wait, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, needsDialog: Bool
   ) async throws(UserInteractionError) -> TouchOutcome {
     let dialog = passphrase.map { passphrase in
       show(.touch(for: reason, in: prompter.catalogue), passphrase) { wait.sender.yield(.typed($0)) }
@@ -67,7 +69,7 @@ extension SlotKeys {
         case .touchNeeded: continue
         case .answered(let answer): return .success(.answered(answer))
         case .typed(.success(let vault)): return .success(.opened(vault))
-        case .typed(.failure(.unavailable)) where await prompter.problem != nil: continue
+        case .typed(.failure(.unavailable)) where await prompter.problem != nil && !needsDialog: continue
         case .typed(.failure(let error)): return .failure(error)
         }
       }

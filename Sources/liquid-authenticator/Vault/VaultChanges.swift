@@ -22,13 +22,29 @@ extension VaultKeySource {
     guard let unlocked else { throw ControlSession.passphraseRequired }
     let passphrases = { (slots: [VaultSlot]) in slots.filter(\.protector.isPassphrase).map(\.id) }
     let before = try passphrases(directory.slots())
-    let (slots, warning) = try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
+    let (slots, warning) = try opening.withLock { _ throws(StateDirectoryError) in
+      try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
+    }
     warn(warning)
     changed()
     // The old passphrase must not verify any more, whatever opened the vault.
     guard passphrases(slots) == before, slots.contains(where: { $0.id == unlocked.slot.id }) else {
       lock(.slotChanged)
       return
+    }
+  }
+
+  /// Authenticates the slots of a vault that an earlier version made, after its passphrase was typed; blocks.
+  ///
+  /// ``opening`` is locked. If this fails, the next passphrase repeats it.
+  func sealSlots(of unlocked: UnlockedVault) {
+    guard !unlocked.sealsSlots else { return }
+    do throws(StateDirectoryError) {
+      let (changed, warning) = try directory.sealSlots(of: unlocked)
+      warn(warning)
+      for (number, slot) in changed { log(StateDirectory.noLongerAtStart(number, slot)) }
+    } catch {
+      log("the slots of the vault are not authenticated yet: \(error)")
     }
   }
 

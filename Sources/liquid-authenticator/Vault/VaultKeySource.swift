@@ -19,7 +19,7 @@ final class VaultKeySource: KeySource {
   private let prompter: UserPrompter
   private let maximumPasskeys: Int
   private let signatures: SignatureCounts
-  private let log: @Sendable (String) -> Void
+  let log: @Sendable (String) -> Void
   let verifier: PassphraseVerifier
   let slotKeys: SlotKeys?
   let counter: CounterCheck?
@@ -158,6 +158,7 @@ final class VaultKeySource: KeySource {
     do {
       guard let unlocked = try await unlocked(by: passphrase) else { return nil }
       guard unlocked.content.mainKey.isEqual(to: open.content.mainKey) else { return false }
+      await OwnThread.run { [self] in opening.withLock { _ in sealSlots(of: unlocked) } }
     } catch {
       if error.kind == .wrongPassphrase { return false }
       log(error.description)
@@ -277,6 +278,7 @@ final class VaultKeySource: KeySource {
             return .some(state.observer)
           }
           guard let observer else { return nil }
+          if passphrase != nil { sealSlots(of: unlocked) }
           observer?(.opened)
           return vault
         }

@@ -27,7 +27,8 @@ import Vault
       var generator = SystemRandomNumberGenerator()
       for (id, hasPIN) in [(UInt8(1), false), (2, true)] {
         let slot = SecurityKeySlot(
-          credentialID: [id], salt: [UInt8](repeating: 0, count: 32), hasPIN: hasPIN, autoUnlock: !hasPIN)
+          credentialID: [id], salt: [UInt8](repeating: 0, count: 32), hasPIN: hasPIN, autoUnlock: !hasPIN,
+          publicKey: [UInt8](repeating: 1, count: 64))
         try file.seal(unlocked, for: .securityKey(slot), key: SecurityKey.output, using: &generator)
       }
     }
@@ -55,7 +56,7 @@ import Vault
       guard request.data.last == state.withLock({ $0.slot }) else {
         return .failure(ProtectorFailure(.absent, "it is not plugged in"))
       }
-      if request.data[0] == 1 {
+      if request.data[0] & 1 == 1 {
         guard let pin = request.pin else { return .failure(ProtectorFailure(.pinNeeded, "the slot needs its PIN")) }
         if pin.isEqual(to: secret("slow")) {
           while cancellation.wait(for: -1, 0, until: .now + .milliseconds(5)) != .cancelled {}

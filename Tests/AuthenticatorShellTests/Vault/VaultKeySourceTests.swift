@@ -337,6 +337,55 @@ import Vault
     #expect(try await !source.open(for: nil).isOpenedByPerson)
   }
 
+  // Holds: PROTECT-24
+  @Test func `after a lock, a slot that opens without the person waits for a dialog, and not for a silent request`()
+    async throws
+  {
+    try addSlots(1)
+    let shown = Mutex<[PromptText]>([])
+    let agrees = Mutex(false)
+    let dialogs = AnsweringBackEnd { (dialog) throws(PromptFailure) in
+      shown.withLock { $0.append(dialog) }
+      guard agrees.withLock({ $0 }) else { throw .noAnswer(.declined) }
+      return dialog.takesPassphrase ? .typed(secret("right")) : .agreed
+    }
+    let keyring = Keyring(1)
+    let source = source(dialogs, keyring)
+    let silent = UnlockReason.silent(UserPrompt(purpose: .signIn, rpID: "example.com"))
+    // Before the first lock, the slot opens for any request.
+    #expect(try await !source.open(for: silent).isOpenedByPerson)
+    source.lock()
+    #expect(shown.withLock { $0.isEmpty } && keyring.asked.withLock { $0 } == [1])
+    await #expect(throws: UserInteractionError.declined) { try await source.open(for: silent) }
+    #expect(shown.withLock { $0.map(\.takesPassphrase) } == [true], "the passphrase's dialog")
+    await #expect(throws: UserInteractionError.declined) { try await source.open(for: nil) }
+    #expect(shown.withLock { $0.map(\.takesPassphrase) } == [true, false])
+    #expect(
+      shown.withLock { $0[1].details.last }
+        == "You do not need to type the passphrase: slot 2 (keyring) unlocks the vault.")
+    #expect(source.current == nil && keyring.asked.withLock { $0 } == [1], "the keyring was not asked")
+    agrees.withLock { $0 = true }
+    #expect(try await !source.open(for: nil).isOpenedByPerson)
+    #expect(shown.withLock { $0.count } == 3 && keyring.asked.withLock { $0 } == [1, 1] && lines.lines == [])
+  }
+
+  // Holds: PROTECT-22
+  @Test func `a slot that another program has changed does not unlock at the start`() async throws {
+    try addSlots(1)
+    // The id of the slot, then member 3: false, and true.
+    let choice = [UInt8](repeating: 1, count: 16) + [0x03]
+    let vault = try made.directory.readVault()
+    let changed = vault.replacing(choice + [0xf4], with: choice + [0xf5])
+    try #require(changed != vault)
+    try made.directory.replaceVault(changed)
+    let keyring = Keyring(1)
+    let source = source(ScriptedBackEnd(), keyring)
+    await source.openAtStart()
+    #expect(source.current == nil && keyring.asked.withLock { $0 } == [1])
+    #expect(lines.lines.count == 1)
+    #expect(lines.lines.first?.contains("another program has changed this slot") == true)
+  }
+
   // MARK: The control socket
 
   @Test func `the vault can be unlocked and locked by command`() async throws {
