@@ -113,7 +113,7 @@ def test_two_sites_are_moved_and_one_is_given_up(running, tmp_path):
 
     running.ask("rotate", "end")
     assert names(running) == ["credentials.sqlite", "vault"]
-    assert cbor.decode((running.state / "vault").read_bytes())[1] == 1
+    assert cbor.decode((running.state / "vault").read_bytes())[1] == 3
     running.unlock()
     with client(running) as ctap:
         for made in (*old.values(), factor):
@@ -305,7 +305,7 @@ class TestKilled:
         done.clear()
 
         def check_end():
-            has_ended = cbor.decode((running.state / "vault").read_bytes())[1] == 1
+            has_ended = cbor.decode((running.state / "vault").read_bytes())[1] == 3
             done.append(has_ended)
             if not has_ended:
                 assert json.loads(self.list(running).stdout)["left"] == 0

@@ -56,7 +56,9 @@ def slot_and_id(key):
 @contextlib.contextmanager
 def protector(slot, room=65536):
     """Ask the protector for the key of a slot; its standard output has room for so many bytes."""
-    data = {2: lambda: bytes([slot[4]]) + slot[7], 3: lambda: bytes([slot[4]]) + slot[7]}.get(slot[1], bytes)() + slot[2]
+    data = {
+        2: lambda: bytes([slot[4]]) + slot[7], 3: lambda: bytes([slot[4] | 2]) + slot[7] + slot[8],
+    }.get(slot[1], bytes)() + slot[2]
     body = bytes([slot[1]]) + len(data).to_bytes(2, "big") + data
     output, end = os.pipe()
     # One page, which takes what still fits.
