@@ -248,13 +248,13 @@ let package = Package(
     .executable(name: "liquid-auth-wallet", targets: ["liquid-auth-wallet"]),
   ],
   dependencies: [
-    // Exact versions, so that one commit always has the same sources; scripts/swift-packages compares what SwiftPM resolves.
+    // Exact versions, so that one commit always has the same sources; scripts/swift-packages checks them.
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
     .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
     // Only for the wallet.
     .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
-    // No target uses these: they come with the packages above, and would otherwise have the newest version of the day.
+    // No target uses these: they come with the packages above, and would otherwise have their newest versions.
     .package(url: "https://github.com/apple/swift-algorithms", exact: "1.2.1"),
     .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
     .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),

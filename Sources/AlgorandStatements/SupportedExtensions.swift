@@ -1,6 +1,6 @@
 public import CTAP2
 
-/// The extensions of the authenticator: this is their only list.
+/// The extensions of the authenticator; no other list has them.
 public enum SupportedExtensions {
   /// All of them, in the order in which getInfo names them.
   public static let all: [any AuthenticatorExtension.Type] = [

@@ -46,7 +46,7 @@ final class Connection {
   /// SQLite closes the connection with its last prepared statement, in any order of deinitialization.
   deinit { if isOpen { sqlite3_close_v2(handle) } }
 
-  /// Closes the connection, after its last prepared statement; SQLite ignores if it cannot empty the log here.
+  /// Closes the connection, after its last prepared statement; SQLite does not report if it cannot empty the log.
   func close() throws(StoreFault) {
     try check(sqlite3_close(handle))
     isOpen = false

@@ -131,7 +131,7 @@ public final class CredentialDB: CredentialStore {
       let session = try Session(connection, keys: keys)
       try session.begin(with: state)
     }
-    // Closing would do both, too, but not say if it fails.
+    // Closing the connection moves the log too, but does not report a failure.
     try connection.moveLog()
     try connection.close()
   }
@@ -321,7 +321,7 @@ public final class CredentialDB: CredentialStore {
 
   // MARK: - The entry of a change
 
-  /// The next durable change takes an entry into its transaction; `nil` expects none any more.
+  /// The next durable change takes this entry into its transaction; with `nil`, it takes none.
   ///
   /// If the end of the history is unknown, the change is made without the entry.
   public func expect(_ entry: HistoryEntry?) { held.withLock { $0.expected = entry } }

@@ -11,7 +11,7 @@ public enum FileRemedy {
     case EFBIG: "raise the limit on the size of files (ulimit -f) and try again"
     case EROFS: "make the file system writable and try again"
     case ELOOP: "put the file itself in the place of the symbolic link"
-    case ENOTDIR, EISDIR: "move away what has its name"
+    case ENOTDIR, EISDIR: "move away what has this name"
     case EACCES, EPERM: "check the permissions of the file and of its directory"
     case EMFILE, ENFILE, ENOMEM: "end other programs and try again"
     default: nil

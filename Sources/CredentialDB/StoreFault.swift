@@ -27,7 +27,7 @@ indirect enum StoreFault: Error, Equatable {
   case exchanged
   /// A system call failed.
   case system(operation: String, errno: Int32)
-  /// A commit failed, for this reason; whether its transaction is in the log, only the next opening finds out.
+  /// A commit failed, for this reason; only the next opening shows whether its transaction is in the log.
   case uncommitted(StoreFault)
   /// A record has no key that can be derived, and so no row.
   case unsealable(CryptoError)
@@ -89,7 +89,7 @@ indirect enum StoreFault: Error, Equatable {
   private static func undecided(_ error: RecoveryError) -> RecoveryError {
     RecoveryError(
       error.kind, "\(error.reason); the change may be there or not",
-      hint: "check the disk, and look whether it is there")
+      hint: "check the disk, then look whether it is there")
   }
 
   private static func error(store: String, vault: String, code: Int32, message: String) -> RecoveryError {

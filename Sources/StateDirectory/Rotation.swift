@@ -37,7 +37,7 @@ extension StateDirectory {
   ///   - vault: the vault, opened.
   ///   - store: its store, which is closed, unless a check throws.
   ///   - now: Unix milliseconds.
-  /// - Returns: what threatens the change, which is done.
+  /// - Returns: a warning about the change, which is done.
   /// - Throws: `unchanged` if a move has already begun, the phrase is the present one or the vault has no room for another,
   ///   `exists` if there is a store of an earlier phrase.
   @discardableResult
@@ -92,7 +92,7 @@ extension StateDirectory {
   /// - Parameters:
   ///   - vault: the vault, opened.
   ///   - store: the store of the previous phrase, which is closed.
-  /// - Returns: what threatens the change, which is done.
+  /// - Returns: a warning about the change, which is done.
   /// - Throws: `unchanged` if no move has begun.
   @discardableResult
   public func endRotation(

@@ -121,7 +121,7 @@ extension StateDirectory {
   /// Changes the slots of the vault, durably: a crash at any moment leaves the old file or the new one, whole.
   ///
   /// The caller holds the directory's lock.
-  /// - Returns: the slots after the change, and what threatens it.
+  /// - Returns: the slots after the change, and a warning about it.
   @discardableResult
   public func changeSlots(
     _ change: (inout VaultFile) throws(VaultError) -> Void
@@ -142,7 +142,7 @@ extension StateDirectory {
   ///
   /// The caller holds the directory's lock.
   /// - Parameter vault: the vault, opened by its passphrase.
-  /// - Returns: the slots that no longer unlock at the start, with their numbers, and what threatens the change.
+  /// - Returns: the slots that no longer unlock at the start, with their numbers, and a warning about the change.
   public func sealSlots(
     of vault: UnlockedVault
   ) throws(StateDirectoryError) -> (changed: [(number: Int, slot: VaultSlot)], warning: ChangeWarning?) {

@@ -20,8 +20,8 @@ extension StateDirectory {
   ///     `sealed` for a new one.
   ///   - created: Unix milliseconds.
   ///   - cost: the cost of each try of the passphrase.
-  /// - Returns: the number of passkeys in the store that existed, `nil` if an empty one was made; and what threatens the
-  ///   vault, which is made.
+  /// - Returns: the number of passkeys in the store that existed, `nil` if an empty one was made; and a warning about
+  ///   the vault, which is made.
   /// - Throws: `exists` if there is a vault already, or a store that these keys do not open or that has the other form of
   ///   ids; no vault is made, and the store keeps its rows.
   @discardableResult
@@ -80,7 +80,7 @@ extension StateDirectory {
 
   /// Makes an empty store if there is none, and links the vault to it: `liquid-auth recover --new-store`, Recovery §1.
   ///
-  /// - Returns: what threatens the change, which is done.
+  /// - Returns: a warning about the change, which is done.
   /// - Throws: `wrongPassphrase`; `exists` if there is a store, intact or damaged, or a part of one.
   @discardableResult
   public func makeNewStore(passphrase: SecretBytes) throws(StateDirectoryError) -> ChangeWarning? {
@@ -150,7 +150,7 @@ extension StateDirectory {
     return warning
   }
 
-  /// Gives a store its name that a command made, and was ended before it could do that.
+  /// Gives a store its name if the command that made it was ended before it could do that.
   ///
   /// - Returns: whether there was one of the vault.
   @discardableResult

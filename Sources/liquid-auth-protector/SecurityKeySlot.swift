@@ -54,12 +54,13 @@ struct SecurityKeySlot: KeyKeeper {
     if pin != nil { try checkTries(of: key) }
     let (id, publicKey) = try key.makeCredential(pin: pin)
     guard id.count <= Self.longestCredentialID else {
-      throw ProtectorFailure(.failed, "the security key's credential does not fit into a slot; use another one")
+      throw ProtectorFailure(
+        .failed, "the security key's credential does not fit into a slot; use another security key")
     }
     // The same proof is needed at each use, before a PIN is asked for.
     guard case .valid = key.proof(of: id, publicKey) else {
       throw ProtectorFailure(
-        .failed, "the security key does not prove without its PIN that it has the credential; use another one")
+        .failed, "the security key does not prove without its PIN that it has the credential; use another security key")
     }
     let salt = SecretBytes.random(count: Self.saltSize).withUnsafeBytes { Array($0) }
     let (secret, _) = try key.secret(of: id, salt: salt, count: count, pin: hasPIN ? pin : nil)

@@ -83,7 +83,7 @@ import Testing
     try directory.write([1], "credentials.sqlite-journal")
     let error = #expect(throws: RecoveryError.self) { try store.save(Given.source(user: 2), state: nil) }
     #expect(
-      error?.description.hasSuffix("; the change may be there or not; check the disk, and look whether it is there")
+      error?.description.hasSuffix("; the change may be there or not; check the disk, then look whether it is there")
         == true
     )
     #expect(throws: RecoveryError(.store, "")) { try store.credentialCount() }

@@ -45,7 +45,7 @@ LISTED = {"swift-numerics": "1.1.1", "swift-algorithms": "1.2.1"}
      ['Package.swift does not give swift-numerics an exact version; write: exact: "VERSION"']),
     ({name: f'exact: "{version}"' for name, version in LISTED.items()}, {**LISTED, "swift-numerics": "1.1.0"},
      ["swift-numerics: Package.swift has 1.1.1, and Sources/DEPENDENCIES.md has 1.1.0"]),
-    # One that comes with another, and would have the newest version of the day.
+    # One that comes with another, and would otherwise have its newest version.
     ({"swift-algorithms": 'exact: "1.2.1"'}, {"swift-algorithms": "1.2.1"},
      ["swift-numerics: SwiftPM has NEWEST, and Sources/DEPENDENCIES.md has nothing"]),
 ])

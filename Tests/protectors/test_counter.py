@@ -278,7 +278,6 @@ class TestAnOldCopy:
             ClientPin(Ctap2(device)).get_pin_token(PIN)
         device.close()
 
-    # Holds: COUNTER-9
     # Holds: RECORD-11
     def test_the_history_and_the_rest_are_not_taken_back_alone(self, counted_key):
         """The counter finds old rows, and the rows find an old history."""
@@ -296,6 +295,7 @@ class TestAnOldCopy:
         counted_key.unlock()
         assert [problem.split(";")[0] for problem in problems(counted_key)] == [OLD.format("2 times")]
 
+    # Holds: COUNTER-9
     def test_a_store_that_cannot_be_written(self, counted_key, old):
         """As on a full disk: the limit lets no write of a page succeed."""
         key = counted_key

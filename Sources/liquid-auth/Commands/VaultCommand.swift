@@ -66,8 +66,8 @@ struct VaultCommand: ParsableCommand {
         needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal also unlocks the \
         vault. With fido2, a key that a FIDO2 security key computes after a touch does; plug in only this security key. \
         With systemd-creds, a random key that systemd decrypts for you on this machine does; it needs systemd 256 or later. \
-        Without --pin, a slot opens the vault without you: after a lock, only after a prompt, and never for a request that \
-        shows no prompt. \
+        Without --pin, a slot opens the vault without you; after a lock, only after a prompt, and never for a request \
+        that shows no prompt. \
         If a site requires verification, you still verify by the passphrase, a fingerprint or PAM.
         """)
     @Argument(help: "What unlocks the vault.")

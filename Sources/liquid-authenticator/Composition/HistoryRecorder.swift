@@ -3,7 +3,7 @@ import CredentialDB
 import Recovery
 import Synchronization
 
-/// Adds each ceremony to the history of the store, before its answer is sent: an end of the process loses no entry then.
+/// Adds each ceremony to the history of the store, before its answer is sent: the end of the process loses no entry.
 ///
 /// The entry of a change is in the transaction of the change. Any other entry is written, but not synchronised, when its
 /// request ends, in the turn of the request. A request that ends outside its turn, while the store is in use, gets its

@@ -3,9 +3,9 @@ import CTAPHID
 import Glibc
 import Synchronization
 
-/// Lets the requests of a program wait, without a dialog, after the person has refused two of them; longer each time.
+/// Delays the requests of a program, without a dialog, after the person has refused two of them; longer each time.
 ///
-/// A program is a process at the control socket: another one is not known to be the same. A wait is a timer only while a
+/// A program is a process at the control socket; a program that restarts is another one. A wait is a timer only while a
 /// request waits, and at most ``capacity`` programs are remembered.
 final class RefusedPrograms: Sendable {
   /// How many refusals have no effect.
