@@ -150,6 +150,22 @@ import Testing
     #expect(throws: Never.self) { try CredentialDB.open(directory) }
   }
 
+  @Test func `a reset that is done is not refused because the store is closed after it`() throws {
+    for _ in 0..<8 {
+      let store = try CredentialDB.open(directory)
+      try store.save(Given.source(), state: nil)
+      // The other thread waits for the change, and then closes the store before or after it is shortened.
+      store.observe { [weak store] in
+        guard let store else { return }
+        Thread.detachNewThread { store.close() }
+        usleep(10_000)
+      }
+      #expect(throws: Never.self) { try store.removeAll(state: Given.state) }
+      store.close()
+      #expect(try CredentialDB.open(directory).credentialCount() == 0)
+    }
+  }
+
   @Test func `while a change is written, the overview is that after the change before it`() throws {
     let store = try CredentialDB.open(directory)
     #expect(store.overview().credentials == 0)
