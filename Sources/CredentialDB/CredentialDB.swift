@@ -164,11 +164,21 @@ public final class CredentialDB: CredentialStore {
     rule = rows == .unjudged ? .unjudged : .asTheyWereLeft
     do throws(StoreFault) {
       let file = StoreFile(path: path)
-      let session = try Session(opening: file, keys: keys, storeID: storeID, rows: rows)
-      held = Mutex(Held(session: session, identity: file.identity))
+      let (session, identity) = try Self.open(file, keys: keys, storeID: storeID, rows: rows)
+      held = Mutex(Held(session: session, identity: identity))
     } catch {
       throw error.error(store: path, vault: vaultPath)
     }
+  }
+
+  /// Opens a file that keeps its name meanwhile, so that its identity is that of the file that was opened.
+  private static func open(
+    _ file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?, rows: RowRule
+  ) throws(StoreFault) -> (session: Session, identity: FileIdentity?) {
+    let identity = file.identity
+    let session = try Session(opening: file, keys: keys, storeID: storeID, rows: rows)
+    guard file.identity == identity else { throw .exchanged }
+    return (session, identity)
   }
 
   /// Checks a store that is not open, as far as that needs no keys; changes nothing.
@@ -301,8 +311,8 @@ public final class CredentialDB: CredentialStore {
     if let session = held.session { return session }
     guard held.isLost else { throw .closed }
     let file = StoreFile(path: path)
-    let session = try Session(opening: file, keys: keys, storeID: storeID, rows: rule)
-    (held.session, held.identity, held.isLost) = (session, file.identity, false)
+    let (session, identity) = try Self.open(file, keys: keys, storeID: storeID, rows: rule)
+    (held.session, held.identity, held.isLost) = (session, identity, false)
     return session
   }
 

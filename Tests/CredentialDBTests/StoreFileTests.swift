@@ -150,6 +150,28 @@ import Testing
     #expect(throws: Never.self) { try CredentialDB.open(directory) }
   }
 
+  @Test func `a store whose name another file gets while it is opened does not open`() throws {
+    let store = try CredentialDB.open(directory)
+    try directory.write(directory.bytes(), "other")
+    let (path, other) = (directory.path(), directory.path("other"))
+    Thread.detachNewThread {
+      // The opening has the file, and waits until this store is closed.
+      let limit = Date.now + 4
+      while Self.descriptors(of: path) < 2, Date.now < limit { usleep(1000) }
+      rename(other, path)
+      store.close()
+    }
+    let text = refusal { _ = try CredentialDB.open(directory) }
+    #expect(text.contains("the file or its directory was moved or replaced"))
+  }
+
+  /// How many descriptors of this process have a file.
+  private static func descriptors(of path: String) -> Int {
+    let folder = "/proc/self/fd/"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return names.count { (try? FileManager.default.destinationOfSymbolicLink(atPath: folder + $0)) == path }
+  }
+
   @Test func `a reset that is done is not refused because the store is closed after it`() throws {
     for _ in 0..<8 {
       let store = try CredentialDB.open(directory)
