@@ -104,7 +104,8 @@ public final class CredentialDB: CredentialStore {
   /// - Parameters:
   ///   - keys: the keys of the vault.
   ///   - storeID: the store id in the vault, 16 bytes.
-  /// - Returns: whether there was one of this vault; another is left as it is.
+  /// - Returns: whether there was one of this vault; another, and one that is not whole, is left as it is.
+  /// - Throws: that it cannot be read, or is in use: it may be the vault's.
   public static func complete(
     at path: String, keys: CredentialKeys, storeID: [UInt8]
   ) throws(RecoveryError) -> Bool {
@@ -113,7 +114,7 @@ public final class CredentialDB: CredentialStore {
     do throws(StoreFault) {
       try check(unfinished, keys: keys, storeID: storeID)
     } catch {
-      if case .system = error { throw error.error(store: unfinished.path, vault: "") }
+      guard error.saysOtherStore else { throw error.error(store: unfinished.path, vault: "") }
       return false
     }
     try finish(at: path)

@@ -37,6 +37,15 @@ indirect enum StoreFault: Error, Equatable {
   /// The fault of a system call that has just failed.
   static func system(_ operation: String) -> StoreFault { .system(operation: operation, errno: errno) }
 
+  /// Whether the file was read, and is not a whole store of the vault.
+  var saysOtherStore: Bool {
+    switch self {
+    case .damaged, .foreign, .rowsChanged, .newer: true
+    case .sqlite(let code, _): [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xff)
+    default: false
+    }
+  }
+
   /// What happened and what to do, with the names of the store and of the vault that it belongs to.
   func error(store: String, vault: String) -> RecoveryError {
     switch self {

@@ -109,6 +109,22 @@ import Testing
     #expect(try directory.names == ["credentials.sqlite"])
   }
 
+  // Holds: FAULT-11
+  @Test func `an unfinished store that cannot be looked at is not taken for another one`() throws {
+    let path = directory.path("made.sqlite")
+    try CredentialDB.prepare(at: path, keys: Given.keys, state: Given.state)
+    let user = try CredentialDB.open(directory, "made.sqlite.new")
+    let text = refusal("made.sqlite.new") {
+      _ = try CredentialDB.complete(at: path, keys: Given.keys, storeID: Given.storeID)
+    }
+    #expect(text == "another process uses the store made.sqlite.new; stop it first")
+    user.close()
+    let other = [UInt8](repeating: 1, count: 16)
+    #expect(try !CredentialDB.complete(at: path, keys: Given.keys, storeID: other))
+    #expect(try CredentialDB.complete(at: path, keys: Given.keys, storeID: Given.storeID))
+    #expect(try directory.names == ["credentials.sqlite", "made.sqlite"])
+  }
+
   // MARK: Opening
 
   // Holds: FILE-7
