@@ -55,7 +55,8 @@ final class Connection {
   /// Keeps the log as it is when the connection closes; otherwise it is moved into the database and removed.
   func keepLogWhenClosing(_ keeps: Bool) { _ = sqlite_shim_keep_log(handle, keeps ? 1 : 0) }
 
-  /// The fault to report: SQLite takes a read that failed for damage, and then the file may be intact.
+  /// The fault to report of the first use of this connection: SQLite takes a read that failed for damage, and then the
+  /// file may be intact.
   func cause(of fault: StoreFault) -> StoreFault {
     let number = sqlite_shim_file_errno(handle)
     return number == 0 ? fault : .system(operation: "read", errno: number)
@@ -124,7 +125,9 @@ final class Connection {
     guard result == SQLITE_OK || result == SQLITE_ROW || result == SQLITE_DONE else {
       let fault = StoreFault.sqlite(code: result, message: String(cString: sqlite3_errmsg(handle)))
       switch result & 0xff {
-      case SQLITE_CORRUPT, SQLITE_NOTADB: throw cause(of: fault)
+      case SQLITE_CORRUPT, SQLITE_NOTADB:
+        let number = sqlite_shim_read_errno(handle)
+        throw number == 0 ? fault : .system(operation: "read", errno: number)
       case SQLITE_IOERR, SQLITE_CANTOPEN:
         let ofFile = sqlite_shim_file_errno(handle)
         let number = ofFile == 0 ? sqlite3_system_errno(handle) : ofFile

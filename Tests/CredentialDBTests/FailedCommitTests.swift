@@ -77,6 +77,12 @@ import Testing
     #expect(try store.state().epoch == 7 && store.credentialCount() == 2)
   }
 
+  // Holds: FAULT-14
+  @Test func `leaves a number that explains no damage later`() {
+    for number in [EIO, ENXIO, ERANGE] { #expect(sqlite_shim_is_taken_for_damage(number) != 0) }
+    for number in [0, ENOSPC, EDQUOT, ENOENT, EACCES, EROFS] { #expect(sqlite_shim_is_taken_for_damage(number) == 0) }
+  }
+
   @Test func `says that nothing is decided if the store cannot be opened again, and tries that again later`() throws {
     try fail(.after)
     // A journal beside the file, which a store never has.
