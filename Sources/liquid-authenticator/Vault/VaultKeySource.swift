@@ -208,18 +208,23 @@ final class VaultKeySource: KeySource {
   /// - Returns: whether the vault was open.
   @discardableResult
   func lock(_ reason: LockReason? = nil) -> Bool {
-    state.withLock { state in
-      let wasOpen = state.open != nil
-      if wasOpen || reason == .wrongPassphrases { state.lockReason = reason }
-      if let reported = try? state.open?.store.state().settings.reported { state.reported = reported }
-      state.open?.unlocking.end()
+    // They are dropped after the lock is free: the loop reads the state, and a store that closes waits for the disk.
+    let dropped = state.withLock { state -> (open: OpenVault?, unlocked: UnlockedVault?, lockings: Int) in
+      let (open, unlocked) = (state.open, state.unlocked)
+      if open != nil || reason == .wrongPassphrases { state.lockReason = reason }
+      open?.unlocking.end()
       state.open = nil
       state.unlocked = nil
       state.lockings += 1
       slotKeys?.cancel()
       verifier.forget()
-      return wasOpen
+      return (open, unlocked, state.lockings)
     }
+    // Waits for a change that is being written.
+    if let reported = try? dropped.open?.store.state().settings.reported {
+      state.withLock { if $0.lockings == dropped.lockings { $0.reported = reported } }
+    }
+    return dropped.open != nil
   }
 
   /// Calls `observer` for each event, on any thread.

@@ -388,6 +388,30 @@ import Vault
 
   // MARK: The control socket
 
+  @Test func `while a lock waits for a change of the store, the state can be read`() async throws {
+    let source = source(ScriptedBackEnd())
+    try await source.unlock(passphrase: secret("right"))
+    let store = try #require(source.openStore)
+    let state = try store.state()
+    let isLocked = DispatchSemaphore(value: 0)
+    // The store is in use until the observer returns.
+    store.observe {
+      Thread.detachNewThread {
+        source.lock()
+        isLocked.signal()
+      }
+      let isRead = DispatchSemaphore(value: 0)
+      Thread.detachNewThread {
+        while source.current != nil { usleep(1000) }
+        isRead.signal()
+      }
+      #expect(isRead.wait(timeout: .now() + 60) == .success)
+    }
+    try store.setState(state)
+    await OwnThread.run { isLocked.wait() }
+    #expect(source.current == nil && source.lockings == 1)
+  }
+
   @Test func `the vault can be unlocked and locked by command`() async throws {
     let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
