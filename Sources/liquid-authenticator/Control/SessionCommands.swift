@@ -68,6 +68,7 @@ extension SealSlot: ServedCommand {
     return try await session.changeSlots(recordedAs: protector.isPassphrase ? .changePassphrase : .addSlot) {
       [key] (file, vault) throws(VaultError) in
       var generator = SystemRandomNumberGenerator()
+      // The log names those that no longer unlock at the start.
       _ = try file.sealSlots(of: vault, using: &generator)
       try file.seal(vault, for: protector, key: key, using: &generator)
     }

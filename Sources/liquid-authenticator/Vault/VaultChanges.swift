@@ -21,14 +21,19 @@ extension VaultKeySource {
     let unlocked = state.withLock { $0.open?.unlocking === unlocking ? $0.unlocked : nil }
     guard let unlocked else { throw ControlSession.passphraseRequired }
     let passphrases = { (slots: [VaultSlot]) in slots.filter(\.protector.isPassphrase).map(\.id) }
-    let before = try passphrases(directory.slots())
+    let before = try directory.slots()
     let (slots, warning) = try opening.withLock { _ throws(StateDirectoryError) in
       try directory.changeSlots { (file) throws(VaultError) in try change(&file, unlocked) }
     }
     warn(warning)
+    // The change authenticates the slots of a vault that an earlier version made.
+    let atStart = before.filter(\.protector.unlocksAtStart).map(\.id)
+    for (number, slot) in zip(1..., slots) where atStart.contains(slot.id) && !slot.protector.unlocksAtStart {
+      log(StateDirectory.noLongerAtStart(number, slot))
+    }
     changed()
     // The old passphrase must not verify any more, whatever opened the vault.
-    guard passphrases(slots) == before, slots.contains(where: { $0.id == unlocked.slot.id }) else {
+    guard passphrases(slots) == passphrases(before), slots.contains(where: { $0.id == unlocked.slot.id }) else {
       lock(.slotChanged)
       return
     }

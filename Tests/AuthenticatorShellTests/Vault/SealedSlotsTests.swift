@@ -1,0 +1,54 @@
+import CBOR
+import CryptoPrimitives
+import StateDirectory
+import Testing
+
+@testable import Vault
+@testable import liquid_authenticator
+
+/// A vault that an earlier version made, whose slots a change authenticates.
+@Suite struct SealedSlotsTests {
+  /// The vault's file as version 1 of it, with slots that have no seal.
+  private static func earlier(_ bytes: [UInt8], _ vault: UnlockedVault) throws -> [UInt8] {
+    let file = try VaultFile(decoding: bytes)
+    let nonce = [UInt8](repeating: 7, count: XChaCha20Poly1305.nonceSize)
+    let content = try XChaCha20Poly1305.sealSecret(
+      vault.content.payload, key: vault.key, nonce: nonce, ad: Array("liquid-auth vault v1".utf8) + file.vaultID)
+    let slots = file.slots.map { slot -> CBORValue in
+      var members = slot.members
+      members[9] = nil
+      return .map(members)
+    }
+    return CBOREncoder.encode([
+      1: .unsigned(1), 2: .bytes(file.vaultID), 3: .array(slots), 4: .bytes(nonce), 5: .bytes(content),
+    ])
+  }
+
+  // Holds: PROTECT-22
+  @Test func `the log names the slots that a change keeps from unlocking at the start`() async throws {
+    let made = try MadeVault(passphrase: "right")
+    let lines = Lines()
+    let unlocked = try made.directory.unlock(passphrase: secret("right"))
+    try made.directory.changeSlots { file throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      for (id, autoUnlock) in [(UInt8(1), false), (2, true)] {
+        try file.seal(
+          unlocked, for: .secretService(id: [UInt8](repeating: id, count: 16), autoUnlock: autoUnlock),
+          key: SecretBytes.random(count: 32), using: &generator)
+      }
+    }
+    let earlier = try Self.earlier(made.directory.readVault(), unlocked)
+    let source = VaultKeySource(
+      directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), log: lines.add)
+    let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
+    // The vault's file of an earlier version was put back, or could not be written at the unlocking.
+    try made.directory.replaceVault(earlier)
+    try source.changeSlots(since: unlocking) { (file, vault) throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      _ = try file.sealSlots(of: vault, using: &generator)
+    }
+    let slot = try made.directory.slots()[2]
+    #expect(!slot.unlocksAtStart && lines.all == [StateDirectory.noLongerAtStart(3, slot)])
+    #expect(source.current != nil)
+  }
+}
