@@ -248,14 +248,26 @@ public final class CredentialDB: CredentialStore {
   /// Adds an entry to the history; the log keeps it until the next durable change.
   func appendToHistory(_ entry: HistoryEntry) throws(RecoveryError) {
     do throws(StoreFault) {
-      try held.withLock { held throws(StoreFault) in
-        defer { remember(held) }
-        try sessionToWrite(in: &held).append(entry)
-        failure.withLock { $0 = nil }
-      }
+      try held.withLock { held throws(StoreFault) in try append(entry, in: &held) }
     } catch {
       throw failed(error)
     }
+  }
+
+  /// The same, unless it would have to wait for another use of the store; returns whether it did not.
+  func appendToHistoryIfIdle(_ entry: HistoryEntry) throws(RecoveryError) -> Bool {
+    do throws(StoreFault) {
+      let added: Void? = try held.withLockIfAvailable { held throws(StoreFault) in try append(entry, in: &held) }
+      return added != nil
+    } catch {
+      throw failed(error)
+    }
+  }
+
+  private func append(_ entry: HistoryEntry, in held: inout Held) throws(StoreFault) {
+    defer { remember(held) }
+    try sessionToWrite(in: &held).append(entry)
+    failure.withLock { $0 = nil }
   }
 
   /// The error for a change that failed, which ``writeFailure`` keeps if it is one of the file.
@@ -340,14 +352,23 @@ public final class CredentialDB: CredentialStore {
   /// Takes back the entry that is expected; returns whether a change had taken it along, or there was none.
   public func takeBack() -> Bool { held.withLock { $0.expected.take() == nil } }
 
-  /// Whether a change would not have to wait for another one.
-  public var isIdle: Bool { held.withLockIfAvailable { _ in true } ?? false }
-
   // MARK: - The port
 
   /// The state row.
   public func state() throws(RecoveryError) -> StoreState {
     try with { session throws(StoreFault) in try session.state() }
+  }
+
+  /// The state row; `nil` if it would have to wait for another use of the store.
+  public func stateIfIdle() throws(RecoveryError) -> StoreState? {
+    do throws(StoreFault) {
+      return try held.withLockIfAvailable { held throws(StoreFault) -> StoreState in
+        defer { remember(held) }
+        return try session(in: &held).state()
+      }
+    } catch {
+      throw error.error(store: path, vault: vaultPath)
+    }
   }
 
   /// The number of records and the state row; while the store is in use, those after the last change, without waiting.

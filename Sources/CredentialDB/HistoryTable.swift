@@ -178,6 +178,13 @@ extension CredentialDB {
     try appendToHistory(entry)
   }
 
+  /// Adds an entry as ``append(_:)`` does, unless it would have to wait for another use of the store.
+  ///
+  /// - Returns: whether it was added.
+  public func appendIfIdle(_ entry: HistoryEntry) throws(RecoveryError) -> Bool {
+    try appendToHistoryIfIdle(entry)
+  }
+
   /// Adds entries to the history, all or none; they are durable when this returns.
   public func appendDurably(_ entries: [HistoryEntry]) throws(RecoveryError) {
     try durably { session throws(StoreFault) in

@@ -106,11 +106,12 @@ final class HistoryRecorder: Sendable {
 
   private func write() {
     guard unwritten.withLock({ !$0.entries.isEmpty }), let store = vault.openStore else { return }
-    guard !store.isIdle else { return append(to: store) }
+    // Another thread can use the store between two entries: the loop must not wait for it.
+    guard !append(to: store, waits: false) else { return }
     guard let queue = queue.withLock(\.self) else { return }
     Task(executorPreference: writer) { [self] in
       _ = try? await queue.submit { [self] _ in
-        await withTaskExecutorPreference(writer) { append(to: store) }
+        await withTaskExecutorPreference(writer) { _ = append(to: store) }
       }
     }
   }
@@ -118,13 +119,19 @@ final class HistoryRecorder: Sendable {
   /// Writes the remaining entries, before the process ends or the history is copied or read; the caller has the turn.
   func finish() async {
     guard let store = vault.openStore else { return }
-    await withTaskExecutorPreference(writer) { append(to: store) }
+    await withTaskExecutorPreference(writer) { _ = append(to: store) }
   }
 
-  private func append(to store: CredentialDB) {
-    guard unwritten.withLock({ !$0.entries.isEmpty }) else { return }
+  /// Writes the entries that are not written yet.
+  ///
+  /// - Parameter waits: whether it waits for other uses of the store.
+  /// - Returns: `false` if it did not wait, and entries are left.
+  @discardableResult
+  private func append(to store: CredentialDB, waits: Bool = true) -> Bool {
+    guard unwritten.withLock({ !$0.entries.isEmpty }) else { return true }
     do throws(RecoveryError) {
-      let id = try store.state().storeID
+      let state = try waits ? store.state() : store.stateIfIdle()
+      guard let id = state?.storeID else { return false }
       var entries = unwritten.withLock { unwritten -> [HistoryEntry] in
         guard unwritten.storeID == id else { return [] }
         defer { unwritten.entries = [] }
@@ -132,7 +139,7 @@ final class HistoryRecorder: Sendable {
       }
       defer { putBack(entries, of: id) }
       while let entry = entries.first {
-        try store.append(entry)
+        if waits { try store.append(entry) } else if try !store.appendIfIdle(entry) { return false }
         entries.removeFirst()
         unwritten.withLock { $0.warning = nil }
       }
@@ -143,6 +150,7 @@ final class HistoryRecorder: Sendable {
       }
       if isNew { log("the last requests are not in the history yet: \(error.description)") }
     }
+    return true
   }
 
   /// Keeps entries that could not be written, in front of later ones.

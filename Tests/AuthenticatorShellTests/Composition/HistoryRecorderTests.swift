@@ -1,5 +1,7 @@
 import CBOR
 import CryptoPrimitives
+import Dispatch
+import Foundation
 import Glibc
 import ProtectorProtocol
 import Recovery
@@ -117,6 +119,26 @@ import Vault
     try authenticator.reportingChange(.makeBackup, of: nil, in: open) {}
     let backup = HistoryEntry(time: 1234, site: nil, kind: .makeBackup, outcome: .done, verification: .passphrase)
     #expect(try await written() == [expected, backup])
+  }
+
+  // Holds: RECORD-8
+  @Test func `a request that ends while another thread writes does not wait, and has its entry afterwards`()
+    async throws
+  {
+    try await vault.unlock(passphrase: secret("right"))
+    let store = try #require(vault.openStore)
+    let state = try store.state()
+    // The store is in use until the observer returns.
+    store.observe { [recorder] in
+      let ended = DispatchSemaphore(value: 0)
+      Thread.detachNewThread {
+        recorder.ended(CommandReport(command: nil, rpID: "a.example", error: nil, elapsed: .zero, kind: .signIn))
+        ended.signal()
+      }
+      #expect(ended.wait(timeout: .now() + 60) == .success)
+    }
+    try store.setState(state)
+    #expect(try await written() == [entry(.signIn, "a.example", .done)])
   }
 
   // Holds: RECORD-8
