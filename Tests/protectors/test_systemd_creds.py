@@ -139,10 +139,11 @@ def test_after_a_lock(key, creds):
         with pytest.raises(CtapError, match="OPERATION_DENIED"):
             sign_in(ctap, made)
         assert not is_open(key)
-        silent, loud = key.pinentry.events("ask")[before:]
+        silent, loud, instead = key.pinentry.events("ask")[before:]
         offer = "You do not need to type the passphrase: slot 2 (systemd credential) unlocks the vault."
         assert silent["command"] == "GETPIN" and offer not in silent["description"]
         assert loud["command"] == "CONFIRM" and offer in loud["description"] and "Site: example.com" in loud["description"]
+        assert instead["command"] == "GETPIN" and offer not in instead["description"]
         key.pinentry.set()
         sign_in(ctap, made)
         assert "unlocked by the systemd credential" in key.ask("status")

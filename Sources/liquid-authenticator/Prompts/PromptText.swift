@@ -120,7 +120,8 @@ struct PromptText: Sendable, Equatable {
     return text
   }
 
-  /// The dialog before a slot that opens without the person is used, after the vault was locked.
+  /// The dialog before a slot that opens without the person is used, after the vault was locked; who refuses is asked for
+  /// the passphrase.
   ///
   /// - Parameter name: what opens the slot.
   static func agreement(
@@ -129,6 +130,9 @@ struct PromptText: Sendable, Equatable {
     var text = unlock(for: reason, in: catalogue)
     text.details.append(
       catalogue.text(Message("You do not need to type the passphrase: slot \(number) (\(name)) unlocks the vault.")))
+    // A refusal beside another key would wait for that key.
+    text.mayConcernAnotherKey = false
+    text.refuse = catalogue.text(Message("Use passphrase"))
     return text
   }
 

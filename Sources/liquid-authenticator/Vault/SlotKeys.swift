@@ -77,6 +77,20 @@ final class SlotKeys: Sendable {
     }
   }
 
+  /// Asks whether a slot that opens without the person may open the vault, after it was locked.
+  func agreement(
+    toSlot number: Int, _ name: String, for reason: UnlockReason?
+  ) async throws(UserInteractionError) -> Bool {
+    do {
+      try await prompter.agreement(to: .agreement(toSlot: number, name, for: reason, in: prompter.catalogue))
+      return true
+    } catch {
+      // As after a refusal of the PIN.
+      guard error == .declined || error == .unavailable else { throw error }
+      return false
+    }
+  }
+
   /// Asks for the PIN of a slot; after a wrong PIN, the dialog says so and asks again.
   ///
   /// - Returns: the request with the right PIN, and its answer if no security key waits for a touch; `nil` if there is no

@@ -16,7 +16,8 @@ extension VaultKeySource {
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
   ///
   /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault. After the vault was locked, a
-  /// slot that opens without the person is used only after a dialog, and never for a request that shows none.
+  /// slot that opens without the person is used only after a dialog, and never for a request that shows none. Who refuses
+  /// there is asked for the passphrase.
   ///
   /// - Parameter passphrase: opens the vault with a passphrase that is typed while a slot waits for a touch; `nil` at the
   ///   start, when only slots with auto-unlock are tried.
@@ -50,18 +51,19 @@ extension VaultKeySource {
     guard self.lockings == lockings else { throw lockedMeanwhile() }
     guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
     let (isStart, wasLocked) = (passphrase == nil, lockings > 0)
-    var isAgreed = false
+    // What the person answered before the first slot that opens alone; it holds for the others.
+    var isAgreed: Bool?
     for (number, slot) in zip(1..., slots) {
       if isStart, slot.isOfEarlierVersion { slotKeys.report(number, slot.protector, Self.earlierVersion) }
       guard isStart ? slot.unlocksAtStart : !slot.protector.isPassphrase else { continue }
       if wasLocked, slot.opensAlone {
         if case .silent = reason { continue }
         // A touch has a dialog of its own.
-        if !isAgreed, slot.protector.type != VaultSlot.Protector.securityKeyType {
-          let name = slot.protector.name
-          try await slotKeys.prompter.agreement(
-            to: .agreement(toSlot: number, name, for: reason, in: slotKeys.prompter.catalogue))
-          isAgreed = true
+        if slot.protector.type != VaultSlot.Protector.securityKeyType {
+          if isAgreed == nil {
+            isAgreed = try await slotKeys.agreement(toSlot: number, slot.protector.name, for: reason)
+          }
+          guard isAgreed == true else { continue }
         }
       }
       let outcome = try await slotKeys.key(

@@ -1,6 +1,8 @@
 import CTAP2
 import ControlProtocol
+import CredentialDB
 import CryptoPrimitives
+import Dispatch
 import Foundation
 import Messages
 import ProcessIO
@@ -359,14 +361,33 @@ import Vault
     await #expect(throws: UserInteractionError.declined) { try await source.open(for: silent) }
     #expect(shown.withLock { $0.map(\.takesPassphrase) } == [true], "the passphrase's dialog")
     await #expect(throws: UserInteractionError.declined) { try await source.open(for: nil) }
-    #expect(shown.withLock { $0.map(\.takesPassphrase) } == [true, false])
+    #expect(shown.withLock { $0.map(\.takesPassphrase) } == [true, false, true], "then the passphrase's dialog")
     #expect(
       shown.withLock { $0[1].details.last }
         == "You do not need to type the passphrase: slot 2 (keyring) unlocks the vault.")
+    #expect(shown.withLock { $0.map(\.refuse) } == ["Deny", "Use passphrase", "Deny"])
     #expect(source.current == nil && keyring.asked.withLock { $0 } == [1], "the keyring was not asked")
     agrees.withLock { $0 = true }
     #expect(try await !source.open(for: nil).isOpenedByPerson)
-    #expect(shown.withLock { $0.count } == 3 && keyring.asked.withLock { $0 } == [1, 1] && lines.lines == [])
+    #expect(shown.withLock { $0.count } == 4 && keyring.asked.withLock { $0 } == [1, 1] && lines.lines == [])
+  }
+
+  // Holds: PROTECT-24
+  @Test func `who refuses a slot after a lock can type the passphrase, and is not asked about the next slot`()
+    async throws
+  {
+    try addSlots(1, 2)
+    let shown = Mutex<[Bool]>([])
+    let dialogs = AnsweringBackEnd { (dialog) throws(PromptFailure) in
+      shown.withLock { $0.append(dialog.takesPassphrase) }
+      guard dialog.takesPassphrase else { throw .noAnswer(.declined) }
+      return .typed(secret("right"))
+    }
+    let keyring = Keyring(1, 2)
+    let source = source(dialogs, keyring)
+    source.lock()
+    #expect(try await source.open(for: nil).isOpenedByPerson)
+    #expect(shown.withLock { $0 } == [false, true] && keyring.asked.withLock { $0 } == [] && lines.lines == [])
   }
 
   // Holds: PROTECT-22
