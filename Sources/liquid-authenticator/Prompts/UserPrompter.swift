@@ -393,6 +393,7 @@ actor UserPrompter: UserInteraction {
   }
 
   func ask(_ dialog: PromptText) async -> Result<PromptAnswer, UserInteractionError> {
+    ShownDialog.current?.tell()
     do throws(PromptFailure) { return .success(try await backEnd.ask(dialog)) } catch {
       return .failure(refusal(error))
     }
@@ -409,6 +410,17 @@ actor UserPrompter: UserInteraction {
       return .unavailable
     }
   }
+}
+
+/// Tells who waits beside a dialog that the back end has prepared it, and now shows it.
+final class ShownDialog: Sendable {
+  /// Who waits beside the dialogs of the present task; `nil` if nobody does.
+  @TaskLocal static var current: ShownDialog?
+
+  /// Called each time.
+  let tell: @Sendable () -> Void
+
+  init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }
 }
 
 /// The verdict on a typed passphrase.

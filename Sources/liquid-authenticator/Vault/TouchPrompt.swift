@@ -6,6 +6,8 @@ import Recovery
 extension SlotKeys {
   fileprivate enum Event: Sendable {
     case touchNeeded
+    /// The dialog is shown.
+    case shown
     case answered(Result<ProtectorAnswer, ProtectorFailure>)
     /// The user typed the right passphrase, refused, or did not answer.
     case typed(Result<OpenVault, UserInteractionError>)
@@ -22,7 +24,7 @@ extension SlotKeys {
       for await event in events {
         switch event {
         case .answered(let answer): return answer
-        case .touchNeeded, .typed: return nil
+        case .touchNeeded, .shown, .typed: return nil
         }
       }
       // The task was cancelled.
@@ -52,21 +54,32 @@ extension SlotKeys {
   /// Waits while a security key waits for a touch: a dialog says so, and takes the passphrase instead.
   ///
   /// The first answer ends both waits. A refusal ends them, too: the request is denied. If the dialog cannot be shown, a
-  /// touch still unlocks, unless the vault was locked before.
+  /// touch still unlocks, unless the vault was locked before; then a touch counts once the dialog is shown.
   ///
   /// - Parameters:
   ///   - passphrase: opens the vault with a typed passphrase; `nil` to show no dialog.
-  ///   - needsDialog: whether a dialog that cannot be shown ends the wait.
+  ///   - needsDialog: whether a dialog that cannot be shown ends the wait, and a touch waits for the dialog.
   func touch(
     in wait: Wait, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, needsDialog: Bool
   ) async throws(UserInteractionError) -> TouchOutcome {
     let dialog = passphrase.map { passphrase in
-      show(.touch(for: reason, in: prompter.catalogue), passphrase) { wait.sender.yield(.typed($0)) }
+      show(.touch(for: reason, in: prompter.catalogue), passphrase) {
+        wait.sender.yield(.shown)
+      } typed: {
+        wait.sender.yield(.typed($0))
+      }
     }
+    let isDialogAwaited = needsDialog && dialog != nil
     let outcome = await withTaskCancellationHandler { () -> Result<TouchOutcome, UserInteractionError> in
+      var isShown = !isDialogAwaited
+      var early: Result<ProtectorAnswer, ProtectorFailure>?
       for await event in wait.events {
         switch event {
         case .touchNeeded: continue
+        case .shown:
+          isShown = true
+          if let early { return .success(.answered(early)) }
+        case .answered(.success(let answer)) where !isShown: early = .success(answer)
         case .answered(let answer): return .success(.answered(answer))
         case .typed(.success(let vault)): return .success(.opened(vault))
         case .typed(.failure(.unavailable)) where await prompter.problem != nil && !needsDialog: continue
@@ -86,17 +99,19 @@ extension SlotKeys {
   }
 
   private func show(
-    _ dialog: PromptText, _ judge: @escaping UserPrompter.Judge<OpenVault>,
+    _ dialog: PromptText, _ judge: @escaping UserPrompter.Judge<OpenVault>, shown: @escaping @Sendable () -> Void,
     typed: @escaping @Sendable (Result<OpenVault, UserInteractionError>) -> Void
   ) -> Task<OpenVault?, Never> {
     Task(executorPreference: prompter.executor) { [prompter] in
-      do throws(UserInteractionError) {
-        let vault = try await prompter.passphrase(dialog, judge)
-        typed(.success(vault))
-        return vault
-      } catch {
-        typed(.failure(error))
-        return nil
+      await ShownDialog.$current.withValue(ShownDialog(shown)) { () async -> OpenVault? in
+        do throws(UserInteractionError) {
+          let vault = try await prompter.passphrase(dialog, judge)
+          typed(.success(vault))
+          return vault
+        } catch {
+          typed(.failure(error))
+          return nil
+        }
       }
     }
   }

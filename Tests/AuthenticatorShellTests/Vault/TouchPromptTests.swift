@@ -94,9 +94,13 @@ import Vault
     var isShown: Bool { state.withLock { $0.isOpen } }
     /// Types a passphrase, or refuses.
     func answer(_ text: String?) { state.withLock { $0.answers.append(text) } }
+    private let isPreparing = Mutex(false)
+    /// Sets whether a dialog is being prepared until this is called again.
+    func prepare(_ isPreparing: Bool) { self.isPreparing.withLock { $0 = isPreparing } }
 
     func open(_ dialog: PromptText) async throws(PromptFailure) {
       if isBroken { throw .unavailable("no dialog can be shown") }
+      while isPreparing.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
     }
 
     func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
@@ -232,6 +236,28 @@ import Vault
     await wait { key.isBlinking }
     key.end(.touched)
     #expect(try await !task.value.isOpenedByPerson)
+  }
+
+  // Holds: PROTECT-24
+  @Test func `after a lock, a touch counts only once its dialog is shown`() async throws {
+    let dialogs = Dialogs()
+    let opened = source(dialogs)
+    opened.lock()
+    dialogs.prepare(true)
+    let task = Task { try await opened.open(for: nil) }
+    await wait { key.isBlinking }
+    key.end(.touched)
+    await wait { !key.isBlinking }
+    for _ in 0..<1000 { await Task.yield() }
+    #expect(opened.current == nil && dialogs.shown == [])
+    dialogs.prepare(false)
+    #expect(try await !task.value.isOpenedByPerson)
+    opened.lock()
+    // The key has its touch, and the dialog cannot be shown.
+    let broken = source(Dialogs(isBroken: true))
+    broken.lock()
+    await #expect(throws: UserInteractionError.unavailable) { try await broken.open(for: nil) }
+    #expect(broken.current == nil)
   }
 
   @Test func `no dialog is shown at the start, or for a key that is absent`() async throws {
