@@ -233,6 +233,20 @@ int clinux_peer_process(int socket, pid_t *process) {
   return 0;
 }
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+uint64_t clinux_peer_instance(int socket) {
+  int process = -1;
+  socklen_t size = sizeof process;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &size) != 0 || process < 0) return 0;
+  struct stat status;
+  uint64_t instance = fstat(process, &status) == 0 ? status.st_ino : 0;
+  close(process);
+  return instance;
+}
+
 int clinux_is_listening(int socket, const char *path) {
   int type = 0, listens = 0;
   socklen_t size = sizeof type;

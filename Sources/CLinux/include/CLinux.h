@@ -4,6 +4,7 @@
 #include <linux/sockios.h>
 #include <malloc.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -127,6 +128,10 @@ int clinux_peer_user(int socket, uid_t *user);
 /// The process at the other end of a connected AF_UNIX socket, as it was when it connected (SO_PEERCRED). Returns 0, or
 /// -1 with errno.
 int clinux_peer_process(int socket, pid_t *process);
+
+/// The inode of the pidfd of the process that connected a socket of AF_UNIX (SO_PEERPIDFD): from Linux 6.9 on, no other
+/// process has it until the next boot. Before, all processes have the same number; 0 if the system does not say.
+uint64_t clinux_peer_instance(int socket);
 
 /// 1 if the descriptor is a listening SOCK_SEQPACKET socket bound to this path; 0 if not.
 int clinux_is_listening(int socket, const char *path);

@@ -35,8 +35,8 @@ final class ControlListener: Polled {
   private struct Connection {
     let number: UInt64
     let session: ControlSession
-    /// The process that made the connection, which the dialogs of its requests name; `nil` if it is not known.
-    let process: pid_t?
+    /// The process that made the connection, which the dialogs of its requests name.
+    let process: ControlSocket.Peer
     var request: Task<Void, Never>?
     /// Whether that request waits for its turn, or has it.
     var isInQueue = false
@@ -178,7 +178,7 @@ final class ControlListener: Polled {
       state.lastEvent += 1
       state.connections[descriptor] = Connection(
         number: state.lastNumber, session: makeSession(state.lastNumber),
-        process: ControlSocket.process(of: descriptor), lastEvent: state.lastEvent)
+        process: ControlSocket.peer(of: descriptor), lastEvent: state.lastEvent)
     }
   }
 
@@ -231,7 +231,8 @@ final class ControlListener: Polled {
       state.connections[descriptor]?.load = load
       state.connections[descriptor]?.isInQueue = request.wait == .queue
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
-        var answer = await Door.$current.withValue(.controlSocket(process: connection.process)) {
+        let door = Door.controlSocket(process: connection.process.number, instance: connection.process.instance)
+        var answer = await Door.$current.withValue(door) {
           await connection.session.answer(to: request)
         }
         let standing = await connection.session.standing

@@ -50,9 +50,18 @@ struct ControlSocket: ~Copyable {
     return clinux_peer_user(connection, &user) == 0 ? user : nil
   }
 
-  /// The process that made a connection (SO_PEERCRED), and may have ended; `nil` if the system does not say.
-  static func process(of connection: Int32) -> pid_t? {
+  /// A process that made a connection, and may have ended.
+  struct Peer: Hashable, Sendable {
+    /// `nil` if the system does not say.
+    var number: pid_t?
+    /// Tells it from a later process with the same number, from Linux 6.9 on.
+    var instance: UInt64 = 0
+  }
+
+  /// The process that made a connection (SO_PEERCRED, SO_PEERPIDFD).
+  static func peer(of connection: Int32) -> Peer {
     var process = pid_t()
-    return clinux_peer_process(connection, &process) == 0 && process > 0 ? process : nil
+    guard clinux_peer_process(connection, &process) == 0, process > 0 else { return Peer(number: nil) }
+    return Peer(number: process, instance: clinux_peer_instance(connection))
   }
 }

@@ -5,7 +5,8 @@ import Synchronization
 
 /// Delays the requests of a program, without a dialog, after the person has refused two of them; longer each time.
 ///
-/// A program is a process at the control socket; a program that restarts is another one. A wait is a timer only while a
+/// A program is a process at the control socket; a program that restarts is another one. Processes whose number the
+/// system does not say cannot be told apart, and do not wait. A wait is a timer only while a
 /// request waits, and at most ``capacity`` programs are remembered.
 final class RefusedPrograms: Sendable {
   /// How many refusals have no effect.
@@ -24,13 +25,15 @@ final class RefusedPrograms: Sendable {
   }
 
   private let clock: any MonotonicClock
-  private let entries = Mutex<[pid_t: Entry]>([:])
+  private let entries = Mutex<[ControlSocket.Peer: Entry]>([:])
 
   init(clock: any MonotonicClock) { self.clock = clock }
 
-  /// The program whose request the present task serves; `nil` for the device, whose programs cannot be told apart.
-  private static var program: pid_t? {
-    if case .controlSocket(let process) = Door.current { process ?? 0 } else { nil }
+  /// The program whose request the present task serves; `nil` for the device, whose programs cannot be told apart, and
+  /// for an unknown process.
+  private static var program: ControlSocket.Peer? {
+    guard case .controlSocket(let process?, let instance) = Door.current else { return nil }
+    return ControlSocket.Peer(number: process, instance: instance)
   }
 
   /// Counts the end of a request of the present task, if a person was asked; after an agreement, the count begins again.

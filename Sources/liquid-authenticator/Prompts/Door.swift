@@ -6,8 +6,8 @@ import Messages
 enum Door: Sendable, Equatable {
   /// The virtual device with this node, such as `/dev/hidraw3`; `nil` while it has none.
   case device(node: String?)
-  /// The control socket, and the process that connected to it.
-  case controlSocket(process: pid_t?)
+  /// The control socket, and the process that connected to it; `instance` is that of its ``ControlSocket/Peer``.
+  case controlSocket(process: pid_t?, instance: UInt64 = 0)
 
   /// The door of the request that the present task serves; `nil` for a prompt that no request caused.
   @TaskLocal static var current: Door?

@@ -460,6 +460,15 @@ final class Client: Sendable {
     socket.removeFile()
   }
 
+  @Test func `the process at the other end is the same for each of its connections`() {
+    var ends: [Int32] = [-1, -1]
+    #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
+    defer { ends.forEach { close($0) } }
+    let peers = ends.map { ControlSocket.peer(of: $0) }
+    #expect(peers.map(\.number) == [getpid(), getpid()] && peers[0] == peers[1])
+    #expect(ControlSocket.peer(of: -1) == ControlSocket.Peer(number: nil))
+  }
+
   @Test func `a socket in use is not taken over`() async throws {
     let control = try OpenControlSocket()
     let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: control.path) }

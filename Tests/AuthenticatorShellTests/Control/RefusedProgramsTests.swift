@@ -102,8 +102,22 @@ struct RefusedProgramsTests {
     }
   }
 
+  // Holds: CONTROL-19
+  @Test func `a later process with the same number, and one without a number, do not wait`() async throws {
+    let program = Door.controlSocket(process: 7, instance: 1)
+    for _ in 0..<2 { _ = try await request(.declined, from: program) }
+    for _ in 0..<5 { _ = try await request(.declined, from: .controlSocket(process: nil)) }
+    _ = try await request(nil, from: .controlSocket(process: 7, instance: 2))
+    _ = try await request(nil, from: .controlSocket(process: nil))
+    #expect(clock.sleeperCount == 0)
+    let waiting = Task { try await request(nil, from: program) }
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(1))
+    _ = try await waiting.value
+  }
+
   @Test func `a refusal by a policy, a request that asks nobody and one that fails do not count`() async throws {
-    let program = Door.controlSocket(process: nil)
+    let program = Door.controlSocket(process: 7)
     for error in [CTAPError.deniedByPolicy, CTAPError(.noCredentials, "no"), CTAPError(.unavailable)] {
       for _ in 0..<5 {
         Door.$current.withValue(program) {
