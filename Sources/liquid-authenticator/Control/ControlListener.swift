@@ -38,6 +38,8 @@ final class ControlListener: Polled {
     /// The process that made the connection, which the dialogs of its requests name.
     let process: ControlSocket.Peer
     var request: Task<Void, Never>?
+    /// Who has withdrawn that request.
+    var withdrawal = Withdrawal()
     /// Whether that request waits for its turn, or has it.
     var isInQueue = false
     /// The limit that the request counts towards; `nil` with the passphrase, or if the answer comes at once.
@@ -118,8 +120,13 @@ final class ControlListener: Polled {
   ///
   /// The connections stay.
   func withdrawRequests() {
-    let requests = state.withLock { $0.connections.values.filter(\.isInQueue).compactMap(\.request) }
-    requests.forEach { $0.cancel() }
+    let requests = state.withLock { state in
+      state.connections.values.filter(\.isInQueue).map { ($0.request, $0.withdrawal) }
+    }
+    for (request, withdrawal) in requests {
+      withdrawal.note()
+      request?.cancel()
+    }
   }
 
   // MARK: The loop's thread
@@ -230,10 +237,12 @@ final class ControlListener: Polled {
       }
       state.connections[descriptor]?.load = load
       state.connections[descriptor]?.isInQueue = request.wait == .queue
+      let withdrawal = Withdrawal()
+      state.connections[descriptor]?.withdrawal = withdrawal
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
         let door = Door.controlSocket(process: connection.process.number, instance: connection.process.instance)
         var answer = await Door.$current.withValue(door) {
-          await connection.session.answer(to: request)
+          await Withdrawal.$current.withValue(withdrawal) { await connection.session.answer(to: request) }
         }
         let standing = await connection.session.standing
         self.finish(&answer, standing, on: descriptor, connection.number)

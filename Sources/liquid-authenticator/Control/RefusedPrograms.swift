@@ -3,6 +3,22 @@ import CTAPHID
 import Glibc
 import Synchronization
 
+/// Whether the authenticator itself has withdrawn a request of the control socket, such as at a lock of the vault.
+///
+/// A request ends in the same way if its program closes the connection.
+final class Withdrawal: Sendable {
+  /// That of the request that the present task serves.
+  @TaskLocal static var current: Withdrawal?
+
+  private let ours = Atomic(false)
+
+  /// Whether the authenticator has withdrawn it.
+  var isOurs: Bool { ours.load(ordering: .acquiring) }
+
+  /// Notes that the authenticator withdraws it now.
+  func note() { ours.store(true, ordering: .releasing) }
+}
+
 /// Delays the requests of a program, without a dialog, after the person has refused two of them; longer each time.
 ///
 /// A program is a process at the control socket; a program that restarts is another one. Processes whose number the
@@ -42,6 +58,7 @@ final class RefusedPrograms: Sendable {
     if report.isUse { return entries.withLock { $0[program] = nil } }
     // A program that withdraws a request has shown a dialog, too.
     guard let prompt = report.error?.prompt, [.declined, .timedOut, .cancelled].contains(prompt) else { return }
+    if prompt == .cancelled, Withdrawal.current?.isOurs == true { return }
     let now = clock.now
     entries.withLock { entries in
       entries = entries.filter { $1.last.advanced(by: Self.memory) > now }

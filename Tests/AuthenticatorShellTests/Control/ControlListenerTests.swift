@@ -151,6 +151,7 @@ final class Client: Sendable {
     try await eventually { control.service.gate.count == 1 }
     client = nil
     try await eventually { control.service.gate.count == 0 }
+    try await eventually { control.service.calls.withLock { $0.last } == "withdrawn by 1" }
   }
 
   // Holds: CONTROL-7
@@ -425,6 +426,7 @@ final class Client: Sendable {
     try await eventually { control.service.gate.count == 1 }
     control.listener.withdrawRequests()
     #expect(await client.receive() == [0x2D])
+    #expect(control.service.calls.withLock { $0.last } == "withdrawn by us")
     control.service.gate.open()
     client.send([0x01])
     #expect(await client.receive() == [0x00, 0x01])

@@ -103,6 +103,25 @@ struct RefusedProgramsTests {
   }
 
   // Holds: CONTROL-19
+  @Test func `a request that the authenticator withdraws is no refusal of its program`() async throws {
+    let program = Door.controlSocket(process: 7)
+    let withdrawal = Withdrawal()
+    withdrawal.note()
+    for _ in 0..<5 {
+      _ = try await Withdrawal.$current.withValue(withdrawal) { try await request(.cancelled, from: program) }
+    }
+    #expect(clock.sleeperCount == 0)
+    // The program closes its connection.
+    for _ in 0..<2 {
+      _ = try await Withdrawal.$current.withValue(Withdrawal()) { try await request(.cancelled, from: program) }
+    }
+    let waiting = Task { try await request(nil, from: program) }
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(1))
+    _ = try await waiting.value
+  }
+
+  // Holds: CONTROL-19
   @Test func `a later process with the same number, and one without a number, do not wait`() async throws {
     let program = Door.controlSocket(process: 7, instance: 1)
     for _ in 0..<2 { _ = try await request(.declined, from: program) }

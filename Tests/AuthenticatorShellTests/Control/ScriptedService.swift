@@ -97,7 +97,9 @@ final class ScriptedService: ControlService {
 
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
     note("ctap \(message) of \(client)")
-    return await gate.wait() ? [0x00] + message : [0x2D]
+    if await gate.wait() { return [0x00] + message }
+    note(Withdrawal.current?.isOurs == true ? "withdrawn by us" : "withdrawn by \(client)")
+    return [0x2D]
   }
 
   func inTurn<Answer: Sendable>(
