@@ -13,17 +13,24 @@ import Synchronization
 /// if more than ``maximumSilent`` never had an answered hello, the longest idle of these. Connections with a verified
 /// passphrase are never replaced.
 ///
-/// At most ``maximumWaiting`` requests of others may wait for a person, ``maximumUnlocking`` may try a passphrase, and
-/// ``maximumWorking`` may do other work. These are fewer than the places, so there is always one for `lock` and `status`.
+/// At most ``maximumWaiting`` requests of others may wait for a person, ``maximumUnlocking`` may try a passphrase,
+/// ``maximumFollowing`` may wait for a change of the store, and ``maximumWorking`` may do other work. These are fewer than
+/// the places, so there is always one for `lock` and `status`. A process has one of each at a time, except those that wait
+/// for a person: whatever one process repeats, others have a turn. The last try of a passphrase is kept for a process whose
+/// last one was not wrong.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
   /// The most requests without the passphrase at a time that may wait for a person.
-  static let maximumWaiting = 24
+  static let maximumWaiting = 20
   /// The most tries of the passphrase at a time on connections without it: each takes a processor and memory.
   static let maximumUnlocking = 4
-  /// The most other requests without the passphrase at a time that take a moment, or wait for a change of the store.
+  /// The most waits for a change of the store at a time on connections without the passphrase.
+  static let maximumFollowing = BackupFollowers.maximumWaiting
+  /// The most other requests without the passphrase at a time that take a moment.
   static let maximumWorking = 2
+  /// How many processes are remembered whose last try of the passphrase gave them nothing.
+  static let maximumFailed = 256
   /// How many connections without an answered hello are kept when a new one needs a place: a new client needs a moment
   /// to say hello.
   static let maximumSilent = 8
@@ -54,13 +61,18 @@ final class ControlListener: Polled {
 
   /// What a request without the passphrase can take away from others.
   private enum Load {
-    case waiting, unlocking, working
+    case waiting, unlocking, following, working
 
     init?(_ request: ControlRequest) {
       switch request.wait {
       case .none: return nil
       case .queue: self = .waiting
-      case .work: if case .command(is Unlock) = request { self = .unlocking } else { self = .working }
+      case .work:
+        switch request {
+        case .command(is Unlock): self = .unlocking
+        case .command(is AwaitBackup): self = .following
+        default: self = .working
+        }
       }
     }
 
@@ -69,9 +81,13 @@ final class ControlListener: Polled {
       switch self {
       case .waiting: (ControlListener.maximumWaiting, "are waiting for an answer")
       case .unlocking: (ControlListener.maximumUnlocking, "try a passphrase")
+      case .following: (ControlListener.maximumFollowing, "wait for a change of the store")
       case .working: (ControlListener.maximumWorking, "are being served")
       }
     }
+
+    /// Whether one process can have several at a time.
+    var isShared: Bool { self == .waiting }
   }
 
   private struct State {
@@ -81,25 +97,50 @@ final class ControlListener: Polled {
     /// The connection that was read last.
     var lastRead: Int32 = -1
     var watch: EventLoop.Watch?
+    /// The processes whose last try of the passphrase gave them nothing; the newest last.
+    var failed: [ControlSocket.Peer] = []
+
+    /// Throws if a request without the passphrase would take too much away from others.
+    func admit(_ load: Load, of process: ControlSocket.Peer) throws(ControlFailure) {
+      let others = connections.values.filter { $0.load == load }
+      let isLast = load == .unlocking && others.count == load.limit.count - 1
+      let isOver = others.count >= load.limit.count || isLast && failed.contains(process)
+      guard !isOver, load.isShared || !others.contains(where: { $0.process == process }) else {
+        throw ControlFailure(.busy, "too many requests \(load.limit.words); try again later")
+      }
+    }
+
+    /// Notes how a try of the passphrase ended.
+    mutating func tried(_ process: ControlSocket.Peer, isRight: Bool) {
+      failed.removeAll { $0 == process }
+      guard !isRight else { return }
+      if failed.count >= ControlListener.maximumFailed { failed.removeFirst() }
+      failed.append(process)
+    }
   }
 
   private let state = Mutex(State())
   private let arrivals = ArrivalPause()
   private let socket: ControlSocket
+  private let peer: @Sendable (Int32) -> ControlSocket.Peer
   private let makeSession: @Sendable (UInt64) -> ControlSession
   private let loop: EventLoop
   private let log: @Sendable (String) -> Void
 
   /// Begins to serve a socket, until `stop`.
   ///
-  /// - Parameter makeSession: makes the session of the connection with this number; numbers are unique.
+  /// - Parameters:
+  ///   - peer: returns the process that made a connection.
+  ///   - makeSession: makes the session of the connection with this number; numbers are unique.
   init(
     _ socket: consuming ControlSocket, on loop: EventLoop,
+    peer: @escaping @Sendable (Int32) -> ControlSocket.Peer = { ControlSocket.peer(of: $0) },
     makeSession: @escaping @Sendable (UInt64) -> ControlSession,
     log: @escaping @Sendable (String) -> Void
   ) {
     self.socket = socket
     self.loop = loop
+    self.peer = peer
     self.makeSession = makeSession
     self.log = log
     // Under the lock, so that no connection is served before the watch is set.
@@ -185,7 +226,7 @@ final class ControlListener: Polled {
       state.lastEvent += 1
       state.connections[descriptor] = Connection(
         number: state.lastNumber, session: makeSession(state.lastNumber),
-        process: ControlSocket.peer(of: descriptor), lastEvent: state.lastEvent)
+        process: peer(descriptor), lastEvent: state.lastEvent)
     }
   }
 
@@ -232,9 +273,7 @@ final class ControlListener: Polled {
       let packet = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
       let request = try ControlRequest(decoding: packet, isGreeted: connection.isGreeted)
       let load = connection.isVerified ? nil : Load(request)
-      if let load, state.connections.values.count(where: { $0.load == load }) >= load.limit.count {
-        throw ControlFailure(.busy, "too many requests \(load.limit.words); try again later")
-      }
+      if let load { try state.admit(load, of: connection.process) }
       state.connections[descriptor]?.load = load
       state.connections[descriptor]?.isInQueue = request.wait == .queue
       let withdrawal = Withdrawal()
@@ -263,7 +302,8 @@ final class ControlListener: Polled {
   ) {
     defer { answer.withUnsafeMutableBytes { $0.wipe() } }
     let watch = state.withLock { state -> EventLoop.Watch? in
-      guard state.connections[descriptor]?.number == number else { return nil }
+      guard let connection = state.connections[descriptor], connection.number == number else { return nil }
+      if connection.load == .unlocking { state.tried(connection.process, isRight: standing.isVerified) }
       state.lastEvent += 1
       state.connections[descriptor]?.request = nil
       state.connections[descriptor]?.load = nil
@@ -277,7 +317,10 @@ final class ControlListener: Polled {
   }
 
   private static func end(_ descriptor: Int32, in state: inout State) {
-    state.connections.removeValue(forKey: descriptor)?.request?.cancel()
+    if let connection = state.connections.removeValue(forKey: descriptor) {
+      connection.request?.cancel()
+      if connection.load == .unlocking { state.tried(connection.process, isRight: false) }
+    }
     close(descriptor)
   }
 

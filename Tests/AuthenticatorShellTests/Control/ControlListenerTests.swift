@@ -17,14 +17,17 @@ final class OpenControlSocket: Sendable {
   let listener: ControlListener
   let lines = Lines()
 
-  /// - Parameter loop: its own loop; `nil` for the one that all listeners share.
-  init(on loop: EventLoop? = nil) throws {
+  /// - Parameters:
+  ///   - loop: its own loop; `nil` for the one that all listeners share.
+  ///   - processes: those that the listener sees; `nil` for that of the tests.
+  init(on loop: EventLoop? = nil, _ processes: Processes? = nil) throws {
     // Short, because the path of a socket has at most 107 bytes.
     directory = "/tmp/liquid-auth-socket-" + UUID().uuidString.prefix(8)
     path = directory + "/control.sock"
     let (service, lines) = (service, lines)
     listener = ControlListener(
       try ControlSocket(listeningAt: path), on: try loop ?? Self.loop.get(),
+      peer: { processes?.peer ?? ControlSocket.peer(of: $0) },
       makeSession: { ControlSession(client: $0, service: service, log: { _ in }) }, log: lines.add)
   }
 
@@ -34,6 +37,22 @@ final class OpenControlSocket: Sendable {
   }
 
   func connect() throws -> Client { try #require(Client(path)) }
+}
+
+/// Pretends that a listener's connections are of different processes.
+final class Processes: Sendable {
+  private let number = Mutex<pid_t>(1)
+
+  var peer: ControlSocket.Peer { ControlSocket.Peer(number: number.withLock { $0 }) }
+
+  /// A connection of this process that has said hello.
+  func connect(_ process: pid_t, to control: OpenControlSocket) async throws -> Client {
+    number.withLock { $0 = process }
+    let client = try control.connect()
+    // The answer shows that it was accepted.
+    await client.greet()
+    return client
+  }
 }
 
 /// A client of the control socket.
@@ -278,21 +297,23 @@ final class Client: Sendable {
 
   // Holds: CONTROL-18
   @Test func `tries of the passphrase and waits for the store do not take every place`() async throws {
-    let control = try OpenControlSocket()
+    let processes = Processes()
+    let control = try OpenControlSocket(processes)
     control.service.unlocking.close()
+    control.service.plugging.close()
     control.service.gate.close()
     control.service.hasLockedTurns.withLock { $0 = true }
-    let (unlocking, working, waiting) = (
-      ControlListener.maximumUnlocking, ControlListener.maximumWorking, ControlListener.maximumWaiting
-    )
-    #expect(unlocking + working + waiting < ControlListener.maximumConnections)
+    let (unlocking, following) = (ControlListener.maximumUnlocking, ControlListener.maximumFollowing)
+    let (working, waiting) = (ControlListener.maximumWorking, ControlListener.maximumWaiting)
+    #expect(unlocking + following + working + waiting < ControlListener.maximumConnections)
     var clients: [Client] = []
-    // More of each kind than the limit, as a hostile program sends them.
-    let wrong: [UInt8] = [0x53, 0xA1, 0x00, 0x43, 1, 2, 3]
-    for (request, limit) in [(wrong, unlocking), ([0x76], working), ([0x01], waiting)] as [([UInt8], Int)] {
+    // More of each kind than the limit, as a hostile program that starts others sends them.
+    let requests: [([UInt8], Int)] = [
+      (Self.wrong, unlocking), ([0x76], following), (Self.detach, working), ([0x01], waiting),
+    ]
+    for (request, limit) in requests {
       for number in 0..<limit + 8 {
-        let client = try control.connect()
-        await client.greet()
+        let client = try await processes.connect(pid_t(100 + number), to: control)
         if number < limit {
           client.send(request)
           clients.append(client)
@@ -301,16 +322,90 @@ final class Client: Sendable {
         }
       }
     }
-    let owner = try control.connect()
-    await owner.greet()
+    let owner = try await processes.connect(99, to: control)
     #expect(await owner.ask([0x51])?.first == 0, "status")
     #expect(await owner.ask([0x52]) == [0x00], "lock")
     control.service.unlocking.open()
+    control.service.plugging.open()
     control.service.gate.open()
     for client in clients[..<unlocking] {
       #expect(await client.receive()?.first == ControlStatus.wrongPassphrase.rawValue)
     }
     #expect(await owner.ask(Self.unlock) == [0x00], "there is room again")
+  }
+
+  private static let wrong: [UInt8] = [0x53, 0xA1, 0x00, 0x43, 1, 2, 3]
+  private static let detach: [UInt8] = [0x5B, 0xA1, 0x01, 0x02]
+  private static let busy = ControlStatus.busy.rawValue
+
+  // Holds: CONTROL-18
+  @Test func `whatever one process repeats, the owner unlocks, and others follow the store and plug the device`()
+    async throws
+  {
+    let processes = Processes()
+    let control = try OpenControlSocket(processes)
+    let service = control.service
+    service.unlocking.close()
+    service.plugging.close()
+    service.hasLockedTurns.withLock { $0 = true }
+    var attackers: [Client] = []
+    for request in [Self.wrong, [0x76], Self.detach] as [[UInt8]] {
+      let attacker = try await processes.connect(7, to: control)
+      attacker.send(request)
+      attackers.append(attacker)
+      for _ in 0..<4 {
+        let another = try await processes.connect(7, to: control)
+        #expect(await another.ask(request)?.first == Self.busy, "\(request)")
+      }
+    }
+    let follower = try await processes.connect(8, to: control)
+    follower.send([0x76])
+    try await eventually { service.followers.waitingCount == 2 }
+    let owner = try await processes.connect(9, to: control)
+    owner.send(Self.detach)
+    try await eventually { service.plugging.count == 2 }
+    service.plugging.open()
+    #expect(await owner.receive() == [0x00])
+    owner.send(Self.unlock)
+    try await eventually { service.unlocking.count == 2 }
+    service.unlocking.open()
+    #expect(await owner.receive() == [0x00])
+    #expect(await attackers[0].receive()?.first == ControlStatus.wrongPassphrase.rawValue)
+  }
+
+  // Holds: CONTROL-18
+  @Test func `the last try of the passphrase is kept for a process whose last one was not wrong`() async throws {
+    let processes = Processes()
+    let control = try OpenControlSocket(processes)
+    let service = control.service
+    var attackers: [Client] = []
+    for number in 1...pid_t(ControlListener.maximumUnlocking) {
+      let attacker = try await processes.connect(number, to: control)
+      #expect(await attacker.ask(Self.wrong)?.first == ControlStatus.wrongPassphrase.rawValue)
+      attackers.append(attacker)
+    }
+    // One that closes the connection before its answer counts as well.
+    service.unlocking.close()
+    var gone: Client? = try await processes.connect(90, to: control)
+    gone?.send(Self.wrong)
+    try await eventually { service.unlocking.count == 1 }
+    gone = nil
+    try await eventually { service.unlocking.count == 0 }
+    for attacker in attackers.dropLast() { attacker.send(Self.wrong) }
+    try await eventually { service.unlocking.count == attackers.count - 1 }
+    #expect(await attackers.last?.ask(Self.wrong)?.first == Self.busy)
+    let again = try await processes.connect(90, to: control)
+    #expect(await again.ask(Self.wrong)?.first == Self.busy)
+    let owner = try await processes.connect(99, to: control)
+    owner.send(Self.unlock)
+    try await eventually { service.unlocking.count == attackers.count }
+    service.unlocking.open()
+    #expect(await owner.receive() == [0x00])
+    for attacker in attackers.dropLast() {
+      #expect(await attacker.receive()?.first == ControlStatus.wrongPassphrase.rawValue)
+    }
+    // The right passphrase ends that.
+    #expect(await attackers.last?.ask(Self.unlock) == [0x00])
   }
 
   // Holds: CONTROL-9
@@ -417,6 +512,7 @@ final class Client: Sendable {
     #expect(await client.ask([0x52]) == [0x00])
   }
 
+  // Holds: CONTROL-19
   @Test func `all requests are withdrawn before a suspend, and the connections stay`() async throws {
     let control = try OpenControlSocket()
     control.service.gate.close()
@@ -465,7 +561,7 @@ final class Client: Sendable {
   @Test func `the process at the other end is the same for each of its connections`() {
     var ends: [Int32] = [-1, -1]
     #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
-    defer { ends.forEach { close($0) } }
+    defer { for end in ends { close(end) } }
     let peers = ends.map { ControlSocket.peer(of: $0) }
     #expect(peers.map(\.number) == [getpid(), getpid()] && peers[0] == peers[1])
     #expect(ControlSocket.peer(of: -1) == ControlSocket.Peer(number: nil))

@@ -20,6 +20,8 @@ final class ScriptedService: ControlService {
   let gate = Gate()
   /// Tries of the passphrase wait here.
   let unlocking = Gate()
+  /// Actions on the device wait here.
+  let plugging = Gate()
   /// What happens before a turn with the authenticator, such as a request of another client.
   let beforeTurn = Mutex<(@Sendable () throws -> Void)?>(nil)
 
@@ -42,6 +44,7 @@ final class ScriptedService: ControlService {
   func lock() async { note("lock") }
 
   func device(_ action: PlugDevice.Action) async throws {
+    _ = await plugging.wait()
     note("device \(action)")
     if action == .attach { throw TransportError("cannot open /dev/uhid") }
   }
