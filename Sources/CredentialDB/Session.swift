@@ -283,10 +283,11 @@ final class Session {
 
   /// Writes where the history ends, if entries were added since the last change: an old history is found then.
   ///
-  /// After a failure, the next change does it.
+  /// The state row is written as well: so an old mark needs an old state row, which the counter in the TPM finds. After a
+  /// failure, the next change does it.
   func markHistory() {
     guard let last = try? mark(), (try? history.isLonger(than: last)) == true else { return }
-    try? durably {}
+    try? durably { () throws(StoreFault) in try write(state()) }
   }
 
   /// Adds an entry to the transaction of a change; returns `false` if the end of the history is unknown.

@@ -379,6 +379,17 @@ class TestTakenBack:
         assert said in running.said()
         assert [one["number"] for one in entries(running)] == [1, 2, 3, 7, 8]
 
+    def test_the_history_with_its_mark(self, running):
+        """Sign-ins change no passkey, and the mark of their entries is bound to a row that changes with it."""
+        made = three_ceremonies(running)
+        rows, newest = history_thief.keep(running, "historyHead", "rowSet")
+        running.unlock()
+        with client(running) as ctap:
+            sign_in(ctap, made)
+        history_thief.put_back(running, rows, newest)
+        done = running.run("unlock", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n", status=1)
+        assert "was modified outside liquid-auth" in done.stderr
+
     def test_the_rest_of_the_store(self, running):
         """A program puts a policy back, with the hash over the rows, and leaves the history."""
         three_ceremonies(running)
