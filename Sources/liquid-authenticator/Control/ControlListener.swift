@@ -15,14 +15,16 @@ import Synchronization
 ///
 /// At most ``maximumWaiting`` requests of others may wait for a person, ``maximumUnlocking`` may try a passphrase,
 /// ``maximumFollowing`` may wait for a change of the store, and ``maximumWorking`` may do other work. These are fewer than
-/// the places, so there is always one for `lock` and `status`. A process has one of each at a time, except those that wait
-/// for a person: whatever one process repeats, others have a turn. The last try of a passphrase is kept for a process whose
-/// last one was not wrong.
+/// the places, so there is always one for `lock` and `status`. A process has one of each at a time, and
+/// ``maximumWaitingOfOne`` that wait for a person: whatever one process repeats, others have a turn. The last try of a
+/// passphrase is kept for a process whose last one was not wrong.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
   /// The most requests without the passphrase at a time that may wait for a person.
   static let maximumWaiting = 20
+  /// The most of them of one process: a refused one waits for minutes without a dialog, and must not take every place.
+  static let maximumWaitingOfOne = 16
   /// The most tries of the passphrase at a time on connections without it: each takes a processor and memory.
   static let maximumUnlocking = 4
   /// The most waits for a change of the store at a time on connections without the passphrase.
@@ -86,8 +88,8 @@ final class ControlListener: Polled {
       }
     }
 
-    /// Whether one process can have several at a time.
-    var isShared: Bool { self == .waiting }
+    /// The most of one process at a time.
+    var limitOfOne: Int { self == .waiting ? ControlListener.maximumWaitingOfOne : 1 }
   }
 
   private struct State {
@@ -105,7 +107,7 @@ final class ControlListener: Polled {
       let others = connections.values.filter { $0.load == load }
       let isLast = load == .unlocking && others.count == load.limit.count - 1
       let isOver = others.count >= load.limit.count || isLast && failed.contains(process)
-      guard !isOver, load.isShared || !others.contains(where: { $0.process == process }) else {
+      guard !isOver, others.count(where: { $0.process == process }) < load.limitOfOne else {
         throw ControlFailure(.busy, "too many requests \(load.limit.words); try again later")
       }
     }

@@ -410,11 +410,19 @@ final class Client: Sendable {
 
   // Holds: CONTROL-9
   @Test func `requests that wait for a person do not take every place`() async throws {
-    let control = try OpenControlSocket()
+    let processes = Processes()
+    let control = try OpenControlSocket(processes)
     control.service.gate.close()
-    let clients = try (0..<ControlListener.maximumConnections).map { _ in try control.connect() }
-    for client in clients { await client.greet() }
-    for client in clients[..<ControlListener.maximumWaiting] { client.send([0x01]) }
+    let ofOne = ControlListener.maximumWaitingOfOne
+    var clients: [Client] = []
+    for number in 1...ControlListener.maximumConnections {
+      let isOfOne = number <= ofOne || number == ControlListener.maximumConnections
+      clients.append(try await processes.connect(isOfOne ? 7 : 8, to: control))
+    }
+    for client in clients[..<ofOne] { client.send([0x01]) }
+    try await eventually { control.service.gate.count == ofOne }
+    #expect(await clients.last?.ask([0x01])?.first == ControlStatus.busy.rawValue, "others have a turn")
+    for client in clients[ofOne..<ControlListener.maximumWaiting] { client.send([0x01]) }
     try await eventually { control.service.gate.count == ControlListener.maximumWaiting }
     for client in clients[ControlListener.maximumWaiting...] {
       #expect(await client.ask([0x01])?.first == ControlStatus.busy.rawValue)
@@ -461,7 +469,8 @@ final class Client: Sendable {
   @Test func `when no connection can be closed, a new one gets busy`()
     async throws
   {
-    let control = try OpenControlSocket()
+    let processes = Processes()
+    let control = try OpenControlSocket(processes)
     let verified = try (ControlListener.maximumWaiting..<ControlListener.maximumConnections).map { _ in
       try control.connect()
     }
@@ -469,8 +478,10 @@ final class Client: Sendable {
       await client.greet()
       #expect(await client.ask(Self.unlock) == [0x00])
     }
-    let clients = try (0..<ControlListener.maximumWaiting).map { _ in try control.connect() }
-    for client in clients { await client.greet() }
+    var clients: [Client] = []
+    for number in 0..<ControlListener.maximumWaiting {
+      clients.append(try await processes.connect(pid_t(100 + number), to: control))
+    }
     control.service.gate.close()
     for client in clients { client.send([0x01]) }
     try await eventually { control.service.gate.count == clients.count }
