@@ -59,6 +59,9 @@ final class ControlListener: Polled {
     var lastEvent: UInt64
     /// Whether the vault's passphrase was given on it.
     var isVerified = false
+
+    /// The door of its requests.
+    var door: Door { .controlSocket(process: process.number, instance: process.instance) }
   }
 
   /// What a request without the passphrase can take away from others.
@@ -161,13 +164,14 @@ final class ControlListener: Polled {
 
   /// Cancels every request that waits for its turn, or has it: they have dialogs and the vault's keys.
   ///
-  /// The connections stay.
+  /// The connections stay. A process that locks the vault withdraws its own requests: they count as refused.
   func withdrawRequests() {
+    let door = Door.current
     let requests = state.withLock { state in
-      state.connections.values.filter(\.isInQueue).map { ($0.request, $0.withdrawal) }
+      state.connections.values.filter(\.isInQueue).map { ($0.request, $0.withdrawal, $0.door == door) }
     }
-    for (request, withdrawal) in requests {
-      withdrawal.note()
+    for (request, withdrawal, isOwn) in requests {
+      if !isOwn { withdrawal.note() }
       request?.cancel()
     }
   }
@@ -281,8 +285,7 @@ final class ControlListener: Polled {
       let withdrawal = Withdrawal()
       state.connections[descriptor]?.withdrawal = withdrawal
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
-        let door = Door.controlSocket(process: connection.process.number, instance: connection.process.instance)
-        var answer = await Door.$current.withValue(door) {
+        var answer = await Door.$current.withValue(connection.door) {
           await Withdrawal.$current.withValue(withdrawal) { await connection.session.answer(to: request) }
         }
         let standing = await connection.session.standing

@@ -534,6 +534,15 @@ final class Client: Sendable {
     control.listener.withdrawRequests()
     #expect(await client.receive() == [0x2D])
     #expect(control.service.calls.withLock { $0.last } == "withdrawn by us")
+    client.send([0x01])
+    try await eventually { control.service.gate.count == 1 }
+    // The process of the request locks the vault itself.
+    let own = ControlSocket.peer(of: client.descriptor)
+    Door.$current.withValue(.controlSocket(process: own.number, instance: own.instance)) {
+      control.listener.withdrawRequests()
+    }
+    #expect(await client.receive() == [0x2D])
+    #expect(control.service.calls.withLock { $0.last } == "withdrawn by 1")
     control.service.gate.open()
     client.send([0x01])
     #expect(await client.receive() == [0x00, 0x01])
