@@ -9,6 +9,7 @@ import ProcessIO
 import ProtectorProtocol
 import Recovery
 import StateDirectory
+import Synchronization
 import Vault
 
 /// The daemon as the control socket serves it: the request router and the device.
@@ -181,7 +182,8 @@ struct DaemonService: ControlService {
     return try await inTurn { _ in
       try await OwnThread.run {
         Result { () throws(StateDirectoryError) in
-          let answer = try mend(directory)
+          // An unlocking can write the vault's file, too, and does not wait for a turn.
+          let answer = try vault.opening.withLock { _ throws(StateDirectoryError) in try mend(directory) }
           vault.storeWasReplaced(isNew: isNew)
           return answer
         }

@@ -24,7 +24,7 @@ final class VaultKeySource: KeySource {
   let slotKeys: SlotKeys?
   let counter: CounterCheck?
   let state: Mutex<State>
-  /// Held while a store is being opened, by one thread at a time.
+  /// Held while a store is being opened, or the vault's file is being changed, by one thread at a time.
   let opening = Mutex(())
   /// Queues the passphrases from the control socket: each costs 256 MiB, so one is checked at a time.
   private let turns = RequestQueue(())
