@@ -318,6 +318,14 @@ actor UserPrompter: UserInteraction {
     _ page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     try await open(page)
+    if page.takesPassphrase, ShownDialog.current != nil, await backEnd.canBeQueued {
+      // The desktop can hide it behind prompts of other programs: what waits beside it counts after a button.
+      await backEnd.close()
+      var first = page
+      (first.takesPassphrase, first.agree) = (false, catalogue.text(Message("Next")))
+      try await agreeByButton(to: first)
+      try await open(page)
+    }
     do throws(UserInteractionError) {
       let accepted = try await answer(to: page, until: deadline, judge)
       await backEnd.close()
@@ -393,7 +401,7 @@ actor UserPrompter: UserInteraction {
   }
 
   func ask(_ dialog: PromptText) async -> Result<PromptAnswer, UserInteractionError> {
-    ShownDialog.current?.tell()
+    if dialog.takesPassphrase { ShownDialog.current?.tell() }
     do throws(PromptFailure) { return .success(try await backEnd.ask(dialog)) } catch {
       return .failure(refusal(error))
     }
@@ -412,7 +420,8 @@ actor UserPrompter: UserInteraction {
   }
 }
 
-/// Tells who waits beside a dialog that the back end has prepared it, and now shows it.
+/// Tells who waits beside a dialog with a field that the back end has prepared it, and now shows it; if the desktop can
+/// hide it, after the person has pressed a button in a dialog with the same page.
 final class ShownDialog: Sendable {
   /// Who waits beside the dialogs of the present task; `nil` if nobody does.
   @TaskLocal static var current: ShownDialog?

@@ -63,11 +63,8 @@ extension SlotKeys {
     in wait: Wait, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, needsDialog: Bool
   ) async throws(UserInteractionError) -> TouchOutcome {
     let dialog = passphrase.map { passphrase in
-      show(.touch(for: reason, in: prompter.catalogue), passphrase) {
-        wait.sender.yield(.shown)
-      } typed: {
-        wait.sender.yield(.typed($0))
-      }
+      let shown = needsDialog ? ShownDialog { wait.sender.yield(.shown) } : nil
+      return show(.touch(for: reason, in: prompter.catalogue), passphrase, shown) { wait.sender.yield(.typed($0)) }
     }
     let isDialogAwaited = needsDialog && dialog != nil
     let outcome = await withTaskCancellationHandler { () -> Result<TouchOutcome, UserInteractionError> in
@@ -99,11 +96,11 @@ extension SlotKeys {
   }
 
   private func show(
-    _ dialog: PromptText, _ judge: @escaping UserPrompter.Judge<OpenVault>, shown: @escaping @Sendable () -> Void,
+    _ dialog: PromptText, _ judge: @escaping UserPrompter.Judge<OpenVault>, _ shown: ShownDialog?,
     typed: @escaping @Sendable (Result<OpenVault, UserInteractionError>) -> Void
   ) -> Task<OpenVault?, Never> {
     Task(executorPreference: prompter.executor) { [prompter] in
-      await ShownDialog.$current.withValue(ShownDialog(shown)) { () async -> OpenVault? in
+      await ShownDialog.$current.withValue(shown) { () async -> OpenVault? in
         do throws(UserInteractionError) {
           let vault = try await prompter.passphrase(dialog, judge)
           typed(.success(vault))
