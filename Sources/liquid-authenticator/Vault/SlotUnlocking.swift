@@ -51,6 +51,8 @@ extension VaultKeySource {
     guard self.lockings == lockings else { throw lockedMeanwhile() }
     guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
     let (isStart, wasLocked) = (passphrase == nil, lockings > 0)
+    // A lock came first: the vault opens for a request, with a dialog.
+    if isStart, wasLocked { return nil }
     // What the person answered before the first slot that opens alone; it holds for the others.
     var isAgreed: Bool?
     for (number, slot) in zip(1..., slots) {

@@ -269,6 +269,9 @@ import Vault
     await task.value
     #expect(source.current != nil && dialogs.shown == [])
     source.lock()
+    // A lock before the start has unlocked it: no touch without a dialog.
+    await source.openAtStart()
+    #expect(source.current == nil && dialogs.shown == [])
     key.plug(9)
     dialogs.answer("right")
     _ = try await source.open(for: nil)
