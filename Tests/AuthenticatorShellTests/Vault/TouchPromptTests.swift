@@ -100,7 +100,10 @@ import Vault
 
     func open(_ dialog: PromptText) async throws(PromptFailure) {
       if isBroken { throw .unavailable("no dialog can be shown") }
-      while isPreparing.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
+      while isPreparing.withLock({ $0 }) {
+        guard !Task.isCancelled else { throw .noAnswer(.cancelled) }
+        await Task.yield()
+      }
     }
 
     func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
@@ -252,6 +255,8 @@ import Vault
     #expect(opened.current == nil && dialogs.shown == [])
     dialogs.prepare(false)
     #expect(try await !task.value.isOpenedByPerson)
+    // A touch that counted before would have ended the dialog while it was prepared.
+    #expect(dialogs.shown.count == 1)
     opened.lock()
     // The key has its touch, and the dialog cannot be shown.
     let broken = source(Dialogs(isBroken: true))
