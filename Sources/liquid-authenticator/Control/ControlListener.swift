@@ -69,15 +69,12 @@ final class ControlListener: Polled {
     case waiting, unlocking, following, working
 
     init?(_ request: ControlRequest) {
-      switch request.wait {
-      case .none: return nil
-      case .queue: self = .waiting
-      case .work:
-        switch request {
-        case .command(is Unlock): self = .unlocking
-        case .command(is AwaitBackup): self = .following
-        default: self = .working
-        }
+      switch (request.wait, request) {
+      case (.none, _): return nil
+      case (_, .command(is Unlock)), (_, .command(is NewStore)), (_, .command(is AcceptStore)): self = .unlocking
+      case (.work, .command(is AwaitBackup)): self = .following
+      case (.work, _): self = .working
+      case (.queue, _): self = .waiting
       }
     }
 
@@ -308,7 +305,9 @@ final class ControlListener: Polled {
     defer { answer.withUnsafeMutableBytes { $0.wipe() } }
     let watch = state.withLock { state -> EventLoop.Watch? in
       guard let connection = state.connections[descriptor], connection.number == number else { return nil }
-      if connection.load == .unlocking { state.tried(connection.process, isRight: standing.isVerified) }
+      if connection.load == .unlocking {
+        state.tried(connection.process, isRight: answer.first == ControlStatus.ok.rawValue)
+      }
       state.lastEvent += 1
       state.connections[descriptor]?.request = nil
       state.connections[descriptor]?.load = nil

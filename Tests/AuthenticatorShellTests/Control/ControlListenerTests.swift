@@ -335,6 +335,7 @@ final class Client: Sendable {
   }
 
   private static let wrong: [UInt8] = [0x53, 0xA1, 0x00, 0x43, 1, 2, 3]
+  private static let acceptStore: [UInt8] = [0x6A, 0xA1, 0x00, 0x43, 1, 2, 3]
   private static let detach: [UInt8] = [0x5B, 0xA1, 0x01, 0x02]
   private static let busy = ControlStatus.busy.rawValue
 
@@ -358,6 +359,8 @@ final class Client: Sendable {
         #expect(await another.ask(request)?.first == Self.busy, "\(request)")
       }
     }
+    let third = try await processes.connect(7, to: control)
+    #expect(await third.ask(Self.acceptStore)?.first == Self.busy, "it has a passphrase, too")
     let follower = try await processes.connect(8, to: control)
     follower.send([0x76])
     try await eventually { service.followers.waitingCount == 2 }
@@ -426,10 +429,6 @@ final class Client: Sendable {
     try await eventually { control.service.gate.count == ControlListener.maximumWaiting }
     for client in clients[ControlListener.maximumWaiting...] {
       #expect(await client.ask([0x01])?.first == ControlStatus.busy.rawValue)
-    }
-    for store in [0x5A, 0x6A] as [UInt8] {
-      let answer = await clients[ControlListener.maximumWaiting].ask([store, 0xA1, 0x00, 0x41, 0x00])
-      #expect(answer?.first == ControlStatus.busy.rawValue, "it would wait for its turn")
     }
     let owner = try control.connect()
     await owner.greet()
