@@ -45,7 +45,8 @@ static inline int sqlite_shim_is_taken_for_damage(int number) {
 
 /// The error number of a read that SQLite has reported as SQLITE_CORRUPT; 0 if there is none.
 ///
-/// A call that succeeds does not clear the number, so any other one is of an earlier call, such as a write to a full disk.
+/// A call that succeeds does not clear the number. So any other number is of an earlier call, such as a write to a full
+/// disk.
 static inline int sqlite_shim_read_errno(sqlite3 *connection) {
   int number = sqlite_shim_database_errno(connection);
   if (sqlite_shim_is_taken_for_damage(number)) return number;

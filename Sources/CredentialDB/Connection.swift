@@ -55,7 +55,7 @@ final class Connection {
   /// Keeps the log as it is when the connection closes; otherwise it is moved into the database and removed.
   func keepLogWhenClosing(_ keeps: Bool) { _ = sqlite_shim_keep_log(handle, keeps ? 1 : 0) }
 
-  /// The fault to report of the first use of this connection: SQLite takes a read that failed for damage, and then the
+  /// The fault to report for the first use of this connection: SQLite takes a read that failed for damage, and then the
   /// file may be intact.
   func cause(of fault: StoreFault) -> StoreFault {
     let number = sqlite_shim_file_errno(handle)

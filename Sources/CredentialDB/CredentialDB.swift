@@ -105,7 +105,7 @@ public final class CredentialDB: CredentialStore {
   ///   - keys: the keys of the vault.
   ///   - storeID: the store id in the vault, 16 bytes.
   /// - Returns: whether there was one of this vault; another, and one that is not whole, is left as it is.
-  /// - Throws: that it cannot be read, or is in use: it may be the vault's.
+  /// - Throws: an error if it cannot be read or is in use, because it may be the vault's.
   public static func complete(
     at path: String, keys: CredentialKeys, storeID: [UInt8]
   ) throws(RecoveryError) -> Bool {
@@ -254,7 +254,7 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// The same, unless it would have to wait for another use of the store; returns whether it did not.
+  /// The same, unless it would have to wait for another use of the store; returns whether the entry was added.
   func appendToHistoryIfIdle(_ entry: HistoryEntry) throws(RecoveryError) -> Bool {
     do throws(StoreFault) {
       let added: Void? = try held.withLockIfAvailable { held throws(StoreFault) in try append(entry, in: &held) }
@@ -532,7 +532,7 @@ public final class CredentialDB: CredentialStore {
       try session.removeAll()
       try session.write(state)
     }
-    // The reset is done and durable: that the file keeps its size is no failure of it.
+    // The reset is done and durable, also if the file keeps its size.
     try? with { session throws(StoreFault) in session.shrink() }
   }
 }

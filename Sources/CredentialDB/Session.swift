@@ -283,8 +283,8 @@ final class Session {
 
   /// Writes where the history ends, if entries were added since the last change: an old history is found then.
   ///
-  /// The state row is written as well: so an old mark needs an old state row, which the counter in the TPM finds. After a
-  /// failure, the next change does it.
+  /// The state row is written, too. So an old mark needs an old state row, which the counter in the TPM finds. After a
+  /// failure, the next change writes the mark.
   func markHistory() {
     guard let last = try? mark(), (try? history.isLonger(than: last)) == true else { return }
     try? durably { () throws(StoreFault) in try write(state()) }

@@ -78,10 +78,10 @@ extension P256 {
   /// The group, built once; OpenSSL only reads it.
   nonisolated(unsafe) static let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
 
-  /// The public keys, at most two, under which an ECDSA signature over the SHA-256 digest of `message`, in DER, is valid:
-  /// SEC 1 §4.1.6.
+  /// The public keys, at most two, with which an ECDSA signature in DER over the SHA-256 digest of `message` is valid
+  /// (SEC 1 §4.1.6).
   ///
-  /// The key of the signer is one of them. Another signature of the same key tells which.
+  /// The key of the signer is one of them. A second signature of the same key shows which.
   public static func publicKeys(recoveredFrom der: [UInt8], for message: [UInt8]) -> [PublicKey] {
     OpenSSL.start()
     let digest = SHA256.hash(message)

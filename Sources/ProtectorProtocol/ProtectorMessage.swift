@@ -55,8 +55,8 @@ package struct ProtectorRequest: Sendable {
   package static let counterType: UInt8 = 0
   /// The type of a slot of a security key.
   ///
-  /// `get` with the data of a slot without a public key also answers with that key as the data, if it is known then:
-  /// X ‖ Y, ``ProtectorAnswer/publicKeySize`` bytes.
+  /// For a slot without a public key, `get` also answers with the public key as the data, if it is known then: X ‖ Y,
+  /// ``ProtectorAnswer/publicKeySize`` bytes.
   package static let securityKeyType: UInt8 = 3
 
   /// The label of an item in a keyring, which holds the key of a slot.
@@ -103,7 +103,7 @@ package struct ProtectorRequest: Sendable {
 package struct ProtectorAnswer: Sendable {
   /// 32 bytes; empty if the request is for a counter's value.
   package let key: SecretBytes
-  /// The public data of a new key, which the slot stores; a counter's value; a public key that the slot does not have;
+  /// The public data of a new key, which the slot stores; a counter's value; the public key that a slot lacks;
   /// otherwise empty.
   package let data: [UInt8]
 

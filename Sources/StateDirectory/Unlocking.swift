@@ -109,10 +109,11 @@ extension StateDirectory {
     }
   }
 
-  /// The line about a slot that no longer unlocks at the start, since its vault authenticates its slots.
+  /// The line about a slot that no longer unlocks the vault at the start, since the vault authenticates its slots.
   public static func noLongerAtStart(_ number: Int, _ slot: VaultSlot) -> String {
-    "slot \(number) (\(slot.protector.name)) no longer unlocks at the start, because another program could have chosen that; "
-      + "if you want it, remove the slot, and add it again with --auto-unlock"
+    "slot \(number) (\(slot.protector.name)) no longer unlocks the vault when the authenticator starts: an earlier "
+      + "version added it, and another program could have set --auto-unlock; if you want it, remove the slot, and add "
+      + "it again with --auto-unlock"
   }
 
   /// The slots of the vault, in the order in which they are tried; needs no passphrase.

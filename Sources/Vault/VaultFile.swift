@@ -18,7 +18,8 @@ public struct VaultFile: Hashable, Sendable {
   public private(set) var hasPreviousPhrase = false
   /// Whether it authenticates its slots (Recovery §1); the seal of the content covers this.
   ///
-  /// A vault that an earlier version made does not. Until ``sealSlots(of:using:)``, its slots never unlock at the start.
+  /// A vault that an earlier version made does not. Before ``sealSlots(of:using:)``, its slots never unlock at the
+  /// start.
   public private(set) var sealsSlots = true
 
   static let sealedKeySize = XChaCha20Poly1305.keySize + XChaCha20Poly1305.tagSize
@@ -136,10 +137,10 @@ public struct VaultFile: Hashable, Sendable {
     for index in replaced.dropFirst().reversed() { slots.remove(at: index) }
   }
 
-  /// Authenticates the slots of a vault that an earlier version made; does nothing if they are.
+  /// Authenticates the slots of a vault that an earlier version made; does nothing if they are authenticated.
   ///
-  /// A program can have changed their members. So only what the key of a slot depends on, or what its hardware enforces,
-  /// is kept: no slot unlocks at the start any more, and no public key is kept.
+  /// A program can have changed their members. So the slots keep only what their keys depend on, or what their hardware
+  /// enforces: none unlocks at the start any more, and none has a public key.
   ///
   /// - Parameter vault: this vault, opened by a person who typed the passphrase.
   /// - Returns: the slots that unlocked at the start.
@@ -160,7 +161,7 @@ public struct VaultFile: Hashable, Sendable {
   /// Stores the public key (64 bytes) of a security key whose slot has none.
   ///
   /// - Parameter vault: this vault, opened by that slot, which is authentic.
-  /// - Returns: whether the slot has it now: not in a vault whose slots are not sealed yet.
+  /// - Returns: `false` if it was not stored: the slot has one already, or the slots of the vault are not sealed yet.
   @discardableResult
   public mutating func store(
     publicKey: [UInt8], in vault: UnlockedVault, using generator: inout some RandomNumberGenerator
@@ -344,7 +345,7 @@ extension VaultError: CustomStringConvertible {
     case .lastSlot:
       "a passphrase must remain, because other ways to unlock can fail; change it with: liquid-auth vault passphrase"
     case .wrongKey: "the key does not open this slot; remove the slot, and add it again"
-    case .changedSlot: "another program has changed this slot in the vault's file; remove the slot, and add it again"
+    case .changedSlot: "this slot was modified outside liquid-auth; remove the slot, and add it again"
     }
   }
 

@@ -44,7 +44,7 @@ public struct VaultSlot: Hashable, Sendable {
 
   /// Whether the authenticator unlocks with it at its start: only in a vault that authenticates its slots.
   public var unlocksAtStart: Bool { protector.unlocksAtStart && members[Self.sealMember] != nil }
-  /// Whether an earlier version made it, so that its choice to unlock at the start does not count.
+  /// Whether it says that it unlocks at the start, which does not count because an earlier version made it.
   public var isOfEarlierVersion: Bool { protector.unlocksAtStart && members[Self.sealMember] == nil }
 
   // MARK: The bytes
@@ -218,8 +218,8 @@ extension VaultSlot.Protector {
     }
   }
 
-  /// The same without what a program could have changed in a slot that has no seal: it does not unlock at the start, and
-  /// has no public key.
+  /// The same without what a program could have changed in a slot that has no seal: it does not unlock at the start,
+  /// and has no public key.
   public var untrusted: Self {
     switch self {
     case .tpm(let slot): .tpm(TPMSlot(conditions: slot.conditions, object: slot.object, autoUnlock: false))

@@ -99,7 +99,7 @@ protocol KeyKeeper {
   /// The key, `count` bytes.
   func key(count: Int) throws(ProtectorFailure) -> SecretBytes
 
-  /// The key, `count` bytes, and what the slot lacks; by default nothing.
+  /// The key, `count` bytes, and the public data that the slot lacks; by default only the key.
   func answer(count: Int) throws(ProtectorFailure) -> ProtectorAnswer
 
   /// Deletes the key, if it is stored outside the vault.

@@ -89,8 +89,8 @@ final class SecurityKey {
 
   /// Makes a credential with hmac-secret, which the security key does not store; needs a touch.
   ///
-  /// Without credProtect, CTAP §12.1 allows an assertion without verification (level 1), which ``proof(of:_:)`` needs; with
-  /// its id, so would level 2.
+  /// It is made without credProtect (level 1). So CTAP §12.1 allows the assertion without verification, which
+  /// ``proof(of:_:)`` needs. Level 2 allows it, too, because the allow list has the id.
   ///
   /// - Parameter pin: the PIN with a zero byte at its end.
   /// - Returns: the id and the public key of the credential.

@@ -60,7 +60,7 @@ struct SecurityKeySlot: KeyKeeper {
     // The same proof is needed at each use, before a PIN is asked for.
     guard case .valid = key.proof(of: id, publicKey) else {
       throw ProtectorFailure(
-        .failed, "the security key does not prove without its PIN that it has the credential; use another security key")
+        .failed, "the security key gives no valid signature without its PIN; use another security key")
     }
     let salt = SecretBytes.random(count: Self.saltSize).withUnsafeBytes { Array($0) }
     let (secret, _) = try key.secret(of: id, salt: salt, count: count, pin: hasPIN ? pin : nil)
@@ -112,8 +112,8 @@ struct SecurityKeySlot: KeyKeeper {
 
   /// The security key that made the credential, and the signature that proves it.
   ///
-  /// Any device can claim a credential, and would get the PIN. So one whose signature is not valid is passed over. Without
-  /// a public key, nothing is proved.
+  /// Any device can claim a credential, and would get the PIN. So a device whose signature is not valid is passed over.
+  /// For a slot without a public key, nothing is proved.
   private func ownKey() throws(ProtectorFailure) -> (SecurityKey, SecurityKey.Signature?) {
     guard !credentialID.isEmpty else { throw .otherKey }
     var isClaimed = false
@@ -153,8 +153,8 @@ extension ProtectorFailure {
       + "try again")
   static let invalidProof = ProtectorFailure(
     .failed,
-    "a device claims to be the security key of this slot, but its signature is not valid; it got no PIN; unplug it, plug in "
-      + "the security key, and try again")
+    "a device claims to be the security key of this slot, but its signature is not valid; it got no PIN; unplug it, "
+      + "plug in the security key, and try again")
   static let noAnswer = ProtectorFailure(
     .failed, "the security key did not answer; plug it in again, close other programs that use it, and try again")
   static let notTouched = ProtectorFailure(.dismissed, "the security key was not touched in time; try again")

@@ -78,7 +78,7 @@ import Testing
   }
 
   // Holds: FAULT-14
-  @Test func `leaves a number that explains no damage later`() {
+  @Test func `explains later damage only with a number that SQLite takes for damage`() {
     for number in [EIO, ENXIO, ERANGE] { #expect(sqlite_shim_is_taken_for_damage(number) != 0) }
     for number in [0, ENOSPC, EDQUOT, ENOENT, EACCES, EROFS] { #expect(sqlite_shim_is_taken_for_damage(number) == 0) }
   }

@@ -110,7 +110,7 @@ import Testing
   }
 
   // Holds: FAULT-11
-  @Test func `an unfinished store that cannot be looked at is not taken for another one`() throws {
+  @Test func `an unfinished store that is in use is not taken for another store`() throws {
     let path = directory.path("made.sqlite")
     try CredentialDB.prepare(at: path, keys: Given.keys, state: Given.state)
     let user = try CredentialDB.open(directory, "made.sqlite.new")
@@ -166,7 +166,7 @@ import Testing
     #expect(throws: Never.self) { try CredentialDB.open(directory) }
   }
 
-  @Test func `a store whose name another file gets while it is opened does not open`() throws {
+  @Test func `a store does not open if another file gets its name meanwhile`() throws {
     let store = try CredentialDB.open(directory)
     try directory.write(directory.bytes(), "other")
     let (path, other) = (directory.path(), directory.path("other"))
@@ -188,7 +188,7 @@ import Testing
     return names.count { (try? FileManager.default.destinationOfSymbolicLink(atPath: folder + $0)) == path }
   }
 
-  @Test func `a reset that is done is not refused because the store is closed after it`() throws {
+  @Test func `a reset that is done is no error if the store is closed right after it`() throws {
     for _ in 0..<8 {
       let store = try CredentialDB.open(directory)
       try store.save(Given.source(), state: nil)

@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 
 @Suite struct P256Tests {
-  @Test func `two signatures tell the public key`() throws {
+  @Test func `two signatures determine the public key`() throws {
     for _ in 0..<20 {
       let key = try P256.PrivateKey.random()
       let (first, second) = (try key.signature(for: [1]), try key.signature(for: [2]))

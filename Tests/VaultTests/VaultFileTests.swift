@@ -477,7 +477,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   }
 
   // Holds: PROTECT-22
-  @Test func `a vault that seals its slots accepts none of an earlier version`() throws {
+  @Test func `a vault that seals its slots accepts no slot of an earlier version`() throws {
     for (slot, sealed) in try sealedSlots() {
       var changed = try #require(try CBORDecoder.decode(sealed.slot.bytes).map)
       for seal in [nil, .bytes([]), .bytes(Array(sealed.sealNonce.bytes))] as [CBORValue?] {
@@ -500,7 +500,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   }
 
   // Holds: PROTECT-22
-  @Test mutating func `slots of an earlier version are sealed without what a program could have chosen`() throws {
+  @Test mutating func `slots of an earlier version are sealed without what a program could have set`() throws {
     let slots = try sealedSlots().map(\.slot)
     var file = try VaultFile(decoding: vector.file.bytes)
     var members = try map(file)
@@ -551,9 +551,9 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
       #expect(SecurityKeySlot(publicData: other, autoUnlock: false) == nil)
     }
     let again = try file.open(slot: file.slots[1].id, key: secret(slot.key.bytes))
-    // Another key never takes its place.
+    // A slot that has a public key keeps it.
     #expect(try !file.store(publicKey: key, in: again, using: &generator))
-    // Without the seal of an earlier version, nothing is stored.
+    // In a vault of an earlier version, nothing is stored.
     var old = try vault(with: slot.slot.bytes)
     let oldOpened = try old.open(slot: old.slots[1].id, key: secret(slot.key.bytes))
     #expect(try !old.store(publicKey: key, in: oldOpened, using: &generator))

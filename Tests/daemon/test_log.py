@@ -380,7 +380,7 @@ class TestTakenBack:
         assert [one["number"] for one in entries(running)] == [1, 2, 3, 7, 8]
 
     def test_the_history_with_its_mark(self, running):
-        """Sign-ins change no passkey, and the mark of their entries is bound to a row that changes with it."""
+        """Sign-ins change no passkey. The mark of their entries is bound to the state row, which is written with it."""
         made = three_ceremonies(running)
         rows, newest = history_thief.keep(running, "historyHead", "rowSet")
         running.unlock()

@@ -105,8 +105,8 @@ def test_a_hostile_key_gets_no_pin(key, plug, hostile, monkeypatch):
     key.pinentry.set()
     key.start()
     assert len(registration(key)) == 2, "the passphrase, and presence: no dialog asks for a PIN"
-    assert ("slot 2 (security key) did not unlock the vault: a device claims to be the security key of this slot, but its "
-            "signature is not valid; it got no PIN") in key.said()
+    assert ("slot 2 (security key) did not unlock the vault: a device claims to be the security key of this slot, but "
+            "its signature is not valid; it got no PIN") in key.said()
     assert hostile.pins == [] and hostile.subcommands == []
 
 
@@ -124,8 +124,8 @@ def test_a_slot_without_a_public_key(key, plug, hostile, monkeypatch, pin):
     key.start()
     key.pinentry.set({BLINKS: "never"}, **({"passphrase": pin} if pin else {}))
     registration(key)
-    said = ("slot 2 (security key) was added by an earlier version, so the security key was not verified before it got the "
-            "PIN or a touch; from now on, it is verified first")
+    said = ("slot 2 (security key) was added by an earlier version, so the security key was not verified before it got "
+            "the PIN or a touch; from now on, it is verified first")
     assert is_open(key) and key.said().count(said) == 1
     members = cbor.decode(file.read_bytes())
     assert members[3][1][8] == public_key

@@ -18,6 +18,8 @@ from support.slots import (
     ENDS, add, add_killed, end_wait, is_open, killed_at_each_call, protector_answer, protectors, registration, remove, slots,
     start_and_open, start_and_request, vault)
 
+NOT_AT_START = "slot 2 (systemd credential) no longer unlocks the vault when the authenticator starts"
+
 
 def running_doubles():
     """Return the running processes of the double that this run has started."""
@@ -68,7 +70,7 @@ def test_auto_unlock_that_another_program_sets(key, creds):
     members[3][1][3] = True
     file.write_bytes(cbor.encode(members))
     key.start()
-    changed = f"slot 2 (systemd credential) did not unlock the vault: {file}: another program has changed this slot"
+    changed = f"slot 2 (systemd credential) did not unlock the vault: {file}: this slot was modified outside"
     wait_for("end of the try", lambda: changed in key.said() or is_open(key))
     assert not is_open(key)
     assert len(registration(key)) == 2 and is_open(key)
@@ -84,8 +86,8 @@ def test_a_vault_of_an_earlier_version(key, creds):
     file.write_bytes(cbor.encode(old))
     assert slots(key)[1]["autoUnlock"] is False
     key.start()
-    wait_for("reason", lambda: "slot 2 (systemd credential) did not unlock the vault: an earlier version added it" in key.said()
-             or is_open(key))
+    said = "slot 2 (systemd credential) did not unlock the vault: an earlier version added it"
+    wait_for("reason", lambda: said in key.said() or is_open(key))
     assert not is_open(key) and not protectors()
     # For a request, it does; this changes nothing.
     assert len(registration(key)) == 1 and cbor.decode(file.read_bytes()) == old
@@ -94,10 +96,10 @@ def test_a_vault_of_an_earlier_version(key, creds):
     assert new[1] == 3 and new[3][0] == old[3][0] and new[3][1] == {**old[3][1], 3: False, 9: new[3][1][9]}
     vault_slots.check_seal(new[2], vault_key, new[3][1])
     assert vault_slots.content(new, vault_key) == vault_slots.content(old, vault_key)
-    assert key.said().count("slot 2 (systemd credential) no longer unlocks at the start") == 1
+    assert key.said().count(NOT_AT_START) == 1
     key.ask("lock")
     assert len(registration(key)) == 2 and "unlocked by the systemd credential" in key.ask("status")
-    # Of this vault, no slot of the earlier version is accepted.
+    # This vault accepts no slot of the earlier version.
     key.stop()
     file.write_bytes(cbor.encode({**new, 3: old[3]}))
     assert slots(key)[1] == {"slot": 2, "type": 5, "damaged": True}
@@ -108,7 +110,7 @@ def test_a_vault_of_an_earlier_version(key, creds):
 # Holds: PROTECT-22
 @pytest.mark.parametrize("change", ["add", "passphrase"])
 def test_a_change_of_a_vault_of_an_earlier_version(key, creds, change):
-    """Without the authenticator, the command seals the slots, and says what no longer holds."""
+    """Without the authenticator, the command seals the slots, and says which one no longer unlocks at the start."""
     add(key, "systemd-creds", "--auto-unlock")
     file, vault_key = key.state / "vault", key_of_the_vault(key, creds)
     file.write_bytes(cbor.encode(vault_slots.as_earlier_version(file.read_bytes(), vault_key)))
@@ -116,7 +118,7 @@ def test_a_change_of_a_vault_of_an_earlier_version(key, creds, change):
         done = add(key, "systemd-creds", "--auto-unlock")
     else:
         done = vault(key, "passphrase", passphrase=f"{PASSPHRASE}\n{PASSPHRASE} 2")
-    assert done.stderr.count("slot 2 (systemd credential) no longer unlocks at the start") == 1
+    assert done.stderr.count(NOT_AT_START) == 1
     members = cbor.decode(file.read_bytes())
     assert members[1] == 3 and [slot[3] for slot in members[3][1:]] == [False, True][:len(members[3]) - 1]
     for slot in members[3][1:]:
@@ -142,7 +144,8 @@ def test_after_a_lock(key, creds):
         silent, loud, instead = key.pinentry.events("ask")[before:]
         offer = "You do not need to type the passphrase: slot 2 (systemd credential) unlocks the vault."
         assert silent["command"] == "GETPIN" and offer not in silent["description"]
-        assert loud["command"] == "CONFIRM" and offer in loud["description"] and "Site: example.com" in loud["description"]
+        assert loud["command"] == "CONFIRM" and offer in loud["description"]
+        assert "Site: example.com" in loud["description"]
         assert instead["command"] == "GETPIN" and offer not in instead["description"]
         key.pinentry.set()
         sign_in(ctap, made)

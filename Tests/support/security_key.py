@@ -1,5 +1,5 @@
-"""Doubles of FIDO2 security keys on ptys: a second authenticator, whose AAGUID is replaced on the way to libfido2; and a
-hostile device."""
+"""Doubles of FIDO2 security keys on ptys: a second authenticator, whose AAGUID is replaced on the way to libfido2; and
+a hostile device."""
 
 import hashlib
 import os
@@ -142,7 +142,8 @@ class HostileKey:
                 1: ["FIDO_2_0"], 2: ["hmac-secret"], 3: OTHER_MODEL[::-1],
                 4: {"rk": True, "up": True, "clientPin": True}, 6: [1]})
         if command == 2:
-            data = hashlib.sha256(parameters[1].encode()).digest() + bytes([parameters.get(5, {}).get("up", True)]) + bytes(4)
+            flags = bytes([parameters.get(5, {}).get("up", True)])
+            data = hashlib.sha256(parameters[1].encode()).digest() + flags + bytes(4)
             signature = self.key.sign(data + parameters[2], ec.ECDSA(hashes.SHA256()))
             return b"\0" + cbor.encode({1: parameters[3][0], 2: data, 3: signature})
         return self.client_pin(parameters)

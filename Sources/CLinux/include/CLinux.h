@@ -129,8 +129,10 @@ int clinux_peer_user(int socket, uid_t *user);
 /// -1 with errno.
 int clinux_peer_process(int socket, pid_t *process);
 
-/// The inode of the pidfd of the process that connected a socket of AF_UNIX (SO_PEERPIDFD): from Linux 6.9 on, no other
-/// process has it until the next boot. Before, all processes have the same number; 0 if the system does not say.
+/// The inode of the pidfd of the process that connected a socket of AF_UNIX (SO_PEERPIDFD); 0 if the system does not
+/// say.
+///
+/// From Linux 6.9 on, no other process has it until the next boot. Before, all processes have the same one.
 uint64_t clinux_peer_instance(int socket);
 
 /// 1 if the descriptor is a listening SOCK_SEQPACKET socket bound to this path; 0 if not.

@@ -4,7 +4,7 @@ public import Recovery
 public enum UnlockReason: Sendable, Equatable {
   /// The prompt that follows the unlocking.
   case prompt(UserPrompt)
-  /// A request that shows no prompt (up = false, or U2F's check-only), described as one that does.
+  /// A request that shows no prompt (up = false, or U2F's check-only). The value describes it as if it had one.
   case silent(UserPrompt)
   /// A wallet's request that has no prompt, or whose prompt depends on the open vault.
   case wallet(WalletUnlockReason)

@@ -66,8 +66,8 @@ struct VaultCommand: ParsableCommand {
         needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal also unlocks the \
         vault. With fido2, a key that a FIDO2 security key computes after a touch does; plug in only this security key. \
         With systemd-creds, a random key that systemd decrypts for you on this machine does; it needs systemd 256 or later. \
-        Without --pin, a slot opens the vault without you; after a lock, only after a prompt, and never for a request \
-        that shows no prompt. \
+        A slot without a PIN unlocks the vault without you, except for the touch of a security key. After a lock, it \
+        is used only after a prompt, and not for a silent look-up. \
         If a site requires verification, you still verify by the passphrase, a fingerprint or PAM.
         """)
     @Argument(help: "What unlocks the vault.")
@@ -152,11 +152,11 @@ struct VaultCommand: ParsableCommand {
     static func meaning(of protector: VaultSlot.Protector) -> String? {
       guard !protector.needsPerson else { return nil }
       if case .securityKey = protector {
-        return "the slot has no PIN: whoever touches the security key at this machine opens the vault"
+        return "the slot has no PIN: whoever touches the security key at this machine unlocks the vault"
       }
       return
-        "the slot has no PIN: it opens the vault without you, and your other programs can use it, too; after a lock, a "
-        + "prompt asks you first"
+        "the slot has no PIN: it unlocks the vault without you, also for your other programs; after a lock, a prompt "
+        + "asks you first"
     }
 
     /// Makes a credential with the security key; asks for its PIN if the slot has one, or if the key needs it here.

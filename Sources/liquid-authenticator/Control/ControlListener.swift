@@ -14,10 +14,12 @@ import Synchronization
 /// passphrase are never replaced.
 ///
 /// At most ``maximumWaiting`` requests of others may wait for a person, ``maximumUnlocking`` may try a passphrase,
-/// ``maximumFollowing`` may wait for a change of the store, and ``maximumWorking`` may do other work. These are fewer than
-/// the places, so there is always one for `lock` and `status`. A process has one of each at a time, and
-/// ``maximumWaitingOfOne`` that wait for a person: whatever one process repeats, others have a turn. The last try of a
-/// passphrase is kept for a process whose last one was not wrong.
+/// ``maximumFollowing`` may wait for a change of the store, and ``maximumWorking`` may do other work. These are fewer
+/// than the places, so there is always one for `lock` and `status`.
+///
+/// A process has one of each at a time, and ``maximumWaitingOfOne`` of those that wait for a person, so that others have a
+/// turn whatever it repeats. The last place for a try of the passphrase is only for a process whose previous try was
+/// neither wrong nor given up.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
@@ -31,7 +33,7 @@ final class ControlListener: Polled {
   static let maximumFollowing = BackupFollowers.maximumWaiting
   /// The most other requests without the passphrase at a time that take a moment.
   static let maximumWorking = 2
-  /// How many processes are remembered whose last try of the passphrase gave them nothing.
+  /// How many processes are remembered whose last try of the passphrase was wrong or given up.
   static let maximumFailed = 256
   /// How many connections without an answered hello are kept when a new one needs a place: a new client needs a moment
   /// to say hello.
@@ -99,7 +101,7 @@ final class ControlListener: Polled {
     /// The connection that was read last.
     var lastRead: Int32 = -1
     var watch: EventLoop.Watch?
-    /// The processes whose last try of the passphrase gave them nothing; the newest last.
+    /// The processes whose last try of the passphrase was wrong or given up; the newest last.
     var failed: [ControlSocket.Peer] = []
 
     /// Throws if a request without the passphrase would take too much away from others.

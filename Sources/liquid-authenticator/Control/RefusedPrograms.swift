@@ -22,8 +22,8 @@ final class Withdrawal: Sendable {
 /// Delays the requests of a program, without a dialog, after the person has refused two of them; longer each time.
 ///
 /// A program is a process at the control socket; a program that restarts is another one. Processes whose number the
-/// system does not say cannot be told apart, and do not wait. A wait is a timer only while a
-/// request waits, and at most ``capacity`` programs are remembered.
+/// system does not say cannot be told apart, and do not wait. A wait is a timer only while a request waits, and at most
+/// ``capacity`` programs are remembered.
 final class RefusedPrograms: Sendable {
   /// How many refusals have no effect.
   static let free = 2

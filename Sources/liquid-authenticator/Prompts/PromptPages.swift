@@ -21,6 +21,7 @@ struct PromptPages: Sendable, Equatable {
   /// One dialog for a passphrase or PIN; dialogs before it if its lines do not fit.
   ///
   /// - Parameters:
+  ///   - takesPassphrase: whether the last dialog has a field; if not, a button agrees.
   ///   - doorLines: the lines that say where the request came in.
   ///   - others: the other keys that are plugged in, which the last lines name.
   init(

@@ -120,8 +120,8 @@ struct PromptText: Sendable, Equatable {
     return text
   }
 
-  /// The dialog before a slot that opens without the person is used, after the vault was locked; who refuses is asked for
-  /// the passphrase.
+  /// The dialog before a slot that opens without the person is used after a lock; after a refusal, the passphrase is
+  /// asked for.
   ///
   /// - Parameter name: what opens the slot.
   static func agreement(

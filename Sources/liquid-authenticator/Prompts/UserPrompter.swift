@@ -420,13 +420,13 @@ actor UserPrompter: UserInteraction {
   }
 }
 
-/// Tells who waits beside a dialog with a field that the back end has prepared it, and now shows it; if the desktop can
-/// hide it, after the person has pressed a button in a dialog with the same page.
+/// Reports that the back end has prepared a dialog with a field, and now shows it; if the desktop can hide it, after the
+/// person has pressed a button in a dialog with the same page.
 final class ShownDialog: Sendable {
-  /// Who waits beside the dialogs of the present task; `nil` if nobody does.
+  /// What waits for the dialogs of the present task; `nil` if nothing does.
   @TaskLocal static var current: ShownDialog?
 
-  /// Called each time.
+  /// Called for each dialog.
   let tell: @Sendable () -> Void
 
   init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }

@@ -45,7 +45,7 @@ final class SlotKeys: Sendable {
   ///   - number: the slot's number in `liquid-auth vault list`.
   ///   - passphrase: opens the vault with a passphrase that is typed while a security key waits for a touch; `nil` to show
   ///     no dialog for it.
-  ///   - needsDialog: whether a touch counts only if the dialog for it can be shown.
+  ///   - needsDialog: whether a touch counts only once the dialog for it is shown.
   ///   - isWanted: whether the vault must still be opened; if not, the wait for the protector ends.
   func key(
     of slot: VaultSlot, number: Int, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
@@ -85,7 +85,7 @@ final class SlotKeys: Sendable {
       try await prompter.agreement(to: .agreement(toSlot: number, name, for: reason, in: prompter.catalogue))
       return true
     } catch {
-      // As after a refusal of the PIN.
+      // After a refusal, the person can still type the passphrase, as for the PIN of a slot.
       guard error == .declined || error == .unavailable else { throw error }
       return false
     }

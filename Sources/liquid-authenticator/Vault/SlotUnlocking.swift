@@ -15,9 +15,9 @@ extension VaultKeySource {
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
   ///
-  /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault. After the vault was locked, a
-  /// slot that opens without the person is used only after a dialog, and never for a request that shows none. Who refuses
-  /// there is asked for the passphrase.
+  /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault. After a lock, a slot
+  /// that opens without the person is used only after a dialog, and never for a request that shows none. After a
+  /// refusal, the passphrase is asked for.
   ///
   /// - Parameter passphrase: opens the vault with a passphrase that is typed while a slot waits for a touch; `nil` at the
   ///   start, when only slots with auto-unlock are tried.
@@ -100,8 +100,8 @@ extension VaultKeySource {
   }
 
   private static let earlierVersion =
-    "an earlier version added it, and another program could have chosen that it unlocks at the start; unlock the vault with "
-    + "the passphrase once"
+    "an earlier version added it, and another program could have set --auto-unlock; unlock the vault with the "
+    + "passphrase once"
 
   /// Stores the public key of a security key in its slot, which an earlier version made and which has opened the vault.
   ///

@@ -54,7 +54,7 @@ extension SlotKeys {
   /// Waits while a security key waits for a touch: a dialog says so, and takes the passphrase instead.
   ///
   /// The first answer ends both waits. A refusal ends them, too: the request is denied. If the dialog cannot be shown, a
-  /// touch still unlocks, unless the vault was locked before; then a touch counts once the dialog is shown.
+  /// touch still unlocks. After a lock, a touch counts only once the dialog is shown.
   ///
   /// - Parameters:
   ///   - passphrase: opens the vault with a typed passphrase; `nil` to show no dialog.

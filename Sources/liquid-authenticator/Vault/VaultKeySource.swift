@@ -208,7 +208,7 @@ final class VaultKeySource: KeySource {
   /// - Returns: whether the vault was open.
   @discardableResult
   func lock(_ reason: LockReason? = nil) -> Bool {
-    // They are dropped after the lock is free: the loop reads the state, and a store that closes waits for the disk.
+    // They are dropped outside the mutex: the loop reads the state, and a store that closes waits for the disk.
     let dropped = state.withLock { state -> (open: OpenVault?, unlocked: UnlockedVault?, lockings: Int) in
       let (open, unlocked) = (state.open, state.unlocked)
       if open != nil || reason == .wrongPassphrases { state.lockReason = reason }

@@ -340,7 +340,7 @@ final class Client: Sendable {
   private static let busy = ControlStatus.busy.rawValue
 
   // Holds: CONTROL-18
-  @Test func `whatever one process repeats, the owner unlocks, and others follow the store and plug the device`()
+  @Test func `whatever one process repeats, the owner unlocks, and others follow the store and detach the device`()
     async throws
   {
     let processes = Processes()
@@ -377,7 +377,9 @@ final class Client: Sendable {
   }
 
   // Holds: CONTROL-18
-  @Test func `the last try of the passphrase is kept for a process whose last one was not wrong`() async throws {
+  @Test func `the fourth try of the passphrase at a time is only for a process whose previous try did not fail`()
+    async throws
+  {
     let processes = Processes()
     let control = try OpenControlSocket(processes)
     let service = control.service
@@ -387,7 +389,7 @@ final class Client: Sendable {
       #expect(await attacker.ask(Self.wrong)?.first == ControlStatus.wrongPassphrase.rawValue)
       attackers.append(attacker)
     }
-    // One that closes the connection before its answer counts as well.
+    // A process that closes the connection before the answer has failed, too.
     service.unlocking.close()
     var gone: Client? = try await processes.connect(90, to: control)
     gone?.send(Self.wrong)
@@ -407,7 +409,7 @@ final class Client: Sendable {
     for attacker in attackers.dropLast() {
       #expect(await attacker.receive()?.first == ControlStatus.wrongPassphrase.rawValue)
     }
-    // The right passphrase ends that.
+    // After the right passphrase, the process has not failed any more.
     #expect(await attackers.last?.ask(Self.unlock) == [0x00])
   }
 

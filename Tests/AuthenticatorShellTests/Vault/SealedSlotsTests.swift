@@ -8,7 +8,7 @@ import Testing
 
 /// A vault that an earlier version made, whose slots a change authenticates.
 @Suite struct SealedSlotsTests {
-  /// The vault's file as version 1 of it, with slots that have no seal.
+  /// The vault's file in version 1, whose slots have no seal.
   private static func earlier(_ bytes: [UInt8], _ vault: UnlockedVault) throws -> [UInt8] {
     let file = try VaultFile(decoding: bytes)
     let nonce = [UInt8](repeating: 7, count: XChaCha20Poly1305.nonceSize)

@@ -340,7 +340,7 @@ import Vault
   }
 
   // Holds: PROTECT-24
-  @Test func `after a lock, a slot that opens without the person waits for a dialog, and not for a silent request`()
+  @Test func `after a lock, a slot that opens without the person needs a dialog, and is not used for a silent request`()
     async throws
   {
     try addSlots(1)
@@ -404,7 +404,7 @@ import Vault
     await source.openAtStart()
     #expect(source.current == nil && keyring.asked.withLock { $0 } == [1])
     #expect(lines.lines.count == 1)
-    #expect(lines.lines.first?.contains("another program has changed this slot") == true)
+    #expect(lines.lines.first?.contains("this slot was modified outside liquid-auth") == true)
   }
 
   // MARK: The control socket
