@@ -69,7 +69,7 @@ public final class CredentialDB: CredentialStore {
   /// Makes the store of ``create(at:keys:state:)``, complete and synchronised, without its name.
   public static func prepare(at path: String, keys: CredentialKeys, state: StoreState) throws(RecoveryError) {
     do throws(StoreFault) {
-      guard StoreFile(path: path).identity == nil else { throw .exists }
+      guard try StoreFile(path: path).identity() == nil else { throw .exists }
       let unfinished = StoreFile(path: unfinishedPath(of: path))
       try unfinished.remove()
       do throws(StoreFault) {
@@ -110,8 +110,8 @@ public final class CredentialDB: CredentialStore {
     at path: String, keys: CredentialKeys, storeID: [UInt8]
   ) throws(RecoveryError) -> Bool {
     let unfinished = StoreFile(path: unfinishedPath(of: path))
-    guard StoreFile(path: path).identity == nil, unfinished.identity != nil else { return false }
     do throws(StoreFault) {
+      guard try StoreFile(path: path).identity() == nil, try unfinished.identity() != nil else { return false }
       try check(unfinished, keys: keys, storeID: storeID)
     } catch {
       guard error.saysOtherStore else { throw error.error(store: unfinished.path, vault: "") }
@@ -176,9 +176,9 @@ public final class CredentialDB: CredentialStore {
   private static func open(
     _ file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?, rows: RowRule
   ) throws(StoreFault) -> (session: Session, identity: FileIdentity?) {
-    let identity = file.identity
+    let identity = try file.identity()
     let session = try Session(opening: file, keys: keys, storeID: storeID, rows: rows)
-    guard file.identity == identity else { throw .exchanged }
+    guard try file.identity() == identity else { throw .exchanged }
     return (session, identity)
   }
 
@@ -286,7 +286,7 @@ public final class CredentialDB: CredentialStore {
   /// The session, if its file still has its name: what is written to another one would be lost to the owner.
   private func sessionToWrite(in held: inout Held) throws(StoreFault) -> Session {
     let session = try session(in: &held)
-    guard StoreFile(path: path).identity == held.identity else { throw .exchanged }
+    guard try StoreFile(path: path).identity() == held.identity else { throw .exchanged }
     return session
   }
 

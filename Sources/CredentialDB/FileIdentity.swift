@@ -5,12 +5,5 @@ public struct FileIdentity: Equatable, Sendable {
   private let device: UInt64
   private let inode: UInt64
 
-  /// - Returns: `nil` if nothing has this name, or the system cannot tell.
-  public init?(_ path: String) {
-    var status = stat()
-    guard stat(path, &status) == 0 else { return nil }
-    self.init(status)
-  }
-
   package init(_ status: stat) { (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
 }

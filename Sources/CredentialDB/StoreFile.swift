@@ -75,7 +75,14 @@ struct StoreFile {
   }
 
   /// The device and the inode of the file that has the name now; `nil` if none has.
-  var identity: FileIdentity? { FileIdentity(path) }
+  func identity() throws(StoreFault) -> FileIdentity? {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      guard errno == ENOENT else { throw .system("read") }
+      return nil
+    }
+    return FileIdentity(status)
+  }
 
   // MARK: Making
 
