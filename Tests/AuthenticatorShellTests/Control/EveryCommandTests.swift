@@ -13,7 +13,11 @@ import Testing
   private let service = ScriptedService()
   private let session: ControlSession
 
-  init() { session = Self.session(5, service) }
+  /// A person who refuses: after an answer at once, a prompt that must be read would wait for the test's clock.
+  init() {
+    session = Self.session(5, service)
+    service.person.withLock { $0 = UserPrompter(testing: ScriptedBackEnd(refuses: true)) }
+  }
 
   private static func session(_ client: UInt64, _ service: ScriptedService) -> ControlSession {
     ControlSession(client: client, service: service, log: { _ in })
@@ -66,12 +70,15 @@ import Testing
     await (session ?? self.session).answer(to: .command(request)).first.map(ControlStatus.init(rawValue:))
   }
 
+  /// The root of the accounts, with the bits that a root must have.
+  private static let root = secret([UInt8](repeating: 0x40, count: 96))
+
   /// Opens the vault, or opens it again.
   private func openVault() {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     service.vault.withLock { vault in
       vault = OpenVault(
-        keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
+        keys: keys, ed25519Root: Self.root, store: InMemoryCredentialStore(keys: keys))
     }
   }
 
