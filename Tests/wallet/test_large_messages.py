@@ -10,6 +10,7 @@ from .doubles import arc27
 from .doubles.dapp import DApp
 from .doubles.page_dapp import PAGE, PageDApp
 from .doubles.wallet import Account
+from .test_connect import wait
 
 ACCOUNT = Account(PHRASE)
 # The maximum that browsers send, and the one that we announce: 255,000 bytes of CBOR in base64.
@@ -30,6 +31,7 @@ def talk(request, loop, authority, module_key, module_connect, module_serve):
     loop.run(dapp.link())
     wallet = module_connect(module_key, server.link(dapp.request_id), "--register")
     wallet.wait_for_event("open")
+    loop.run(wait(dapp.opened))
     yield dapp
     loop.run(dapp.close())
     assert wallet.end() == 0, wallet.text

@@ -127,6 +127,7 @@ class DApp:
 
     async def ask(self, method: str, seconds: float = 30, **params) -> dict:
         """Return the result, or the error, of one ARC-27 request."""
+        await self.opened
         asked = arc27.request(method, **params)
         self.send(arc27.encode(asked, self.wide_maps))
         return arc27.check_response(asked, arc27.decode(await self.heard(seconds)))

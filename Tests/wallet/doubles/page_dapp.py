@@ -147,6 +147,7 @@ class PageDApp:
         return frame
 
     async def ask(self, method: str, seconds: float = 30, **params) -> dict:
+        await self.opened
         asked = arc27.request(method, **params)
         await asyncio.to_thread(self.send, arc27.encode(asked))
         return arc27.check_response(asked, arc27.decode(await self.heard(seconds)))
