@@ -17,13 +17,22 @@ final class EventLoop: TaskExecutor, MonotonicClock {
     var actions: [@Sendable () -> Void] = []
     var watches: [Watch] = []
     var sleepers: [UInt64: Sleeper] = [:]
-    /// The earliest deadline of `sleepers`, or an earlier one.
+    /// The earliest deadline of `sleepers`.
     var alarm: Instant?
     var lastNumber: UInt64 = 0
     /// Whether the state was changed since the thread last examined it.
     var isChanged = false
     /// Whether the thread sleeps or is about to, so that a change must wake it.
     var isAsleep = false
+
+    /// Removes a sleeper, so that its deadline wakes the thread no more.
+    mutating func cancel(_ number: UInt64) -> Sleeper? {
+      guard let sleeper = sleepers.removeValue(forKey: number) else { return nil }
+      if sleeper.until == alarm { findAlarm() }
+      return sleeper
+    }
+
+    mutating func findAlarm() { alarm = sleepers.values.lazy.map(\.until).min() }
   }
 
   /// A job, and the executor of the actor that it runs in, if any.
@@ -121,7 +130,7 @@ final class EventLoop: TaskExecutor, MonotonicClock {
     let isOver = await withTaskCancellationHandler {
       await withCheckedContinuation { add(Sleeper(until: instant, continuation: $0), number) }
     } onCancel: {
-      state.withLock { $0.sleepers.removeValue(forKey: number) }?.continuation.resume(returning: false)
+      state.withLock { $0.cancel(number) }?.continuation.resume(returning: false)
     }
     guard isOver else { throw CancellationError() }
   }
@@ -254,7 +263,7 @@ final class EventLoop: TaskExecutor, MonotonicClock {
     let due = state.withLock { state in
       let due = state.sleepers.filter { $1.until <= now }
       due.keys.forEach { state.sleepers[$0] = nil }
-      state.alarm = state.sleepers.values.lazy.map(\.until).min()
+      state.findAlarm()
       return due.values.map(\.continuation)
     }
     due.forEach { $0.resume(returning: true) }
