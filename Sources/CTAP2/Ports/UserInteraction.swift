@@ -223,7 +223,7 @@ public enum UserInteractionError: Error, Sendable, Equatable {
   case unavailable
   /// The prompt timed out.
   case timedOut
-  /// The client withdrew the request (CTAPHID_CANCEL), or its task was cancelled.
+  /// The client (CTAPHID_CANCEL) or a lock of the vault withdrew the request, or its task was cancelled.
   case cancelled
   /// The vault stays locked: the passphrase was wrong in every try of this request.
   case wrongPassphrase

@@ -92,7 +92,7 @@ extension CTAPError {
       case .unavailable: (.operationDenied, "no prompt could be shown, or the vault is not open")
       case .wrongPassphrase: (.operationDenied, "the vault stays locked: the passphrase was wrong in every try")
       case .timedOut: (.userActionTimeout, "nobody answered in time")
-      case .cancelled: (.keepaliveCancel, "the client withdrew the request")
+      case .cancelled: (.keepaliveCancel, "the request was withdrawn")
       case .verificationFailed: (.operationDenied, "the user could not be verified")
       case .verificationBlocked: (.pinBlocked, Self.verificationBlocked)
       }

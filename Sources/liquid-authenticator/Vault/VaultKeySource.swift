@@ -171,9 +171,10 @@ final class VaultKeySource: KeySource {
     }
   }
 
+  /// A lock withdraws the requests that began before it, however far they are.
   func lockedMeanwhile() -> UserInteractionError {
-    log("the vault was locked while it was being opened; the request is denied")
-    return .unavailable
+    log("the vault was locked while it was being opened; the request was withdrawn")
+    return .cancelled
   }
 
   // MARK: The control socket

@@ -200,12 +200,12 @@ import Vault
     #expect(source.current == nil && !dialogs.isShown && key.isCancelled && lines.all == [])
   }
 
-  @Test func `a lock ends both waits, and denies the request`() async throws {
+  @Test func `a lock ends both waits, and withdraws the request`() async throws {
     let dialogs = Dialogs()
     let source = source(dialogs)
     let task = await opening(source, dialogs)
     source.lock()
-    await #expect(throws: UserInteractionError.unavailable) { try await task.value }
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(source.current == nil && !dialogs.isShown && key.isCancelled)
   }
 

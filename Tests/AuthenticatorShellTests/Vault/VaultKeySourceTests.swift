@@ -300,14 +300,14 @@ import Vault
   }
 
   // Holds: PROTECT-8
-  @Test func `a lock ends the wait for another slot, and the request is denied`() async throws {
+  @Test func `a lock ends the wait for another slot, and the request is withdrawn`() async throws {
     try addSlots(1, 2)
     let (dialogs, keyring) = (ScriptedBackEnd(typed: ["right"]), Keyring(1, waits: true))
     let source = source(dialogs, keyring)
     let task = Task { try await source.open(for: nil) }
     while keyring.asked.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
     source.lock()
-    await #expect(throws: UserInteractionError.unavailable) { try await task.value }
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(source.current == nil && keyring.asked.withLock { $0 } == [1])
     #expect(dialogs.seen.withLock { $0 } == [])
   }
