@@ -87,12 +87,15 @@ import Vault
     let name = "test"
     private let state = Mutex<(shown: [PromptText], answers: [String?], isOpen: Bool)>(([], [], false))
     let isBroken: Bool
+    let canBeQueued: Bool
 
-    init(isBroken: Bool = false) { self.isBroken = isBroken }
+    init(isBroken: Bool = false, canBeQueued: Bool = false) {
+      (self.isBroken, self.canBeQueued) = (isBroken, canBeQueued)
+    }
 
     var shown: [PromptText] { state.withLock { $0.shown } }
     var isShown: Bool { state.withLock { $0.isOpen } }
-    /// Types a passphrase, or refuses.
+    /// Types a passphrase, or presses the button of a dialog without a field; or refuses.
     func answer(_ text: String?) { state.withLock { $0.answers.append(text) } }
     private let isPreparing = Mutex(false)
     /// Sets whether a dialog is being prepared until this is called again.
@@ -112,7 +115,7 @@ import Vault
       while !Task.isCancelled {
         if let answer = state.withLock({ $0.answers.isEmpty ? nil : Optional($0.answers.removeFirst()) }) {
           guard let answer else { throw .noAnswer(.declined) }
-          return .typed(secret(answer))
+          return dialog.takesPassphrase ? .typed(secret(answer)) : .agreed
         }
         await Task.yield()
       }
@@ -263,6 +266,21 @@ import Vault
     broken.lock()
     await #expect(throws: UserInteractionError.unavailable) { try await broken.open(for: nil) }
     #expect(broken.current == nil)
+  }
+
+  // Holds: PROTECT-24
+  @Test func `after a lock, a touch counts only after a button where the desktop can hide a dialog`() async throws {
+    let dialogs = Dialogs(canBeQueued: true)
+    let source = source(dialogs)
+    source.lock()
+    let task = await opening(source, dialogs)
+    key.end(.touched)
+    await wait { !key.isBlinking }
+    for _ in 0..<1000 { await Task.yield() }
+    #expect(source.current == nil && dialogs.shown.map(\.takesPassphrase) == [false])
+    dialogs.answer("")
+    #expect(try await !task.value.isOpenedByPerson)
+    #expect(dialogs.shown.map(\.takesPassphrase).last == true)
   }
 
   @Test func `no dialog is shown at the start, or for a key that is absent`() async throws {
