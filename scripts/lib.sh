@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # the variables are for the scripts that source this
 
-repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+repo=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The system libraries of Package.swift need those of the first line.
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libseccomp-dev libsqlite3-dev zlib1g-dev
@@ -50,6 +50,18 @@ say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() {
     say "$@"
     exit 1
+}
+
+# show_help_if_asked ARGUMENT...: if an argument is -h or --help, print the comment at the top of the script and what its
+# function more_help prints, if there is one, and end. A script calls this before `cd`, because $0 can be relative.
+show_help_if_asked() {
+    local argument
+    for argument; do
+        [[ $argument == -h || $argument == --help ]] || continue
+        sed -n '2,/^set /s/^# \?//p' "$0"
+        ! declare -F more_help >/dev/null || more_help
+        exit
+    done
 }
 
 # single_quoted WORD...: quote for any sh. bash's %q writes $'...' for some words, which dash does not read.

@@ -1,5 +1,6 @@
 """The scripts' messages about missing things; Tests/tools runs the whole of scripts/run."""
 
+import ast
 import fcntl
 import os
 import pathlib
@@ -11,7 +12,49 @@ import pytest
 from support.authenticator import BIN
 from support.patience import PATIENCE
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+SCRIPTS = REPOSITORY / "scripts"
+# What a person does not call: dpkg, the guest, and other tests do.
+CALLED_BY_OTHERS = re.compile(r"scripts/packaging/|scripts/vm/guest-init|Tests/support/|Tests/.*/in-guest")
+# The scripts that a person can call, by their path in the repository.
+CALLED = [name for name in subprocess.run(
+    ["git", "-C", REPOSITORY, "ls-files", "-z", "scripts", "Tests"], capture_output=True, text=True, check=True,
+).stdout.split("\0") if os.access(REPOSITORY / name, os.X_OK) and not CALLED_BY_OTHERS.match(name) and name]
+
+
+def help_of(script):
+    """The text that a script shows: the comment at its top, or the text of its module."""
+    text = script.read_text()
+    if text.startswith("#!/usr/bin/python3\n"):
+        return ast.get_docstring(ast.parse(text), clean=False).strip() + "\n"
+    lines = text.partition("\nset ")[0].splitlines()[1:]
+    return "".join(re.sub("^# ?", "", line) + "\n" for line in lines)
+
+
+# Holds: SCRIPT-14
+@pytest.mark.parametrize("name", CALLED)
+def test_a_script_only_shows_its_help(tmp_path, name):
+    """From two other directories, by a relative path: it starts no program that could install or build, and writes no file."""
+    # What follows the options of run-in-vm is a command, whose help is not ours.
+    before = "--systemd" if name == "scripts/vm/run-in-vm" else "something"
+    decoy = tmp_path / "scripts"  # where CDPATH would lead `cd`
+    decoy.mkdir()
+    for place, arguments in (REPOSITORY / "Sources/Manual", ["--help"]), (tmp_path, [before, "-h"]):
+        trace = tmp_path / "trace"
+        done = subprocess.run(
+            ["strace", "-f", "-qq", "-s", "999", "-e", "signal=none", "-e", "trace=execve,network,%file", "-o", trace,
+             os.path.relpath(REPOSITORY / name, place), *arguments],
+            cwd=place, env={**os.environ, "CDPATH": str(tmp_path), "HOME": str(tmp_path / "home")}, capture_output=True, text=True,
+            timeout=120 * PATIENCE)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(help_of(REPOSITORY / name)) and name.rsplit("/", 1)[-1] in done.stdout.splitlines()[0]
+        calls = [line for line in trace.read_text().splitlines() if not re.search(r" = -1 E[A-Z]+ ", line)]
+        programs = {re.search(r'execve\("([^"]+)"', line)[1].rsplit("/", 1)[-1] for line in calls if " execve(" in line}
+        assert programs <= {name.rsplit("/", 1)[-1], *"bash python3 sed dirname readlink nproc cat tr grep".split()}
+        changes = [line for line in calls
+                   if re.search(r"O_(WRONLY|RDWR|CREAT)|^\d+ +(mk|un|re(name|move)|sym|link|ch(mod|own)|mount|truncate|connect|bind)", line)
+                   and not re.search(r'"/dev/(null|tty)"', line)]
+        assert changes == [] and sorted(tmp_path.iterdir()) == [decoy, trace]
 
 
 @pytest.mark.skipif(os.path.exists("/dev/uhid"), reason="uhid is there, and nothing need be loaded")
