@@ -16,6 +16,8 @@ swift_unpacked_mb=3500
 swift_fingerprint=52BB7E3DE28A71BE22EC05FFEF80A866B47A981F
 
 toolchain=${XDG_DATA_HOME:-$HOME/.local/share}/liquid-auth/swift-$swift_release
+# The programs of the tests' build load the toolchain's libraries, also as other users, who cannot enter root's home.
+((EUID != 0)) || toolchain=/usr/local/lib/liquid-auth/swift-$swift_release
 os_release=/etc/os-release
 
 # The distribution's packages that a toolchain of swift.org needs to start, compile and link.
@@ -142,6 +144,7 @@ fetch_swift() (
     shelf=${toolchain%/*} parts=$toolchain.partial
 
     install_packages "${packages_to_fetch_swift[@]}"
+    umask 022
     mkdir -p "$shelf" || fail "cannot make $shelf, the directory for Swift"
     # A lock on the directory needs no file, and ends with this process.
     exec 9<"$shelf"

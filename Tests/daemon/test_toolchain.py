@@ -125,10 +125,11 @@ class Machine:
             "keys/all-keys.asc": self.key.public() if keys is None else keys,
         }
 
-    def install(self, status=0, unpacked_mb=0, tmpfs=None, machine="x86_64", **environment):
+    def install(self, status=0, unpacked_mb=0, tmpfs=None, machine="x86_64", umask=0o022, **environment):
         self.program("uname", f"echo {machine}")
         script = f"""
             . {SCRIPTS}/lib.sh
+            ((EUID != 0)) || toolchain={self.shelf}/swift-$swift_release
             os_release={self.home}/os-release swift_unpacked_mb={unpacked_mb}
             install_swift
             swift --version
@@ -144,7 +145,7 @@ class Machine:
             inside = f'mount -t tmpfs -o size={tmpfs} tmpfs {self.shelf}; "$@"; status=$?; ls -A {self.shelf} >&2; exit $status'
             command = ["unshare", *become, "--mount", "sh", "-c", inside, "sh", *command]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=120 * PATIENCE,
+            command, capture_output=True, text=True, timeout=120 * PATIENCE, umask=umask,
             env={name: value for name, value in environment.items() if value is not None})
         assert done.returncode == status, done.stderr
         self.said = done.stderr
@@ -191,6 +192,19 @@ def test_swift_is_fetched_once_and_found_again(machine):
     del machine.mirror.asked[:]
     assert machine.install().endswith(f"{swift}\n")
     assert machine.mirror.asked == [] and "fetching" not in machine.said
+
+
+# Holds: SCRIPT-15
+def test_every_user_can_read_roots_swift(machine, tmp_path):
+    """Root's home is closed to others, and root's umask may be."""
+    root = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "bash", "-euo", "pipefail", "-c", '. "$0/lib.sh"; echo "$toolchain"', SCRIPTS],
+        capture_output=True, text=True, check=True, timeout=60 * PATIENCE)
+    assert root.stdout == "/usr/local/lib/liquid-auth/swift-6.3.1\n"
+    machine.serve(toolchain(SERVES))
+    machine.install(umask=0o077)
+    for path in (machine.shelf, *machine.shelf.rglob("*")):
+        assert path.stat().st_mode & 0o755 == 0o755, path
 
 
 def test_a_machine_of_another_kind_asks_for_its_own(machine):
