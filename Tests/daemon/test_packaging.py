@@ -46,6 +46,42 @@ def test_wrong_arguments(arguments, said):
     assert done.stderr.startswith("package: ") and said in done.stderr and done.stderr.count("\n") == 1
 
 
+class TestMaintainerScripts:
+    @staticmethod
+    def run(tmp_path, name, *arguments, replaced=("", "")):
+        """Run a maintainer script of liquid-auth with programs that do nothing, and return what it says."""
+        (tmp_path / "bin").mkdir()
+        for program in ("modprobe", "udevadm", "loginctl", "systemctl"):
+            (tmp_path / "bin" / program).symlink_to("/bin/true")
+        for program in ("cat", "readlink"):
+            (tmp_path / "bin" / program).symlink_to(f"/bin/{program}")
+        text = (PACKAGING / f"debian/liquid-auth.{name}").read_text().replace("#DEBHELPER#", "")
+        (tmp_path / name).write_text(text.replace(*replaced))
+        return run("/bin/sh", tmp_path / name, *arguments, env={"PATH": str(tmp_path / "bin")})
+
+    # Holds: PACKAGE-11
+    @pytest.mark.parametrize("before, says", [([], True), ([""], True), (["0.0.1"], False)])
+    def test_the_first_installation_says_what_to_do(self, tmp_path, before, says):
+        said = self.run(tmp_path, "postinst", "configure", *before)
+        assert said.count("liquid-auth setup\n") == says and (said != "") == says
+        assert said.count("/usr/share/doc/liquid-auth/README.Debian") == says
+        readme = (PACKAGING / "debian/liquid-auth.README.Debian").read_text()
+        assert "liquid-auth setup" in readme and max(map(len, readme.splitlines())) <= 80
+
+    # Holds: PACKAGE-11
+    @pytest.mark.parametrize("step, says", [("remove", True), ("upgrade", False)])
+    def test_the_removal_names_an_authenticator_that_keeps_running(self, tmp_path, step, says):
+        program = tmp_path / "liquid-authenticator"
+        shutil.copy("/bin/sleep", program)
+        with subprocess.Popen([program, "999"]) as running:
+            try:
+                said = self.run(tmp_path, "prerm", step, replaced=("/usr/bin/liquid-authenticator", str(program)))
+            finally:
+                running.kill()
+        assert said == (f"A liquid-authenticator that systemd did not start keeps running. To end it: kill {running.pid}\n"
+                        if says else "")
+
+
 class TestCompare:
     @pytest.fixture
     def folders(self, tmp_path, capsys):
@@ -171,7 +207,7 @@ def common(paths) -> set[str]:
         path = re.sub(r"^(usr/share/(man|doc)/.*)\.gz$", r"\1", path)
         # What only one distribution asks for.
         if not re.match(r"\.[A-Z]+$|usr/lib/\.build-id|usr/share/(licenses|lintian)/"
-                        r"|usr/share/doc/[^/]+/(copyright|changelog|[^/]+\.spdx\.json)$", path):
+                        r"|usr/share/doc/[^/]+/(copyright|changelog|README\.Debian|[^/]+\.spdx\.json)$", path):
             found.add(path)
     return found
 

@@ -129,7 +129,7 @@ class TestPackage:
     # Holds: PACKAGE-5
     def test_install(self):
         found = dpkg("--install", *files("previous"))
-        assert "warning" not in found.lower(), found
+        assert "warning" not in found.lower() and "    liquid-auth setup\n" in found, found
         for name in NAMES:
             assert dpkg("--status", name).splitlines()[1] == "Status: install ok installed"
             for path in filter(os.path.isfile, dpkg("--listfiles", name).splitlines()):
