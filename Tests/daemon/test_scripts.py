@@ -57,6 +57,13 @@ def test_a_script_only_shows_its_help(tmp_path, name):
         assert changes == [] and sorted(tmp_path.iterdir()) == [decoy, trace]
 
 
+@pytest.mark.parametrize("name", ["run", "package", "test"])
+def test_the_help_says_how_long_it_takes_and_what_is_installed(name):
+    said = help_of(SCRIPTS / name)
+    for words in "sudo", r"minutes|quarter\s+of an\s+hour", r"\d GB", "[Ii]nstalls|downloads", "Swift", "processors":
+        assert re.search(words, said), words
+
+
 @pytest.mark.skipif(os.path.exists("/dev/uhid"), reason="uhid is there, and nothing need be loaded")
 @pytest.mark.parametrize("says, fault", [("FATAL: Module uhid not found", "FATAL: Module uhid not found"), ("", "")])
 def test_a_script_goes_on_without_uhid(tmp_path, says, fault):
