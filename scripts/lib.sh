@@ -305,7 +305,9 @@ build_catalogues() {
 # of an error.
 load_uhid() {
     uhid_fault=
-    [[ -c /dev/uhid ]] || uhid_fault=$({ (as_root modprobe uhid) 2>&1 || true; } | tail -n 1)
+    [[ -c /dev/uhid ]] || uhid_fault=$({ (export LC_ALL=C && as_root modprobe uhid) 2>&1 || true; } | tail -n 1)
+    # By bash, or by sudo.
+    [[ $uhid_fault != *' command not found' ]] || uhid_fault='the package kmod, which has modprobe, is not installed'
 }
 
 # install_device_access [GROUP]: install the rule, the user, the group and the module of udev-rules/ in /etc.
