@@ -290,6 +290,13 @@ build_manual() {
     done
 }
 
+# completions PROGRAM SHELL: print the completions of a program: its file's, or those that the program prints. They are
+# sourced: without a line that names an interpreter.
+completions() {
+    local file=$repo/scripts/packaging/completions/${1##*/}.$2
+    if [[ -e $file ]]; then cat "$file"; else "$1" --generate-completion-script "$2" | sed '1{/^#!/d}'; fi
+}
+
 # build_catalogues DIRECTORY: compile Sources/Locale into DIRECTORY/LANGUAGE/LC_MESSAGES/liquid-auth.mo. English needs none.
 build_catalogues() {
     local source language

@@ -247,3 +247,61 @@ def test_a_vault_is_not_made_again(tmp_path, option):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (f"run: {tmp_path}/vault exists already; run this without --import and --shares, or name another "
                            "directory with --state-dir\n")
+
+
+class TestCompletions:
+    """Those of liquid-authenticator are files: its parser makes none. The other programs print theirs."""
+
+    FILES = SCRIPTS / "packaging/completions"
+
+    @staticmethod
+    def offered():
+        """Return the options of the help, each with the words that it offers as values."""
+        text = subprocess.run([BIN / "liquid-authenticator", "--help"], capture_output=True, text=True, check=True).stdout
+        found = re.findall(r"^ +(?:-h, )?(--[a-z-]+)(?: ([A-Za-z:|-]+))?(?:  |$)", text, re.M)
+        assert len(found) > 10
+        return {option: set(re.findall(r"(?:^|\|)([a-z-]+:?)(?=[A-Z|]|$)", values)) for option, values in found}
+
+    @staticmethod
+    def by_bash(*words):
+        """Return what bash offers for the last of the words."""
+        script = """. "$0"; COMP_WORDS=(liquid-authenticator "$@") COMP_CWORD=$#
+            _liquid_authenticator; (( ! ${#COMPREPLY[@]} )) || printf '%s\\n' "${COMPREPLY[@]}" """
+        return subprocess.run(["bash", "-euo", "pipefail", "-c", script, TestCompletions.FILES / "liquid-authenticator.bash", *words],
+                              capture_output=True, text=True, check=True).stdout.split()
+
+    def test_bash(self, tmp_path):
+        options = self.offered()
+        assert sorted(self.by_bash("")) == sorted(options) and self.by_bash("--prompt", "auto", "--ver") == ["--verification", "--version"]
+        for option, values in options.items():
+            if values:
+                assert set(self.by_bash(option, "")) >= values and set(self.by_bash(option, "=", "")) >= values, option
+        assert self.by_bash("--lock-on", "s") == ["suspend", "screen-lock", "switch"] and self.by_bash("--sandbox", "=") == ["on", "off"]
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "file").touch()
+        assert self.by_bash("--state-dir", f"{tmp_path}/f") == [f"{tmp_path}/folder"]
+        assert set(self.by_bash("--control", f"{tmp_path}/f")) == {f"{tmp_path}/folder", f"{tmp_path}/file"}
+        assert "sh" in self.by_bash("--pinentry", "sh") and self.by_bash("--max-passkeys", "") == []
+
+    @pytest.mark.parametrize("shell, option", [("fish", r" -l ([a-z-]+)(.*)"), ("zsh", r"(?<=-)-([a-z-]+)(.*)")])
+    def test_other_shells(self, shell, option):
+        lines = (self.FILES / f"liquid-authenticator.{shell}").read_text().splitlines()
+        found = {f"--{match[1]}": match[2] for line in lines if (match := re.search(option, line))}
+        expected = self.offered()
+        assert set(found) == set(expected)
+        for name, rest in found.items():
+            listed = re.search(r"-a '([a-z: -]+)'|:\(([a-z\\: -]+)\)", rest)
+            words = set((listed[1] or listed[2]).replace("\\", "").split()) if listed else set()
+            assert words >= expected[name], name
+            if expected[name] - {"never"}:
+                assert words - expected[name] <= {"suspend", "screen-lock", "switch"}, name
+
+    @pytest.mark.parametrize("kind", ["bash", "fish", "zsh"])
+    @pytest.mark.parametrize("program", ["liquid-auth", "liquid-authenticator", *(
+        path.name for path in BIN.glob("liquid-auth-wallet"))])
+    def test_each_program_has_them(self, program, kind):
+        made = shell('completions "$1" "$2"', BIN / program, kind)
+        assert made.returncode == 0 and program.encode() in made.stdout and not made.stdout.startswith(b"#!")
+        # Where package and script install them, a file has the name of its program.
+        text = (SCRIPTS / "package").read_text() + (SCRIPTS / "run").read_text()
+        assert re.search(rf"for program in [a-z -]*\b{program}\b[a-z -]*; do\n +package=", text) and f"install_completions {program}\n" in text

@@ -1,0 +1,18 @@
+# Completions of liquid-authenticator for fish.
+complete -c liquid-authenticator -f
+complete -c liquid-authenticator -l transport -x -a 'broker uhid unix: pty' -d 'Where the key appears'
+complete -c liquid-authenticator -l verification -x -a 'passphrase none' -d 'How the key verifies you'
+complete -c liquid-authenticator -l prompt -x -a 'auto notifications pinentry askpass terminal' -d 'Where prompts appear'
+complete -c liquid-authenticator -l pinentry -x -a '(__fish_complete_command)' -d 'The program that shows dialogs'
+complete -c liquid-authenticator -l askpass -x -a '(__fish_complete_command)' -d 'A program like ssh-askpass'
+complete -c liquid-authenticator -l state-dir -x -a '(__fish_complete_directories)' -d 'The directory of vault and store'
+complete -c liquid-authenticator -l control -rF -d 'The socket for liquid-auth'
+complete -c liquid-authenticator -l beside-hardware-key -x -a 'stay step-aside' -d 'While another security key is plugged in'
+complete -c liquid-authenticator -l max-passkeys -x -d 'The most passkeys that sites may register'
+complete -c liquid-authenticator -l lock-on -x -a 'suspend screen-lock switch never' -d 'Lock the vault on these events'
+complete -c liquid-authenticator -l lock-after -x -a 'never' -d 'Lock the vault after hours without use'
+complete -c liquid-authenticator -l in-background -x -a 'detach stay' -d 'While another session is in the foreground'
+complete -c liquid-authenticator -l sandbox -x -a 'on off' -d 'Give up the rights that are not needed'
+complete -c liquid-authenticator -l log-level -x -a 'info debug' -d 'Whether the log names sites'
+complete -c liquid-authenticator -l version -d 'Show the version'
+complete -c liquid-authenticator -s h -l help -d 'Show the help'
