@@ -192,6 +192,18 @@ import Testing
     }
   }
 
+  /// fish counts only the arguments that have completions: one before them without any would shift their places.
+  @Test func `the shell completes each argument at its place`() {
+    let lines = LiquidAuthCommand.completionScript(for: .fish).split(separator: "\n")
+    for (place, completes) in [
+      (#""liquid-auth policy" -eq 2'"#, "-fka 'allow always-verify deny default'"),
+      (#""liquid-auth blobs get" -eq 2'"#, "-F"), (#""liquid-auth blobs set" -eq 2'"#, "-F"),
+      (#""liquid-auth blobs export" -eq 1'"#, "-F"),
+    ] {
+      #expect(lines.contains { $0.hasSuffix("\(place) \(completes)") }, "\(place)")
+    }
+  }
+
   // Holds: INPUT-13
   @Test func `a failure is one line of JSON`() throws {
     #expect(

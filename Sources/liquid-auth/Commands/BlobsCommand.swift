@@ -39,7 +39,9 @@ struct BlobsCommand: ParsableCommand {
   struct Get: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Write the large blob of a passkey to a file, or to standard output if that is not a terminal.")
-    @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
+    @Argument(
+      help: "The first digits of the passkey's id, 4 or more.", completion: .list([]),
+      transform: CredentialsCommand.digits)
     var id: String
     @Argument(help: "A file that does not exist yet.", completion: .file()) var file: String?
     @OptionGroup var place: PlaceOptions
@@ -73,7 +75,9 @@ struct BlobsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Store a file as the large blob of a passkey. It replaces the present one.",
       discussion: "The passkey must have been registered with the extension largeBlob, or largeBlobKey.")
-    @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
+    @Argument(
+      help: "The first digits of the passkey's id, 4 or more.", completion: .list([]),
+      transform: CredentialsCommand.digits)
     var id: String
     @Argument(help: "The file.", completion: .file()) var file: String
     @OptionGroup var place: PlaceOptions

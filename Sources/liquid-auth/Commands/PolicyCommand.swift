@@ -35,7 +35,8 @@ struct PolicyCommand: PlacedCommand {
     }
   }
 
-  @Argument(help: "The site: its relying party id, such as github.com or ssh:, or its AppID for U2F.")
+  @Argument(
+    help: "The site: its relying party id, such as github.com or ssh:, or its AppID for U2F.", completion: .list([]))
   var site: String?
   @Argument(help: "allow, always-verify, deny or default.") var policy: Choice?
   @Option(
