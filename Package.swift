@@ -66,6 +66,7 @@ var targets: [Target] = [
   cModule("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
   .target(name: "CUHID", cSettings: fortified),
   .target(name: "CLinux", cSettings: fortified),
+  .target(name: "CVersion"),
   .target(
     name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], cSettings: fortified,
     linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
@@ -147,29 +148,32 @@ targets += [
       "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
-    name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux"],
+    name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux", "CVersion"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-protector",
     dependencies: [
       "ProtectorProtocol", "CTAP2", "CTAPHID", "CryptoPrimitives", "ProcessIO", "SessionBus", "CLinux", "CTSS",
-      "CFido2",
+      "CFido2", "CVersion",
     ],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-pam",
-    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CPAM", "CLinux"],
+    dependencies: ["ProtectorProtocol", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CPAM", "CLinux", "CVersion"],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-prompt",
-    dependencies: ["Assuan", "CTAPHID", "CryptoPrimitives", "Messages", "ProcessIO", "SessionBus", "CLinux"],
+    dependencies: [
+      "Assuan", "CTAPHID", "CryptoPrimitives", "Messages", "ProcessIO", "SessionBus", "CLinux", "CVersion",
+    ],
     swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "SLIP39", "CryptoPrimitives", "Vault",
       "CredentialDB", "ControlProtocol", "ControlClient", "PasskeyFiles", "ProtectorProtocol", "StateDirectory",
-      "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CLinux", "CZlib", "CQREncode", "CHaru", argumentParser,
+      "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CLinux", "CVersion", "CZlib", "CQREncode", "CHaru",
+      argumentParser,
     ] + localServer, swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",

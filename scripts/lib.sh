@@ -197,6 +197,8 @@ run_in_guest() {
 
 # shellcheck source=scripts/toolchain.sh
 . "$repo/scripts/toolchain.sh"
+# shellcheck source=scripts/version.sh
+. "$repo/scripts/version.sh"
 
 # prepare_build PACKAGE...: install Swift, the packages of every build, and these packages.
 prepare_build() {
@@ -256,15 +258,6 @@ build_release() {
             fail "the release build of $product failed"
         }
     done
-}
-
-# The only file with the version of the programs.
-version_file=Sources/CTAPHID/DeviceIdentity.swift
-
-# product_version COMMIT: print the version of the source at a commit.
-product_version() {
-    git -C "$repo" show "$1:$version_file" 2>/dev/null |
-        sed -n 's/.*productVersion:.* = (\([0-9]*\), \([0-9]*\), \([0-9]*\))$/\1.\2.\3/p'
 }
 
 # build_wallet: make a release build of the wallet, and install what it needs to run.

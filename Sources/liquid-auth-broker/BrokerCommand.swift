@@ -1,5 +1,6 @@
 import CLinux
 import CTAPHID
+import CVersion
 import Glibc
 import Logind
 import UHID
@@ -14,7 +15,7 @@ enum BrokerCommand {
         print(help)
         exit(EXIT_SUCCESS)
       case "--version":
-        print("liquid-auth-broker \(DeviceIdentity(capabilities: []).version)")
+        print("liquid-auth-broker \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))")
         exit(EXIT_SUCCESS)
       default: fail("unknown argument; see: liquid-auth-broker --help", status: 64)
       }

@@ -1,5 +1,6 @@
 import CLinux
 import CTAPHID
+import CVersion
 import Glibc
 import ProcessIO
 import ProtectorProtocol
@@ -15,7 +16,8 @@ enum AccountCommand {
   static func start() -> Never {
     let arguments = CommandLine.arguments.dropFirst()
     if arguments.elementsEqual(["--version"]) {
-      StandardStream.output.write("liquid-auth-pam \(DeviceIdentity(capabilities: []).version)")
+      StandardStream.output.write(
+        "liquid-auth-pam \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))")
       exit(EXIT_SUCCESS)
     }
     guard arguments.isEmpty else {

@@ -1,4 +1,5 @@
 import CTAPHID
+import CVersion
 import Glibc
 import Messages
 import ProcessIO
@@ -16,7 +17,8 @@ enum PromptCommand {
     case nil: backEnd = Notifications()
     case "--askpass" where arguments.count == 2: backEnd = Askpass(program: arguments[1], catalogue: .ofPerson())
     case "--version" where arguments.count == 1:
-      StandardStream.output.write("liquid-auth-prompt \(DeviceIdentity(capabilities: []).version)")
+      StandardStream.output.write(
+        "liquid-auth-prompt \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))")
       exit(EXIT_SUCCESS)
     default:
       StandardStream.error.write(

@@ -1,4 +1,5 @@
 import CTAPHID
+import CVersion
 import CryptoPrimitives
 import Glibc
 import ProcessIO
@@ -11,7 +12,8 @@ enum ProtectorCommand {
   static func start() -> Never {
     for argument in CommandLine.arguments.dropFirst() {
       if argument == "--version" {
-        StandardStream.output.write("liquid-auth-protector \(DeviceIdentity(capabilities: []).version)")
+        StandardStream.output.write(
+          "liquid-auth-protector \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))")
         exit(EXIT_SUCCESS)
       }
       // The helper of a sandboxed authenticator gives it: code in the sandbox cannot make or delete keys.

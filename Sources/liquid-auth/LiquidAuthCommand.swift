@@ -1,5 +1,6 @@
 import ArgumentParser
 import CTAPHID
+import CVersion
 import Glibc
 import ProcessIO
 
@@ -27,7 +28,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
 
       Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
       """,
-    version: "liquid-auth \(DeviceIdentity(capabilities: []).version)",
+    version: "liquid-auth \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))",
     subcommands: [
       SetupCommand.self, InitCommand.self, StatusCommand.self, DoctorCommand.self, CredentialsCommand.self,
       LogCommand.self, PolicyCommand.self, VaultCommand.self, PINCommand.self, ConfigCommand.self, BlobsCommand.self,

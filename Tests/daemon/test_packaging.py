@@ -46,6 +46,46 @@ def test_wrong_arguments(arguments, said):
     assert done.stderr.startswith("package: ") and said in done.stderr and done.stderr.count("\n") == 1
 
 
+class TestVersion:
+    @staticmethod
+    def shell(script, *arguments, status=0):
+        script = f'. "$0/scripts/lib.sh"; {script}'
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", script, REPOSITORY, *map(str, arguments)],
+                              capture_output=True, text=True)
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    # Holds: PACKAGE-12
+    @pytest.mark.parametrize("name", ["liquid-auth", "liquid-auth-broker", "liquid-auth-protector", "liquid-auth-prompt",
+                                      "liquid-auth-pam"])
+    def test_a_snapshot_names_its_commit(self, tmp_path, name):
+        """Also if the program was stripped, and stamped before; nothing is built again."""
+        program = tmp_path / name
+        shutil.copy(BIN / name, program)
+        assert run(program, "--version") == f"{name} {VERSION}\n"
+        version = self.shell("package_version").strip()
+        commit = run("git", "-C", REPOSITORY, "rev-parse", "--short=8", "HEAD").strip()
+        assert version == VERSION or re.fullmatch(rf"{VERSION}~git\d{{14}}\.{commit}(\+changed)?", version)
+        self.shell(f'package_version() {{ echo {VERSION}~git20261123093000.0123abcd+changed; }}; stamp "$1"', program)
+        assert run(program, "--version") == f"{name} {VERSION}~git20261123093000.0123abcd+changed\n"
+        run("strip", program)
+        self.shell('stamp "$1"', program)
+        assert run(program, "--version") == f"{name} {version}\n"
+
+    # Holds: PACKAGE-12
+    def test_a_release_has_its_version_alone(self, tmp_path):
+        """Of a tarball, which has no git, and of a clone that git does not read."""
+        program = tmp_path / "liquid-auth"
+        shutil.copy(BIN / "liquid-auth", program)
+        before = program.read_bytes()
+        self.shell('repo=$2; stamp "$1"', program, tmp_path)
+        (tmp_path / ".git").mkdir()
+        self.shell('repo=$2; stamp "$1"', program, tmp_path)
+        assert program.read_bytes() == before
+        shutil.copy("/bin/true", program)
+        assert "objcopy could not write the version into" in self.shell('stamp "$1"', program, status=1)
+
+
 class TestMaintainerScripts:
     @staticmethod
     def run(tmp_path, name, *arguments, replaced=("", "")):

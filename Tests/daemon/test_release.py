@@ -15,7 +15,7 @@ import pytest
 from support.patience import PATIENCE
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-COPIED = ["scripts/release", "scripts/lib.sh", "scripts/toolchain.sh", "Package.swift"]
+COPIED = ["scripts/release", "scripts/lib.sh", "scripts/toolchain.sh", "scripts/version.sh", "Package.swift"]
 VERSION_FILE = "Sources/CTAPHID/DeviceIdentity.swift"
 NAME = "liquid-auth-0.4.2"
 FILES = [f"{NAME}.tar.gz", f"{NAME}.tar.gz.sha256"]

@@ -1,0 +1,39 @@
+# The version of the programs and packages. Sourced by lib.sh; not a program.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # lib.sh sets repo
+
+# The only file with the version of the programs.
+version_file=Sources/CTAPHID/DeviceIdentity.swift
+
+# product_version COMMIT: print the version of the source at a commit.
+product_version() {
+    git -C "$repo" show "$1:$version_file" 2>/dev/null |
+        sed -n 's/.*productVersion:.* = (\([0-9]*\), \([0-9]*\), \([0-9]*\))$/\1.\2.\3/p'
+}
+
+# package_version: print the version of the working tree. Without the tag of its version, HEAD is a snapshot, and the
+# time (UTC) and the hash of the commit follow; "+changed" follows if the tree differs from it.
+package_version() {
+    local version time
+    version=$(product_version HEAD)
+    time=$(git -C "$repo" log -1 --format=%ct)
+    [[ -n $(git -C "$repo" tag --points-at HEAD --list "v$version") ]] ||
+        version+=~git$(date --utc --date "@$time" +%Y%m%d%H%M%S).$(git -C "$repo" rev-parse --short=8 HEAD)
+    [[ -z $(git -C "$repo" status --porcelain) ]] || version+=+changed
+    echo "$version"
+}
+
+# stamp PROGRAM...: make `--version` of these files print the version of a snapshot: Sources/CVersion. Nothing is built
+# again. The source can be a tarball, without git, or a clone of another user, which git does not read.
+stamp() {
+    local version content program
+    [[ -e $repo/.git ]] || return 0
+    git -C "$repo" rev-parse --verify --quiet HEAD >/dev/null 2>&1 || return 0
+    version=$(package_version)
+    content=$(mktemp)
+    { printf '%s' "${version#"$(product_version HEAD)"}" && head -c 64 /dev/zero; } | head -c 64 >"$content"
+    for program; do
+        objcopy --update-section ".snapshot=$content" "$program" || fail "objcopy could not write the version into $program"
+    done
+    rm "$content"
+}
