@@ -117,6 +117,18 @@ class TestRequests:
         error = loop.run(talk.ask(method))
         assert (error["code"], error["data"]["method"]) == (4003, method)
 
+    # Holds: ARC27-10
+    @pytest.mark.parametrize("name", ["arc0060:sign_data", "dapp.example:hello"])
+    def test_a_request_of_another_namespace(self, loop, talk, name):
+        asked = {"id": "7", "reference": f"{name}:request", "params": {"data": "AQID"}}
+
+        async def answer():
+            talk.send(arc27.encode(asked))
+            return arc27.check_response(asked, arc27.decode(await talk.heard()))
+
+        error = loop.run(answer())
+        assert (error["code"], error["data"]["method"]) == (4003, name)
+
     def test_a_message_for_another_signer(self, loop, talk):
         assert loop.run(talk.ask("sign_message", message="hello", signer=OTHERS))["code"] == 4100
 

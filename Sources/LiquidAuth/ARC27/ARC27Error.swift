@@ -9,7 +9,8 @@ public enum ARC27Error: Error, Equatable, Sendable {
   case methodCanceled(ARC27Method, reason: String)
   /// 4002: no answer to the prompt in time.
   case methodTimedOut(ARC27Method)
-  /// 4003: the name of a method that is unknown, or needs a node that is not configured.
+  /// 4003: the name of a method that is unknown, with its namespace if that is not ARC-27's; or of one that needs a node
+  /// that is not configured.
   case methodNotSupported(String)
   /// 4004: an unknown network; the hash of its first block, in base64.
   case networkNotSupported(genesisHash: String)

@@ -87,7 +87,7 @@ extension Provider {
   public struct Reply: Equatable, Sendable {
     /// The message to send, of the request's kind.
     public let frame: PeerMessage
-    /// The requested method, in snake case; it may be unknown.
+    /// The requested method, which may be unknown; of another namespace, `namespace:name`.
     public let method: String
     /// Why the request was refused; `nil` if it was done.
     public let error: ARC27Error?

@@ -91,14 +91,15 @@ enum DAppTargets {
     let members = try ARC27Frame.decode(reply.frame)
     let request = try ARC27Envelope(ARC27Frame.decode(message))
     expect(members["requestId"]?.text == request.id, "another request is answered")
-    expect(members["reference"]?.text == "arc0027:\(request.method):response", "another reference")
+    expect(members["reference"]?.text == "\(ARC27Reference(request.method, .response))", "another reference")
     expect((members["result"] == nil) == (reply.error != nil), "a result and an error")
     expect((members["error"] != nil) == (reply.error != nil), "neither a result nor an error")
   }
 
   private static let arc27Words = [
-    "id", "reference", "params", "arc0027:", ":request", "discover", "enable", "disable", "sign_transactions",
-    "sign_and_post_transactions", "post_transactions", "sign_message", "genesisHash", "providerId", "txns", "txn",
+    "id", "reference", "params", "arc0027:", "arc0060:", ":request", "discover", "enable", "disable",
+    "sign_transactions", "sign_and_post_transactions", "post_transactions", "sign_message", "genesisHash", "providerId",
+    "txns", "txn",
     "stxns",
     "stxn", "signers", "authAddr", "msig", "message", "groupMessage", "signer", "sessionIds",
   ]

@@ -19,6 +19,7 @@ import Testing
   }
 
   private static let reference: LooseCBORValue = "arc0027:discover:request"
+  private static let unreadable = "its reference is not namespace:method:request"
 
   static let unanswered: [Frame] = [
     Frame("ping", .ping), Frame("", .notCBOR("")), Frame("pong!", .notBase64), Frame("\u{1F511}", .notBase64),
@@ -41,15 +42,20 @@ import Testing
     Frame(["id": "", "reference": reference], .noRequest("it has no id of 1 to 128 bytes")),
     Frame(["id": .unsigned(1), "reference": reference], .noRequest("it has no id of 1 to 128 bytes")),
     Frame(["id": .null, "reference": reference], .noRequest("it has no id of 1 to 128 bytes")),
-    Frame(["id": "a"], .noRequest("its reference is not an ARC-27 method")),
-    Frame(["id": "a", "reference": .bytes([1])], .noRequest("its reference is not an ARC-27 method")),
-    Frame(["id": "a", "reference": "arc0028:discover:request"], .noRequest("its reference is not an ARC-27 method")),
-    Frame(["id": "a", "reference": "arc0027:discover"], .noRequest("its reference is not an ARC-27 method")),
-    Frame(["id": "a", "reference": "arc0027::request"], .noRequest("its reference is not an ARC-27 method")),
-    Frame(["id": "a", "reference": "arc0027:discover:request:"], .noRequest("its reference is not an ARC-27 method")),
-    Frame(["id": "a", "reference": "arc0027:\u{1B}[2J:request"], .noRequest("its reference is not an ARC-27 method")),
-    Frame(["id": "a", "reference": "arc0027:discover:Request"], .noRequest("its reference is not an ARC-27 method")),
+    Frame(["id": "a"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": .bytes([1])], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": "discover"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": ":discover:request"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": "arc\u{E9}:discover:request"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": "arc0060:sign data:request"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": .text(String(repeating: "a", count: 65) + ":b:request")], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": "arc0027:discover"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": "arc0027::request"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": "arc0027:discover:request:"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": "arc0027:\u{1B}[2J:request"], .noRequest(unreadable)),
+    Frame(["id": "a", "reference": "arc0027:discover:Request"], .noRequest(unreadable)),
     Frame(["id": "a", "reference": "arc0027:sign_transactions:response"], .response),
+    Frame(["id": "a", "reference": "arc0060:sign_data:response"], .response),
     Frame(.binary([]), .notCBOR("")), Frame(.binary([0x80]), .notCBOR("")), Frame(.binary([0xA0, 0xA0]), .notCBOR("")),
     Frame(.binary(Array("ping".utf8)), .notCBOR("")), Frame(.binary(Array("{}".utf8)), .json),
     Frame(.binary(Array("{\"type\":\"transaction\"}".utf8)), .legacyTransaction),
@@ -191,7 +197,8 @@ import Testing
 
   // Holds: PEERARC27-2
   @Test func `a reference is decoded from its text`() {
-    for method in ARC27Method.allCases.map(\.rawValue) + ["sign_bytes", "a", String(repeating: "a", count: 64)] {
+    let others = ["sign_bytes", "a", "signBytes", "arc0060:sign_data", String(repeating: "a", count: 64)]
+    for method in ARC27Method.allCases.map(\.rawValue) + others {
       for kind in [ARC27Reference.Kind.request, .response] {
         let reference = ARC27Reference(method, kind)
         #expect(ARC27Reference("\(reference)") == reference)
@@ -199,6 +206,7 @@ import Testing
     }
     #expect(ARC27Reference("arc0027:\(String(repeating: "a", count: 65)):request") == nil)
     #expect("\(ARC27Reference("sign_transactions", .response))" == "arc0027:sign_transactions:response")
+    #expect("\(ARC27Reference("arc0060:sign_data", .response))" == "arc0060:sign_data:response")
   }
 }
 

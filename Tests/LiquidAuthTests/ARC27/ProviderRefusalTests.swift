@@ -148,6 +148,25 @@ import Testing
     #expect(await algod.posted == [])
   }
 
+  /// The second is of no namespace of Algorand's; the third has the name of a method of ARC-27.
+  // Holds: ARC27-10
+  @Test(arguments: ["arc0060:sign_data", "dapp.example:hello", "arc0028:discover", "sign_bytes", "signBytes"])
+  func `a request for an unknown method or of another namespace is answered with 4003`(method: String) async throws {
+    var fixture = try ProviderFixture()
+    let reference = method.contains(":") ? method : "arc0027:\(method)"
+    let request: LooseCBORValue = [
+      "id": .text(ProviderFixture.requestID), "reference": .text("\(reference):request"), "params": .unsigned(1),
+    ]
+    let said = try await Said(fixture.provider.answer(ARC27Frame.encode(request)))
+    #expect(said.code == 4003)
+    #expect(said.data == ["method": .text(method)])
+    #expect(said.message == "this wallet does not support the method \(method)")
+    #expect(said.members["reference"] == .text("\(reference):response"))
+    #expect(said.members["requestId"] == .text(ProviderFixture.requestID))
+    #expect(said.reply.method == method)
+    #expect(await fixture.signer.asked == [])
+  }
+
   private static let unsent = [0x81, 0xA4] + "type".utf8 + [0xA3] + Array("pay".utf8)
 
   @Test func `a message for another account is not signed`() async throws {
