@@ -60,7 +60,7 @@ def test_get_info_lists_only_complete_features(key, ctap):
     assert info.max_rpids_for_min_pin == 8 and info.max_pin_length == 63
     assert info.authenticator_config_commands == [2, 3]
     assert info.pin_uv_protocols == [2, 1] and info.min_pin_length == 4 and not info.force_pin_change
-    assert (info.max_msg_size, info.max_creds_in_list, info.max_cred_id_length) == (1800, 8, 128)
+    assert (info.max_msg_size, info.max_creds_in_list, info.max_cred_id_length) == (1800, 6, 128)
     assert info.transports == ["usb"] and info.attestation_formats == ["packed"]
     assert info.algorithms == parameters(ES256, EDDSA)
     assert any(info.aaguid)

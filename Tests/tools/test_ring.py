@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from support import figures
 from support.authenticator import Authenticator, wait_for
-from support.wire import INIT, PING
+from support.wire import CBOR, INIT, KEEPALIVE, PING
 
 WORK = pathlib.Path(os.environ.get("TOOLS_WORK", "/tmp"))
 SECONDS = 60
@@ -106,6 +106,23 @@ def test_an_authenticator_that_does_not_read(key, sends):
         assert any(report[:7] == channel + struct.pack(">BH", PING, 5) and report[7:12] == b"still"
                    for report in node.reports())
     assert key.process.poll() is None
+
+
+# Holds: MSG-7
+def test_the_longest_request_fits_into_the_ring(key):
+    """An authenticator that does not read meanwhile, because the machine is busy, loses nothing of it."""
+    longest = b"\x02\xa1\x01\x59" + struct.pack(">H", 1794) + bytes(1794)
+    with Node(key.node) as node:
+        channel = node.channel()
+        os.kill(key.process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, key.process.pid, os.WSTOPPED)
+        node.send(channel + struct.pack(">BH", CBOR, len(longest)), longest[:57])
+        for sequence, start in enumerate(range(57, len(longest), 59)):
+            node.send(channel + bytes([sequence]), longest[start:start + 59])
+        os.kill(key.process.pid, signal.SIGCONT)
+        # Its member has the wrong type for a sign-in: CBOR_UNEXPECTED_TYPE.
+        answers = [report[:8] for report in node.reports() if report[4] != KEEPALIVE]
+        assert answers == [channel + struct.pack(">BHB", CBOR, 1, 0x11)], answers
 
 
 # Holds: FAULT-10

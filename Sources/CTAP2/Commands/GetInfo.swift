@@ -144,7 +144,7 @@ public enum GetInfo: AuthenticatorCommand {
 
   /// The limits that getInfo reports: Recovery §4.
   enum Limits {
-    static let credentialCountInList = 8
+    static let credentialCountInList = 6
     static let credentialIDLength = 128
   }
 }

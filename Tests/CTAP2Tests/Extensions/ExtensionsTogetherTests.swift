@@ -46,6 +46,30 @@ import Testing
     #expect(try platform.decrypt(secrets) == platform.decrypt(try #require(outputs["hmac-secret-mc"]?.bytes)))
   }
 
+  /// The largest registration that a browser makes of what getInfo offers.
+  // Holds: MSG-7
+  @Test func `a list as long as getInfo allows fits into a message, beside long names, PRF and a token`() async throws {
+    let platform = try TestPlatform(.two)
+    var world = TestWorld()
+    let told = try #require(await world.send([0x04]).map)
+    let (longest, count, size) = (try #require(told[5]?.int), try #require(told[7]?.int), try #require(told[8]?.int))
+    let (rpID, name) = (String(repeating: "r", count: 225), String(repeating: "n", count: 64))
+    let token = try platform.token(
+      try await platform.askTokenByVerification([.makeCredential], rpID: rpID, in: &world))
+    let salts = try platform.saltInput([UInt8](repeating: 0xA1, count: 64))
+    let ids = [[UInt8]](repeating: [UInt8](repeating: 1, count: Int(size)), count: Int(count))
+    let request = Requests.makeCredential(
+      rk: true, algorithms: [-7, -8],
+      changes: Requests.registering(["credProtect": 3, "hmac-secret": true, "hmac-secret-mc": .map(salts)])
+        + token.makeCredential() + [
+          (2, ["id": .text(rpID), "name": .text(name)]),
+          (3, ["id": .bytes([UInt8](repeating: 1, count: 64)), "name": .text(name), "displayName": .text(name)]),
+          (5, Requests.list(ids)),
+        ])
+    #expect(1 + CBOREncoder.encode(.map(request)).count <= longest)
+    #expect(await world.makeCredential(request).status == .success)
+  }
+
   // Holds: CTAP2-7
   @Test func `a request with any byte changed is answered, and only a complete answer is a success`() async throws {
     let platform = try TestPlatform(.one)
