@@ -11,7 +11,7 @@ public struct SummaryLine: Hashable, Sendable {
   public let label: Message
   /// The value: in English, visible ASCII, except for letters in quotation marks.
   public let value: Message
-  /// Whether this may cost more than it seems, or cannot be undone.
+  /// Whether this may cost more than it seems, cannot be undone, or is refused by the network.
   public let isWarning: Bool
   /// Whether the value is the sender's address alone.
   public let isSender: Bool
@@ -41,7 +41,8 @@ extension Transaction {
   /// valid.
   public var summary: [SummaryLine] {
     [kindLine, SummaryLine(Message("From"), verbatim: sender.text, isSender: true)]
-      + content.subject + [feeLine] + content.consequences(sender: sender) + rekeying + content.details + validity
+      + content.subject + [feeLine] + content.consequences(sender: sender) + rekeying + limitLines
+      + content.details + validity
   }
 
   /// The short form of a long summary: the kind, every warning, what is moved or called, and the fee.
