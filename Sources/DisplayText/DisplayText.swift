@@ -23,14 +23,17 @@ public enum DisplayText {
   /// A text in quotation marks, at most `limit` characters of it.
   ///
   /// Letters of every script are shown. Control characters, line ends, invisible and bidirectional characters, and
-  /// marks that pile up on one letter are spelled out as `\u{…}`; every space becomes the plain one.
+  /// marks that pile up on one letter are spelled out as `\u{…}`; every space becomes the plain one. Joiners are shown
+  /// where they change the letters beside them.
   public static func quoted(_ text: String, limit: Int = .max) -> String {
     var shown = ""
     var length = 0
     var marks = 0
-    for scalar in text.unicodeScalars {
+    // Only as many scalars as can be shown are looked at, however long the text is.
+    let scalars = Array(text.unicodeScalars.prefix(limit == .max ? limit : limit + 1))
+    for (index, scalar) in scalars.enumerated() {
       marks = isMark(scalar) ? marks + 1 : 0
-      let piece = marks > maximumMarks ? escape(scalar) : nameForm(of: scalar)
+      let piece = marks > maximumMarks ? escape(scalar) : nameForm(at: index, in: scalars)
       length += piece.unicodeScalars.count
       guard length <= limit else { return "\"\(shown)\"..." }
       shown += piece
@@ -44,13 +47,16 @@ public enum DisplayText {
   public static func exact(_ scalar: Unicode.Scalar) -> String {
     if scalar == "\"" { return "\"" }
     let isOther = scalar != " " && scalar.properties.generalCategory == .spaceSeparator || isMark(scalar)
-    return isOther ? escape(scalar) : nameForm(of: scalar)
+    return isOther ? escape(scalar) : nameForm(at: 0, in: [scalar])
   }
 
-  /// One character of a line: invisible characters, and those that change the text beside them, are spelled out; each
-  /// space becomes the plain one.
-  public static func visible(_ scalar: Unicode.Scalar) -> String {
-    guard isVisible(scalar) else { return escape(scalar) }
+  /// One character of a line.
+  ///
+  /// Invisible characters, and those that change the text beside them, are spelled out; each space becomes the plain
+  /// one. Joiners are shown where they change the letters beside them.
+  public static func visible(at index: Int, in text: [Unicode.Scalar]) -> String {
+    let scalar = text[index]
+    guard isVisible(scalar) else { return joins(at: index, in: text) ? String(scalar) : escape(scalar) }
     return scalar.properties.generalCategory == .spaceSeparator ? " " : String(scalar)
   }
 
@@ -66,8 +72,8 @@ public enum DisplayText {
     }
   }
 
-  private static func nameForm(of scalar: Unicode.Scalar) -> String {
-    scalar == "\"" || scalar == "\\" ? "\\\(scalar)" : visible(scalar)
+  private static func nameForm(at index: Int, in text: [Unicode.Scalar]) -> String {
+    ["\"", "\\"].contains(text[index]) ? "\\\(text[index])" : visible(at: index, in: text)
   }
 
   /// The most marks on one letter that are shown.

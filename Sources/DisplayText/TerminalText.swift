@@ -5,11 +5,11 @@ extension DisplayText {
   /// A foreign text within a sentence: on one line, at most ``maximumWords`` characters.
   public static func words(_ text: String) -> String {
     let rest = text.unicodeScalars.dropFirst(maximumWords)
-    return line(text.unicodeScalars.prefix(maximumWords)) + (rest.isEmpty ? "" : "…")
+    return line(Array(text.unicodeScalars.prefix(maximumWords))) + (rest.isEmpty ? "" : "…")
   }
 
   /// The whole text on one line.
-  public static func line(_ text: String) -> String { line(text.unicodeScalars[...]) }
+  public static func line(_ text: String) -> String { line(Array(text.unicodeScalars)) }
 
   /// A JSON string with its quotation marks, RFC 8259 §7; characters that a terminal does not show are escaped as well.
   public static func json(_ text: String) -> String {
@@ -27,13 +27,13 @@ extension DisplayText {
     return result + "\""
   }
 
-  private static func line(_ text: Substring.UnicodeScalarView) -> String {
+  private static func line(_ text: [Unicode.Scalar]) -> String {
     var shown = ""
     // A mark at the beginning would combine with the letter before the text.
     var marks = maximumMarks
-    for scalar in text {
+    for (index, scalar) in text.enumerated() {
       marks = isMark(scalar) ? marks + 1 : 0
-      shown += marks > maximumMarks ? escape(scalar) : visible(scalar)
+      shown += marks > maximumMarks ? escape(scalar) : visible(at: index, in: text)
     }
     return shown
   }

@@ -124,17 +124,22 @@ class TestWrongInput:
         with pytest.raises(sbom.Fault, match=said):
             sbom.Build(folder).parts("tool")
 
-    def test_the_table_of_unicode(self, folder):
-        """The target Recovery has it; its first line names the version."""
+    @pytest.mark.parametrize("target, file, place", [
+        ("Recovery", "Confusables.swift", "security/15.0.0/confusables.txt"),
+        ("DisplayText", "JoiningType.swift", "15.0.0/ucd/extracted/DerivedJoiningType.txt"),
+    ])
+    def test_the_tables_of_unicode(self, folder, target, file, place):
+        """A target has it; its first line names the version."""
         with (folder / ".build/release/tool.product/Objects.LinkFileList").open("a") as objects:
-            objects.write(f"{folder}/.build/release/Recovery.build/a.swift.o\n")
-        source = folder / "Sources/Recovery/Confusables.swift"
+            objects.write(f"{folder}/.build/release/{target}.build/a.swift.o\n")
+        source = folder / "Sources" / target / file
         source.parent.mkdir(parents=True)
-        (folder / ".build/release/Recovery.build").mkdir()
-        (folder / ".build/release/Recovery.build/sources").write_text(f"{source}\n")
-        shutil.copy(REPOSITORY / "Sources/Recovery/Confusables.swift", source)
+        (folder / f".build/release/{target}.build").mkdir()
+        (folder / f".build/release/{target}.build/sources").write_text(f"{source}\n")
+        shutil.copy(REPOSITORY / "Sources" / target / file, source)
         table, part = sbom.Build(folder).parts("tool")
         assert (table["versionInfo"], part["name"]) == ("15.0", "dep")
+        assert table["downloadLocation"] == f"https://www.unicode.org/Public/{place}"
         source.write_text("// Another text.\n")
         with pytest.raises(sbom.Fault, match="does not name its version of Unicode"):
             sbom.Build(folder).parts("tool")

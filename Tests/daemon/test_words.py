@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from fido2 import cbor
-from judges import confusables
+from judges import confusables, joining
 from support import control_socket
 from support.ceremonies import OWN, client, register, sign_in
 
@@ -46,6 +46,18 @@ def test_the_table_of_letters_is_the_one_that_the_script_makes():
     assert done.returncode in (0, 77), done.stderr
     if done.returncode == 77:
         pytest.skip(done.stderr)
+
+
+def test_the_table_of_joining_letters_is_unicodes():
+    """Compared where ICU has the version of the table."""
+    try:
+        icu = joining.ICU()
+    except LookupError as error:
+        pytest.skip(str(error))
+    kept = joining.TABLE.read_text("utf-8")
+    if f" of Unicode {icu.unicode}, " not in kept:
+        pytest.skip(f"the table is of another version than ICU {icu.version}")
+    assert kept == joining.table(icu)
 
 
 # A client of the control socket with a name of its own: hello, then a request. It prints its process id and the status.

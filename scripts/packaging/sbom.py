@@ -20,6 +20,12 @@ import sys
 import time
 
 # What a licence's text contains, and its SPDX expression; the first that matches counts.
+# The tables of Unicode in targets: file, name of the table, and its folder below www.unicode.org/Public.
+TABLES = {
+    "DisplayText": ("JoiningType.swift", "DerivedJoiningType.txt", "{}.0/ucd/extracted"),
+    "Recovery": ("Confusables.swift", "confusables.txt", "security/{}.0"),
+}
+
 LICENCES = [
     (("Apache License", "Version 2.0", "Runtime Library Exception to the Apache 2.0 License"),
      "Apache-2.0 WITH Swift-exception"),
@@ -100,8 +106,8 @@ class Build:
         objects = self.release / f"{program}.product/Objects.LinkFileList"
         targets = {line.rsplit("/release/", 1)[-1].split("/", 1)[0] for line in read(objects).splitlines()}
         found = {}
-        if "Recovery.build" in targets:
-            table = self.confusables()
+        for target in TABLES.keys() & {target.removesuffix(".build") for target in targets}:
+            table = self.table(target, *TABLES[target])
             found[table["SPDXID"]] = table
         for target in sorted(target for target in targets if target.endswith(".build")):
             source = self.source(self.release / target)
@@ -112,16 +118,16 @@ class Build:
                 found[one["SPDXID"]] = one
         return list(found.values())
 
-    def confusables(self) -> dict:
-        """Return the table of Unicode that the target Recovery contains."""
-        path = self.sources / "Recovery/Confusables.swift"
-        version = re.search(r"from confusables\.txt of Unicode (\d+\.\d+) ", read(path))
+    def table(self, target: str, file: str, name: str, place: str) -> dict:
+        """Return the table of Unicode that a target contains."""
+        path = self.sources / target / file
+        version = re.search(rf"from {re.escape(name)} of Unicode (\d+\.\d+)[ ,]", read(path))
         if not version:
             raise Fault(f"{path} does not name its version of Unicode")
         return element(
-            "Copy", "confusables.txt of Unicode",
-            f"https://www.unicode.org/Public/security/{version[1]}.0/confusables.txt", "Unicode-DFS-2016",
-            versionInfo=version[1], comment="a part of the table, in Sources/Recovery/Confusables.swift")
+            "Copy", f"{name} of Unicode",
+            f"https://www.unicode.org/Public/{place.format(version[1])}/{name}", "Unicode-DFS-2016",
+            versionInfo=version[1], comment=f"a part of the table, in Sources/{target}/{file}")
 
     @staticmethod
     def source(target: pathlib.Path) -> pathlib.Path:

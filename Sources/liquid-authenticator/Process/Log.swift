@@ -84,8 +84,9 @@ struct Log: Sendable {
     }
     if isPlain { return text }
     var line = ""
-    for scalar in text.unicodeScalars.prefix(maximumCount) {
-      let shown = DisplayText.visible(scalar)
+    let scalars = Array(text.unicodeScalars.prefix(maximumCount))
+    for index in scalars.indices {
+      let shown = DisplayText.visible(at: index, in: scalars)
       if line.utf8.count + shown.utf8.count > maximumSize { break }
       line += shown
     }

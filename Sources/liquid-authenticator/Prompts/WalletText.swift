@@ -43,7 +43,9 @@ enum WalletText {
 
   /// A line of ours; the rest of a broken line follows a mark.
   static func wrapped(_ line: String) -> [String] {
-    chunks(of: line.unicodeScalars.map(DisplayText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
+    let scalars = Array(line.unicodeScalars)
+    return chunks(of: scalars.indices.map { DisplayText.visible(at: $0, in: scalars) }).enumerated()
+      .map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
   /// Lines of our own words, broken at ``width``.

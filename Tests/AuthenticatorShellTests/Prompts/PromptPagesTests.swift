@@ -224,6 +224,8 @@ import Testing
     #expect(wrapped.count == 2)
     #expect(wrapped[1] == "+ dApp: https://bank.example")
     #expect(WalletText.wrapped("Note: \"\u{202E}\n\\u{A}\"") == [#"Note: "\u{202E}\u{A}\u{A}""#])
+    let persian = "Note: \"\u{645}\u{6CC}\u{200C}\u{62E}\""
+    #expect(WalletText.wrapped(persian).map { Array($0.unicodeScalars) } == [Array(persian.unicodeScalars)])
   }
 
   @Test func `a line breaks after a space where possible`() {
