@@ -111,14 +111,23 @@ import Testing
       ["config", "min-pin-length", "64"],
       "the value '64' is invalid for '<length>': it is a whole number, 4 to 63"
     ),
-    (["policy", "a b", "deny"], "SITE is a relying party id, such as github.com or ssh:, not 'a b'"),
+    (["policy", "a b", "deny"], "a relying party id, such as example.com or ssh:, has no spaces"),
+    (["policy", "example.com:443", "deny"], "give a relying party id, such as example.com or ssh:, not an address"),
+    (
+      ["recover", "--rp", "a.example/", "--user-handle", "b"],
+      "the value 'a.example/' is invalid for '--rp <id>': give a relying party id, such as example.com or ssh:, not an address"
+    ),
+    (
+      ["config", "min-pin-length", "6", "--rp", "a.example:1"],
+      "the value 'a.example:1' is invalid for '--rp <id>': give a relying party id, such as example.com or ssh:, not an address"
+    ),
     (["policy", "deny"], "SITE is missing; give it before deny: liquid-auth policy SITE deny"),
     (["policy", "default"], "SITE is missing; give it before default: liquid-auth policy SITE default"),
     (["policy", "https://evil.example", "deny"], isDomain),
     (["policy", "https://evil.example", "allow"], isDomain),
     (
       ["policy", "Evil.example", "deny"],
-      "the id of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example"
+      "the domain of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example"
     ),
     (["log", "--site", ""], "--site takes a site as the list shows it, such as github.com or https://dapp.example"),
     (
@@ -235,6 +244,7 @@ import Testing
     ["recover", "--new-store"],
     ["recover", "--shares", "--credential-ids", "hash"],
     ["recover", "--accept-before-reset"],
+    ["recover", "--rp", "pam://Host-001", "--user-handle", "b"],
     ["recover", "--rp", "a", "--user-handle-hex", "ff", "--counter", "1", "--alg", "EdDSA", "--cred-protect", "3"],
     ["lock"],
     ["log", "--site", "ssh:"],
@@ -247,6 +257,9 @@ import Testing
     ["policy", "list", "deny"],
     ["policy", "intranet", "deny"],
     ["policy", "localhost", "always-verify"],
+    ["policy", "pam://Host-001", "allow"],
+    ["policy", "ssh:Work", "always-verify"],
+    ["policy", "pam://Host-001"],
     ["policy", "*.example.com"],
     ["policy", "*.example.com", "default"],
     ["policy", "https://evil.example"],
@@ -267,6 +280,7 @@ import Testing
     ["config", "always-uv", "on"],
     ["config", "always-uv", "off", "--json"],
     ["config", "min-pin-length", "63", "--rp", "a.example", "--rp", "b.example"],
+    ["config", "min-pin-length", "6", "--rp", "pam://Host-001"],
     ["config", "min-pin-length", "4", "--no-rp"],
     ["config", "force-pin-change"],
     ["config", "forget-readers", "--json"],

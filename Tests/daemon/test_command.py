@@ -178,7 +178,7 @@ class TestDerive:
         if case["origin"] == "" or "/" in case["origin"]:
             said = fails(empty, "derive", "--origin", case["origin"], "--user-handle", case["userHandle"],
                          status=WRONG_USAGE, stdin=PHRASE + "\n")
-            assert (f"not an address: '{case['origin']}'" if case["origin"] else "--rp (or --origin) is empty; ") in said
+            assert f"the value '{case['origin']}' is invalid for '--origin <origin>': " in said
             return
         found = self.derive(empty, "--origin", case["origin"], "--user-handle", case["userHandle"],
                             "--counter", case["counter"])
@@ -209,7 +209,7 @@ class TestDerive:
     def test_a_web_address_is_refused(self, empty, origin):
         """There is no key, because no site can have such an rp.id."""
         said = fails(empty, "derive", "--origin", origin, "--user-handle", "a", status=WRONG_USAGE, stdin=PHRASE + "\n")
-        assert f"--rp (or --origin) takes a relying party id, such as example.com, not an address: '{origin}'" in said
+        assert f"the value '{origin}' is invalid for '--origin <origin>': " in said
 
     def test_wrong_usage(self, empty):
         fails(empty, "derive", "--origin", "example.com", status=WRONG_USAGE, stdin=PHRASE)

@@ -88,7 +88,7 @@ struct ConfigCommand: ParsableCommand {
     @Option(
       help: ArgumentHelp(
         "A site that can read it (extension minPinLength), by its relying party id. Repeat --rp for several sites; "
-          + "they replace the previous ones.", valueName: "id"))
+          + "they replace the previous ones.", valueName: "id"), transform: RelyingPartyID.read)
     var rp: [String] = []
     @Flag(help: "Let no site read it.") var noRp = false
     @OptionGroup var place: PlaceOptions
@@ -96,7 +96,6 @@ struct ConfigCommand: ParsableCommand {
 
     func validate() throws {
       guard rp.isEmpty || !noRp else { throw ValidationError("give either --rp or --no-rp") }
-      for rpID in rp { try checkRPID(rpID) }
     }
 
     func run() throws {

@@ -18,7 +18,8 @@ struct DeriveCommand: ParsableCommand {
 
   @Option(
     name: [.customLong("origin"), .customLong("rp")],
-    help: "The site's relying party id, such as example.com, not its address.")
+    help: "The site's relying party id, such as example.com, not its address.",
+    transform: RelyingPartyID.read)
   var origin: String
 
   @Option(help: "The account's user handle, as text.")
@@ -36,13 +37,6 @@ struct DeriveCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard !origin.isEmpty else {
-      throw ValidationError("--rp (or --origin) is empty; give a relying party id, such as example.com")
-    }
-    guard Self.isID(origin) else {
-      throw ValidationError(
-        "--rp (or --origin) takes a relying party id, such as example.com, not an address: '\(origin.printable)'")
-    }
     _ = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
   }
 
@@ -51,20 +45,6 @@ struct DeriveCommand: ParsableCommand {
     let derived = try Self.derive(
       from: PhraseInput.read(), origin: origin, userHandle: handle, counter: counter)
     output.write(derived.text, json: derived.json)
-  }
-
-  /// Whether a text can be a relying party id: a domain, or a program's id such as `ssh:` or `pam://host`.
-  ///
-  /// A web address, or a part of one, is not: no site would use a key for it.
-  static func isID(_ text: String) -> Bool {
-    guard !text.isEmpty, !text.contains(where: \.isWhitespace) else { return false }
-    let scheme = text.firstRange(of: "://")
-    let isWeb = scheme.map { ["http", "https"].contains(text[..<$0.lowerBound].lowercased()) } ?? false
-    let rest = text[(scheme?.upperBound ?? text.startIndex)...]
-    let parts = rest.split(separator: ":", omittingEmptySubsequences: false)
-    let isHost = parts[0].contains(".") || parts[0] == "localhost"
-    let hasPort = parts.count == 2 && isHost && parts[1].allSatisfy { "0"..."9" ~= $0 }
-    return !isWeb && !hasPort && !rest.isEmpty && !rest.contains { "/?#@".contains($0) }
   }
 
   /// The public part of a derived credential.

@@ -64,10 +64,7 @@ struct PolicyCommand: PlacedCommand {
     }
     // An AppID of U2F is a URL; its path can have upper-case letters.
     let host = site.hasPrefix("https://") ? site.dropFirst(8).prefix { $0 != "/" } : nil
-    guard host.map({ DeriveCommand.isID(String($0)) }) ?? DeriveCommand.isID(site) else {
-      throw ValidationError("SITE is a relying party id, such as github.com or ssh:, not '\(site.printable)'")
-    }
-    try Self.checkName(host.map(String.init) ?? site)
+    try Self.checkLetters(of: try RelyingPartyID.read(host.map(String.init) ?? site))
     // As below, an existing policy can still be shown and removed.
     if policy?.policy != nil, (host ?? site[...]).hasPrefix(".") || (host ?? site[...]).contains("*") {
       throw ValidationError(
@@ -85,13 +82,13 @@ struct PolicyCommand: PlacedCommand {
     }
   }
 
-  /// Refuses a host or an id that no site sends, because of its letters.
-  private static func checkName(_ name: String) throws(ValidationError) {
-    guard name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), name == name.lowercased() else {
+  /// Refuses an id that no site sends, because of its letters: browsers send a domain in lower case.
+  private static func checkLetters(of id: String) throws(ValidationError) {
+    let isDomain = id.contains(".") && !id.contains(":")
+    guard id.utf8.allSatisfy({ $0 < 0x80 }), !isDomain || id == id.lowercased() else {
       throw ValidationError(
-        "the id of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example")
+        "the domain of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example")
     }
-    guard name.last != "." else { throw ValidationError("the id of a site has no dot at its end") }
   }
 
   /// What a new policy of an AppID does not apply to; `nil` for other policies.

@@ -35,7 +35,9 @@ struct RecoverCommand: PlacedCommand {
   @Flag(help: "Accept the passkeys from before a reset again.")
   var acceptBeforeReset = false
 
-  @Option(help: ArgumentHelp("The site: its relying party id, such as example.com.", valueName: "id"))
+  @Option(
+    help: ArgumentHelp("The site: its relying party id, such as example.com.", valueName: "id"),
+    transform: RelyingPartyID.read)
   var rp: String?
 
   @Option(help: "The account's user handle, as text.")
@@ -134,16 +136,8 @@ struct RecoverCommand: PlacedCommand {
 
   private func recovery(_ rpID: String) throws -> RecoverCredential {
     let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
-    try checkRPID(rpID)
     guard 1...64 ~= handle.count else { throw ValidationError("a user handle has 1 to 64 bytes") }
     return RecoverCredential(
       rpID: rpID, userHandle: handle, counter: counter, algorithm: alg.identifier, credProtect: credProtect)
-  }
-}
-
-/// Throws for a text that is not a relying party's id: a web address derives another key, which no site would find.
-func checkRPID(_ rpID: String) throws(ValidationError) {
-  guard !rpID.isEmpty, !rpID.contains("/"), rpID.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-    throw ValidationError("--rp takes a relying party id, such as example.com, not an address")
   }
 }

@@ -1,0 +1,28 @@
+import ArgumentParser
+
+/// The rule for the id of a relying party on the command line.
+///
+/// It is a domain, or the id of a program, such as `ssh:Work` or `pam://Host-001`. A web address, or a part of one, is not:
+/// no site would use a key for it.
+enum RelyingPartyID {
+  /// Returns an id that a browser or a program can send.
+  @Sendable static func read(_ text: String) throws(ValidationError) -> String {
+    guard !text.isEmpty else { throw ValidationError("give a relying party id, such as example.com or ssh:") }
+    guard !text.contains(where: \.isWhitespace), text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+      throw ValidationError("a relying party id, such as example.com or ssh:, has no spaces")
+    }
+    guard !isOfProgram(text) else { return text }
+    guard !text.contains(where: { "/:?#@".contains($0) }) else {
+      throw ValidationError("give a relying party id, such as example.com or ssh:, not an address")
+    }
+    guard text.last != "." else { throw ValidationError("a relying party id has no dot at its end") }
+    return text
+  }
+
+  /// Whether a text is the id of a program: a scheme (RFC 3986 §3.1) and any text.
+  private static func isOfProgram(_ text: String) -> Bool {
+    guard let found = text.wholeMatch(of: /([A-Za-z][A-Za-z0-9+-]*):(.*)/) else { return false }
+    // `localhost:3000` is the address of a server, as `example.com:8443` is.
+    return !["http", "https", "localhost"].contains(found.1.lowercased()) && found.2 != "//"
+  }
+}
