@@ -17,8 +17,16 @@ import Testing
     ["policy", "*.example.com", "deny"],
     ["policy", "*", "allow"],
     ["policy", ".example.com", "always-verify"],
-    ["policy", "https://*.example.com/id.json", "deny"],
-    ["policy", "https://.example.com/", "deny"],
+    ["policy", "--appid", "https://*.example.com/id.json", "deny"],
+    ["policy", "--appid", "https://.example.com/", "deny"],
+    ["policy", "--appid", "http://evil.example/", "deny"],
+    ["policy", "--appid", "evil.example", "deny"],
+    ["policy", "--appid", "https://evil.example/b\u{FC}cher", "deny"],
+    ["policy", "--appid", "https://evil.example/", "evil.example", "deny"],
+    ["policy", "--appid", "https://evil.example/", "evil.example"],
+    ["policy", "--appid", "https://evil.example/", "--default", "deny"],
+    ["policy", "evil.example", "--default", "deny"],
+    ["policy", "https://evil.example"],
     ["init", "--credential-ids", "short"],
     ["derive"],
     ["derive", "--origin", "a"],
@@ -80,10 +88,6 @@ import Testing
     }
   }
 
-  private static let isDomain =
-    "only an AppID with a path is given as a URL; use the domain evil.example, whose policy also applies to the AppID "
-    + "https://evil.example"
-
   static let told: [([String], String)] = [
     (
       ["credentials", "show", "zz"],
@@ -111,23 +115,41 @@ import Testing
       ["config", "min-pin-length", "64"],
       "the value '64' is invalid for '<length>': it is a whole number, 4 to 63"
     ),
-    (["policy", "a b", "deny"], "a relying party id, such as example.com or ssh:, has no spaces"),
-    (["policy", "example.com:443", "deny"], "give a relying party id, such as example.com or ssh:, not an address"),
     (
-      ["recover", "--rp", "a.example/", "--user-handle", "b"],
-      "the value 'a.example/' is invalid for '--rp <id>': give a relying party id, such as example.com or ssh:, not an address"
+      ["policy", "a b", "deny"],
+      "the value 'a b' is invalid for '<site>': a relying party id, such as example.com or ssh:, has no spaces"
     ),
     (
-      ["config", "min-pin-length", "6", "--rp", "a.example:1"],
-      "the value 'a.example:1' is invalid for '--rp <id>': give a relying party id, such as example.com or ssh:, not an address"
+      ["policy", "example.com:443", "deny"],
+      "the value 'example.com:443' is invalid for '<site>': an address is not a relying party id; give example.com"
+    ),
+    (
+      ["policy", "https://evil.example/", "deny"],
+      "the value 'https://evil.example/' is invalid for '<site>': an address is not a relying party id; give evil.example, "
+        + "or for the AppID of U2F: --appid https://evil.example/"
+    ),
+    (
+      ["recover", "--rp", "https://anna@a.example:8443/login?b", "--user-handle", "b"],
+      "the value 'https://anna@a.example:8443/login?b' is invalid for '--rp <id>': an address is not a relying party id; "
+        + "give a.example"
+    ),
+    (
+      ["config", "min-pin-length", "6", "--rp", "[::1]:80"],
+      "the value '[::1]:80' is invalid for '--rp <id>': an address is not a relying party id; give an id such as example.com or ssh:"
     ),
     (["policy", "deny"], "SITE is missing; give it before deny: liquid-auth policy SITE deny"),
     (["policy", "default"], "SITE is missing; give it before default: liquid-auth policy SITE default"),
-    (["policy", "https://evil.example", "deny"], isDomain),
-    (["policy", "https://evil.example", "allow"], isDomain),
+    (
+      ["policy", "https://evil.example", "deny"],
+      "the value 'https://evil.example' is invalid for '<site>': an address is not a relying party id; give evil.example"
+    ),
+    (
+      ["policy", "--appid", "https://evil.example", "allow"],
+      "an AppID without a path has the policy of its domain; run: liquid-auth policy evil.example POLICY"
+    ),
     (
       ["policy", "Evil.example", "deny"],
-      "the domain of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example"
+      "the value 'Evil.example' is invalid for '<site>': the domain of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example"
     ),
     (["log", "--site", ""], "--site takes a site as the list shows it, such as github.com or https://dapp.example"),
     (
@@ -262,11 +284,11 @@ import Testing
     ["policy", "pam://Host-001"],
     ["policy", "*.example.com"],
     ["policy", "*.example.com", "default"],
-    ["policy", "https://evil.example"],
-    ["policy", "https://evil.example", "default"],
-    ["policy", "https://evil.example/"],
-    ["policy", "https://evil.example/", "deny"],
-    ["policy", "https://evil.example/id.json", "deny"],
+    ["policy", "--appid", "https://evil.example"],
+    ["policy", "--appid", "https://evil.example", "default"],
+    ["policy", "--appid", "https://evil.example/"],
+    ["policy", "--appid", "https://evil.example/", "deny"],
+    ["policy", "always-verify", "--appid", "https://evil.example/Id.json"],
     ["unlock"],
     ["device", "attach"],
     ["device", "detach"],

@@ -164,7 +164,7 @@ class TestU2F:
     @pytest.mark.parametrize("app_id", [
         SITE, f"https://{SITE}", f"https://{SITE}/", "https://app.example/id.json"])
     def test_refused_for_the_site_and_its_app_id(self, running, chosen, app_id):
-        site = SITE if app_id == f"https://{SITE}" else app_id
+        site = [SITE] if app_id in (SITE, f"https://{SITE}") else ["--appid", app_id]
         application = hashlib.sha256(app_id.encode()).digest()
         with contextlib.closing(wire.fido2_device(running.socket)) as device:
             ctap = Ctap1(device)
@@ -179,7 +179,7 @@ class TestU2F:
 
             made = until_answered(lambda: ctap.register(bytes(32), application))
             asked = running.pinentry.asked()
-            policy(running, site, chosen)
+            policy(running, *site, chosen)
             with pytest.raises(ApduError) as error:
                 ctap.register(bytes(32), application)
             assert error.value.code == 0x6986
@@ -187,7 +187,7 @@ class TestU2F:
                 ctap.authenticate(bytes(32), application, made.key_handle)
             assert error.value.code == 0x6986
             assert running.pinentry.asked() == asked
-            policy(running, site, "default")
+            policy(running, *site, "default")
             until_answered(lambda: ctap.authenticate(bytes(32), application, made.key_handle))
 
 
@@ -212,17 +212,17 @@ class TestKeeping:
         with control_socket.ControlProtocol(running.control_socket) as control:
             assert control.ask(control_socket.UNLOCK, {0: PASSPHRASE.encode()})[0] == control_socket.OK
             assert control.ask(0x69, {1: f"https://{SITE}", 2: 2})[0] == control_socket.OK
-        assert policy(running, f"https://{SITE}").stdout.splitlines()[1].split() == [f"https://{SITE}", "deny"]
-        policy(running, f"https://{SITE}", "allow", status=64)
-        policy(running, f"https://{SITE}", "default")
+        assert policy(running, "--appid", f"https://{SITE}").stdout.splitlines()[1].split() == [f"https://{SITE}", "deny"]
+        policy(running, "--appid", f"https://{SITE}", "allow", status=64)
+        policy(running, "--appid", f"https://{SITE}", "default")
         assert policies(running) == ("allow", {})
 
     def test_a_policy_of_an_app_id_says_that_it_is_for_u2f_only(self, running):
         note = ("liquid-auth: this policy applies only to the U2F AppID https://app.example/id.json; for the passkeys of the "
                 "site, give its id, such as app.example\n")
-        assert policy(running, "https://app.example/id.json", "deny").stderr == note
+        assert policy(running, "--appid", "https://app.example/id.json", "deny").stderr == note
         for arguments in [[], ["default"]]:
-            assert policy(running, "https://app.example/id.json", *arguments).stderr == ""
+            assert policy(running, "--appid", "https://app.example/id.json", *arguments).stderr == ""
         assert policy(running, "app.example", "deny").stderr == ""
 
     def test_they_last_through_lock_restart_and_reset_and_are_not_in_the_file(self, running):

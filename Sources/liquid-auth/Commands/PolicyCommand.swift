@@ -36,7 +36,7 @@ struct PolicyCommand: PlacedCommand {
   }
 
   @Argument(
-    help: "The site: its relying party id, such as github.com or ssh:, or its AppID for U2F.", completion: .list([]))
+    help: "The site: its relying party id, such as github.com or ssh:.", completion: .list([]), transform: Self.site)
   var site: String?
   @Argument(help: "allow, always-verify, deny or default.") var policy: Choice?
   @Option(
@@ -45,15 +45,31 @@ struct PolicyCommand: PlacedCommand {
       "The policy of all sites that have none: allow, always-verify or deny. default means allow.",
       valueName: "policy"))
   var standard: Choice?
+  @Option(
+    help: ArgumentHelp("In place of SITE: an AppID of U2F with a path.", valueName: "url"), transform: Self.appID)
+  var appid: String?
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard site == nil || standard == nil else { throw ValidationError("give either a site or --default") }
+    guard [site != nil && appid == nil, appid != nil, standard != nil].count(where: { $0 }) <= 1 else {
+      throw ValidationError("give one of SITE, --appid and --default")
+    }
+    // After --appid, the policy is the first argument.
+    guard appid == nil || policy == nil && (site == nil || choice != nil) else {
+      throw ValidationError("give either SITE or --appid")
+    }
+    if let appid { return try check(appid, domain: Self.host(of: appid)) }
     if let site { try check(site) }
   }
 
-  /// Refuses a text that no site can send.
+  /// The id or the AppID on the command line, and the policy.
+  private var target: String? { appid ?? site }
+  private var choice: Choice? { appid == nil ? policy : site.flatMap(Choice.init(rawValue:)) }
+
+  /// Whether the command gives the target a policy; a policy that exists can always be shown and removed.
+  private var sets: Bool { choice?.policy != nil }
+
   private func check(_ site: String) throws(ValidationError) {
     if policy == nil, Choice(rawValue: site) != nil {
       throw ValidationError("SITE is missing; give it before \(site): liquid-auth policy SITE \(site)")
@@ -62,24 +78,49 @@ struct PolicyCommand: PlacedCommand {
       throw ValidationError(
         "give a relying party id, such as github.com; to show all policies, run: liquid-auth policy")
     }
-    // An AppID of U2F is a URL; its path can have upper-case letters.
-    let host = site.hasPrefix("https://") ? site.dropFirst(8).prefix { $0 != "/" } : nil
-    try Self.checkLetters(of: try RelyingPartyID.read(host.map(String.init) ?? site))
-    // As below, an existing policy can still be shown and removed.
-    if policy?.policy != nil, (host ?? site[...]).hasPrefix(".") || (host ?? site[...]).contains("*") {
+    try checkIsOne(site)
+  }
+
+  private func check(_ appID: String, domain: String) throws(ValidationError) {
+    try checkIsOne(domain)
+    // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site.
+    guard !sets || appID != Self.scheme + domain else {
+      throw ValidationError(
+        "an AppID without a path has the policy of its domain; run: liquid-auth policy \(domain) POLICY")
+    }
+  }
+
+  private func checkIsOne(_ id: String) throws(ValidationError) {
+    guard !sets || !id.hasPrefix(".") && !id.contains("*") else {
       throw ValidationError(
         "a policy applies to exactly one id; set one for each site, without * or a leading dot")
     }
-    // The policy of the domain applies to the site and to this AppID; that of the URL would not apply to the site. An
-    // existing policy of the URL can still be shown and removed.
-    if let host, policy?.policy != nil, site == "https://\(host)" {
-      throw ValidationError(
-        "only an AppID with a path is given as a URL; use the domain \(host), whose policy also applies to the AppID "
-          + "https://\(host)")
+  }
+
+  private static let scheme = "https://"
+
+  /// The host of an AppID.
+  private static func host(of appID: String) -> String { String(appID.dropFirst(scheme.count).prefix { $0 != "/" }) }
+
+  /// Reads an id that a site can send.
+  @Sendable private static func site(_ text: String) throws(ValidationError) -> String {
+    do throws(ValidationError) {
+      let id = try RelyingPartyID.read(text)
+      try checkLetters(of: id)
+      return id
+    } catch {
+      guard let appID = try? appID(text), appID != scheme + host(of: appID) else { throw error }
+      throw ValidationError("\(error.message), or for the AppID of U2F: --appid \(text)")
     }
-    guard site.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
-      throw ValidationError("an AppID is ASCII; encode other characters, as in %C3%BC")
+  }
+
+  /// Reads an AppID: a URL, whose path can have upper-case letters.
+  @Sendable private static func appID(_ text: String) throws(ValidationError) -> String {
+    guard text.hasPrefix(scheme), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
+      throw ValidationError("an AppID begins with https:// and is ASCII; encode other characters, as in %C3%BC")
     }
+    try checkLetters(of: try RelyingPartyID.read(host(of: text)))
+    return text
   }
 
   /// Refuses an id that no site sends, because of its letters: browsers send a domain in lower case.
@@ -91,12 +132,11 @@ struct PolicyCommand: PlacedCommand {
     }
   }
 
-  /// What a new policy of an AppID does not apply to; `nil` for other policies.
-  static func note(_ site: String?, _ policy: Choice?) -> String? {
-    guard let site, policy?.policy != nil, site.hasPrefix("https://") else { return nil }
-    let host = site.dropFirst(8).prefix { $0 != "/" }
-    return
-      "this policy applies only to the U2F AppID \(site); for the passkeys of the site, give its id, such as \(host)"
+  /// What the new policy of an AppID does not apply to; `nil` for other commands.
+  private var note: String? {
+    guard let appid, sets else { return nil }
+    return "this policy applies only to the U2F AppID \(appid); for the passkeys of the site, give its id, such as "
+      + Self.host(of: appid)
   }
 
   func run() throws {
@@ -104,12 +144,12 @@ struct PolicyCommand: PlacedCommand {
     let change: ChangePolicy.Change? =
       if let standard {
         .others((standard.policy ?? .allow).rawValue)
-      } else if let site, let policy {
-        .site(site, policy.policy?.rawValue)
+      } else if let target, let choice {
+        .site(target, choice.policy?.rawValue)
       } else {
         nil
       }
-    var report = PolicyReport(try connection.ask(ChangePolicy(change)), of: site)
+    var report = PolicyReport(try connection.ask(ChangePolicy(change)), of: target)
     if report.verifies {
       let information = try connection.keyInformation()
       if !information.canVerify, !information.isPINSet {
@@ -117,7 +157,7 @@ struct PolicyCommand: PlacedCommand {
       }
     }
     output.write(report.text, json: report.json)
-    if let note = Self.note(site, policy) { StandardStream.error.write("liquid-auth: \(note)") }
+    if let note { StandardStream.error.write("liquid-auth: \(note)") }
   }
 }
 

@@ -13,10 +13,20 @@ enum RelyingPartyID {
     }
     guard !isOfProgram(text) else { return text }
     guard !text.contains(where: { "/:?#@".contains($0) }) else {
-      throw ValidationError("give a relying party id, such as example.com or ssh:, not an address")
+      throw ValidationError(
+        "an address is not a relying party id; give \(domain(of: text) ?? "an id such as example.com or ssh:")")
     }
     guard text.last != "." else { throw ValidationError("a relying party id has no dot at its end") }
     return text
+  }
+
+  /// The domain in a web address, or in a part of one; `nil` if there is none.
+  static func domain(of address: String) -> String? {
+    let start = address.firstRange(of: "://")?.upperBound ?? address.startIndex
+    let authority = address[start...].drop { $0 == "/" }.prefix { !"/?#".contains($0) }
+    let host = (authority.split(separator: "@").last ?? "").prefix { $0 != ":" }
+    guard let first = host.first, first.isLetter || first.isNumber else { return nil }
+    return try? read(String(host))
   }
 
   /// Whether a text is the id of a program: a scheme (RFC 3986 §3.1) and any text.
