@@ -148,8 +148,9 @@ import Testing
       "an AppID without a path has the policy of its domain; run: liquid-auth policy evil.example POLICY"
     ),
     (
-      ["policy", "Evil.example", "deny"],
-      "the value 'Evil.example' is invalid for '<site>': the domain of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example"
+      ["policy", "B\u{FC}cher.example", "deny"],
+      "the value 'B\u{FC}cher.example' is invalid for '<site>': the id of a site is ASCII; encode other letters, as in "
+        + "xn--bcher-kva.example"
     ),
     (["log", "--site", ""], "--site takes a site as the list shows it, such as github.com or https://dapp.example"),
     (
@@ -163,6 +164,18 @@ import Testing
   func `the error for a wrong value names the right ones`(_ arguments: [String], _ sentence: String) throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
     #expect(LiquidAuthCommand.mistake(error).description == sentence)
+  }
+
+  @Test(arguments: [
+    (["policy", "Evil.Example", "deny"], "evil.example"), (["policy", "MyApp", "deny"], "MyApp"),
+    (["policy", "SSH:Work", "deny"], "SSH:Work"),
+    (["policy", "--appid", "https://Evil.Example/Id.json", "deny"], "https://evil.example/Id.json"),
+  ])
+  func `the capitals of a domain are folded, and those of a program's id are kept`(
+    _ arguments: [String], _ target: String
+  ) throws {
+    let command = try #require(try LiquidAuthCommand.parseAsRoot(arguments) as? PolicyCommand)
+    #expect(command.target == target)
   }
 
   // Holds: INPUT-11

@@ -44,6 +44,11 @@ import Testing
     #expect((command as? DeriveCommand)?.origin == origin)
   }
 
+  @Test func `the capitals of a domain are folded`() throws {
+    let command = try LiquidAuthCommand.parseAsRoot(["derive", "--rp", "GitHub.com", "--user-handle", "a"])
+    #expect((command as? DeriveCommand)?.origin == "github.com")
+  }
+
   // Holds: INPUT-8
   @Test(arguments: [
     " ", "https://example.com", "HTTPS://example.com", "http://localhost", "https://example.com/login", "https://",

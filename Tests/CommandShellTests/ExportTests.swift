@@ -108,7 +108,7 @@ import Testing
     ("a.example", "a.example"), ("https://a.example", "a.example"), ("https://a.example/", "a.example"),
     ("https://a.example:8443/login?a#b", "a.example"), ("http://localhost:3000", "localhost"), ("ssh:", "ssh:"),
     ("ssh://a.example", "ssh://a.example"), ("a.example/https://b.example", "a.example/https://b.example"),
-    ("HTTPS://A.example", "a.example"), ("https://", ""),
+    ("HTTPS://A.example", "a.example"), ("A.Example", "a.example"), ("ssh:Work", "ssh:Work"), ("https://", ""),
   ]) func `a site is an id, or the host of an origin`(_ site: String, _ id: String) {
     #expect(ExportCommand.relyingPartyID(site) == id)
   }

@@ -123,6 +123,7 @@ import Testing
       ("https://a.example", "https://a.example", true), ("https://a.example:8443", "a.example", false),
       ("https://a.example:8443", "a.example:8443", true), ("http://localhost:3000", "http://localhost:3000", true),
       ("BÜCHER.example", "BÜCHER.example", true), ("bu\u{308}cher.example", "bücher.example", false),
+      ("a.example", "A.Example", true), ("https://a.example", "A.Example", true), ("ssh:Work", "ssh:work", false),
       ("http://localhost", "localhost", false), ("a.example", "example", false), (nil, "a.example", false),
     ] as [(String?, String, Bool)])
   func `an entry is of a site by its name or its origin`(_ own: String?, _ site: String, _ isOf: Bool) {

@@ -281,7 +281,7 @@ class TestKeeping:
             assert SITE not in done.stdout + done.stderr
 
     @pytest.mark.parametrize("arguments", [
-        ["GitHub.com", "deny"], ["github.com.", "deny"], ["https://GitHub.com/id", "deny"], ["https://github.com./id", "deny"],
+        ["github.com.", "deny"], ["https://GitHub.com/id", "deny"], ["--appid", "https://github.com./id", "deny"],
         ["http://github.com", "deny"], ["https://github.com:443/", "deny"],
         ["https://github.com", "deny"], ["deny"], ["github.com/login", "deny"], ["", "deny"],
         ["*.github.com", "deny"], [".github.com", "deny"], ["list"], ["show"], ["a b", "deny"], ["bücher.example", "deny"],

@@ -67,7 +67,7 @@ struct ExportCommand: PlacedCommand {
     for scheme in ["https://", "http://"] where site.lowercased().hasPrefix(scheme) {
       return site.dropFirst(scheme.count).prefix { !"/:?#".contains($0) }.lowercased()
     }
-    return site
+    return (try? RelyingPartyID.read(site)) ?? site
   }
 
   func run() throws {

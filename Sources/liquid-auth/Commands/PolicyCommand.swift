@@ -64,7 +64,7 @@ struct PolicyCommand: PlacedCommand {
   }
 
   /// The id or the AppID on the command line, and the policy.
-  private var target: String? { appid ?? site }
+  var target: String? { appid ?? site }
   private var choice: Choice? { appid == nil ? policy : site.flatMap(Choice.init(rawValue:)) }
 
   /// Whether the command gives the target a policy; a policy that exists can always be shown and removed.
@@ -105,9 +105,7 @@ struct PolicyCommand: PlacedCommand {
   /// Reads an id that a site can send.
   @Sendable private static func site(_ text: String) throws(ValidationError) -> String {
     do throws(ValidationError) {
-      let id = try RelyingPartyID.read(text)
-      try checkLetters(of: id)
-      return id
+      return try asciiID(text)
     } catch {
       guard let appID = try? appID(text), appID != scheme + host(of: appID) else { throw error }
       throw ValidationError("\(error.message), or for the AppID of U2F: --appid \(text)")
@@ -119,17 +117,15 @@ struct PolicyCommand: PlacedCommand {
     guard text.hasPrefix(scheme), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
       throw ValidationError("an AppID begins with https:// and is ASCII; encode other characters, as in %C3%BC")
     }
-    try checkLetters(of: try RelyingPartyID.read(host(of: text)))
-    return text
+    return scheme + (try asciiID(host(of: text))) + text.dropFirst(scheme.count + host(of: text).count)
   }
 
-  /// Refuses an id that no site sends, because of its letters: browsers send a domain in lower case.
-  private static func checkLetters(of id: String) throws(ValidationError) {
-    let isDomain = id.contains(".") && !id.contains(":")
-    guard id.utf8.allSatisfy({ $0 < 0x80 }), !isDomain || id == id.lowercased() else {
-      throw ValidationError(
-        "the domain of a site is ASCII in lower case; encode other letters, as in xn--bcher-kva.example")
+  private static func asciiID(_ text: String) throws(ValidationError) -> String {
+    let id = try RelyingPartyID.read(text)
+    guard id.utf8.allSatisfy({ $0 < 0x80 }) else {
+      throw ValidationError("the id of a site is ASCII; encode other letters, as in xn--bcher-kva.example")
     }
+    return id
   }
 
   /// What the new policy of an AppID does not apply to; `nil` for other commands.

@@ -5,7 +5,7 @@ import ArgumentParser
 /// It is a domain, or the id of a program, such as `ssh:Work` or `pam://Host-001`. A web address, or a part of one, is not:
 /// no site would use a key for it.
 enum RelyingPartyID {
-  /// Returns an id that a browser or a program can send.
+  /// Returns an id that a browser or a program can send; the capitals of a domain are folded, as browsers do it.
   @Sendable static func read(_ text: String) throws(ValidationError) -> String {
     guard !text.isEmpty else { throw ValidationError("give a relying party id, such as example.com or ssh:") }
     guard !text.contains(where: \.isWhitespace), text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
@@ -17,7 +17,8 @@ enum RelyingPartyID {
         "an address is not a relying party id; give \(domain(of: text) ?? "an id such as example.com or ssh:")")
     }
     guard text.last != "." else { throw ValidationError("a relying party id has no dot at its end") }
-    return text
+    // Without a dot, it can be the id of a program that has no scheme.
+    return text.contains(".") ? text.lowercased() : text
   }
 
   /// The domain in a web address, or in a part of one; `nil` if there is none.

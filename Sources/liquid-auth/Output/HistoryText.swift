@@ -110,10 +110,11 @@ enum HistoryText {
 }
 
 extension HistoryDescription {
-  /// Whether the entry is of a site, which is given as the entry has it, or without `https://`.
+  /// Whether the entry is of a site, which is given as the entry has it, or without `https://`; a domain also with capitals.
   func isOf(_ site: String) -> Bool {
     guard let own = content?.site else { return false }
-    return own.utf8.elementsEqual(site.utf8) || own.utf8.elementsEqual("https://\(site)".utf8)
+    let names = [site, (try? RelyingPartyID.read(site)) ?? site].flatMap { [$0, "https://\($0)"] }
+    return names.contains { own.utf8.elementsEqual($0.utf8) }
   }
 
   /// The entry for programs; one that does not open has only its number.
