@@ -80,7 +80,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         writeResult(fullMessage(for: error), isJSON: isJSON)
         Glibc.exit(0)
       }
-      mistake(error).end(isJSON: isJSON)
+      mistake(error, in: Array(CommandLine.arguments.dropFirst())).end(isJSON: isJSON)
     }
   }
 
@@ -92,7 +92,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     while let name = words.popFirst(), !name.hasPrefix("-"), !group.configuration.subcommands.isEmpty,
       group.configuration.defaultSubcommand == nil
     {
-      guard let next = group.configuration.subcommands.first(where: { $0._commandName == name }) else {
+      guard let next = subcommand(name, of: group) else {
         guard name != "help" else { return nil }
         let help = "See '\(group == Self.self ? "" : "liquid-auth ")\(group._commandName) --help' for more information."
         return CommandFailure(
@@ -104,10 +104,11 @@ struct LiquidAuthCommand: AsyncParsableCommand {
   }
 
   /// The failure for a mistake in the command line: what is wrong, and the usage.
-  static func mistake(_ error: any Error) -> CommandFailure {
+  static func mistake(_ error: any Error, in arguments: [String]) -> CommandFailure {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     // The messages about a shell without completions have three lines.
     let sentence = message(for: error).replacing(".\nPlease use ", with: "; use ").replacing(":\n    ", with: ": ")
-    return CommandFailure(sentence.withoutCapital, code: .usage, usage: usage)
+    return CommandFailure(
+      unknownOption(in: arguments) ?? sentence.withoutCapital, code: .usage, usage: usage)
   }
 }

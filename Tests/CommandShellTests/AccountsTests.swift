@@ -142,6 +142,6 @@ import Testing
     _ options: [String], _ sentence: String
   ) throws {
     let error = #expect(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["accounts"] + options) }
-    #expect(LiquidAuthCommand.mistake(try #require(error)).description == sentence)
+    #expect(LiquidAuthCommand.mistake(try #require(error), in: ["accounts"] + options).description == sentence)
   }
 }

@@ -82,7 +82,7 @@ import Testing
       Issue.record("it is accepted")
     } catch {
       #expect(LiquidAuthCommand.exitCode(for: error).rawValue == 64)
-      let lines = LiquidAuthCommand.mistake(error).text.split(separator: "\n")
+      let lines = LiquidAuthCommand.mistake(error, in: arguments).text.split(separator: "\n")
       #expect(lines.first?.wholeMatch(of: #/liquid-auth: [^A-Z].*/#) != nil)
       #expect(lines.dropFirst().first?.hasPrefix("Usage: liquid-auth ") == true)
     }
@@ -163,7 +163,25 @@ import Testing
   @Test(arguments: told)
   func `the error for a wrong value names the right ones`(_ arguments: [String], _ sentence: String) throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
-    #expect(LiquidAuthCommand.mistake(error).description == sentence)
+    #expect(LiquidAuthCommand.mistake(error, in: arguments).description == sentence)
+  }
+
+  // Holds: INPUT-11
+  @Test(arguments: [
+    (["credentials", "show", "--jsno"], "unknown option '--jsno'; did you mean '--json'?"),
+    (["vault", "add", "--autounlock"], "unknown option '--autounlock'; did you mean '--auto-unlock'?"),
+    (["recover", "--shres"], "unknown option '--shres'; did you mean '--shares'?"),
+    (["recover", "--rp", "a", "--user-handel=b"], "unknown option '--user-handel'; did you mean '--user-handle'?"),
+    (["pin", "--nonsense"], "unknown option '--nonsense'"), (["log", "--nonsense"], "unknown option '--nonsense'"),
+    (
+      ["credentials", "show", "--", "--jsno"],
+      "the value '--jsno' is invalid for '<id>': it is not hexadecimal; see: liquid-auth credentials list"
+    ),
+    (["init", "--shares", "--json"], "missing value for '--shares <t-of-n>'"),
+  ])
+  func `an unknown option is named before a missing argument`(_ arguments: [String], _ sentence: String) throws {
+    let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
+    #expect(LiquidAuthCommand.mistake(error, in: arguments).description == sentence)
   }
 
   @Test(arguments: [
@@ -214,8 +232,9 @@ import Testing
 
   // Holds: INPUT-11
   @Test func `control characters in an error are escaped`() throws {
-    let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["lock", "--\u{1B}[2J"]) }
-    let text = LiquidAuthCommand.mistake(error).text
+    let arguments = ["lock", "--\u{1B}[2J"]
+    let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
+    let text = LiquidAuthCommand.mistake(error, in: arguments).text
     #expect(text.hasPrefix("liquid-auth: unknown option '--\\u{1B}[2J'\nUsage: liquid-auth lock "))
     #expect(!text.contains("\u{1B}"))
   }

@@ -60,7 +60,7 @@ import Testing
     let error = #expect(throws: (any Error).self) {
       try LiquidAuthCommand.parseAsRoot(["derive", "--origin", origin, "--user-handle", "a"])
     }
-    let mistake = LiquidAuthCommand.mistake(try #require(error))
+    let mistake = LiquidAuthCommand.mistake(try #require(error), in: [])
     #expect(mistake.text.hasPrefix("liquid-auth: the value '\(origin.printable)' is invalid for '--origin <origin>': "))
     #expect(mistake.description.contains(" relying party id"))
     #expect(mistake.code == .usage)
