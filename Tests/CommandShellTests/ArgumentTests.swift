@@ -198,13 +198,16 @@ import Testing
 
   // Holds: INPUT-11
   @Test(arguments: [
-    (["conect", "liquid://a.example"], "conect"), (["help", "conect"], "conect"), (["Init"], "Init"),
-    (["\u{1B}[2J"], "\\u{1B}[2J"), (["", "--json"], ""),
+    (["conect", "liquid://a.example"], "'conect'; did you mean 'connect'?"),
+    (["help", "conect"], "'conect'; did you mean 'connect'?"), (["Init"], "'Init'; did you mean 'init'?"),
+    (["stauts"], "'stauts'; did you mean 'status'?"),
+    (["credential", "list"], "'credential'; did you mean 'credentials'?"),
+    (["extra"], "'extra'"), (["\u{1B}[2J"], "'\\u{1B}[2J'"), (["", "--json"], "''"),
   ])
   func `an unknown command is named in the error, also after help`(_ arguments: [String], _ name: String) throws {
     let failure = try #require(LiquidAuthCommand.unknownCommand(in: arguments))
     #expect(failure.code == .usage)
-    let text = "liquid-auth: unknown command '\(name)'\nUsage: liquid-auth <subcommand>\n  See 'liquid-auth --help'"
+    let text = "liquid-auth: unknown command \(name)\nUsage: liquid-auth <subcommand>\n  See 'liquid-auth --help'"
     #expect(failure.text.hasPrefix(text))
   }
 
@@ -219,6 +222,12 @@ import Testing
         Usage: liquid-auth vault <subcommand>
           See 'liquid-auth vault --help' for more information.
         """)
+  }
+
+  // Holds: INPUT-11
+  @Test func `an unknown command of a group names the one that was meant`() throws {
+    let failure = try #require(LiquidAuthCommand.unknownCommand(in: ["credentials", "lsit"]))
+    #expect(failure.description == "unknown command 'lsit'; did you mean 'list'?")
   }
 
   @Test(arguments: [
