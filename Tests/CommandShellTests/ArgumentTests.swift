@@ -27,6 +27,7 @@ import Testing
     ["policy", "--appid", "https://evil.example/", "--default", "deny"],
     ["policy", "evil.example", "--default", "deny"],
     ["policy", "https://evil.example"],
+    ["policy", "ssh:" + String(repeating: "a", count: 250), "deny"],
     ["init", "--credential-ids", "short"],
     ["derive"],
     ["derive", "--origin", "a"],

@@ -206,6 +206,13 @@ def test_an_export_is_durable_or_absent_or_says_what_threatens_it(key, ctap, tmp
     assert len((tmp_path / place / "array").read_bytes()) == 17
 
 
+@pytest.mark.parametrize("command", [["export"], ["get", "0123"]], ids=lambda one: one[0])
+def test_a_file_that_exists_is_named_before_the_passphrase_is_asked_for(key, tmp_path, command):
+    (tmp_path / "array").write_text("mine")
+    said = fails(key, *asked(key, "blobs", *command, tmp_path / "array"), status=FAILED)
+    assert "exists already and is not overwritten" in said and (tmp_path / "array").read_text() == "mine"
+
+
 # Holds: CONTROL-12
 def test_invalid_commands_are_refused(key, ctap, tmp_path):
     alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob", extension=False)

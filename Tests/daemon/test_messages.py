@@ -245,7 +245,7 @@ class TestCommands:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(str(tmp_path / "control"))
             listener.listen()
-            command = subprocess.Popen([BIN / "liquid-auth", "pin", "remove", "--control", tmp_path / "control"],
+            command = subprocess.Popen([BIN / "liquid-auth", "credentials", "list", "--control", tmp_path / "control"],
                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             command.stdin.write(PASSPHRASE + "\n")
             command.stdin.close()
@@ -262,7 +262,7 @@ class TestCommands:
 
             with listener.accept()[0] as ours:
                 for code, answer, is_told in ((0x50, hello, None), (0x53, packet(), False),
-                                             (0x04, packet({4: {"clientPin": True}}), True), (0x5D, packet(), False)):
+                                             (0x54, packet({1: [], 2: 5}), True), (0x54, packet({1: []}), False)):
                     assert ours.recv(1 << 17)[0] == code
                     if is_told is not None:
                         assert looks(60 * PATIENCE if is_told else 3) == is_told, f"{code:02x}"

@@ -336,6 +336,11 @@ class TestAnOldCopy:
 
 
 class TestTPM:
+    def test_a_missing_one_is_named_before_the_passphrase_is_asked_for(self, key, tmp_path, monkeypatch):
+        key.start()
+        monkeypatch.setenv("LIQUID_AUTH_TCTI", f"device:{tmp_path}/tpmrm0")
+        assert "no TPM 2.0 was found" in counter(key, "on", status=1, passphrase="wrong passphrase")["error"]
+
     # Holds: COUNTER-4
     def test_cleared(self, counted_key, tpm):
         tpm.tool("clear")

@@ -57,6 +57,7 @@ struct BlobsCommand: ParsableCommand {
         throw CommandFailure(
           "a large blob is not shown on a terminal; name a file, or redirect the output with | or >", code: .usage)
       }
+      if let file { try NamedFile(file).checkNew() }
       let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       guard let content = try LargeBlobArray(serialized: connection.largeBlobArray()).content(key: holder.key) else {
@@ -123,6 +124,7 @@ struct BlobsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
+      try NamedFile(file).checkNew()
       let connection = try place.connectAsOwner()
       let serialized = try connection.largeBlobArray()
       try NamedFile(file).create(serialized)

@@ -99,8 +99,14 @@ struct ConfigCommand: ParsableCommand {
     }
 
     func run() throws {
+      let connection = try place.connect()
+      let present = try connection.keyInformation().minimumPINLength
+      guard length >= present else {
+        throw CommandFailure("the minimum is \(present) and can only be raised; a reset restores 4")
+      }
       try place.change(
-        ChangeSettings(minimumPINLength: length, minimumPINLengthRPIDs: rp.isEmpty && !noRp ? nil : rp), output)
+        ChangeSettings(minimumPINLength: length, minimumPINLengthRPIDs: rp.isEmpty && !noRp ? nil : rp),
+        by: connection, output)
     }
   }
 
@@ -111,7 +117,11 @@ struct ConfigCommand: ParsableCommand {
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
-    func run() throws { try place.change(ChangeSettings(forcePINChange: true), output) }
+    func run() throws {
+      let connection = try place.connect()
+      try connection.checkPIN()
+      try place.change(ChangeSettings(forcePINChange: true), by: connection, output)
+    }
   }
 
   struct ForgetReaders: PlacedCommand {
@@ -136,7 +146,13 @@ struct ConfigCommand: ParsableCommand {
 extension PlaceOptions {
   /// Changes settings, and shows the result.
   fileprivate func change(_ change: ChangeSettings, _ output: OutputOptions) throws(CommandFailure) {
-    let connection = try connectAsOwner()
+    try self.change(change, by: connect(), output)
+  }
+
+  fileprivate func change(
+    _ change: ChangeSettings, by connection: ControlConnection, _ output: OutputOptions
+  ) throws(CommandFailure) {
+    try connection.unlock()
     write(SettingsReport(try connection.ask(change), try connection.keyInformation()), output)
   }
 

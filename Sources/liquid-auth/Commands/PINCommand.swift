@@ -68,8 +68,11 @@ struct PINCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connectAsOwner()
-      guard try connection.keyInformation().isPINSet else { throw CommandFailure("no PIN is set") }
+      let connection = try place.connect()
+      try connection.checkPIN()
+      try connection.unlock()
+      // Only the open vault gives the certain answer.
+      try connection.checkPIN()
       try connection.ask(RemovePIN())
       output.write("the PIN is removed", json: ["pin": .string("removed")])
     }

@@ -91,6 +91,9 @@ struct PolicyCommand: PlacedCommand {
   }
 
   private func checkIsOne(_ id: String) throws(ValidationError) {
+    guard (target?.utf8.count ?? 0) <= SitePolicies.maximumSiteSize else {
+      throw ValidationError("a site has at most \(SitePolicies.maximumSiteSize) characters")
+    }
     guard !sets || !id.hasPrefix(".") && !id.contains("*") else {
       throw ValidationError(
         "a policy applies to exactly one id; set one for each site, without * or a leading dot")

@@ -202,6 +202,9 @@ struct VaultCommand: ParsableCommand {
           "the vault has no slot \(slot); list the slots with: liquid-auth vault list", code: .absent)
       }
       let removed = slots[slot - 1]
+      guard !removed.protector.isPassphrase || slots.count(where: { $0.protector.isPassphrase }) > 1 else {
+        throw CommandFailure(VaultError.lastSlot.description)
+      }
       try OwnedVault(at: place).removeSlot(removed.id)
       let remains = ProtectorProgram.remains(of: removed.protector)
       output.write(

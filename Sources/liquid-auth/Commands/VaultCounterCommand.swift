@@ -3,6 +3,7 @@ import ControlClient
 import ControlProtocol
 import ProcessIO
 import ProtectorProtocol
+import Vault
 
 extension VaultCommand {
   /// `liquid-auth vault counter`.
@@ -30,7 +31,12 @@ extension VaultCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connectAsOwner()
+      let connection = try place.connect()
+      if change == .on {
+        let conditions = TPMSlot.Conditions(hasPIN: false, pcrs: [])
+        _ = try ProtectorProgram.ask(.find, type: VaultSlot.Protector.tpmType, data: conditions.encoded)
+      }
+      try connection.unlock()
       switch change {
       case .on:
         let counter = try NewCounter()

@@ -45,6 +45,13 @@ extension ControlConnection {
   /// Gets the key's information, without a prompt; does not wait for other requests.
   func keyInformation() throws(CommandFailure) -> KeyInformation { KeyInformation(try ctap(0x04)) }
 
+  /// Throws if no PIN is set.
+  func checkPIN() throws(CommandFailure) {
+    guard try keyInformation().isPINSet else {
+      throw CommandFailure("no PIN is set; set one with: liquid-auth pin set")
+    }
+  }
+
   /// Gets the tries that are left, without a prompt; does not wait for other requests.
   func triesLeft(_ information: KeyInformation) throws(CommandFailure) -> TriesLeft {
     let pin = try ctap(0x06, [2: 1])

@@ -48,6 +48,11 @@ struct NamedFile {
     }.get()
   }
 
+  /// Throws if there is a file of this name already.
+  func checkNew() throws(CommandFailure) {
+    guard try stamp() == nil else { throw exists }
+  }
+
   /// The present state of the file; `nil` if there is none.
   ///
   /// - Throws: a failure for anything but a regular file, such as a directory or a symbolic link.

@@ -17,7 +17,7 @@ final class NewSecretFile {
   /// - Throws: a failure if there is a file of this name already, or if none can be made in its directory.
   init(_ path: String) throws(CommandFailure) {
     let file = NamedFile(path)
-    guard try file.stamp() == nil else { throw file.exists }
+    try file.checkNew()
     let descriptor = clinux_unnamed_file(file.directory)
     guard descriptor >= 0 || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) else { throw file.failure("create") }
     self.path = path
