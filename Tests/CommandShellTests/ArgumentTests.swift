@@ -167,6 +167,14 @@ import Testing
     #expect(LiquidAuthCommand.mistake(error, in: arguments).description == sentence)
   }
 
+  @Test(arguments: [
+    ("keyring", ProtectorChoice.secretService), ("security-key", .fido2), ("systemd", .systemdCreds), ("tpm", .tpm),
+  ])
+  func `vault add takes the names that the list uses`(_ name: String, _ type: ProtectorChoice) throws {
+    let command = try #require(try LiquidAuthCommand.parseAsRoot(["vault", "add", name]) as? VaultCommand.Add)
+    #expect(command.type == type)
+  }
+
   // Holds: INPUT-11
   @Test(arguments: [
     (["credentials", "show", "--jsno"], "unknown option '--jsno'; did you mean '--json'?"),

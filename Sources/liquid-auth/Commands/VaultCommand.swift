@@ -61,7 +61,7 @@ struct VaultCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add another way to unlock the vault.",
       discussion: """
-        Asks for the passphrase, which stays valid. With secret-service, a random key in the keyring of your session \
+        Asks for the passphrase, which stays valid. With secret-service, or keyring, a random key in the keyring of your session \
         (GNOME Keyring, KWallet or KeePassXC) also unlocks the vault: while the keyring is open, no passphrase is \
         needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal also unlocks the \
         vault. With fido2, a key that a FIDO2 security key computes after a touch does; plug in only this security key. \
@@ -227,4 +227,14 @@ enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
   case fido2
   case secretService = "secret-service"
   case systemdCreds = "systemd-creds"
+
+  /// Also takes the names that `vault list` and the manual use.
+  init?(argument: String) {
+    switch argument {
+    case "keyring": self = .secretService
+    case "security-key": self = .fido2
+    case "systemd": self = .systemdCreds
+    default: self.init(rawValue: argument)
+    }
+  }
 }
