@@ -15,7 +15,7 @@ from judges.derivation import algorand_address, algorand_public_key
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 from support import on_screen, wire
-from support.authenticator import Authenticator, on_terminal, wait_for
+from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN
 from support.control_socket import (
     ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, INVALID_PARAMETER, NOT_OUR_SIGNER, OK,
@@ -102,6 +102,15 @@ class TestAccounts:
         assert json.loads(key.run(*command, "--json").stdout) == [
             {"index": i, "path": f"m/44'/283'/{account}'/0/{i}", "address": a, "inUse": (account, i) == (0, 0)}
             for i, a in enumerate(derived)]
+
+    def test_the_command_asks_for_the_passphrase_of_a_locked_vault_itself(self, key):
+        key.run("lock", "--control", key.control_socket)
+        asked = key.pinentry.asked()
+        said = key.run("accounts", "--control", key.control_socket, status=3)
+        assert said.stdout == "" and "standard input ended before the passphrase" in said.stderr
+        assert ADDRESS in key.run("accounts", "--control", key.control_socket, stdin=f"{PASSPHRASE}\n").stdout
+        assert ADDRESS in key.run("accounts", "--control", key.control_socket).stdout, "the vault is open now"
+        assert key.pinentry.asked() == asked
 
     def test_its_passkey_is_that_of_a_phone_wallet(self, control):
         phone = VECTORS["phoneCandidates"]

@@ -10,7 +10,7 @@ struct AccountsCommand: ParsableCommand {
     abstract: "Show the Algorand accounts of the phrase.",
     discussion: """
       The accounts follow ARC-52 (xHD): m/44'/283'/account'/0/index. The wallet uses account 0, index 0. If the vault \
-      is locked, the authenticator asks for its passphrase.
+      is locked, the command asks for its passphrase at the terminal, or reads it from the first line of standard input.
       """,
     subcommands: [List.self, Export.self], defaultSubcommand: List.self)
 
@@ -49,7 +49,9 @@ struct AccountsCommand: ParsableCommand {
     func run() throws {
       let drawn = try drawnIndex()
       let first = drawn ?? 0
-      let answer = try place.connect().ask(GetAddresses(account: account, first: first, count: count))
+      let connection = try place.connect()
+      if try connection.ask(GetStatus()).vault == .locked { try connection.unlock() }
+      let answer = try connection.ask(GetAddresses(account: account, first: first, count: count))
       let list = AccountList(account: account, first: first, addresses: answer.addresses)
       guard drawn != nil else { return output.write(list.text, json: list.json) }
       writeResult(try list.drawing(inColour: isatty(STDOUT_FILENO) == 1), isJSON: false)
