@@ -31,6 +31,19 @@ func `removing a slot says what it was, and which numbers change`(_ slot: Int, _
   #expect(slot.text == "keyring, damaged: it unlocks nothing; remove the slot, and add it again")
 }
 
+@Test func `unlock says why it does not use the slots without a passphrase`() {
+  let passphrase = VaultSlot.Protector.passphrase(salt: [], cost: .standard)
+  let keyring = VaultSlot.Protector.secretService(id: [], autoUnlock: false)
+  #expect(UnlockCommand.note([passphrase]) == nil)
+  #expect(
+    UnlockCommand.note([passphrase, keyring])
+      == "slot 2 (keyring) unlocks the vault when a request needs it; this command takes only the passphrase")
+  #expect(
+    UnlockCommand.note([keyring, passphrase, .systemdCredential([], autoUnlock: false)])
+      == "slot 1 (keyring), slot 3 (systemd credential) unlock the vault when a request needs it; this command takes only "
+      + "the passphrase")
+}
+
 // Holds: PROTECT-21
 @Test(arguments: [
   (

@@ -3,6 +3,8 @@ import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
+import StateDirectory
+import Vault
 
 /// `liquid-auth lock`.
 struct LockCommand: PlacedCommand {
@@ -24,14 +26,33 @@ struct UnlockCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlock",
     abstract: "Unlock the vault of the running authenticator.",
-    discussion: "Asks for the passphrase at the terminal, or reads it from the first line of standard input.")
+    discussion: """
+      Asks for the passphrase at the terminal, or reads it from the first line of standard input. A slot without a \
+      passphrase unlocks the vault for a request, and not for this command: the command says so.
+      """)
 
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {
-    _ = try place.connectAsOwner()
+    let connection = try place.connect()
+    let directory = try connection.ask(GetStatus()).stateDirectory
+    if let slots = try? StateDirectory(opening: directory).slots(), let note = Self.note(slots.map(\.protector)) {
+      StandardStream.error.write("liquid-auth: \(note)")
+    }
+    try connection.unlock()
     output.write("unlocked", json: ["vault": .string("unlocked")])
+  }
+}
+
+extension UnlockCommand {
+  /// Why the other slots are not used; `nil` if there are none.
+  static func note(_ slots: [VaultSlot.Protector]) -> String? {
+    let others = zip(1..., slots).filter { !$0.1.isPassphrase }.map { "slot \($0) (\($1.name))" }
+    guard !others.isEmpty else { return nil }
+    let unlock = others.count == 1 ? "unlocks" : "unlock"
+    return "\(others.joined(separator: ", ")) \(unlock) the vault when a request needs it; this command takes only the "
+      + "passphrase"
   }
 }
 
