@@ -310,7 +310,7 @@ import Testing
     ["credentials", "list", "--json"],
     ["credentials", "show", "0123"], ["credentials", "show", "0123", "--imported"],
     ["credentials", "rename", "0123", "--display-name", ""],
-    ["credentials", "remove", "0123"], ["credentials", "remove", "--no-imported", "0123"],
+    ["credentials", "remove", "0123"], ["credentials", "remove", "--no-imported", "0123", "--yes"],
     ["derive", "--origin", "a", "--user-handle", "", "--counter", "4294967295"],
     ["derive", "--origin", "a", "--user-handle-hex", "00fF", "--json"],
     ["recover", "--new-store"],

@@ -184,7 +184,7 @@ def test_changes_and_removals_reach_both_machines(machines, tmp_path):
     with client(second) as ctap:
         other = register(ctap, OWN, "b.example", b"other", rk=True, uv=True)
     time.sleep(0.01)  # the removal is later than the passkey, by their milliseconds
-    second.ask("credentials", "remove", gone.id.hex())
+    second.ask("credentials", "remove", "--yes", gone.id.hex())
     first.ask("credentials", "rename", kept.id.hex(), "--name", "renamed")
     run(first, "backup", tmp_path / "renamed")
     run(second, "backup", tmp_path / "from2")
@@ -383,7 +383,7 @@ class TestCrash:
             made = [register(ctap, OWN, "a.example", bytes([number]), rk=True, uv=True) for number in range(4)]
         run(first, "backup", tmp_path / "early")
         run(second, "restore", tmp_path / "early")
-        first.ask("credentials", "remove", made[0].id.hex())
+        first.ask("credentials", "remove", "--yes", made[0].id.hex())
         first.ask("credentials", "rename", made[1].id.hex(), "--name", "renamed")
         with client(first) as ctap:
             register(ctap, OWN, "b.example", b"late", rk=True, uv=True)
@@ -544,7 +544,7 @@ class TestCheck:
         with client(running) as ctap:
             register(ctap, OWN, "late.example", b"eve", rk=True, uv=True)
         running.ask("credentials", "rename", passkeys[0].id.hex(), "--name", "renamed")
-        running.ask("credentials", "remove", passkeys[1].id.hex())
+        running.ask("credentials", "remove", "--yes", passkeys[1].id.hex())
         (tmp_path / "content").write_bytes(b"another")
         running.ask("blobs", "set", passkeys[3].id.hex()[:12], tmp_path / "content")
         assert json.loads(check(file, status=FAILED).stdout) == self.SAME | {
@@ -561,7 +561,7 @@ class TestCheck:
             "name another file for a new backup; or, to discard the large blobs that are only in this one, run: "
             f"liquid-auth backup --replace {file} --")
         running.ask("backup", tmp_path / "new")
-        running.ask("credentials", "remove", passkeys[0].id.hex())
+        running.ask("credentials", "remove", "--yes", passkeys[0].id.hex())
         assert json.loads(check(tmp_path / "new").stdout) == self.SAME | {
             "passkeys": 3, "same": 3, "missingRemovals": 1}
 

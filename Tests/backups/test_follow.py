@@ -122,7 +122,7 @@ def test_two_machines_stay_in_sync(machines, folder):
     conflict = folder / f"{own.stem}.sync-conflict-20260101-120000-ABCDEFG.liquid"
     shutil.copy(own, folder / "copy")
     os.rename(folder / "copy", conflict)
-    second.ask("credentials", "remove", made.id.hex())
+    second.ask("credentials", "remove", "--yes", made.id.hex())
     wait_for("the removal on the other machine", lambda: passkeys(first) == 0)
     wait_for("equal files", lambda: other.read_bytes() == own.read_bytes())
 

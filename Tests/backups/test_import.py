@@ -143,7 +143,7 @@ def test_an_import_a_backup_and_a_restore(machines, tmp_path):  # noqa: F811
         newer = register(ctap, OWN, "example.com", b"alice", rk=True, uv=True)
         for made in (newer, passkey.made):
             sign_in(ctap, made, uv=True)
-    second.ask("credentials", "remove", passkey.id.hex())
+    second.ask("credentials", "remove", "--yes", passkey.id.hex())
     run(second, "backup", tmp_path / "from2")
     result = run(first, "restore", tmp_path / "from2")
     assert (result["changed"], result["removed"], result["keptImported"], result["leftImported"]) == (1, 1, [], [])

@@ -243,7 +243,7 @@ def test_imported_passkeys_move_and_a_followed_folder_is_followed(machines, fold
     assert prf(key, passkey.made) is OWN, "a site can decrypt with it for good"
     with client(key) as ctap:
         sign_in(ctap, passkey.made, listed=False, uv=True)
-    key.ask("credentials", "remove", passkey.id.hex())
+    key.ask("credentials", "remove", "--yes", passkey.id.hex())
     wait_for("the removal in the file", lambda: [
         entry.record for entry in judge.open_file(NEW, new.read_bytes()).entries.values()] == [None])
 

@@ -104,7 +104,7 @@ def test_the_printed_command_removes_the_passkey(key, tmp_path):
         text = demo.output.read_text("utf-8")
         [command] = [line.split() for line in text.splitlines() if "credentials remove" in line]
         assert "  ok  the origin is " + demo.origin in text and "FAILED" not in text
-        assert "localhost" in key.ask(*command[1:])
+        assert "localhost" in key.ask(*command[1:], "--yes")
         page.close()
 
 

@@ -188,7 +188,7 @@ def test_a_reset_applies_to_one_machine_only(machine):
 def test_a_removed_credential_stays_removed(machine):
     here = machine("here")
     made = here.register(rp_id="gone.example", user_id=b"alice", rk=True, uv=True)
-    here.key.ask("credentials", "remove", made.id.hex()[:16])
+    here.key.ask("credentials", "remove", "--yes", made.id.hex()[:16])
     here.refuses(made)
     here.refuses(made, listed=False)
     again = here.register(rp_id="gone.example", user_id=b"alice", rk=True, uv=True)

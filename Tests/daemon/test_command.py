@@ -451,12 +451,29 @@ class TestCredentials:
 
     def test_remove(self, stocked):
         gone = stocked.made.pop(1)
-        assert "bob" in stocked.ask("credentials", "remove", gone.id.hex()[:12])
+        assert "bob" in stocked.ask("credentials", "remove", "--yes", gone.id.hex()[:12])
         assert gone.id.hex() not in {entry["credentialId"] for entry in self.listed(stocked)}
         assert len(self.listed(stocked)) == 2
         last = stocked.made.pop(1)
-        removed = stocked.ask("credentials", "remove", last.id.hex()[:12], "--json")
+        removed = stocked.ask("credentials", "remove", "--yes", last.id.hex()[:12], "--json")
         assert json.loads(removed) == {"removed": last.id.hex()}
+
+    def test_remove_shows_the_passkey_and_asks(self, stocked):
+        passkey = stocked.made[-1]
+        asked = ["credentials", "remove", passkey.id.hex(), "--control", stocked.control_socket]
+        said = fails(stocked, *asked, status=WRONG_USAGE)
+        assert "to remove the passkey without a question, give --yes" in said, "the passphrase is not asked for"
+        for answer in ("", "n", "remove"):
+            status, shown = on_terminal(
+                stocked.command(*asked), [("Vault passphrase: ", PASSPHRASE), (r"\[y/N\]: ", answer)], stocked.environment)
+            assert status == FAILED and "nothing was removed" in shown
+            about = [["site", passkey.rp_id], ["account", "carol", "(Carol)"], ["id", passkey.id.hex()[:12]]]
+            assert [line.split() for line in shown.splitlines()][1:4] == about, shown
+        assert passkey.id.hex() in stocked.ask("credentials", "show", passkey.id.hex())
+        status, shown = on_terminal(
+            stocked.command(*asked), [("Vault passphrase: ", PASSPHRASE), (r"\[y/N\]: ", "Yes")], stocked.environment)
+        assert status == 0 and "removed the passkey" in shown
+        stocked.made.pop()
 
     def test_digits_that_match_no_passkey_or_several(self, stocked):
         ask = ["--control", stocked.control_socket]

@@ -214,7 +214,7 @@ class TestOldRows:
             key.stop()
             shutil.copy(key.state / "credentials.sqlite", tmp_path / "old.sqlite")
             key.start()
-            key.ask("credentials", "remove", made.id.hex()[:16])
+            key.ask("credentials", "remove", "--yes", made.id.hex()[:16])
         return made
 
     BACK = """UPDATE credential SET (rpTag, credentialTag, keyTag, sequence, nonce, sealed) = (SELECT rpTag,

@@ -177,7 +177,7 @@ class TestChanges:
         owned(running, "policy", "--default", "always-verify")
         owned(running, "policy")
         owned(running, "config", "forget-readers")
-        owned(running, "credentials", "remove", made.id.hex()[:16])
+        owned(running, "credentials", "remove", "--yes", made.id.hex()[:16])
         owned(running, "vault", "passphrase", more=f"{PASSPHRASE} 2\n{PASSPHRASE} 2\n")
         shown = running.run("log", "--json", "--control", running.control_socket, stdin=f"{PASSPHRASE} 2\n").stdout
         found = [(one["kind"], one["outcome"], one["verification"], one["site"]) for one in json.loads(shown)]

@@ -138,4 +138,4 @@ def test_the_buttons_from_top_to_bottom(visit):
     (made,) = finished["storedPasskeys"]
     assert [one["rpId"] for one in json.loads(credentials("list", "--json")) if one["credentialId"] == made] == ["localhost"]
     # The next browser would ask which of two accounts to use.
-    credentials("remove", made)
+    credentials("remove", "--yes", made)

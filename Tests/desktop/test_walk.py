@@ -66,6 +66,6 @@ def test_from_setup_to_the_first_passkey():
     assert status == 0 and "checks hold" in shown and "\n5. Done" in shown, shown
     made = [one for one in json.loads(credentials("list", "--json")) if one["rpId"] == "localhost"]
     assert len(made) == 1
-    credentials("remove", made[0]["credentialId"])
+    credentials("remove", "--yes", made[0]["credentialId"])
     found = subprocess.run([PROGRAM, "doctor"], capture_output=True, text=True, timeout=120)
     (WORK / "walk-doctor.log").write_text(found.stdout + found.stderr)

@@ -1,5 +1,7 @@
 import ArgumentParser
 import ControlProtocol
+import Glibc
+import ProcessIO
 
 /// `liquid-auth credentials`.
 struct CredentialsCommand: ParsableCommand {
@@ -69,21 +71,47 @@ struct CredentialsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Remove a passkey from this machine.",
       discussion: """
+        The command shows the passkey and asks whether to remove it; from a script, give --yes. \
         The passkey no longer works on this machine. The site is not informed: remove the passkey there too. \
         There is no undo: a restore of an older backup does not bring it back. Register again at the site. A large \
         blob of the passkey stays on the key, where no passkey opens it: delete it first, with `liquid-auth blobs delete`.
         """)
     @OptionGroup var passkey: PasskeyOptions
+    @Flag(help: "Remove it without a question.") var yes = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
+      let terminal = yes ? nil : try Self.terminal()
       let connection = try place.connectAsOwner()
       let credential = try passkey.find(among: connection.credentials())
+      if let terminal { try Self.confirm(credential, on: terminal) }
       try connection.ask(RemoveCredential(credential.reference))
       output.write(
         "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)",
         json: ["removed": .hex(credential.credentialID)])
+    }
+
+    /// The terminal for the question.
+    private static func terminal() throws(CommandFailure) -> TerminalDevice {
+      guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
+        throw CommandFailure(
+          "there is no terminal to ask at; to remove the passkey without a question, give --yes", code: .usage)
+      }
+      return terminal
+    }
+
+    /// Shows the passkey, and asks.
+    static func confirm(
+      _ credential: CredentialDescription, on terminal: TerminalDevice
+    ) throws(CommandFailure) {
+      let rows = [
+        ["site", credential.rpID.printable], ["account", CredentialText.account(credential)],
+        ["id", String(credential.credentialID.hexadecimal.prefix(CredentialText.digitsShown))],
+      ]
+      terminal.show("\(table(rows))\n")
+      let answer = try terminal.ask("Remove this passkey? There is no undo. [y/N]: ")
+      guard ["y", "yes"].contains(answer.lowercased()) else { throw CommandFailure("nothing was removed") }
     }
   }
 

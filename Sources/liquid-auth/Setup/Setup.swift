@@ -361,7 +361,7 @@ struct Setup {
 
 extension TerminalDevice {
   /// Asks for a line that is no secret, without white space around it.
-  fileprivate func ask(_ prompt: String) throws(CommandFailure) -> String {
+  func ask(_ prompt: String) throws(CommandFailure) -> String {
     let line = try askLine(prompt).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     return String(line.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
   }
