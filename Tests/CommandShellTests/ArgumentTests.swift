@@ -320,6 +320,7 @@ import Testing
     ["recover", "--rp", "a", "--user-handle-hex", "ff", "--counter", "1", "--alg", "EdDSA", "--cred-protect", "3"],
     ["lock"],
     ["log", "--site", "ssh:"],
+    ["log", "--all", "--utc"],
     ["log", "list", "--site", "https://dapp.example:8443"],
     ["log", "--site", "dapp.example:8443"],
     ["log", "--site", "http://localhost:3000"],

@@ -29,14 +29,15 @@ import Testing
       HistoryDescription(number: 1, content: content), HistoryDescription(number: 2, content: nil),
       HistoryDescription(number: 3, content: unknown),
     ]
-    let lines = HistoryText.list(entries).split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+    let lines = HistoryText.list(entries, isUTC: true).split(separator: "\n")
+      .map { $0.split(separator: " ").joined(separator: " ") }
     #expect(
       lines == [
         "NUMBER TIME KIND OUTCOME VERIFIED BY SITE", "1 1970-01-01 00:00:00 UTC sign-in done token a\\u{1B}b",
         "2 changed outside liquid-auth; see: liquid-auth log verify", "3 1970-01-01 00:00:01 UTC 99 98 97 -",
       ])
-    #expect(HistoryText.list([]) == "no entries")
-    #expect(HistoryText.list([], of: "a\u{1B}b") == "no entries of a\\u{1B}b")
+    #expect(HistoryText.list([], isUTC: true) == "no entries")
+    #expect(HistoryText.list([], of: "a\u{1B}b", isUTC: true) == "no entries of a\\u{1B}b")
     #expect(
       entries[0].json == [
         "number": .number(1), "time": .number(0), "kind": .string("sign-in"), "outcome": .string("done"),

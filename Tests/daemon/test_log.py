@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import subprocess
+import time
 
 import pytest
 from fido2.ctap1 import Ctap1
@@ -93,7 +94,7 @@ class TestList:
             ("sign-in", "denied", "none", SITE), ("register", "done", "none", "other.example")]
         assert [one["number"] for one in entries(running, "--site", SITE)] == [1, 2, 3]
         assert entries(running, "--site", "elsewhere.example") == []
-        head, *rows = log(running, "list").stdout.splitlines()
+        head, *rows = log(running, "list", "--all", "--utc").stdout.splitlines()
         assert head.split() == ["NUMBER", "TIME", "KIND", "OUTCOME", "VERIFIED", "BY", "SITE"]
         assert re.fullmatch(r"1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +register +done +passphrase +" + SITE, rows[0])
         assert re.fullmatch(
@@ -101,6 +102,30 @@ class TestList:
             log(running, "verify").stdout)
         whole = json.loads(log(running, "verify", "--json").stdout)
         assert whole["entries"] == 4 and whole["first"] == entries(running)[0]["time"] <= whole["last"]
+
+    def test_one_row_a_use_in_plain_words_and_local_time(self, running):
+        running.ask("pin", "set", passphrase=f"{PASSPHRASE}\n4711")
+        three_ceremonies(running)
+        with client(running) as ctap:
+            pin = ClientPin(ctap)
+            token = pin.get_pin_token("4711", ClientPin.PERMISSION.MAKE_CREDENTIAL, SITE)
+            challenge = bytes(32)
+            ctap.make_credential(
+                challenge, {"id": SITE, "name": SITE}, {"id": b"v", "name": "v"}, [{"type": "public-key", "alg": -7}],
+                pin_uv_param=pin.protocol.authenticate(token, challenge), pin_uv_protocol=pin.protocol.VERSION)
+        head, *rows = log(running).stdout.splitlines()
+        assert head.split() == ["TIME", "USE", "VERIFIED", "BY", "SITE"]
+        assert [re.split("  +", row)[1:] for row in rows] == [
+            ["new PIN", "passphrase", "-"], ["new passkey", "passphrase", SITE], ["sign-in", "-", SITE],
+            ["sign-in: refused", "-", SITE], ["new passkey", "PIN", SITE]]
+        assert len(entries(running)) == len(rows) + 1
+        first = entries(running)[0]["time"] // 1000
+        for zone, hours, end in ("UTC0", 0, ""), ("ABC-5", 5, ""), ("ABC-5", 0, " UTC"):
+            done = subprocess.run(
+                running.command("log", "--control", running.control_socket, *(["--utc"] if end else [])),
+                input=f"{PASSPHRASE}\n", text=True, capture_output=True, env=running.environment | {"TZ": zone}, check=True)
+            shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(first + hours * 3600)) + end
+            assert done.stdout.splitlines()[1].startswith(f"{shown}  new PIN  "), done.stdout
 
     def test_pin_token_and_reset(self, running):
         """A reset is an entry of its own, and removes none."""

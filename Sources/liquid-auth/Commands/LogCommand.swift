@@ -15,15 +15,19 @@ struct LogCommand: ParsableCommand {
     subcommands: [List.self, Verify.self], defaultSubcommand: List.self)
 
   struct List: PlacedCommand {
-    static let configuration = CommandConfiguration(abstract: "List the entries, the newest last.")
+    static let configuration = CommandConfiguration(abstract: "List uses and changes, the newest last, in local time.")
     @Option(help: "List only the entries of this site: its domain, or the whole origin.") var site: String?
+    @Flag(help: "List every entry, with its number and the words of --json: a use can have several.") var all = false
+    @Flag(help: "Show times in UTC.") var utc = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
       let connection = try place.connectAsOwner()
       let entries = try connection.history().filter { entry in site.map { entry.isOf($0) } ?? true }
-      output.write(HistoryText.list(entries, of: site), json: .array(entries.map(\.json)))
+      output.write(
+        all ? HistoryText.list(entries, of: site, isUTC: utc) : HistoryUses.text(entries, of: site, isUTC: utc),
+        json: .array(entries.map(\.json)))
       let found = try connection.ask(CheckHistory())
       if !found.faults.isEmpty {
         StandardStream.error.write("liquid-auth: \(place.completing(HistoryText.warning(found)))")

@@ -4,17 +4,25 @@ import Recovery
 
 /// The text of the history.
 enum HistoryText {
+  /// The text for a site, or a history, without entries.
+  static func none(of site: String?) -> String { site.map { "no entries of \($0.printable)" } ?? "no entries" }
+
+  /// What stands in place of an entry that does not open.
+  static let changed = "changed outside liquid-auth; see: liquid-auth log verify"
+
+  /// Each entry, with the words of `--json`.
+  ///
   /// - Parameter site: whose entries these are; `nil` for all entries.
-  static func list(_ entries: [HistoryDescription], of site: String? = nil) -> String {
-    guard !entries.isEmpty else { return site.map { "no entries of \($0.printable)" } ?? "no entries" }
+  static func list(_ entries: [HistoryDescription], of site: String? = nil, isUTC: Bool) -> String {
+    guard !entries.isEmpty else { return none(of: site) }
     return table(
       [["NUMBER", "TIME", "KIND", "OUTCOME", "VERIFIED BY", "SITE"]]
         + entries.map { entry in
           guard let content = entry.content else {
-            return [String(entry.number), "changed outside liquid-auth; see: liquid-auth log verify"]
+            return [String(entry.number), changed]
           }
           return [
-            String(entry.number), UTCTime(milliseconds: content.time).text, kind(content.kind),
+            String(entry.number), time(content.time, isUTC: isUTC), kind(content.kind),
             outcome(content.outcome), verification(content.verification), content.site?.printable ?? "-",
           ]
         })
