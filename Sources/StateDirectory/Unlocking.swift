@@ -207,7 +207,7 @@ extension StateDirectory {
 }
 
 extension StateDirectory {
-  /// The error for a fault of the vault, with the file's name.
+  /// The error for a fault of the vault, with the file's name; a wrong passphrase is no fault of the file.
   func fault(_ error: VaultError) -> StateDirectoryError {
     let kind: StateDirectoryError.Kind =
       switch error {
@@ -216,7 +216,7 @@ extension StateDirectory {
       case .noSuchSlot, .lastSlot: .unchanged
       case .notAVault, .unsupportedVersion, .damaged, .limitExceeded: .damaged
       }
-    return kind == .unchanged
+    return kind == .unchanged || error == .wrongPassphrase
       ? StateDirectoryError(kind, "\(error)") : StateDirectoryError(kind, "\(vaultPath): \(error)")
   }
 }

@@ -338,8 +338,7 @@ extension VaultError: CustomStringConvertible {
     case .unsupportedVersion(let version): "vault version \(version) is unknown; use a newer liquid-auth"
     case .damaged(let what): "damaged vault: \(what); \(Self.remedy)"
     case .limitExceeded(let what): "vault refused: \(what); \(Self.remedy)"
-    case .wrongPassphrase:
-      "the passphrase is wrong; if you are sure that it is right, the vault is damaged; see: man liquid-auth-vault"
+    case .wrongPassphrase: "the passphrase is wrong"
     case .outOfMemory: "not enough memory to try the passphrase; close other programs and try again"
     case .noSuchSlot: "there is no such slot; list the slots with: liquid-auth vault list"
     case .lastSlot:

@@ -320,7 +320,7 @@ class TestCommands:
             ended, shown = on_terminal(command, answers, key.environment)
             assert ended == code and shown.count("wrong passphrase; try again") == 2, shown
             assert "one try left" in shown and "no tries" not in shown
-            assert shown.count("the passphrase is wrong") == (code != 0), shown
+            assert shown.count("liquid-auth: the passphrase is wrong\r\n") == (code != 0), shown
 
     # Holds: INPUT-19
     def test_an_empty_passphrase_is_no_try(self, key):

@@ -58,7 +58,7 @@ class TestPassphrase:
         stopped = Authenticator(tmp_path / "key").install(is_cheap=False)
         before = (stopped.state / "vault").read_bytes()
         done = vault(stopped, "passphrase", "--json", lines=["wrong passphrase", NEW], status=3)
-        assert "the passphrase is wrong" in done.stderr
+        assert json.loads(done.stderr) == {"error": "the passphrase is wrong", "exitCode": 3}
         for refused, reason in [("short", "at least 8 characters"), ("aaaaaaaaaa", "at least 4 different")]:
             done = vault(stopped, "passphrase", lines=[PASSPHRASE, refused], status=3)
             assert reason in done.stderr

@@ -144,7 +144,11 @@ final class VaultKeySource: KeySource {
         return .accepted(vault.openedByPerson)
       } catch  where error.kind == .wrongPassphrase {
         // Damage in a slot looks like a wrong passphrase, so the log names the file.
-        if isLastTry { log(error.description) }
+        if isLastTry {
+          log(
+            "\(directory.vaultPath): \(error); if you are sure that it is right, the vault is damaged; "
+              + "see: man liquid-auth-vault")
+        }
         return .wrong(then: .wrongPassphrase)
       } catch {
         return .ended(unavailable(error))

@@ -66,7 +66,8 @@ import Vault
     #expect(source.current == nil)
     // A damaged slot looks like a wrong passphrase, so the log names the file.
     #expect(lines.lines.count == 1)
-    #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): the passphrase is wrong; ") == true)
+    #expect(
+      lines.lines.first?.hasPrefix("\(made.directory.vaultPath): the passphrase is wrong; if you are sure ") == true)
   }
 
   @Test func `closing the dialog declines the command`() async {
