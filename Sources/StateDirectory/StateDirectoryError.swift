@@ -8,7 +8,9 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
   public enum Kind: Sendable, Equatable {
     /// Neither `XDG_STATE_HOME` nor `HOME` gives the directory.
     case noHome
-    /// The directory, the vault or the store is missing.
+    /// There is no vault: it is missing, or its directory.
+    case noVault
+    /// The store is missing.
     case missing
     /// A vault or store exists already, and is not overwritten.
     case exists

@@ -17,7 +17,7 @@ extension StateDirectory {
         "put the vault back, or make a new one from shares with liquid-auth recover --shares, or from the phrase with: "
         + "liquid-auth init --import"
       throw StateDirectoryError(
-        .missing, "there is no vault \(vaultPath)\(hasStore ? ", but its store is there" : "")",
+        .noVault, "there is no vault \(vaultPath)\(hasStore ? ", but its store is there" : "")",
         hint: hasStore ? again : "make one with: liquid-auth setup")
     }
     defer { close(file) }

@@ -16,7 +16,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       Exit codes:
         0   done
         1   failed, or refused
-        2   the authenticator is not running
+        2   the authenticator is not running, or there is no vault
         3   the passphrase is wrong, or the command needs it and cannot ask for it
         4   there is no such object
         5   another program already follows the folder of backups

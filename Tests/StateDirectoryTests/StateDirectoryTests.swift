@@ -46,7 +46,7 @@ import Testing
   @Test func `a missing directory names the command that makes it`() throws {
     let temporary = try TemporaryDirectory()
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path + "/none") }
-    #expect(error?.kind == .missing)
+    #expect(error?.kind == .noVault)
     #expect(
       error?.description
         == "there is no vault, because \(temporary.path)/none does not exist; make one with: liquid-auth setup")

@@ -65,7 +65,7 @@ import Vault
     let before = try directory.unlock(passphrase: secret(Array("another horse".utf8))).content
     try FileManager.default.removeItem(atPath: directory.vaultPath)
     let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
-    #expect(error?.kind == .missing)
+    #expect(error?.kind == .noVault)
     #expect(error?.description.hasSuffix("or from the phrase with: liquid-auth init --import") == true)
     #expect(error?.description.contains("make a new one from shares with liquid-auth recover --shares") == true)
 
@@ -218,7 +218,7 @@ import Vault
 
   @Test func `a new store needs a vault`() throws {
     let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
-    #expect(error?.kind == .missing)
+    #expect(error?.kind == .noVault)
     #expect(temporary.names.isEmpty)
   }
 

@@ -66,7 +66,7 @@ import Testing
 
   @Test func `a missing vault names the command that makes one`() {
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
-    #expect(error?.kind == .missing)
+    #expect(error?.kind == .noVault)
     #expect(error?.description == "there is no vault \(directory.vaultPath); make one with: liquid-auth setup")
   }
 

@@ -48,9 +48,11 @@ class TestList:
         stopped.stop()
 
     def test_without_a_vault(self, stopped):
+        """The exit status is that of the commands that need an authenticator."""
         shutil.rmtree(stopped.state)
-        done = vault(stopped, "list", status=1)
-        assert "make one with: liquid-auth setup" in done.stderr
+        for arguments in (["list"], ["remove", "1"], ["passphrase"]):
+            done = vault(stopped, *arguments, status=2)
+            assert "there is no vault" in done.stderr and "make one with: liquid-auth setup" in done.stderr
 
 
 class TestPassphrase:

@@ -10,7 +10,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   enum Code: Int32 {
     /// It failed, or was refused.
     case failed = 1
-    /// The authenticator does not run.
+    /// The authenticator does not run, or there is no vault.
     case notRunning = 2
     /// The passphrase is wrong, or is needed and cannot be asked for.
     case passphrase = 3
@@ -135,6 +135,12 @@ extension CommandFailure {
 
   /// An error of the vault, the store or their directory.
   init(_ error: StateDirectoryError) {
-    self.init(error.description, code: error.kind == .wrongPassphrase ? .passphrase : .failed)
+    let code: Code =
+      switch error.kind {
+      case .wrongPassphrase: .passphrase
+      case .noVault: .notRunning
+      default: .failed
+      }
+    self.init(error.description, code: code)
   }
 }

@@ -251,6 +251,6 @@ struct DaemonService: ControlService {
   private func condition(of vault: VaultStatus) -> AuthenticatorStatus.VaultCondition {
     if vault.isUnlocked { return .unlocked }
     guard let fault = vault.fault else { return .locked }
-    return fault.kind == .missing && access(router.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
+    return fault.kind == .noVault && access(router.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
   }
 }
