@@ -155,6 +155,16 @@ private func information(
         == "a PIN cannot have combining characters; type accented letters as one character")
   }
 
+  // Thai, Hindi and Hebrew have marks that join nothing.
+  @Test(arguments: [
+    "\u{E01}\u{E34}\u{E19}\u{E49}", "\u{928}\u{92E}\u{938}\u{94D}\u{924}\u{947}",
+    "\u{5E9}\u{5B8}\u{5C1}\u{5DC}\u{5D5}",
+  ])
+  func `a PIN with marks that NFC keeps is taken`(_ pin: String) {
+    let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+    #expect(PINRule.objection(to: secret, minimum: 4) == nil)
+  }
+
   private static func choose(
     _ answers: [(prompt: String, keys: String)]
   ) throws -> (pin: Result<[UInt8], CommandFailure>, shown: String) {

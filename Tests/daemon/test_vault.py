@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from support.authenticator import PASSPHRASE, PHRASE, Authenticator, on_terminal
+from support.authenticator import PASSPHRASE, PHRASE, Authenticator, make_cheap, on_terminal
 from support.patience import PATIENCE
 from support.whole import kill_points
 
@@ -78,6 +78,13 @@ class TestPassphrase:
         assert len((stopped.state / "vault").read_bytes()) == len(before)
         assert sorted(path.name for path in stopped.state.iterdir()) == ["credentials.sqlite", "daemon.lock", "vault"]
         assert opens(stopped, NEW) and not opens(stopped, PASSPHRASE)
+
+    def test_one_that_no_dialog_can_send_is_refused_and_still_opens_a_vault_that_has_it(self, stopped):
+        decomposed = "cafe\u0301 noir"
+        done = vault(stopped, "passphrase", lines=[PASSPHRASE, decomposed], status=3)
+        assert "a passphrase cannot have combining characters" in done.stderr
+        make_cheap(stopped.state / "vault", chosen=decomposed)
+        assert opens(stopped, decomposed) and not opens(stopped, "caf\u00e9 noir")
 
     def test_with_the_authenticator(self, stopped):
         """The vault is locked, and the new passphrase unlocks it."""

@@ -167,8 +167,8 @@ def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
     return status, shown
 
 
-def make_cheap(vault: pathlib.Path, typed: str = PASSPHRASE):
-    """Seal the key of a new vault again, under the passphrase with one pass over 8 KiB (Recovery §1)."""
+def make_cheap(vault: pathlib.Path, typed: str = PASSPHRASE, chosen: str | None = None):
+    """Seal the key of a new vault again, under the passphrase with one pass over 8 KiB (Recovery §1), or under another."""
     # Here, because doubles that are programs of their own use this file without the tests' modules.
     from fido2 import cbor
     from judges import vault_slots
@@ -177,7 +177,7 @@ def make_cheap(vault: pathlib.Path, typed: str = PASSPHRASE):
     (slot,) = file[3]
     key = vault_slots.passphrase_key(typed.encode(), slot[2], slot[3], slot[4])
     cheap = vault_slots.passphrase(
-        file[2], vault_slots.vault_key(file[2], slot, key), typed.encode(), slot[2], 1, 8192, slot[5])
+        file[2], vault_slots.vault_key(file[2], slot, key), (chosen or typed).encode(), slot[2], 1, 8192, slot[5])
     vault.write_bytes(cbor.encode({**file, 3: [cbor.decode(cheap)]}))
 
 

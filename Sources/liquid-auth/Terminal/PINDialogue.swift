@@ -13,29 +13,11 @@ enum PINRule {
       if bytes.count > StoredPIN.longestSize { return "a PIN has at most \(StoredPIN.longestSize) bytes" }
       // No prompt of a browser accepts them.
       if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a PIN cannot have control characters" }
-      guard let (count, isComposed) = codePoints(in: bytes) else { return "a PIN must be UTF-8" }
+      var count = 0
+      guard let isComposed = TypedText.read(bytes, { _ in count += 1 }) else { return "a PIN must be UTF-8" }
       // A platform sends the PIN in NFC, CTAP §6.5.1, and could not send this one.
       if !isComposed { return "a PIN cannot have combining characters; type accented letters as one character" }
       return count < minimum ? "a PIN needs at least \(minimum) characters" : nil
-    }
-  }
-
-  /// Counts the code points, and checks that NFC replaces none of them, and may join none to the one before.
-  ///
-  /// The PIN never becomes a `String`.
-  /// - Returns: `nil` if the bytes are not UTF-8.
-  private static func codePoints(in bytes: UnsafeRawBufferPointer) -> (count: Int, isComposed: Bool)? {
-    var (parser, iterator, count, isComposed) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), 0, true)
-    while true {
-      switch parser.parseScalar(from: &iterator) {
-      case .valid(let encoded):
-        let properties = Unicode.UTF8.decode(encoded).properties
-        count += 1
-        isComposed =
-          isComposed && properties.canonicalCombiningClass == .notReordered && !properties.isFullCompositionExclusion
-      case .emptyInput: return (count, isComposed)
-      case .error: return nil
-      }
     }
   }
 }

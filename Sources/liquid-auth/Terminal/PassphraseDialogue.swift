@@ -22,28 +22,19 @@ enum PassphraseRule {
       if bytes.count > longest { return "a passphrase has at most \(longest) bytes" }
       // No prompt accepts them.
       if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a passphrase cannot have control characters" }
-      let (count, different) = characters(in: bytes)
-      if count < fewestCharacters { return "a passphrase needs at least \(fewestCharacters) characters" }
-      if different < fewestDifferent { return "a passphrase needs at least \(fewestDifferent) different characters" }
-      return nil
-    }
-  }
-
-  /// Counts the characters, and the different ones up to ``fewestDifferent``; invalid UTF-8 counts as U+FFFD.
-  private static func characters(in bytes: UnsafeRawBufferPointer) -> (count: Int, different: Int) {
-    var decoder = Unicode.UTF8()
-    var rest = bytes.makeIterator()
-    var count = 0
-    var seen: [Unicode.Scalar] = []
-    while true {
-      let scalar: Unicode.Scalar
-      switch decoder.decode(&rest) {
-      case .scalarValue(let value): scalar = value
-      case .error: scalar = "\u{FFFD}"
-      case .emptyInput: return (count, seen.count)
+      var (count, seen): (Int, [Unicode.Scalar]) = (0, [])
+      let text: (Unicode.Scalar) -> Void = { character in
+        count += 1
+        if seen.count < fewestDifferent, !seen.contains(character) { seen.append(character) }
       }
-      count += 1
-      if seen.count < fewestDifferent, !seen.contains(scalar) { seen.append(scalar) }
+      guard let isComposed = TypedText.read(bytes, text) else { return "a passphrase must be UTF-8" }
+      // A dialog could not send it.
+      if !isComposed {
+        return "a passphrase cannot have combining characters; type accented letters as one character"
+      }
+      if count < fewestCharacters { return "a passphrase needs at least \(fewestCharacters) characters" }
+      if seen.count < fewestDifferent { return "a passphrase needs at least \(fewestDifferent) different characters" }
+      return nil
     }
   }
 }
