@@ -20,7 +20,8 @@ from .test_import import cxf, p256, written
 
 NEW_PHRASE = " ".join(["abandon"] * 11 + ["about"])
 NEW = Phrase(NEW_PHRASE)
-BEGIN = f"{PASSPHRASE}\n{NEW_PHRASE}\n"
+# The phrase is last, so it may have several lines and a byte order mark.
+BEGIN = f"{PASSPHRASE}\n\ufeff" + "\n".join(NEW_PHRASE.split(" ", 5)) + "\n"
 
 
 def begin(key, *place, **settings):

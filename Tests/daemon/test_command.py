@@ -200,6 +200,18 @@ class TestDerive:
         assert expected.public_key.hex() in done.stdout and expected.hash_id.hex() in done.stdout
         assert scalar.hex() not in done.stdout + done.stderr and OWN.main_key.hex() not in done.stdout + done.stderr
 
+    @pytest.mark.parametrize("text", [
+        PHRASE.replace(" ", "\n"), f"\ufeff{PHRASE}\n", "\ufeff" + "\r\n".join(PHRASE.rsplit(" ", 3)) + "\n\n", f"\n{PHRASE}"])
+    def test_a_phrase_may_have_several_lines_and_a_byte_order_mark(self, empty, text):
+        done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=text)
+        assert OWN.discoverable(b"example.com", b"alice").public_key.hex() in done.stdout
+
+    def test_a_phrase_with_more_behind_it_is_refused(self, empty):
+        ask = ["derive", "--origin", "example.com", "--user-handle", "alice"]
+        assert "word 25 is not in" in fails(empty, *ask, status=FAILED, stdin=f"{PHRASE}\nno-word\n")
+        assert "longer than 1024 bytes" in fails(empty, *ask, status=FAILED, stdin="abandon\n" * 129)
+        assert "ended before the phrase" in fails(empty, *ask, status=WRONG_USAGE, stdin="\n\n")
+
     def test_a_phrase_line_may_end_with_crlf(self, empty):
         done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=PHRASE + "\r\n")
         assert OWN.discoverable(b"example.com", b"alice").public_key.hex() in done.stdout

@@ -11,7 +11,7 @@ struct DeriveCommand: ParsableCommand {
     commandName: "derive",
     abstract: "Compute the public key and id of a passkey from a phrase.",
     discussion: """
-      Reads the phrase from standard input, one line; at a terminal it is read without echo. Prints the public \
+      Reads the phrase from standard input, on one line or several; at a terminal it is read without echo. Prints the public \
       key (X then Y, 64 bytes) and the credential id of the hash form (32 bytes) as hexadecimal digits. It never \
       prints a private key, and does not use the vault.
       """)
@@ -93,15 +93,15 @@ enum UserHandleOption {
 
 /// Reads a phrase from the user.
 enum PhraseInput {
-  /// Reads from the terminal, without echo, if standard input is one; otherwise reads its first line.
+  /// Reads from the terminal, without echo, if standard input is one; otherwise reads the rest of it.
   static func read() throws(CommandFailure) -> BIP39Phrase {
-    let line: SecretBytes
+    let text: SecretBytes
     if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() {
-      line = try terminal.askSecret("Phrase: ")
+      text = try terminal.askSecret("Phrase: ")
     } else {
-      line = try StandardInput.secretLine("the phrase")
+      text = try StandardInput.secretRest("the phrase")
     }
-    return try parse(line)
+    return try parse(text)
   }
 
   /// Reads from the terminal, without echo, until the phrase is valid.
@@ -118,10 +118,18 @@ enum PhraseInput {
     }
   }
 
-  /// Reads from the terminal until the phrase is valid, if standard input is one; otherwise reads its first line.
+  /// Reads from the terminal until the phrase is valid, if standard input is one; otherwise reads the rest of it.
+  static func valid() throws(CommandFailure) -> BIP39Phrase {
+    guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
+      return try parse(StandardInput.secretRest("the phrase"))
+    }
+    return try valid(on: terminal)
+  }
+
+  /// The same where another secret follows the phrase: reads the first line of standard input.
   ///
-  /// - Parameter command: the command that takes shares, for the error if a share is in standard input; `nil` if there is none.
-  static func valid(forShares command: String? = nil) throws(CommandFailure) -> BIP39Phrase {
+  /// - Parameter command: the command that takes shares, for the error if a share is in standard input.
+  static func valid(forShares command: String) throws(CommandFailure) -> BIP39Phrase {
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
       return try parse(StandardInput.secretLine("the phrase"), forShares: command)
     }
@@ -153,8 +161,44 @@ extension DeterministicKeysError {
   }
 }
 
-/// Standard input that is not a terminal: one line for each secret.
+/// Standard input that is not a terminal: one line for each secret, but for the last one.
 enum StandardInput {
+  /// Reads the rest of standard input, whose lines and byte order mark are no part of the secret.
+  static func secretRest(_ what: String) throws(CommandFailure) -> SecretBytes {
+    var lines: [SecretBytes] = []
+    var size = 0
+    while true {
+      do throws(CommandFailure) {
+        let line = try secretLine(what)
+        guard line.count > 0 else { continue }
+        size += line.count + 1
+        guard size <= SecretLine.maximumSize + 1 else {
+          throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")
+        }
+        lines.append(line)
+      } catch {
+        guard error.code == .usage, !lines.isEmpty else { throw error }
+        return joined(lines, size: size)
+      }
+    }
+  }
+
+  /// The lines with a space after each.
+  private static func joined(_ lines: [SecretBytes], size: Int) -> SecretBytes {
+    let text = SecretBytes(count: size) { memory in
+      var rest = memory[...]
+      for line in lines {
+        line.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: rest).copyMemory(from: $0) }
+        rest[rest.startIndex + line.count] = UInt8(ascii: " ")
+        rest = rest.dropFirst(line.count + 1)
+      }
+    }
+    return text.withUnsafeBytes { bytes in
+      let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+      return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.starts(with: mark) ? bytes[3...] : bytes[...]))
+    }
+  }
+
   static func secretLine(_ what: String) throws(CommandFailure) -> SecretBytes {
     switch SecretLine.read(from: STDIN_FILENO, isEdited: false) {
     case .line(let line): return line
