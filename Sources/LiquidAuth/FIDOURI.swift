@@ -1,6 +1,7 @@
 import CBOR
 
-/// The link in a browser's QR code for a phone: `FIDO:/` and the digits of a CBOR map, hybrid transports of CTAP 2.2.
+/// The link in a browser's QR code for a phone: `FIDO:/` and the digits of a CBOR map, hybrid transports of CTAP 2.2 and 2.3
+/// (§11.5).
 public struct FIDOURI: Equatable, Sendable {
   /// The purpose of the browser's request.
   public enum Hint: String, Sendable {
@@ -27,13 +28,17 @@ public struct FIDOURI: Equatable, Sendable {
   public let supportsLinking: Bool?
   /// The purpose; `nil` if absent or unknown.
   public let hint: Hint?
-  /// Whether the browser takes a credential that is not discoverable.
+  /// Whether the browser takes a credential that is not discoverable: CTAP 2.2.
   public let supportsNonDiscoverable: Bool?
+  /// The known channels that the browser can use: 0 is the web socket, 1 is Bluetooth (L2CAP).
+  ///
+  /// CTAP 2.3 lists them in place of the member before; without a list, it is the web socket.
+  public let channels: [UInt64]
 
   /// Reads a link.
   ///
-  /// Unknown members are skipped. The secret is checked and discarded: with it, anybody could pose as the phone, and
-  /// nothing here needs it.
+  /// Only key and secret can make a link invalid: unknown members are skipped, and so are those of another type. The secret
+  /// is checked and discarded: with it, anybody could pose as the phone, and nothing here needs it.
   public init(_ text: String) throws(LiquidAuthError) {
     // As bytes: beyond ASCII, other letters have these capitals too.
     let (scheme, digits) = (text.utf8.prefix(Self.scheme.utf8.count), text.utf8.dropFirst(Self.scheme.utf8.count))
@@ -42,11 +47,13 @@ public struct FIDOURI: Equatable, Sendable {
     do throws(CBORError) {
       publicKey = try map.requiredBytes(0)
       let secret = try map.requiredBytes(1)
-      knownTunnelServers = try map.optionalUnsigned(2)
-      created = try map.optionalUnsigned(3)
-      supportsLinking = try map.optionalBool(4)
-      hint = try map.optionalText(5).flatMap(Hint.init)
-      supportsNonDiscoverable = try map.optionalBool(6)
+      knownTunnelServers = map[2]?.unsigned
+      created = map[3]?.unsigned
+      supportsLinking = map[4]?.bool
+      hint = map[5]?.text.flatMap(Hint.init)
+      supportsNonDiscoverable = map[6]?.bool
+      let listed = map[6]?.array ?? []
+      channels = listed.isEmpty ? [0] : listed.compactMap(\.unsigned).filter { $0 <= 1 }
       guard publicKey.count == Self.publicKeySize, [2, 3].contains(publicKey[0]) else { throw .missing("a public key") }
       guard secret.count == Self.secretSize else { throw .missing("a secret of 16 bytes") }
     } catch {

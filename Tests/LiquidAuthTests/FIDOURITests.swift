@@ -22,7 +22,19 @@ import Testing
       #expect(read.created == map["3"].optional?.integer())
       #expect(read.supportsLinking == map["4"].optional?.isTrue)
       #expect(read.hint?.rawValue == map["5"].optional?.text)
-      #expect(read.supportsNonDiscoverable == nil)
+      #expect(read.supportsNonDiscoverable == nil && read.channels == [0])
+    }
+  }
+
+  // Key 6 of CTAP 2.2 is a boolean, and that of CTAP 2.3 an array.
+  @Test func `links of CTAP 2.2 and 2.3 are read, with their channels`() throws {
+    let links = try Vector("fido-uri").channels.array
+    #expect(links.count == 8)
+    for link in links {
+      let read = try FIDOURI(link.uri.text)
+      let channels: [UInt64] = link.channels.array.map { $0.integer() }
+      #expect(read.channels == channels, "\(link.uri.text)")
+      #expect(read.supportsNonDiscoverable == link.nonDiscoverable.optional?.isTrue, "\(link.uri.text)")
     }
   }
 
@@ -55,13 +67,15 @@ import Testing
     (6, "a2005821" + "02" + zeros(32) + "0151" + zeros(17), false),
     (7, "a1005821" + "02" + zeros(32), false), (8, "a10150" + zeros(16), false),
     (9, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "0301", true),
-    (10, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "03f5", false),
-    (11, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "0401", false),
+    // A member of another type is as if it were absent.
+    (10, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "03f5", true),
+    (11, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "0401", true),
+    (14, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "0601", true),
     // Bytes after the map; not canonical.
     (12, "a2005821" + "02" + zeros(32) + "0150" + zeros(16) + "00", false),
     (13, "a20150" + zeros(16) + "005821" + "02" + zeros(32), false),
   ])
-  func `key and secret are required, and each member has its type`(
+  func `key and secret are required, and have their types`(
     _ number: Int, _ map: String, _ isRead: Bool
   ) throws {
     let text = FIDOURI.scheme + Self.digits(of: try #require(Hex(map)).bytes)

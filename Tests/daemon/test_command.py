@@ -507,7 +507,8 @@ class TestLink:
         fields = link["map"]
         assert told == {
             "kind": "fido", "hint": fields["5"], "created": fields["3"] * 1000, "publicKey": fields["0"],
-            "knownTunnelServers": fields["2"], "supportsLinking": fields["4"], "supportsNonDiscoverable": None}
+            "knownTunnelServers": fields["2"], "supportsLinking": fields["4"], "supportsNonDiscoverable": None,
+            "channels": [0]}
         text = empty.run("link", stdin=f" {link['uri'].lower()} \r\n").stdout
         assert "a new passkey" in text and "too long ago" in text and fields["0"] in text
         assert fields["1"] not in text + str(told), "the secret was shown"

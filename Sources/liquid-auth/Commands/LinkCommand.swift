@@ -60,6 +60,7 @@ struct FIDOLinkReport: Equatable {
       ["tunnel servers", link.knownTunnelServers.map { "the browser knows \($0) by number" } ?? Self.unspecified],
       ["linking", text(link.supportsLinking, "the browser can remember the phone", "only this once")],
       ["not discoverable", text(link.supportsNonDiscoverable, "is enough for the site", "is not accepted")],
+      ["channels", channels],
       ["secret", "present, not shown"],
     ]) + """
 
@@ -79,10 +80,17 @@ struct FIDOLinkReport: Equatable {
       "knownTunnelServers": link.knownTunnelServers.map { .number(Int64(clamping: $0)) } ?? .null,
       "supportsLinking": link.supportsLinking.map(JSON.bool) ?? .null,
       "supportsNonDiscoverable": link.supportsNonDiscoverable.map(JSON.bool) ?? .null,
+      "channels": .array(link.channels.map { .number(Int64(clamping: $0)) }),
     ]
   }
 
   private static let unspecified = "not specified"
+
+  private var channels: String {
+    link.channels.isEmpty
+      ? "none that is known"
+      : link.channels.map { $0 == 0 ? "a server (web socket)" : "Bluetooth (L2CAP)" }.joined(separator: ", ")
+  }
 
   private var wanted: String {
     switch link.hint {
