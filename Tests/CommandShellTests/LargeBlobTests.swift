@@ -66,6 +66,21 @@ import Testing
     #expect(removals == [false, true])
   }
 
+  // Holds: CONTROL-12
+  @Test func `what none of the keys opens is removed, and nothing else`() throws {
+    var array = try LargeBlobArray(serialized: Self.serialized([Self.entry(), ["of": "another kind"]]))
+    try array.set([1, 2, 3], key: Self.other)
+    #expect(array.size(key: Self.key) == 40 && array.size(key: Self.other) == 3)
+    #expect(array.size(key: .random(count: 32)) == nil)
+    let first = array.removeUnopened(by: [Self.key, Self.other])
+    #expect(first == 1 && array.entries.count == 2)
+    let second = array.removeUnopened(by: [Self.key])
+    let kept = [try Self.entry()]
+    #expect(second == 1 && array.entries == kept)
+    let last = array.removeUnopened(by: [])
+    #expect(last == 1 && array.entries.isEmpty)
+  }
+
   @Test func `content too large for the array is refused`() throws {
     var array = try LargeBlobArray(serialized: Self.serialized([]))
     var generator = SystemRandomNumberGenerator()
@@ -144,8 +159,10 @@ import Testing
         3      01abcdef0123  example.com  alice
         ?      no passkey of this machine opens it
 
-        \(report.used) of 8192 bytes are used
+        \(report.used) of 8192 bytes are used; delete what nothing opens with: liquid-auth blobs delete --unopened
         """)
+    let opened = try Self.report([LargeBlobArrayTests.entry()])
+    #expect(opened.text.hasSuffix("\n\n\(opened.used) of 8192 bytes are used"))
     #expect(
       report.json == [
         "used": .number(Int64(report.used)), "capacity": .number(8192),

@@ -468,7 +468,7 @@ class TestCredentials:
         assert len(self.listed(stocked)) == 2
         last = stocked.made.pop(1)
         removed = stocked.ask("credentials", "remove", "--yes", last.id.hex()[:12], "--json")
-        assert json.loads(removed) == {"removed": last.id.hex()}
+        assert json.loads(removed) == {"removed": last.id.hex(), "largeBlob": None}
 
     def test_remove_shows_the_passkey_and_asks(self, stocked):
         passkey = stocked.made[-1]

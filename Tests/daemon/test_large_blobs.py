@@ -100,6 +100,37 @@ def test_foreign_entries_are_listed_and_kept(key, ctap, tmp_path):
         (len(THEIRS), None), (len(OURS), alice.id.hex())]
 
 
+# Holds: CONTROL-12
+def test_the_blob_of_a_removed_passkey(key, ctap):
+    """It keeps its room until it is deleted: with the passkey, or later."""
+    alice, bob, carol = (passkey(ctap, name) for name in (b"alice", b"bob", b"carol"))
+    for one in alice, bob, carol:
+        theirs(ctap).put_blob(one.blob_key, OURS)
+
+    def remove(one, *options):
+        return key.ask("credentials", "remove", digits(one), "--yes", *options)
+
+    shown = remove(alice)
+    assert "its large blob keeps its room: delete it with: liquid-auth blobs delete --unopened" in shown
+    assert [blob["credentialId"] for blob in listed(key)["blobs"]] == [None, bob.id.hex(), carol.id.hex()]
+    assert "liquid-auth blobs delete --unopened" in key.ask("blobs", "list")
+    shown = remove(bob, "--with-blob")
+    assert shown.endswith(", and its large blob\n") and theirs(ctap).get_blob(bob.blob_key) is None
+
+    command = key.command(*asked(key, "blobs", "delete", "--unopened"))
+    assert "give --yes" in fails(key, *asked(key, "blobs", "delete", "--unopened"), status=WRONG_USAGE)
+    question = r"Delete 1 large blob that no passkey of this machine opens\? There is no undo\. \[y/N\]: "
+    code, shown = on_terminal(command, [("Vault passphrase: ", PASSPHRASE), (question, "")], key.environment)
+    assert code == FAILED and "nothing was deleted" in shown and theirs(ctap).get_blob(alice.blob_key) == OURS
+    code, shown = on_terminal(command, [("Vault passphrase: ", PASSPHRASE), (question, "y")], key.environment)
+    assert code == 0 and "deleted 1 large blob" in shown and theirs(ctap).get_blob(alice.blob_key) is None
+    assert theirs(ctap).get_blob(carol.blob_key) == OURS
+    told = json.loads(key.ask("blobs", "delete", "--unopened", "--yes", "--json"))
+    assert told == {"deleted": 0}
+    told = json.loads(remove(carol, "--with-blob", "--json"))
+    assert told == {"removed": carol.id.hex(), "largeBlob": "deleted"} and listed(key)["blobs"] == []
+
+
 def test_export_and_import_of_the_whole_array(key, ctap, tmp_path):
     alice = passkey(ctap, b"alice")
     content = random.Random(1).randbytes(6000)  # more than one fragment

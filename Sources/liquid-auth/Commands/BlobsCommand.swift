@@ -32,7 +32,7 @@ struct BlobsCommand: ParsableCommand {
       let report = LargeBlobReport(
         try LargeBlobArray(serialized: serialized), used: serialized.count,
         capacity: try connection.keyInformation().largeBlobCapacity, holders: try connection.largeBlobHolders())
-      output.write(report.text, json: report.json)
+      output.write(place.completing(report.text), json: report.json)
     }
   }
 
@@ -97,13 +97,27 @@ struct BlobsCommand: ParsableCommand {
   }
 
   struct Delete: PlacedCommand {
-    static let configuration = CommandConfiguration(abstract: "Delete the large blob of a passkey.")
+    static let configuration = CommandConfiguration(
+      abstract: "Delete the large blob of a passkey, or those that nothing opens.",
+      discussion: """
+        With --unopened, the command deletes the large blobs that no passkey of this machine opens, such as those of removed \
+        passkeys. It asks first, because a passkey that comes back from the phrase later would open its large blob again; \
+        from a script, give --yes.
+        """)
     @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
-    var id: String
+    var id: String?
+    @Flag(help: "Delete the large blobs that no passkey of this machine opens.") var unopened = false
+    @Flag(help: "With --unopened: delete them without a question.") var yes = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
+    func validate() throws {
+      guard (id != nil) != unopened else { throw ValidationError("give either the id of a passkey or --unopened") }
+      guard unopened || !yes else { throw ValidationError("--yes is only for --unopened") }
+    }
+
     func run() throws {
+      guard let id else { return try deleteUnopened() }
       let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       let serialized = try connection.largeBlobArray()
@@ -113,6 +127,22 @@ struct BlobsCommand: ParsableCommand {
       }
       try connection.replace(serialized, with: array)
       output.write("deleted", json: ["deleted": .hex(holder.credential.credentialID)])
+    }
+
+    private func deleteUnopened() throws(CommandFailure) {
+      let terminal = try TerminalDevice.forQuestion(unless: yes, to: "delete them")
+      let connection = try place.connectAsOwner()
+      let serialized = try connection.largeBlobArray()
+      var array = try LargeBlobArray(serialized: serialized)
+      let count = array.removeUnopened(by: try connection.largeBlobHolders().map(\.key))
+      guard count > 0 else {
+        return output.write("each large blob has a passkey that opens it", json: ["deleted": .number(0)])
+      }
+      let blobs = "\(count) large \(count == 1 ? "blob" : "blobs")"
+      try terminal?.confirm(
+        "Delete \(blobs) that no passkey of this machine opens? There is no undo.", orThrow: "nothing was deleted")
+      try connection.replace(serialized, with: array)
+      output.write("deleted \(blobs)", json: ["deleted": .number(Int64(count))])
     }
   }
 
@@ -165,7 +195,7 @@ struct LargeBlobHolder {
 
 extension ControlConnection {
   /// The serialized array, fragment after fragment: authenticatorLargeBlobs, CTAP §6.10.2.
-  fileprivate func largeBlobArray() throws(CommandFailure) -> [UInt8] {
+  func largeBlobArray() throws(CommandFailure) -> [UInt8] {
     var array: [UInt8] = []
     while true {
       let count = LargeBlobs.maxFragmentLength
@@ -177,13 +207,13 @@ extension ControlConnection {
   }
 
   /// Replaces the array if it is still the one that was read: a site may have written meanwhile.
-  fileprivate func replace(_ serialized: [UInt8], with array: LargeBlobArray) throws(CommandFailure) {
+  func replace(_ serialized: [UInt8], with array: LargeBlobArray) throws(CommandFailure) {
     let digest = Array(serialized.suffix(LargeBlobs.digestSize))
     try ask(SetLargeBlobArray(array.serialized, changedFrom: digest))
   }
 
   /// All passkeys that can have a large blob.
-  fileprivate func largeBlobHolders() throws(CommandFailure) -> [LargeBlobHolder] {
+  func largeBlobHolders() throws(CommandFailure) -> [LargeBlobHolder] {
     var holders: [LargeBlobHolder] = []
     for credential in try credentials() where credential.hasLargeBlobKey {
       if let holder = LargeBlobHolder(try ask(ShowCredential(credential.reference))) { holders.append(holder) }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import ControlProtocol
-import Glibc
 import ProcessIO
 
 /// `liquid-auth credentials`.
@@ -74,44 +73,73 @@ struct CredentialsCommand: ParsableCommand {
         The command shows the passkey and asks whether to remove it; from a script, give --yes. \
         The passkey no longer works on this machine. The site is not informed: remove the passkey there too. \
         There is no undo: a restore of an older backup does not bring it back. Register again at the site. A large \
-        blob of the passkey stays on the key, where no passkey opens it: delete it first, with `liquid-auth blobs delete`.
+        blob of the passkey keeps its room on the key, and nothing opens it any more: --with-blob deletes it, too.
         """)
     @OptionGroup var passkey: PasskeyOptions
+    @Flag(help: "Delete its large blob, too.") var withBlob = false
     @Flag(help: "Remove it without a question.") var yes = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let terminal = yes ? nil : try Self.terminal()
+      let terminal = try TerminalDevice.forQuestion(unless: yes, to: "remove the passkey")
       let connection = try place.connectAsOwner()
       let credential = try passkey.find(among: connection.credentials())
-      if let terminal { try Self.confirm(credential, on: terminal) }
-      try connection.ask(RemoveCredential(credential.reference))
-      output.write(
-        "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)",
-        json: ["removed": .hex(credential.credentialID)])
-    }
-
-    /// The terminal for the question.
-    private static func terminal() throws(CommandFailure) -> TerminalDevice {
-      guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
-        throw CommandFailure(
-          "there is no terminal to ask at; to remove the passkey without a question, give --yes", code: .usage)
+      let blob = try Blob(of: credential, by: connection)
+      if let terminal {
+        terminal.show("\(table(rows(credential, blob)))\n")
+        try terminal.confirm("Remove this passkey? There is no undo.", orThrow: "nothing was removed")
       }
-      return terminal
+      // If a site changes the large blobs meanwhile, nothing is removed.
+      if withBlob { try blob?.delete(by: connection) }
+      try connection.ask(RemoveCredential(credential.reference))
+      let left = blob.map { _ in
+        withBlob
+          ? ", and its large blob"
+          : "; its large blob keeps its room: delete it with: liquid-auth blobs delete --unopened"
+      }
+      output.write(
+        place.completing(
+          "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)\(left ?? "")"),
+        json: [
+          "removed": .hex(credential.credentialID),
+          "largeBlob": blob.map { _ in .string(withBlob ? "deleted" : "kept") } ?? .null,
+        ])
     }
 
-    /// Shows the passkey, and asks.
-    static func confirm(
-      _ credential: CredentialDescription, on terminal: TerminalDevice
-    ) throws(CommandFailure) {
-      let rows = [
+    /// What a question shows of the passkey.
+    private func rows(_ credential: CredentialDescription, _ blob: Blob?) -> [[String]] {
+      let about = [
         ["site", credential.rpID.printable], ["account", CredentialText.account(credential)],
         ["id", String(credential.credentialID.hexadecimal.prefix(CredentialText.digitsShown))],
       ]
-      terminal.show("\(table(rows))\n")
-      let answer = try terminal.ask("Remove this passkey? There is no undo. [y/N]: ")
-      guard ["y", "yes"].contains(answer.lowercased()) else { throw CommandFailure("nothing was removed") }
+      guard let blob else { return about }
+      let end = withBlob ? "is deleted, too" : "keeps its room, and nothing opens it any more; --with-blob deletes it"
+      return about + [["large blob", "\(blob.size) bytes: it \(end)"]]
+    }
+
+    /// The large blob of a passkey.
+    private struct Blob {
+      let holder: LargeBlobHolder
+      let serialized: [UInt8]
+      let array: LargeBlobArray
+      let size: Int
+
+      init?(of credential: CredentialDescription, by connection: ControlConnection) throws(CommandFailure) {
+        guard credential.hasLargeBlobKey,
+          let holder = LargeBlobHolder(try connection.ask(ShowCredential(credential.reference)))
+        else { return nil }
+        serialized = try connection.largeBlobArray()
+        array = try LargeBlobArray(serialized: serialized)
+        guard let size = array.size(key: holder.key) else { return nil }
+        (self.holder, self.size) = (holder, size)
+      }
+
+      func delete(by connection: ControlConnection) throws(CommandFailure) {
+        var rest = array
+        _ = rest.remove(key: holder.key)
+        try connection.replace(serialized, with: rest)
+      }
     }
   }
 

@@ -38,6 +38,21 @@ struct LargeBlobArray: Equatable {
     entries.lazy.compactMap { LargeBlob($0)?.content(key: key) }.first
   }
 
+  /// The size of the content of the first entry that the key opens, as the entry claims.
+  func size(key: SecretBytes) -> Int? {
+    entries.lazy.compactMap { LargeBlob($0) }.first { $0.opens(with: key) }?.originalSize
+  }
+
+  /// Removes the entries that none of the keys opens; returns how many.
+  mutating func removeUnopened(by keys: [SecretBytes]) -> Int {
+    let count = entries.count
+    entries.removeAll { entry in
+      let blob = LargeBlob(entry)
+      return !keys.contains { blob?.opens(with: $0) == true }
+    }
+    return count - entries.count
+  }
+
   /// Removes the entries that the key opens, even if they cannot be expanded; returns `false` if there is none.
   mutating func remove(key: SecretBytes) -> Bool {
     let count = entries.count

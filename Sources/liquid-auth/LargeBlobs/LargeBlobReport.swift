@@ -37,7 +37,9 @@ struct LargeBlobReport {
       let digits = credential.credentialID.hexadecimal.prefix(CredentialText.digitsShown)
       return [size, "\(digits)  \(credential.rpID.printable)  \(CredentialText.account(credential))"]
     }
-    return table([["BYTES", "PASSKEY"]] + lines) + "\n\n\(summary)"
+    let isOpened = rows.allSatisfy { $0.credential != nil }
+    let advice = isOpened ? "" : "; delete what nothing opens with: liquid-auth blobs delete --unopened"
+    return table([["BYTES", "PASSKEY"]] + lines) + "\n\n\(summary)\(advice)"
   }
 
   /// For programs; `null` for what is not known.

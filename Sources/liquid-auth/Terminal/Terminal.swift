@@ -41,6 +41,23 @@ extension TerminalDevice {
     while try askLine(prompt).count > 0 { show("type nothing before Enter\n") }
   }
 
+  /// The terminal for a question; `nil` if `--yes` has answered it.
+  ///
+  /// - Parameter act: what `--yes` allows.
+  static func forQuestion(unless isAnswered: Bool, to act: String) throws(CommandFailure) -> TerminalDevice? {
+    if isAnswered { return nil }
+    guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
+      throw CommandFailure("there is no terminal to ask at; to \(act) without a question, give --yes", code: .usage)
+    }
+    return terminal
+  }
+
+  /// Asks a question; any answer but yes throws the refusal.
+  func confirm(_ question: String, orThrow refusal: String) throws(CommandFailure) {
+    let answer = try ask("\(question) [y/N]: ")
+    guard ["y", "yes"].contains(answer.lowercased()) else { throw CommandFailure(refusal) }
+  }
+
   /// Asks for a line that is not shown.
   ///
   /// The line is edited here, and Control-C comes as a byte: only a signal from elsewhere can end the process while the
