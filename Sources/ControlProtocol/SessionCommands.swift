@@ -63,7 +63,7 @@ package struct AcceptStore: SecretCommand {
   package var secret: SecretBytes
   package init(_ secret: SecretBytes) { self.secret = secret }
 
-  /// {1: how many entries the history has afterwards}; none if it was modified, because then an empty one began.
+  /// {1: how many entries of the history are kept}; none if it was modified, because then another one began.
   package struct Answer: ControlAnswer, Equatable {
     package var entries: UInt64
 

@@ -38,7 +38,7 @@ public struct HistoryEntry: Sendable, Equatable {
     case removeSlot = 21
     /// An old copy of the store was found.
     case findOldStore = 22
-    /// The owner accepted an old copy of the store.
+    /// The owner accepted an old copy of the store, or a modified store.
     case acceptOldStore = 23
     /// The owner made a backup.
     case makeBackup = 24

@@ -167,17 +167,23 @@ extension StateDirectory {
 
   /// Accepts a store whose rows were changed from outside: `liquid-auth recover --accept-store`.
   ///
-  /// The caller holds the directory's lock, and the store is not open. No row is removed.
-  /// - Returns: how many entries the history has afterwards; a modified one is empty then.
+  /// The caller holds the directory's lock, and the store is not open. No row is removed. The history gets an entry.
+  /// - Returns: how many entries of the history are kept: all, or none of a modified one.
   /// - Throws: `wrongPassphrase`, and what else prevents opening vault or store.
-  public func acceptStore(passphrase: SecretBytes) throws(StateDirectoryError) -> UInt64 {
+  public func acceptStore(passphrase: SecretBytes, now: UInt64) throws(StateDirectoryError) -> UInt64 {
     let content = try unlock(passphrase: passphrase).content
     let hasAcceptedPrevious = try acceptPreviousStore(of: content)
     let keys = CredentialKeys(mainKey: content.mainKey)
     // If the other store was accepted, this one need not be modified.
     let opened = hasAcceptedPrevious ? try? openStore(of: content, keys: keys) : nil
     let store = if let opened { opened } else { try openStore(of: content, keys: keys, rows: .accepted) }
-    do { return try store.checkHistory().count } catch {
+    do {
+      let kept = try store.checkHistory().count
+      try store.appendDurably([
+        HistoryEntry(time: now, site: nil, kind: .acceptOldStore, outcome: .done, verification: .passphrase)
+      ])
+      return kept
+    } catch {
       throw unusableStore(error)
     }
   }

@@ -47,7 +47,7 @@ import Testing
     #expect(
       ends
         == [
-          "", ": refused", ": not answered in time", ": withdrawn by the program", ": not verified",
+          "", ": refused", ": not answered in time", ": withdrawn", ": not verified",
           ": there is one already", ": refused by a policy", ": outcome 8",
         ].map { "new passkey\($0), -, a.example" })
   }

@@ -104,8 +104,8 @@ import Testing
     let missing = CheckHistory.Answer(count: 2, first: 0, last: 0, faults: ["entry 7 is missing"])
     #expect(
       CommandFailure(HistoryText.faults(missing, at: place)).completed(by: place).description
-        == "the history was modified outside liquid-auth: entry 7 is missing; put a good copy of the store back, or begin an "
-        + "empty history: first run: liquid-auth lock --state-dir /s, then run: liquid-auth recover --accept-store "
+        == "the history was modified outside liquid-auth: entry 7 is missing; put a good copy of the store back, or accept "
+        + "this one as it is: first run: liquid-auth lock --state-dir /s, then run: liquid-auth recover --accept-store "
         + "--state-dir /s")
     #expect(
       HistoryText.warning(missing)

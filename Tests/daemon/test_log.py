@@ -377,8 +377,9 @@ def test_a_change_of_the_file_is_found(running, name):
     place = ["--control", running.control_socket]
     running.run("lock", *place)
     accepted = running.run("recover", "--accept-store", *place, stdin=f"{PASSPHRASE}\n").stdout
-    assert "accepted the store as it is; its history is empty now; check the passkeys with: " in accepted
-    assert log(running, "verify").stdout == "no entries; the chain is whole\n"
+    assert "accepted the store as it is; its history begins anew; check the passkeys with: " in accepted
+    assert log(running, "verify").stdout.startswith("1 entry, ")
+    assert [one["kind"] for one in entries(running)] == ["old-store-accept"]
     assert len(json.loads(running.ask("credentials", "list", "--json"))) == 1
 
 
@@ -425,9 +426,13 @@ class TestTakenBack:
         running.unlock()
         said = "the rest of the store is an old copy, older than the history"
         assert said in log(running, "verify", status=1).stderr and said in running.said()
+        told = running.run("status", "--control", running.control_socket, status=1).stdout
+        assert f"the history was modified outside liquid-auth: {said}" in told
         running.run("lock", "--control", running.control_socket)
         running.run("recover", "--accept-store", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n")
-        assert "4 entries" in log(running, "verify").stdout
+        assert "5 entries" in log(running, "verify").stdout
+        assert entries(running)[-1]["kind"] == "old-store-accept"
+        assert said not in running.run("status", "--control", running.control_socket).stdout
 
 
 # Holds: RECORD-3

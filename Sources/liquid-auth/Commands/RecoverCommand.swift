@@ -97,9 +97,9 @@ struct RecoverCommand: PlacedCommand {
     if acceptStore {
       let entries = try Self.mendStore(place, by: AcceptStore.init) {
         (directory, passphrase) throws(StateDirectoryError) in
-        AcceptStore.Answer(entries: try directory.acceptStore(passphrase: passphrase))
+        AcceptStore.Answer(entries: try directory.acceptStore(passphrase: passphrase, now: unixMilliseconds()))
       }.entries
-      let history = entries == 0 ? "is empty now" : "is whole, with \(entries) \(entries == 1 ? "entry" : "entries")"
+      let history = entries == 0 ? "begins anew" : "is whole, with \(entries) \(entries == 1 ? "entry" : "entries")"
       return output.write(
         place.completing(
           "accepted the store as it is; its history \(history); check the passkeys with: liquid-auth credentials list"),

@@ -37,7 +37,7 @@ enum HistoryText {
   /// What is wrong, then what to do.
   static func faults(_ found: CheckHistory.Answer, at place: PlaceOptions) -> String {
     """
-    \(modified(found)); put a good copy of the store back, or begin an empty history: \
+    \(modified(found)); put a good copy of the store back, or accept this one as it is: \
     \(place.completing("first run: liquid-auth lock")), then run: liquid-auth recover --accept-store
     """
   }

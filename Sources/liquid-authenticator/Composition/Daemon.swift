@@ -298,7 +298,7 @@ final class Daemon: Sendable {
     return try StateDirectory.controlSocketPath(stateDirectory: options.stateDir, environment: environmentVariable)
   }
 
-  @Sendable private static func unixMilliseconds() -> UInt64 {
+  @Sendable static func unixMilliseconds() -> UInt64 {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
     return UInt64(clamping: now.tv_sec) * 1000 + UInt64(now.tv_nsec) / 1_000_000

@@ -91,7 +91,7 @@ struct DaemonService: ControlService {
           + "liquid-auth lock")
     }
     return try await mendStore(isNew: false) { directory throws(StateDirectoryError) in
-      try directory.acceptStore(passphrase: passphrase)
+      try directory.acceptStore(passphrase: passphrase, now: Daemon.unixMilliseconds())
     }
   }
 
@@ -229,7 +229,8 @@ struct DaemonService: ControlService {
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return
       ([
-        vault.fault?.description, vault.counterProblem, router.vault.openStore?.writeFailure?.description,
+        vault.fault?.description, vault.counterProblem, history.problem,
+        router.vault.openStore?.writeFailure?.description,
         sessionProblem(), device,
       ] + prompts + [
         nothingVerifies ? OwnerSettings.nothingVerifies : nil,

@@ -31,6 +31,10 @@ final class HistoryRecorder: Sendable {
   private let unwritten = Mutex(Unwritten())
   /// The store whose next change has the entry of the present request.
   private let changing = Mutex<CredentialDB?>(nil)
+  private let fault = Mutex<String?>(nil)
+
+  /// What the last opening of the store found wrong with the end of the history, and what to do.
+  var problem: String? { fault.withLock(\.self) }
 
   /// The entries that are not written yet.
   private struct Unwritten {
@@ -85,12 +89,16 @@ final class HistoryRecorder: Sendable {
     case .storeOpened(let store, let id):
       if let last = unwritten.withLock(\.storeID), last != id { drop() }
       unwritten.withLock { $0.storeID = id }
-      if let fault = store.historyFault {
-        log("the history was modified outside liquid-auth: \(fault); see: liquid-auth log verify")
+      let problem = store.historyFault.map {
+        "the history was modified outside liquid-auth: \($0); see: liquid-auth log verify"
       }
+      fault.withLock { $0 = problem }
+      if let problem { log(problem) }
       append(to: store)
     case .opened: write()
-    case .newStore: drop()
+    case .newStore:
+      fault.withLock { $0 = nil }
+      drop()
     }
   }
 
