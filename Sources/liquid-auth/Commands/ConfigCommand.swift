@@ -113,7 +113,7 @@ struct ConfigCommand: ParsableCommand {
   struct ForcePINChange: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "force-pin-change",
-      abstract: "Require a new PIN before the next use, for example if you chose the present PIN for another person.")
+      abstract: "Require a new PIN before the next use, for example if another person chose the present one.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
