@@ -344,6 +344,23 @@ def machine_without_verification(visit):
     return visit.authenticator
 
 
+def test_a_passkey_of_a_phone(visit):
+    """README and liquid-auth-recover(1): at a site that stores what a phone reports, only Firefox asks a security key."""
+    account = {"account": "phone", "uv": "required"}
+    visit.step(visit.library, "phone: register", ceremony="register", **account)
+    for transports, is_asked in [(["internal", "hybrid"], visit.name == "firefox"), (["usb"], True)]:
+        request = {"ceremony": "sign in", "transports": transports, **account}
+        name = f"phone: sign in, transports {' and '.join(transports)}"
+        if is_asked:
+            _, asked = visit.step(visit.library, name, **request)
+            assert asked == 1
+            continue
+        before = visit.authenticator.pinentry.asked()
+        # The browser shows its own sheet for phones until the page gives up.
+        outcome = visit.browser.run(visit.sites[visit.library].origin, {**request, "giveUp": 3 * GIVE_UP}, None)
+        assert outcome["error"] == "AbortError" and visit.authenticator.pinentry.asked() == before
+
+
 @pytest.mark.parametrize("library", LIBRARY_NAMES)
 class TestPIN:
     def test_ceremonies_without_verification_need_no_pin(self, visit, machine_without_verification, library):

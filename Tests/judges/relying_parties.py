@@ -107,15 +107,18 @@ class RelyingParty:
 
     def options(
         self, ceremony: str, account: str = "", uv: str = "discouraged", rk: str = "discouraged", exclude=False,
-        extensions: dict | None = None,
+        extensions: dict | None = None, transports: list[str] | None = None,
     ):
-        """Return options as JSON. A sign-in without `account` sends no allowCredentials."""
+        """Return options as JSON. A sign-in without `account` sends no allowCredentials; `transports` are sent with them."""
         if ceremony == "register":
             of = self.account(account)
             options, state = self.registration_options(of, rk, uv, of.credentials if exclude else [])
         else:
             of = self.account(account) if account else None
             options, state = self.authentication_options(of.credentials if of else [], uv)
+        if transports:
+            listed = [{**one, "transports": transports} for one in options["allowCredentials"]]
+            options = {**options, "allowCredentials": listed}
         self._pending = (ceremony, of, uv, extensions or {}, state)
         return {**options, "extensions": extensions} if extensions else options
 
