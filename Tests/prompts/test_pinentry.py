@@ -71,9 +71,12 @@ class Window:
             processes, windows = running(self.program), self.screen.windows("pinentry")
             seen = (processes[0], windows[0]) if len(processes) == len(windows) == 1 else None
             return seen if seen != after else None
-        window = wait_for(lambda: f"window of {self.program}: its processes are {running(self.program)}, and the windows "
-                          f"{self.screen.windows('pinentry')}; {self.key.said()}", found)
-        self.screen.settle(self.key.folder / "seen.png")
+        window = None
+        # At first, the next process may be seen with the window of the one before.
+        while window is None or found() != window:
+            window = wait_for(lambda: f"window of {self.program}: its processes are {running(self.program)}, and the windows "
+                              f"{self.screen.windows('pinentry')}; {self.key.said()}", found)
+            self.screen.settle(self.key.folder / "seen.png")
         left, top, right, bottom = self.screen.box(window[1])
         assert 0 <= left < right <= self.screen.width and 0 <= top < bottom <= self.screen.height
         return window
