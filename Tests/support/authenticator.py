@@ -298,7 +298,7 @@ class Authenticator:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise AssertionError(f"the daemon did not end within {seconds} s of signal {number}") from None
+            raise AssertionError(f"the daemon did not end within {seconds} s of signal {number}")
         finally:
             self.output.close()
 
