@@ -148,7 +148,7 @@ def test_without_its_helper_it_ends_to_be_started_again(key, is_asking):
 @needs_root
 def test_no_call_of_a_ceremony_is_missing(key, tmp_path):
     """A call that the filter forbids fails with ENOSYS: strace lists none, from the start on."""
-    key.wrapper = ["strace", "-ff", "-qq", "-e", "signal=none", "-o", str(tmp_path / "trace")]
+    key.wrapper = ["strace", "-ff", "-b", "execve", "-qq", "-e", "signal=none", "-o", str(tmp_path / "trace")]
     with key:
         key.unlock()
         client = Ctap2(wire.fido2_device(key.socket))
