@@ -104,7 +104,7 @@ public struct HistoryEntry: Sendable, Equatable {
   /// The longest site that is kept, bytes of UTF-8.
   public static let maximumSiteSize = 224
 
-  /// Keeps the end of a site that is longer than ``maximumSiteSize``, see ``site(_:)``.
+  /// Keeps the end of a site that is longer than ``maximumSiteSize``, behind "…".
   public init(time: UInt64, site: String?, kind: Kind, outcome: Outcome, verification: Verification) {
     self.time = time
     self.site = site.map(Self.site)
