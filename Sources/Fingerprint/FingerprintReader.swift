@@ -111,7 +111,10 @@ package enum FingerprintFailure: Error, Equatable {
   case failed(String)
 
   /// The failure for the name of a D-Bus error; the message of the error comes from another program and is not shown.
-  init(error name: String) {
+  ///
+  /// - Parameter hasAnswered: whether fprintd has answered an earlier call. If the bus does not know it then, it has
+  ///   ended.
+  init(error name: String, hasAnswered: Bool) {
     let fprint = "net.reactivated.Fprint.Error."
     self =
       switch name {
@@ -121,7 +124,7 @@ package enum FingerprintFailure: Error, Equatable {
       case fprint + "PermissionDenied":
         .failed("polkit does not let this session use the fingerprint reader; log in at this machine")
       case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner":
-        .failed("fprintd is not installed; install the package fprintd")
+        hasAnswered ? .fprintdEnded : .failed("fprintd is not installed; install the package fprintd")
       case "org.freedesktop.DBus.Error.NoReply": .fprintdEnded
       default: .failed("fprintd failed: \(name.isEmpty ? "it gave no reason" : name)")
       }

@@ -120,7 +120,9 @@ final class FprintdBus: @unchecked Sendable {
     }
     guard sd_bus_message_is_method_error(reply, nil) == 0 else {
       defer { sd_bus_message_unref(reply) }
-      throw FingerprintFailure(error: sd_bus_message_get_error(reply)?.pointee.name.map { String(cString: $0) } ?? "")
+      throw FingerprintFailure(
+        error: sd_bus_message_get_error(reply)?.pointee.name.map { String(cString: $0) } ?? "",
+        hasAnswered: destination == owner)
     }
     return reply
   }

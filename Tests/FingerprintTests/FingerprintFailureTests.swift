@@ -34,6 +34,12 @@ struct FingerprintFailureTests {
     ("org.example.Other", "fprintd failed: org.example.Other"), ("", "fprintd failed: it gave no reason"),
   ])
   func `an error of D-Bus says what to do`(name: String, words: String) {
-    #expect(FingerprintFailure(error: name) == .failed(words))
+    #expect(FingerprintFailure(error: name, hasAnswered: false) == .failed(words))
+  }
+
+  @Test(arguments: ["org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"])
+  func `fprintd that the bus does not know any more has ended`(name: String) {
+    let words = "fprintd ended before a finger was read; try again"
+    #expect(FingerprintFailure(error: name, hasAnswered: true) == .failed(words))
   }
 }
