@@ -1,7 +1,7 @@
 """Run python-fido2's own device tests against our daemon: `python -m conformance FOLDER [PYTEST ARGUMENT...]`.
 
 FOLDER is the unpacked source distribution. Every report of the daemon is parsed strictly (support/wire.py). The
-daemon's log is left beside FOLDER. The exit status is 0 only if each test ended as Tests/README.md says.
+daemon's log is left beside FOLDER. The exit status is 0 only if each test ended as Tests/DIFFERENCES.md says.
 """
 
 import os
@@ -19,7 +19,7 @@ from support.authenticator import Authenticator
 from . import known
 from .controller import PORT, Controller
 
-DOCUMENT = pathlib.Path(__file__).parents[1] / "README.md"
+DOCUMENT = pathlib.Path(__file__).parents[1] / "DIFFERENCES.md"
 TESTS = "tests/device/"
 # The outcomes in the tables, mildest first: a test's outcome is the worst of its set-up, call and tear-down.
 OUTCOMES = ["passed", "skipped", "failed"]
@@ -81,7 +81,7 @@ def main(folder: str, *arguments: str) -> int:
         faults.append(f"pytest did not come to its end: {pytest.ExitCode(status).name}")
     print(f"the strict decoder read {wire.READER.messages} messages in {wire.REPORTS} reports")
     for fault in faults:
-        print(f"not as Tests/README.md says: {fault}")
+        print(f"not as Tests/DIFFERENCES.md says: {fault}")
     if faults and (path := os.environ.get("LIQUID_TEST_FAILED")):
         with open(path, "a") as file:
             file.write("conformance\n")

@@ -1,4 +1,4 @@
-"""The outcomes of outside tests in Tests/README.md, and a run's differences from them.
+"""The outcomes of outside tests in Tests/DIFFERENCES.md, and a run's differences from them.
 
 A table whose first heading is `Fails` or `Skipped` names tests in back quotes in its first column; every other test
 must pass. `file.py` means all tests of that file, `file.py::test` that test with every parameter, and `*` matches

@@ -2,7 +2,7 @@
 
 Each command takes what a platform sends, in words, and changes the state. `Model.expect` returns the status, the reason
 with the section of the standard, the questions that the person is asked, and the members of the answer. Where a reason
-names no section, the product goes beyond the standard or has a known difference (Tests/README.md).
+names no section, the product goes beyond the standard or has a known difference (Tests/DIFFERENCES.md).
 """
 
 import dataclasses

@@ -82,7 +82,7 @@ def test_the_daemon_agrees_with_the_model():
 
 
 def show(lengths, operations, statuses, seconds: float):
-    """Note the figures for the end of the run, and write the tables of Tests/README.md."""
+    """Note the figures for the end of the run, and write the table of Tests/METHODS.md."""
     steps = sum(length * count for length, count in lengths.items())
     shorter = sum(lengths.values()) - long_ones(lengths)
     # Of the child processes, and of the daemons that they started.
