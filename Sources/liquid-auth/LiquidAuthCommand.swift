@@ -108,8 +108,10 @@ struct LiquidAuthCommand: AsyncParsableCommand {
   static func mistake(_ error: any Error, in arguments: [String]) -> CommandFailure {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     // The messages about a shell without completions have three lines.
-    let sentence = message(for: error).replacing(".\nPlease use ", with: "; use ").replacing(":\n    ", with: ": ")
+    var sentence = message(for: error).replacing(".\nPlease use ", with: "; use ").replacing(":\n    ", with: ": ")
+      .replacing(". Please provide one of ", with: "; give one of ").withoutCapital
+    if sentence.hasSuffix(".") { sentence.removeLast() }
     return CommandFailure(
-      unknownOption(in: arguments) ?? sentence.withoutCapital, code: .usage, usage: usage)
+      misspelledCommand(in: arguments) ?? unknownOption(in: arguments) ?? sentence, code: .usage, usage: usage)
   }
 }

@@ -190,6 +190,11 @@ import Testing
       "the value '--jsno' is invalid for '<id>': it is not hexadecimal; see: liquid-auth credentials list"
     ),
     (["init", "--shares", "--json"], "missing value for '--shares <t-of-n>'"),
+    (["log", "verfiy"], "unknown command 'verfiy'; did you mean 'verify'?"),
+    (["backup", "chek", "a.liquid"], "unknown command 'chek'; did you mean 'check'?"),
+    (["accounts", "extra"], "unexpected argument 'extra'"),
+    (["config", "always-uv", "maybe"], "the value 'maybe' is invalid for '<value>'; give one of 'on' and 'off'"),
+    (["recover", "--shares=2"], "the option '--shares' does not take any value, but '2' was specified"),
   ])
   func `an unknown option is named before a missing argument`(_ arguments: [String], _ sentence: String) throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
@@ -212,7 +217,7 @@ import Testing
   @Test(arguments: [
     (["conect", "liquid://a.example"], "'conect'; did you mean 'connect'?"),
     (["help", "conect"], "'conect'; did you mean 'connect'?"), (["Init"], "'Init'; did you mean 'init'?"),
-    (["stauts"], "'stauts'; did you mean 'status'?"),
+    (["stauts"], "'stauts'; did you mean 'status'?"), (["lgo"], "'lgo'; did you mean 'log'?"),
     (["credential", "list"], "'credential'; did you mean 'credentials'?"),
     (["extra"], "'extra'"), (["\u{1B}[2J"], "'\\u{1B}[2J'"), (["", "--json"], "''"),
   ])
