@@ -186,7 +186,12 @@ def files(instance):
 
 
 def name_of(key, instance):
-    """Return the name of the machine's own file: that which its status does not list."""
-    listed = {one["name"] for one in status(key)["backupFiles"] or []}
-    [own] = [name for name in files(instance) if name not in listed]
+    """Return the name of the machine's own file: the only one that its status does not list, once it lists the others."""
+    def unlisted():
+        listed = {one["name"] for one in status(key)["backupFiles"] or []}
+        names = [name for name in files(instance) if name not in listed]
+        return names if len(names) == 1 else None
+
+    [own] = wait_for(lambda: f"status of all files but one: {files(instance)}, {status(key)['backupFiles']}", unlisted,
+                     seconds=60)
     return own
