@@ -159,7 +159,7 @@ import Testing
         3      01abcdef0123  example.com  alice
         ?      no passkey of this machine opens it
 
-        \(report.used) of 8192 bytes are used; delete what nothing opens with: liquid-auth blobs delete --unopened
+        \(report.used) of 8192 bytes are used
         """)
     let opened = try Self.report([LargeBlobArrayTests.entry()])
     #expect(opened.text.hasSuffix("\n\n\(opened.used) of 8192 bytes are used"))

@@ -474,7 +474,7 @@ class TestCredentials:
         passkey = stocked.made[-1]
         asked = ["credentials", "remove", passkey.id.hex(), "--control", stocked.control_socket]
         said = fails(stocked, *asked, status=WRONG_USAGE)
-        assert "to remove the passkey without a question, give --yes" in said, "the passphrase is not asked for"
+        assert "give --yes to remove the passkey without asking" in said, "the passphrase is not asked for"
         for answer in ("", "n", "remove"):
             status, shown = on_terminal(
                 stocked.command(*asked), [("Vault passphrase: ", PASSPHRASE), (r"\[y/N\]: ", answer)], stocked.environment)

@@ -5,6 +5,7 @@ import os
 import random
 import socket
 import threading
+import types
 
 import pytest
 from daemon.test_command import ABSENT, FAILED, WRONG_USAGE, fails
@@ -111,24 +112,38 @@ def test_the_blob_of_a_removed_passkey(key, ctap):
         return key.ask("credentials", "remove", digits(one), "--yes", *options)
 
     shown = remove(alice)
-    assert "its large blob keeps its room: delete it with: liquid-auth blobs delete --unopened" in shown
+    assert "its large blob is still on the key; delete it with: liquid-auth blobs delete --unopened" in shown
     assert [blob["credentialId"] for blob in listed(key)["blobs"]] == [None, bob.id.hex(), carol.id.hex()]
-    assert "liquid-auth blobs delete --unopened" in key.ask("blobs", "list")
+    assert "no passkey of this machine opens it" in key.ask("blobs", "list")
     shown = remove(bob, "--with-blob")
     assert shown.endswith(", and its large blob\n") and theirs(ctap).get_blob(bob.blob_key) is None
 
     command = key.command(*asked(key, "blobs", "delete", "--unopened"))
     assert "give --yes" in fails(key, *asked(key, "blobs", "delete", "--unopened"), status=WRONG_USAGE)
-    question = r"Delete 1 large blob that no passkey of this machine opens\? There is no undo\. \[y/N\]: "
+    question = (r"Delete 1 large blob that no passkey of this machine opens\? A passkey that comes back later cannot open "
+                r"them again\. There is no undo\. \[y/N\]: ")
     code, shown = on_terminal(command, [("Vault passphrase: ", PASSPHRASE), (question, "")], key.environment)
     assert code == FAILED and "nothing was deleted" in shown and theirs(ctap).get_blob(alice.blob_key) == OURS
     code, shown = on_terminal(command, [("Vault passphrase: ", PASSPHRASE), (question, "y")], key.environment)
     assert code == 0 and "deleted 1 large blob" in shown and theirs(ctap).get_blob(alice.blob_key) is None
     assert theirs(ctap).get_blob(carol.blob_key) == OURS
     told = json.loads(key.ask("blobs", "delete", "--unopened", "--yes", "--json"))
-    assert told == {"deleted": 0}
+    assert told == {"count": 0}
     told = json.loads(remove(carol, "--with-blob", "--json"))
     assert told == {"removed": carol.id.hex(), "largeBlob": "deleted"} and listed(key)["blobs"] == []
+
+
+# Holds: CONTROL-12
+def test_blobs_that_cannot_be_read_do_not_keep_a_passkey(key, ctap, monkeypatch):
+    """The key checks only the digest, so a platform can write an array that is no canonical CBOR."""
+    alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob")
+    platform = theirs(ctap)
+    monkeypatch.setattr("fido2.ctap2.blob.cbor", types.SimpleNamespace(encode=lambda array: b"\x98\x00"))
+    platform.write_blob_array([])
+    assert key.ask("credentials", "remove", digits(alice), "--yes").startswith("removed the passkey of")
+    said = fails(key, *asked(key, "credentials", "remove", digits(bob), "--yes", "--with-blob"), status=FAILED,
+                 stdin=PASSPHRASE)
+    assert "cannot be read" in said and digits(bob) in key.ask("credentials", "list")
 
 
 def test_export_and_import_of_the_whole_array(key, ctap, tmp_path):

@@ -101,13 +101,12 @@ struct BlobsCommand: ParsableCommand {
       abstract: "Delete the large blob of a passkey, or those that nothing opens.",
       discussion: """
         With --unopened, the command deletes the large blobs that no passkey of this machine opens, such as those of removed \
-        passkeys. It asks first, because a passkey that comes back from the phrase later would open its large blob again; \
-        from a script, give --yes.
+        passkeys. It asks first: a passkey that comes back later cannot open a deleted blob. In a script, give --yes.
         """)
     @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
     var id: String?
     @Flag(help: "Delete the large blobs that no passkey of this machine opens.") var unopened = false
-    @Flag(help: "With --unopened: delete them without a question.") var yes = false
+    @Flag(help: "With --unopened: do not ask.") var yes = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -132,17 +131,38 @@ struct BlobsCommand: ParsableCommand {
     private func deleteUnopened() throws(CommandFailure) {
       let terminal = try TerminalDevice.forQuestion(unless: yes, to: "delete them")
       let connection = try place.connectAsOwner()
-      let serialized = try connection.largeBlobArray()
-      var array = try LargeBlobArray(serialized: serialized)
-      let count = array.removeUnopened(by: try connection.largeBlobHolders().map(\.key))
-      guard count > 0 else {
-        return output.write("each large blob has a passkey that opens it", json: ["deleted": .number(0)])
+      // The list of passkeys has only those of the new phrase.
+      guard try connection.ask(GetStatus()).previousFingerprint == nil else {
+        throw CommandFailure(
+          "the passkeys of the old phrase still open their large blobs; first end the move to the new phrase: "
+            + "liquid-auth rotate list")
       }
-      let blobs = "\(count) large \(count == 1 ? "blob" : "blobs")"
+      let unopened = try Self.unopened(connection)
+      guard unopened.count > 0 else {
+        return output.write(
+          "nothing to delete: every large blob belongs to a passkey of this machine", json: ["count": .number(0)])
+      }
+      let blobs = "\(unopened.count) large \(unopened.count == 1 ? "blob" : "blobs")"
       try terminal?.confirm(
-        "Delete \(blobs) that no passkey of this machine opens? There is no undo.", orThrow: "nothing was deleted")
-      try connection.replace(serialized, with: array)
-      output.write("deleted \(blobs)", json: ["deleted": .number(Int64(count))])
+        "Delete \(blobs) that no passkey of this machine opens? A passkey that comes back later cannot open them again. "
+          + "There is no undo.", orThrow: "nothing was deleted")
+      // A passkey may have come back meanwhile.
+      let now = try Self.unopened(connection)
+      guard now.count == unopened.count else {
+        throw CommandFailure("the passkeys or the large blobs changed meanwhile, and nothing was deleted; try again")
+      }
+      try connection.replace(now.serialized, with: now.rest)
+      output.write("deleted \(blobs)", json: ["count": .number(Int64(now.count))])
+    }
+
+    /// The array, the array without the large blobs that no passkey opens, and the number of these.
+    private static func unopened(
+      _ connection: ControlConnection
+    ) throws(CommandFailure) -> (serialized: [UInt8], rest: LargeBlobArray, count: Int) {
+      let serialized = try connection.largeBlobArray()
+      var rest = try LargeBlobArray(serialized: serialized)
+      let count = rest.removeUnopened(by: try connection.largeBlobHolders().map(\.key))
+      return (serialized, rest, count)
     }
   }
 

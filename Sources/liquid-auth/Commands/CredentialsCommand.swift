@@ -72,12 +72,12 @@ struct CredentialsCommand: ParsableCommand {
       discussion: """
         The command shows the passkey and asks whether to remove it; from a script, give --yes. \
         The passkey no longer works on this machine. The site is not informed: remove the passkey there too. \
-        There is no undo: a restore of an older backup does not bring it back. Register again at the site. A large \
-        blob of the passkey keeps its room on the key, and nothing opens it any more: --with-blob deletes it, too.
+        There is no undo: a restore of an older backup does not bring it back. Register again at the site. The large \
+        blob of the passkey stays on the key and takes up space, but nothing can open it: --with-blob deletes it too.
         """)
     @OptionGroup var passkey: PasskeyOptions
-    @Flag(help: "Delete its large blob, too.") var withBlob = false
-    @Flag(help: "Remove it without a question.") var yes = false
+    @Flag(help: "Delete its large blob too.") var withBlob = false
+    @Flag(help: "Do not ask.") var yes = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -85,19 +85,21 @@ struct CredentialsCommand: ParsableCommand {
       let terminal = try TerminalDevice.forQuestion(unless: yes, to: "remove the passkey")
       let connection = try place.connectAsOwner()
       let credential = try passkey.find(among: connection.credentials())
-      let blob = try Blob(of: credential, by: connection)
+      let blob = try Blob(of: credential, by: connection, isNeeded: withBlob)
       if let terminal {
         terminal.show("\(table(rows(credential, blob)))\n")
         try terminal.confirm("Remove this passkey? There is no undo.", orThrow: "nothing was removed")
       }
-      // If a site changes the large blobs meanwhile, nothing is removed.
-      if withBlob { try blob?.delete(by: connection) }
       try connection.ask(RemoveCredential(credential.reference))
-      let left = blob.map { _ in
-        withBlob
-          ? ", and its large blob"
-          : "; its large blob keeps its room: delete it with: liquid-auth blobs delete --unopened"
+      let isLeft = "its large blob is still on the key; delete it with: liquid-auth blobs delete --unopened"
+      if withBlob, let blob {
+        do {
+          try blob.delete(by: connection)
+        } catch {
+          throw CommandFailure("removed the passkey, but not its large blob: \(error); \(isLeft)")
+        }
       }
+      let left = blob.map { _ in withBlob ? ", and its large blob" : "; \(isLeft)" }
       output.write(
         place.completing(
           "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)\(left ?? "")"),
@@ -114,8 +116,8 @@ struct CredentialsCommand: ParsableCommand {
         ["id", String(credential.credentialID.hexadecimal.prefix(CredentialText.digitsShown))],
       ]
       guard let blob else { return about }
-      let end = withBlob ? "is deleted, too" : "keeps its room, and nothing opens it any more; --with-blob deletes it"
-      return about + [["large blob", "\(blob.size) bytes: it \(end)"]]
+      let end = withBlob ? "also deleted" : "stays on the key; --with-blob deletes it"
+      return about + [["large blob", "\(blob.size) bytes, \(end)"]]
     }
 
     /// The large blob of a passkey.
@@ -125,12 +127,21 @@ struct CredentialsCommand: ParsableCommand {
       let array: LargeBlobArray
       let size: Int
 
-      init?(of credential: CredentialDescription, by connection: ControlConnection) throws(CommandFailure) {
+      /// - Parameter isNeeded: whether large blobs that cannot be read are a failure. Any platform can write them, and they
+      ///   must not prevent the removal of a passkey.
+      init?(
+        of credential: CredentialDescription, by connection: ControlConnection, isNeeded: Bool
+      ) throws(CommandFailure) {
         guard credential.hasLargeBlobKey,
           let holder = LargeBlobHolder(try connection.ask(ShowCredential(credential.reference)))
         else { return nil }
         serialized = try connection.largeBlobArray()
-        array = try LargeBlobArray(serialized: serialized)
+        do {
+          array = try LargeBlobArray(serialized: serialized)
+        } catch {
+          guard !isNeeded else { throw error }
+          return nil
+        }
         guard let size = array.size(key: holder.key) else { return nil }
         (self.holder, self.size) = (holder, size)
       }

@@ -37,9 +37,7 @@ struct LargeBlobReport {
       let digits = credential.credentialID.hexadecimal.prefix(CredentialText.digitsShown)
       return [size, "\(digits)  \(credential.rpID.printable)  \(CredentialText.account(credential))"]
     }
-    let isOpened = rows.allSatisfy { $0.credential != nil }
-    let advice = isOpened ? "" : "; delete what nothing opens with: liquid-auth blobs delete --unopened"
-    return table([["BYTES", "PASSKEY"]] + lines) + "\n\n\(summary)\(advice)"
+    return table([["BYTES", "PASSKEY"]] + lines) + "\n\n\(summary)"
   }
 
   /// For programs; `null` for what is not known.

@@ -47,7 +47,7 @@ extension TerminalDevice {
   static func forQuestion(unless isAnswered: Bool, to act: String) throws(CommandFailure) -> TerminalDevice? {
     if isAnswered { return nil }
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
-      throw CommandFailure("there is no terminal to ask at; to \(act) without a question, give --yes", code: .usage)
+      throw CommandFailure("there is no terminal to ask on; give --yes to \(act) without asking", code: .usage)
     }
     return terminal
   }
