@@ -174,8 +174,9 @@ extension StateDirectory {
     let content = try unlock(passphrase: passphrase).content
     let hasAcceptedPrevious = try acceptPreviousStore(of: content)
     let keys = CredentialKeys(mainKey: content.mainKey)
-    // If the other store was accepted, this one need not be modified.
-    let opened = hasAcceptedPrevious ? try? openStore(of: content, keys: keys) : nil
+    // If the other store was accepted, this one need not be modified; its rows and its history are then as they were.
+    var opened = hasAcceptedPrevious ? try? openStore(of: content, keys: keys) : nil
+    if (try? opened?.checkHistory())?.faults.isEmpty != true { opened = nil }
     let store = if let opened { opened } else { try openStore(of: content, keys: keys, rows: .accepted) }
     do {
       let kept = try store.checkHistory().count

@@ -289,7 +289,7 @@ import Testing
     let world = TestWorld()
     let counts = try counts(of: world)
     world.person.will(.agreeAfter { [keySource = world.keySource] in keySource.lock() })
-    await #expect(throws: CTAPError(.operationDenied, "")) {
+    await #expect(throws: CTAPError(.keepaliveCancel, "")) {
       try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
     }
     #expect(counts.algorand == 0)

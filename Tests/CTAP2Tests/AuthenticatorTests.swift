@@ -177,7 +177,7 @@ import Testing
             keySource.lock()
             if isOpenedAgain { keySource.unlock() }
           })
-        #expect(await world.send(code, parameters).bytes == [0x27])
+        #expect(await world.send(code, parameters).bytes == [0x2D])
       }
     }
     #expect(world.store.writes == writes)

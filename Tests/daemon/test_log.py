@@ -401,7 +401,8 @@ class TestTakenBack:
             assert "entries 4 to 6 are missing" in log(running, "verify", status=1).stderr
             with client(running) as ctap:
                 sign_in(ctap, made)
-        said = "the history was modified outside liquid-auth: entries 4 to 6 are missing; see: liquid-auth log verify"
+        said = ("the history was modified outside liquid-auth: entries 4 to 6 are missing; look at it with: "
+                "liquid-auth log verify")
         assert said in running.said()
         assert [one["number"] for one in entries(running)] == [1, 2, 3, 7, 8]
 
@@ -430,6 +431,7 @@ class TestTakenBack:
         assert f"the history was modified outside liquid-auth: {said}" in told
         running.run("lock", "--control", running.control_socket)
         running.run("recover", "--accept-store", "--control", running.control_socket, stdin=f"{PASSPHRASE}\n")
+        assert said not in running.run("status", "--control", running.control_socket).stdout, "before it is unlocked again"
         assert "5 entries" in log(running, "verify").stdout
         assert entries(running)[-1]["kind"] == "old-store-accept"
         assert said not in running.run("status", "--control", running.control_socket).stdout

@@ -123,7 +123,8 @@ extension Authenticator {
     var prompt = prompt
     prompt.means = (try? vault.settings().means) ?? []
     let confirmation = try await confirmation(of: prompt, verification: verification && !isVerified)
-    guard keySource.current?.unlocking === vault.unlocking else { throw .unavailable }
+    // A lock withdraws the requests that began before it.
+    guard keySource.current?.unlocking === vault.unlocking else { throw .cancelled }
     return UserConsent(confirmation, verified: isVerified)
   }
 

@@ -90,7 +90,7 @@ final class HistoryRecorder: Sendable {
       if let last = unwritten.withLock(\.storeID), last != id { drop() }
       unwritten.withLock { $0.storeID = id }
       let problem = store.historyFault.map {
-        "the history was modified outside liquid-auth: \($0); see: liquid-auth log verify"
+        "the history was modified outside liquid-auth: \($0); look at it with: liquid-auth log verify"
       }
       fault.withLock { $0 = problem }
       if let problem { log(problem) }
@@ -99,6 +99,7 @@ final class HistoryRecorder: Sendable {
     case .newStore:
       fault.withLock { $0 = nil }
       drop()
+    case .storeAccepted: fault.withLock { $0 = nil }
     }
   }
 

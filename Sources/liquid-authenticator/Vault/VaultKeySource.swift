@@ -39,6 +39,8 @@ final class VaultKeySource: KeySource {
     case opened
     /// A new store replaced a lost one.
     case newStore
+    /// The owner accepted a modified store.
+    case storeAccepted
   }
 
   struct State {
@@ -208,7 +210,7 @@ final class VaultKeySource: KeySource {
 
   /// Forgets everything that the vault holds.
   ///
-  /// A ceremony that waits for a person is declined after the answer.
+  /// A ceremony that waits for a person is withdrawn, if not before, then after the answer.
   ///
   /// - Returns: whether the vault was open.
   @discardableResult
@@ -248,7 +250,7 @@ final class VaultKeySource: KeySource {
   ///   - reason: why the vault is locked.
   func storeWasReplaced(isNew: Bool, _ reason: LockReason? = nil) {
     lock(reason)
-    if isNew { state.withLock(\.observer)?(.newStore) }
+    state.withLock(\.observer)?(isNew ? .newStore : .storeAccepted)
     let reported = directory.reportedSettings()
     state.withLock { ($0.reported, $0.fault, $0.counter) = (reported, nil, nil) }
   }
