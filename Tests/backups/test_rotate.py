@@ -174,8 +174,10 @@ def test_a_new_phrase_is_shown_and_checked(running):
 ])
 def test_a_phrase_that_is_refused_changes_nothing(running, phrase, message):
     before = {path: path.read_bytes() for path in running.state.glob("vault*")}
+    # What is no phrase is refused before the passphrase is tried.
+    passphrase = PASSPHRASE if message else "not the passphrase"
     done = running.run("rotate", "begin", "--import", "--control", running.control_socket,
-                       stdin=f"{PASSPHRASE}\n{phrase}\n", status=1)
+                       stdin=f"{passphrase}\n{phrase}\n", status=1)
     assert message in done.stderr and phrase.split()[0] not in done.stderr
     assert before == {path: path.read_bytes() for path in running.state.glob("vault*")}
     assert names(running) == ["credentials.sqlite", "vault"]

@@ -124,9 +124,11 @@ class TestPIN:
     # Holds: CONTROL-11
     @pytest.mark.parametrize("pin", ["123", "żół", "12\t45", "x" * 64, "", "z\u0307o\u0301l1234"], ids=ascii)
     def test_an_invalid_pin_is_refused(self, running, pin):
-        said = fails(running, "pin", "set", "--control", running.control_socket, status=FAILED,
-                     stdin=f"{PASSPHRASE}\n{pin}\n")
-        assert "a PIN " in said
+        """Before the passphrase is tried: a wrong one makes no difference."""
+        for passphrase in (PASSPHRASE, "not the passphrase"):
+            said = fails(running, "pin", "set", "--control", running.control_socket, status=FAILED,
+                         stdin=f"{passphrase}\n{pin}\n")
+            assert "a PIN " in said
         assert told(running, "pin", "status")["set"] is False
 
     def test_without_the_passphrase_nothing_changes(self, running):

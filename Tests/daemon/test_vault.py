@@ -62,8 +62,10 @@ class TestPassphrase:
         done = vault(stopped, "passphrase", "--json", lines=["wrong passphrase", NEW], status=3)
         assert json.loads(done.stderr) == {"error": "the passphrase is wrong", "exitCode": 3}
         for refused, reason in [("short", "at least 8 characters"), ("aaaaaaaaaa", "at least 4 different")]:
-            done = vault(stopped, "passphrase", lines=[PASSPHRASE, refused], status=3)
-            assert reason in done.stderr
+            # The new passphrase is checked before the present one is tried.
+            for present in (PASSPHRASE, "wrong passphrase"):
+                done = vault(stopped, "passphrase", lines=[present, refused], status=3)
+                assert reason in done.stderr
         done = vault(stopped, "passphrase", lines=[PASSPHRASE], status=3)
         assert "standard input ended before the new passphrase" in done.stderr
         for running in (False, True):

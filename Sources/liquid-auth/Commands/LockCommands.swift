@@ -58,9 +58,13 @@ extension UnlockCommand {
 
 extension ControlConnection {
   /// Sends the vault's passphrase, so that this connection may read and change credentials; returns the passphrase.
+  ///
+  /// - Parameter next: as ``PassphraseInput/tried(thenReading:_:)`` has it.
   @discardableResult
-  func unlock() throws(CommandFailure) -> SecretBytes {
-    try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
+  func unlock(
+    thenReading next: (SecretBytes) throws(CommandFailure) -> Void = { _ in }
+  ) throws(CommandFailure) -> SecretBytes {
+    try PassphraseInput.tried(thenReading: next) { (passphrase) throws(CommandFailure) in
       try ask(Unlock(passphrase))
       return passphrase
     }
@@ -83,11 +87,19 @@ enum PassphraseInput {
   }
 
   /// Reads a passphrase and uses it; a user at a terminal may try again if it is wrong.
+  ///
+  /// - Parameter next: reads the lines after the passphrase, if standard input is not a terminal. What is wrong with them
+  ///   is known before Argon2id takes its second.
   @discardableResult
   static func tried<Result>(
+    thenReading next: (SecretBytes) throws(CommandFailure) -> Void = { _ in },
     _ use: (SecretBytes) throws(CommandFailure) -> Result
   ) throws(CommandFailure) -> Result {
-    guard let terminal else { return try use(read()) }
+    guard let terminal else {
+      let passphrase = try read()
+      try next(passphrase)
+      return try use(passphrase)
+    }
     for triesLeft in (1..<PassphraseDialogue.tries).reversed() {
       do throws(CommandFailure) {
         return try use(read(on: terminal))

@@ -67,6 +67,14 @@ extension PlaceOptions {
     }
   }
 
+  /// Connects to the authenticator; `nil` if none runs in the place.
+  func connectIfRunning() throws(CommandFailure) -> ControlConnection? {
+    do throws(CommandFailure) { return try connect() } catch {
+      guard error.code == .notRunning else { throw error }
+      return nil
+    }
+  }
+
   /// The failure without an authenticator: it starts only with a vault.
   private func notRunning(_ error: CommandFailure) -> CommandFailure {
     guard control == nil, let state = try? statePath(), case let finding = VaultFinding(at: state),

@@ -78,17 +78,20 @@ struct PINCommand: ParsableCommand {
     }
   }
 
-  /// Asks for the passphrase and then for the PIN; before the PIN, `check` gets whether one is set, and may throw.
+  /// Asks for the passphrase and then for the PIN; before both, `check` gets whether one is set, and may throw.
   static func setPIN(
     at place: PlaceOptions, check: (Bool) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     let connection = try place.connect()
-    try check(connection.keyInformation().isPINSet)
-    try connection.unlock()
-    // Only the open vault gives the certain answer.
+    let reported = try connection.keyInformation()
+    try check(reported.isPINSet)
+    var pin: SecretBytes?
+    try connection.unlock { _ throws(CommandFailure) in pin = try PINInput.new(minimum: reported.minimumPINLength) }
+    // Only the open vault gives the certain answer; the authenticator also checks the length again.
     let information = try connection.keyInformation()
     try check(information.isPINSet)
-    try connection.ask(SetPIN(PINInput.new(minimum: information.minimumPINLength)))
+    if pin == nil { pin = try PINInput.new(minimum: information.minimumPINLength) }
+    if let pin { try connection.ask(SetPIN(pin)) }
   }
 }
 

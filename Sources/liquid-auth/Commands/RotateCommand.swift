@@ -49,13 +49,16 @@ struct RotateCommand: ParsableCommand {
     func validate() throws { try InitCommand.check(isImport: isImport, words: words, shares: shares) }
 
     func run() throws {
-      let vault = try OwnedVault(at: place)
+      var typed: BIP39Phrase?
+      let vault = try OwnedVault(at: place) { _ throws(CommandFailure) in
+        if isImport { typed = try Self.typedPhrase() }
+      }
       let old = try vault.checkRotation()
       let history = try vault.checkHistory()
       if !history.faults.isEmpty {
         StandardStream.error.write("liquid-auth: \(place.completing(HistoryText.warning(history)))")
       }
-      let (mainKey, root) = try keys()
+      let (mainKey, root) = try keys(of: typed)
       let new = Subkey.fingerprint(of: mainKey)
       // A signal can end this process while the authenticator adds the phrase.
       if !isImport {
@@ -78,10 +81,15 @@ struct RotateCommand: ParsableCommand {
         json: ["fingerprint": .hex(new), "previousFingerprint": .hex(old)])
     }
 
+    private static func typedPhrase() throws(CommandFailure) -> BIP39Phrase {
+      do throws(CommandFailure) { return try PhraseInput.valid() } catch { throw error.ofPresentVault }
+    }
+
     /// The main key (64 bytes) and the Ed25519 root (96 bytes) of the phrase that is made or typed.
-    private func keys() throws(CommandFailure) -> (SecretBytes, SecretBytes) {
+    private func keys(of typed: BIP39Phrase?) throws(CommandFailure) -> (SecretBytes, SecretBytes) {
+      if let typed { return try InitCommand.keys(of: typed) }
+      if isImport { return try InitCommand.keys(of: Self.typedPhrase()) }
       do throws(CommandFailure) {
-        if isImport { return try InitCommand.keys(of: PhraseInput.valid()) }
         let (phrase, _) = try InitCommand.newPhrase(words: words ?? 24, shares: shares, isSecond: true)
         return try InitCommand.keys(of: phrase)
       } catch {

@@ -47,8 +47,11 @@ struct VaultCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let vault = try OwnedVault(at: place)
-      let passphrase = try PassphraseInput.new(replacing: vault.passphrase)
+      var typed: SecretBytes?
+      let vault = try OwnedVault(at: place) { (present) throws(CommandFailure) in
+        typed = try PassphraseInput.new(replacing: present)
+      }
+      let passphrase = try typed ?? PassphraseInput.new(replacing: vault.passphrase)
       let (salt, cost) = (randomBytes(Argon2id.saltSize), PassphraseCost.standard)
       let key: SecretBytes
       do { key = try cost.key(passphrase: passphrase, salt: salt) } catch { throw CommandFailure("\(error)") }
@@ -96,7 +99,10 @@ struct VaultCommand: ParsableCommand {
     func run() throws {
       // Without a vault in this directory, the next line says so.
       let others = try check(beside: (try? place.slots()) ?? [])
-      let vault = try OwnedVault(at: place)
+      var newPIN: SecretBytes?
+      let vault = try OwnedVault(at: place) { _ throws(CommandFailure) in
+        if pin && type == .tpm { newPIN = try PINInput.new(minimum: Self.shortestPIN) }
+      }
       let protector: VaultSlot.Protector
       let key: SecretBytes
       switch type {
@@ -104,7 +110,7 @@ struct VaultCommand: ParsableCommand {
         let conditions = TPMSlot.Conditions(hasPIN: pin, pcrs: pcrs)
         let answer = try ProtectorProgram.ask(
           .make, type: VaultSlot.Protector.tpmType, data: conditions.encoded,
-          pin: pin ? PINInput.new(minimum: Self.shortestPIN) : nil)
+          pin: pin ? newPIN ?? PINInput.new(minimum: Self.shortestPIN) : nil)
         protector = .tpm(TPMSlot(conditions: conditions, object: answer.data, autoUnlock: autoUnlock))
         key = answer.key
       case .fido2:

@@ -22,15 +22,18 @@ enum OwnedVault {
   case here(StateDirectory, DirectoryLock, UnlockedVault, passphrase: SecretBytes)
 
   /// Asks for the passphrase.
-  init(at place: PlaceOptions) throws(CommandFailure) {
-    do throws(CommandFailure) {
-      let connection = try place.connect()
-      self = .there(connection, passphrase: try connection.unlock())
-    } catch  where error.code == .notRunning {
+  ///
+  /// - Parameter next: as ``PassphraseInput/tried(thenReading:_:)`` has it.
+  init(
+    at place: PlaceOptions, thenReading next: (SecretBytes) throws(CommandFailure) -> Void = { _ in }
+  ) throws(CommandFailure) {
+    if let connection = try place.connectIfRunning() {
+      self = .there(connection, passphrase: try connection.unlock(thenReading: next))
+    } else {
       let path = try place.statePath()
       let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
       let lock = try Self.lock(directory)
-      self = try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
+      self = try PassphraseInput.tried(thenReading: next) { (passphrase) throws(CommandFailure) in
         let unlocked = try orFailure { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
         return .here(directory, lock, unlocked, passphrase: passphrase)
       }
