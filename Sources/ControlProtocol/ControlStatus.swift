@@ -50,6 +50,8 @@ package struct ControlStatus: RawRepresentable, Hashable, Sendable {
   package static let notOurSigner = Self(rawValue: 0xF6)
   /// The data to sign cannot be decoded or shown; ``ControlFailure/transaction`` is the transaction's index.
   package static let cannotBeShown = Self(rawValue: 0xF7)
+  /// There is no vault; the reason says what to do.
+  package static let noVault = Self(rawValue: 0xF8)
 }
 
 /// Why a request failed.

@@ -90,6 +90,19 @@ class TestStatus:
             assert status(key, 0)["vault"] == "locked"
 
     # Holds: FILE-8
+    def test_a_vault_that_vanishes_while_the_authenticator_runs(self, key):
+        """The exit status is that of the commands that find no vault before the authenticator starts."""
+        place = ["--state-dir", key.state, "--control", key.control_socket]
+        with key:
+            (key.state / "vault").rename(key.folder / "vault")
+            for command in ("unlock", "credentials list", "accounts", "vault passphrase", "pin set", "rotate list"):
+                said = fails(key, *command.split(), *place, status=NOT_RUNNING, stdin=f"{PASSPHRASE}\nanother passphrase\n")
+                assert f"there is no vault {key.state}/vault, but its store is there" in said, command
+            assert status(key, NOT_RUNNING)["vault"] == "missing"
+            (key.folder / "vault").rename(key.state / "vault")
+            key.unlock()
+
+    # Holds: FILE-8
     def test_a_failed_dialog(self, key):
         with key:
             key.unlock()

@@ -121,17 +121,15 @@ struct RecoverCommand: PlacedCommand {
     _ place: PlaceOptions, by command: (SecretBytes) -> Command,
     orHere mend: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Command.Answer
   ) throws(CommandFailure) -> Command.Answer {
-    do throws(CommandFailure) {
-      let connection = try place.connect()
+    if let connection = try place.connectIfRunning() {
       return try connection.ask(command(PassphraseInput.read()))
-    } catch  where error.code == .notRunning {
-      let path = try place.statePath()
-      let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
-      let lock = try orFailure(directory.lock)
-      defer { withExtendedLifetime(lock) {} }
-      let passphrase = try PassphraseInput.read()
-      return try orFailure { () throws(StateDirectoryError) in try mend(directory, passphrase) }
     }
+    let path = try place.statePath()
+    let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
+    let lock = try orFailure(directory.lock)
+    defer { withExtendedLifetime(lock) {} }
+    let passphrase = try PassphraseInput.read()
+    return try orFailure { () throws(StateDirectoryError) in try mend(directory, passphrase) }
   }
 
   private func recovery(_ rpID: String) throws -> RecoverCredential {

@@ -10,8 +10,8 @@ struct StatusCommand: PlacedCommand {
     abstract: "Show the state of vault, authenticator and device, and what to do about problems.",
     discussion: """
       Works with and without a running authenticator, and never asks for a secret. The exit code is 0 if the \
-      authenticator is ready, 2 if it is not running, and 1 if there is another problem. A value that cannot be found \
-      is "unknown" in the table, and null in JSON.
+      authenticator is ready, 2 if it is not running or there is no vault, and 1 if there is another problem. A value \
+      that cannot be found is "unknown" in the table, and null in JSON.
       """)
 
   @OptionGroup var place: PlaceOptions
@@ -22,7 +22,9 @@ struct StatusCommand: PlacedCommand {
     report.problems = report.problems.map(place.completing)
     let pointer = report.problems.isEmpty ? "" : place.completing(Self.pointer)
     output.write(report.text + pointer, json: report.json)
-    guard report.problems.isEmpty else { throw ExitCode(report.isRunning == false ? 2 : 1) }
+    guard report.problems.isEmpty else {
+      throw ExitCode(report.isRunning == false || report.status?.vault == .missing ? 2 : 1)
+    }
   }
 
   /// What comes after problems.

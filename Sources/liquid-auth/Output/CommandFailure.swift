@@ -117,6 +117,7 @@ extension CommandFailure {
     switch failure.status {
     case .wrongPassphrase, .passphraseRequired: self.init(failure.description, code: .passphrase)
     case .noCredentials: self.init(failure.description, code: .absent)
+    case .noVault: self.init(failure.description, code: .notRunning)
     case .versionMismatch: self.init(failure.description, isVersionMismatch: true)
     case .invalidCommand:
       self.init("\(failure.description); the authenticator is older than this command: restart it")

@@ -145,6 +145,7 @@ extension ControlFailure {
       let status: ControlStatus =
         switch error.kind {
         case .wrongPassphrase: .wrongPassphrase
+        case .noVault: .noVault
         case .unchanged: .notAllowed
         default: .unavailable
         }
