@@ -50,6 +50,21 @@ package struct Unlock: SecretCommand {
   package init(_ secret: SecretBytes) { self.secret = secret }
 }
 
+/// Unlocks the vault with a slot that needs no passphrase, as for a request; allows no command of the owner.
+package struct UnlockBySlot: PlainCommand {
+  package static let code: UInt8 = 0x7E
+  package init() {}
+
+  /// {1: whether the vault is unlocked}.
+  package struct Answer: ControlAnswer, Equatable {
+    package var isUnlocked: Bool
+
+    package init(isUnlocked: Bool) { self.isUnlocked = isUnlocked }
+    package init(_ members: CBORMap) throws(ControlFailure) { isUnlocked = try decoded(members.requiredBool(1)) }
+    package var members: CBORMap { [1: .bool(isUnlocked)] }
+  }
+}
+
 /// Makes an empty store with a new `storeID` if the store is missing, Recovery §1.
 package struct NewStore: SecretCommand {
   package static let code: UInt8 = 0x5A

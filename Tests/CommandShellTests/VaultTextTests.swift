@@ -31,17 +31,17 @@ func `removing a slot says what it was, and which numbers change`(_ slot: Int, _
   #expect(slot.text == "keyring, damaged: it unlocks nothing; remove the slot, and add it again")
 }
 
-@Test func `unlock says why it does not use the slots without a passphrase`() {
+@Test func `unlock names the slots that did not unlock the vault`() {
   let passphrase = VaultSlot.Protector.passphrase(salt: [], cost: .standard)
   let keyring = VaultSlot.Protector.secretService(id: [], autoUnlock: false)
   #expect(UnlockCommand.note([passphrase]) == nil)
   #expect(
     UnlockCommand.note([passphrase, keyring])
-      == "slot 2 (keyring) unlocks the vault when a request needs it; this command takes only the passphrase")
+      == "slot 2 (keyring) did not unlock the vault; to see why, look at the authenticator's log")
   #expect(
     UnlockCommand.note([keyring, passphrase, .systemdCredential([], autoUnlock: false)])
-      == "slot 1 (keyring), slot 3 (systemd credential) unlock the vault when a request needs it; this command takes only "
-      + "the passphrase")
+      == "slot 1 (keyring), slot 3 (systemd credential) did not unlock the vault; to see why, look at the authenticator's "
+      + "log")
 }
 
 // Holds: PROTECT-21

@@ -35,6 +35,7 @@ import Testing
     Case(
       "unlock with a passphrase of 256 bytes", Unlock(secret(String(repeating: "x", count: 256))),
       [0x53, 0xA1, 0x00, 0x59, 0x01, 0x00] + [UInt8](repeating: 0x78, count: 256)),
+    Case("unlock with a slot", UnlockBySlot(), [0x7E]),
     Case("the second page", ListCredentials(before: 300), [0x54, 0xA1, 0x01, 0x19, 0x01, 0x2C]),
     Case("show", ShowCredential(reference), [0x55, 0xA2] + referenceMembers),
     Case(

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
-from support.authenticator import BIN, PHRASE, wait_for
+from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
 from support.ceremonies import Request
 from support.keyring import LOCKED
 from support.slots import (
@@ -106,6 +106,49 @@ class TestAdding:
         add(key, "secret-service")
         assert "a passphrase must remain" in vault(key, "remove", "1", status=1).stderr
         assert len(slots(key)) == 2
+
+
+class TestUnlockCommand:
+    """`liquid-auth unlock` uses the slot where it can, and the passphrase otherwise."""
+
+    def on_terminal(self, key, answers, *options):
+        status, shown = on_terminal(
+            key.command("unlock", *options, "--control", key.control_socket), answers, key.environment)
+        assert status == 0 and is_open(key), shown
+        return shown
+
+    def is_open_by_the_slot(self, key):
+        return "unlocked by the keyring, fingerprint " in key.ask("status")
+
+    def test_at_a_terminal_the_slot_comes_first(self, key, double):
+        shown = self.on_terminal(key, [])
+        assert self.is_open_by_the_slot(key) and "Vault passphrase" not in shown
+        assert key.pinentry.asked() == 0
+
+    def test_after_a_lock_a_prompt_asks_and_who_refuses_types_the_passphrase(self, key, double):
+        key.ask("lock")
+        assert "Vault passphrase" not in self.on_terminal(key, [])
+        assert self.is_open_by_the_slot(key) and key.pinentry.asked() == 1
+        key.ask("lock")
+        key.pinentry.set("deny")
+        shown = self.on_terminal(key, [("Vault passphrase: ", PASSPHRASE)])
+        assert "slot 2 (keyring) did not unlock the vault; to see why, look at the authenticator's log" in shown
+        assert not self.is_open_by_the_slot(key)
+
+    def test_the_passphrase_is_used_where_it_is_given_or_wanted(self, key, double):
+        key.run("unlock", "--control", key.control_socket, stdin="wrong passphrase\n", status=3)
+        key.unlock()
+        assert not self.is_open_by_the_slot(key)
+        key.ask("lock")
+        self.on_terminal(key, [("Vault passphrase: ", PASSPHRASE)], "--passphrase")
+        assert not self.is_open_by_the_slot(key) and key.pinentry.asked() == 0
+
+    def test_without_a_terminal_and_a_passphrase(self, key, double):
+        key.run("unlock", "--control", key.control_socket, stdin="")
+        assert self.is_open_by_the_slot(key)
+        # Nobody is verified: what only the owner may do needs the passphrase.
+        done = key.run("credentials", "list", "--control", key.control_socket, stdin="", status=3)
+        assert "standard input ended before the passphrase" in done.stderr
 
 
 class TestUnlocking:

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlClient
 import ControlProtocol
 import CryptoPrimitives
 import Glibc
@@ -27,36 +28,57 @@ struct UnlockCommand: PlacedCommand {
     commandName: "unlock",
     abstract: "Unlock the vault of the running authenticator.",
     discussion: """
-      Asks for the passphrase at the terminal, or reads it from the first line of standard input. A slot without a \
-      passphrase unlocks the vault for a request, and not for this command: the command says so.
+      Tries the slots that need no passphrase first, such as a keyring or the TPM; after a lock, a prompt asks before one \
+      is used. If none unlocks the vault, asks for the passphrase at the terminal. A passphrase in the first line of \
+      standard input is used in place of the other slots.
       """)
 
+  @Flag(help: "Use the passphrase, even if another slot could unlock the vault.")
+  var passphrase = false
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {
     let connection = try place.connect()
     let directory = try connection.ask(GetStatus()).stateDirectory
-    if let slots = try? StateDirectory(opening: directory).slots(), let note = Self.note(slots.map(\.protector)) {
+    let slots = (try? StateDirectory(opening: directory).slots()) ?? []
+    try unlock(connection, unlessBy: slots.map(\.protector))
+    output.write("unlocked", json: ["vault": .string("unlocked")])
+  }
+
+  private func unlock(_ connection: ControlConnection, unlessBy slots: [VaultSlot.Protector]) throws(CommandFailure) {
+    if !passphrase, let note = Self.note(slots) {
+      if let given = try PassphraseInput.given() {
+        try connection.ask(Unlock(given))
+        return
+      }
+      if try connection.unlocksBySlot() { return }
       StandardStream.error.write("liquid-auth: \(note)")
     }
     try connection.unlock()
-    output.write("unlocked", json: ["vault": .string("unlocked")])
   }
 }
 
 extension UnlockCommand {
-  /// Why the other slots are not used; `nil` if there are none.
+  /// What is said if the slots that need no passphrase do not unlock the vault; `nil` if there are none.
   static func note(_ slots: [VaultSlot.Protector]) -> String? {
     let others = zip(1..., slots).filter { !$0.1.isPassphrase }.map { "slot \($0) (\($1.name))" }
     guard !others.isEmpty else { return nil }
-    let unlock = others.count == 1 ? "unlocks" : "unlock"
-    return "\(others.joined(separator: ", ")) \(unlock) the vault when a request needs it; this command takes only the "
-      + "passphrase"
+    return "\(others.joined(separator: ", ")) did not unlock the vault; to see why, look at the authenticator's log"
   }
 }
 
 extension ControlConnection {
+  /// Lets a slot that needs no passphrase unlock the vault; after a refusal in a prompt, none does.
+  fileprivate func unlocksBySlot() throws(CommandFailure) -> Bool {
+    do throws(ControlClientError) { return try request(UnlockBySlot()).isUnlocked } catch {
+      // An authenticator that is older than this command does not know it.
+      let others: [ControlStatus] = [.operationDenied, .userActionTimeout, .wrongPassphrase, .invalidCommand]
+      guard case .refused(let failure) = error, others.contains(failure.status) else { throw CommandFailure(error) }
+      return false
+    }
+  }
+
   /// Sends the vault's passphrase, so that this connection may read and change credentials; returns the passphrase.
   ///
   /// - Parameter next: as ``PassphraseInput/tried(thenReading:_:)`` has it.
@@ -77,6 +99,17 @@ enum PassphraseInput {
   static func read() throws(CommandFailure) -> SecretBytes {
     if let terminal { return try read(on: terminal) }
     return try check(secretLine("the passphrase"))
+  }
+
+  /// The passphrase in the first line of standard input; `nil` if standard input is a terminal, or empty.
+  static func given() throws(CommandFailure) -> SecretBytes? {
+    guard terminal == nil else { return nil }
+    let line: SecretBytes
+    do throws(CommandFailure) { line = try StandardInput.secretLine("the passphrase") } catch {
+      guard error.code != .usage else { return nil }
+      throw CommandFailure(error.description, code: .passphrase)
+    }
+    return try check(line)
   }
 
   /// Reads the next line of standard input.

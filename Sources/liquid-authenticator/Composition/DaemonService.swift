@@ -76,6 +76,13 @@ struct DaemonService: ControlService {
     return unlocking
   }
 
+  func unlockBySlot() async throws -> Bool {
+    let vault = router.vault
+    return try await inTurn(changes: false) { _ in
+      do { return try await vault.openBySlot() } catch let error as UserInteractionError { throw CTAPError(error) }
+    }
+  }
+
   func newStore(_ passphrase: SecretBytes) async throws {
     let warning = try await mendStore(isNew: true) { directory throws(StateDirectoryError) in
       try directory.makeNewStore(passphrase: passphrase)

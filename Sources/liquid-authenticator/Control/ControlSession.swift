@@ -84,6 +84,10 @@ protocol ControlService: Sendable {
   ///
   /// - Returns: that unlocking; what it allows ends when the vault is locked.
   func unlock(_ passphrase: SecretBytes) async throws -> Unlocking
+  /// Opens the vault with a slot that needs no passphrase, in turn with the ceremonies; verifies nobody.
+  ///
+  /// - Returns: whether the vault is open.
+  func unlockBySlot() async throws -> Bool
   /// Makes an empty store if there is none; needs the vault's passphrase.
   func newStore(_ passphrase: SecretBytes) async throws
   /// Accepts a store that was modified outside liquid-auth; needs the vault's passphrase.

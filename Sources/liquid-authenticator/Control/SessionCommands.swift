@@ -6,8 +6,8 @@ import Vault
 /// The commands for the connection, the vault as a whole, and the device.
 enum SessionCommands {
   static let all: [any ServedCommand.Type] = [
-    Hello.self, GetStatus.self, Lock.self, Unlock.self, NewStore.self, AcceptStore.self, PlugDevice.self,
-    SealSlot.self, RemoveSlot.self, ChangeCounter.self,
+    Hello.self, GetStatus.self, Lock.self, Unlock.self, UnlockBySlot.self, NewStore.self, AcceptStore.self,
+    PlugDevice.self, SealSlot.self, RemoveSlot.self, ChangeCounter.self,
   ]
 }
 
@@ -44,6 +44,12 @@ extension Unlock: ServedCommand {
     session.dropTransfer()
     session.verified = try await session.service.unlock(secret)
     return Done()
+  }
+}
+
+extension UnlockBySlot: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Answer {
+    Answer(isUnlocked: try await session.service.unlockBySlot())
   }
 }
 

@@ -13,6 +13,17 @@ extension VaultKeySource {
     _ = try? await openByProtectors(for: nil, orBy: nil, unlessLockedSince: lockings)
   }
 
+  /// Opens the vault with a slot, as for a request, for a person who waits at the command.
+  ///
+  /// - Returns: whether the vault is open.
+  func openBySlot() async throws -> Bool {
+    if current != nil { return true }
+    try directory.check()
+    let lockings = lockings
+    let judge = judge(unlessLockedSince: lockings)
+    return try await openByProtectors(for: nil, orBy: judge, unlessLockedSince: lockings) != nil
+  }
+
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.
   ///
   /// After too many wrong passphrases no slot is tried: only the passphrase unlocks the vault. After a lock, a slot
@@ -100,8 +111,10 @@ extension VaultKeySource {
   }
 
   private static let earlierVersion =
-    "an earlier version added it, and another program could have set --auto-unlock; unlock the vault with the "
-    + "passphrase once"
+    "an earlier version added it, and another program could have set --auto-unlock; \(typePassphrase)"
+
+  private static let typePassphrase =
+    "unlock the vault with the passphrase once, for example with: liquid-auth unlock --passphrase"
 
   /// Stores the public key of a security key in its slot, which an earlier version made and which has opened the vault.
   ///
@@ -110,7 +123,7 @@ extension VaultKeySource {
   {
     let words = await OwnThread.run { [self] in
       opening.withLock { _ in
-        guard unlocked.sealsSlots else { return "unlock the vault with the passphrase once" }
+        guard unlocked.sealsSlots else { return Self.typePassphrase }
         var isStored = false
         do throws(StateDirectoryError) {
           let (_, warning) = try directory.changeSlots { (file) throws(VaultError) in

@@ -136,7 +136,7 @@ final class VaultKeySource: KeySource {
   }
 
   /// Opens the vault with a typed passphrase.
-  private func judge(unlessLockedSince lockings: Int) -> UserPrompter.Judge<OpenVault> {
+  func judge(unlessLockedSince lockings: Int) -> UserPrompter.Judge<OpenVault> {
     { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let unlocked = try await unlocked(by: passphrase) else { return .ended(.cancelled) }

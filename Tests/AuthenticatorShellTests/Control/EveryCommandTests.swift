@@ -30,7 +30,7 @@ import Testing
 
   /// A valid request of each command.
   static let requests: [any ServedCommand] = [
-    Hello(), GetStatus(), Lock(), Unlock(secret(ScriptedService.passphrase)),
+    Hello(), GetStatus(), Lock(), Unlock(secret(ScriptedService.passphrase)), UnlockBySlot(),
     NewStore(secret(ScriptedService.passphrase)), AcceptStore(secret(ScriptedService.passphrase)), PlugDevice(.replug),
     SealSlot(key: secret(32), protector: [1: 1, 2: .bytes([UInt8](repeating: 2, count: 16)), 3: 1, 4: 8192]),
     RemoveSlot(id: [1]), ChangeCounter(.accept),
@@ -53,11 +53,11 @@ import Testing
 
   /// The commands that need no passphrase on their connection; all others of the table are for the owner.
   ///
-  /// NewStore and AcceptStore contain the passphrase. Each replug but a power cycle is free. In the requests of wallets,
-  /// the person decides.
+  /// NewStore and AcceptStore contain the passphrase. UnlockBySlot verifies nobody. Each replug but a power cycle is
+  /// free. In the requests of wallets, the person decides.
   static let forEveryone: [any ServedCommand.Type] = [
-    Hello.self, GetStatus.self, Lock.self, Unlock.self, NewStore.self, AcceptStore.self, PlugDevice.self,
-    AwaitBackup.self,
+    Hello.self, GetStatus.self, Lock.self, Unlock.self, UnlockBySlot.self, NewStore.self, AcceptStore.self,
+    PlugDevice.self, AwaitBackup.self,
     GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
     GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self,
   ]

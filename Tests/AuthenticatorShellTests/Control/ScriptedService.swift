@@ -58,6 +58,11 @@ final class ScriptedService: ControlService {
     return vault.withLock { $0?.unlocking } ?? Unlocking()
   }
 
+  func unlockBySlot() async throws -> Bool {
+    note("unlockBySlot")
+    return vault.withLock { $0 != nil }
+  }
+
   func newStore(_ passphrase: SecretBytes) async throws { note("newStore") }
   func acceptStore(_ passphrase: SecretBytes) async throws -> UInt64 {
     note("acceptStore")

@@ -42,7 +42,7 @@ enum ProgramTargets {
   // MARK: - The control socket
 
   private static let commands: [any ControlCommand.Type] = [
-    Hello.self, GetStatus.self, Lock.self, Unlock.self, ListCredentials.self, ShowCredential.self,
+    Hello.self, GetStatus.self, Lock.self, Unlock.self, UnlockBySlot.self, ListCredentials.self, ShowCredential.self,
     RenameCredential.self, RemoveCredential.self, RecoverCredential.self, AcceptBeforeReset.self, NewStore.self,
     PlugDevice.self, SetPIN.self, RemovePIN.self, GetSettings.self, ChangeSettings.self, SetLargeBlobArray.self,
     GetAccount.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self, GetAddresses.self,
