@@ -145,7 +145,7 @@ targets += [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
       "DisplayText", "Messages", "ProcessIO", "Sandbox", "UHID", "Logind", "Assuan", "Fingerprint",
-      "CUdev", "CLinux",
+      "CUdev", "CLinux", "CVersion",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux", "CVersion"],
@@ -179,7 +179,8 @@ targets += [
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol", "StateDirectory",
-      "DisplayText", "CTAPHID", "CryptoPrimitives", "ProcessIO", "Sandbox", "CWebRTC", "CPSL", "CZlib", argumentParser,
+      "DisplayText", "CTAPHID", "CryptoPrimitives", "ProcessIO", "Sandbox", "CVersion", "CWebRTC", "CPSL", "CZlib",
+      argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CTAPHID
+import CVersion
 import DisplayText
 import Glibc
 import LiquidAuth
@@ -20,7 +21,7 @@ struct WalletCommand: ParsableCommand {
       not answer in time; 64 the command line is wrong, or there is no link; 130 ended by Ctrl-C, or because the reader of \
       --json closed its end.
       """,
-    version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
+    version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))",
     subcommands: [ConnectCommand.self, KeyriCommand.self, RekeyCommand.self])
 
   /// The name in help: `liquid-auth`, which starts this program under that name, or this program's own.

@@ -56,8 +56,8 @@ class TestVersion:
         return done.stdout + done.stderr
 
     # Holds: PACKAGE-12
-    @pytest.mark.parametrize("name", ["liquid-auth", "liquid-auth-broker", "liquid-auth-protector", "liquid-auth-prompt",
-                                      "liquid-auth-pam"])
+    @pytest.mark.parametrize("name", ["liquid-auth", "liquid-authenticator", "liquid-auth-wallet", "liquid-auth-broker",
+                                      "liquid-auth-protector", "liquid-auth-prompt", "liquid-auth-pam"])
     def test_a_snapshot_names_its_commit(self, tmp_path, name):
         """Also if the program was stripped, and stamped before; nothing is built again."""
         program = tmp_path / name

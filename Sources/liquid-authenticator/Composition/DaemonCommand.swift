@@ -1,5 +1,6 @@
 import CLinux
 import CTAPHID
+import CVersion
 import Glibc
 import ProcessIO
 import StateDirectory
@@ -96,7 +97,8 @@ enum DaemonCommand {
       case .help:
         end(with: DaemonOptions.help)
       case .version:
-        end(with: "liquid-authenticator \(DeviceIdentity(capabilities: []).version)\n")
+        let version = "\(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))"
+        end(with: "liquid-authenticator \(version)\n")
       case .usage(let reason):
         StandardStream.error.write(
           """
