@@ -13,7 +13,7 @@ package struct GetStatus: PlainCommand {
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
 /// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
-/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?}.
+/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?, 30: problem of the counter?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -82,6 +82,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var previousFingerprint: [UInt8]?
   /// Whether the last prompts were answered faster than a person can read them.
   package var promptsAnswerByThemselves: Bool
+  /// What the counter in the TPM found wrong at the last opening of the store; one of ``problems`` too.
+  package var counterProblem: String?
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
@@ -91,9 +93,9 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
     defaultPolicy: UInt8? = nil, backupTime: UInt64? = nil, backupCheckTime: UInt64? = nil,
     backupFolder: String? = nil, followReport: FollowReport? = nil, previousFingerprint: [UInt8]? = nil,
-    promptsAnswerByThemselves: Bool = false
+    promptsAnswerByThemselves: Bool = false, counterProblem: String? = nil
   ) {
-    self.previousFingerprint = previousFingerprint
+    (self.previousFingerprint, self.counterProblem) = (previousFingerprint, counterProblem)
     self.promptsAnswerByThemselves = promptsAnswerByThemselves
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
@@ -138,6 +140,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     followReport = try decoded(members.optionalMap(25)).map { (map) throws(ControlFailure) in try FollowReport(map) }
     previousFingerprint = try decoded(members.optionalBytes(28))
     promptsAnswerByThemselves = try decoded(members.optionalBool(29)) ?? false
+    counterProblem = try decoded(members.optionalText(30))
   }
 
   package var members: CBORMap {
@@ -151,7 +154,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       21: defaultPolicy.map(CBORValue.number), 22: backupTime.map(CBORValue.unsigned),
       23: backupCheckTime.map(CBORValue.unsigned), 24: backupFolder.map(CBORValue.text),
       25: followReport.map { .map($0.members) }, 28: previousFingerprint.map(CBORValue.bytes),
-      29: promptsAnswerByThemselves ? .bool(true) : nil,
+      29: promptsAnswerByThemselves ? .bool(true) : nil, 30: counterProblem.map(CBORValue.text),
     ])
   }
 }

@@ -112,10 +112,11 @@ import Testing
         == "the history was modified outside liquid-auth: entry 7 is missing; see: liquid-auth log verify")
     let one = CheckHistory.Answer(count: 1, first: 0, last: 0, faults: [])
     #expect(
-      HistoryText.whole(one) == "1 entry, from 1970-01-01 00:00:00 UTC to 1970-01-01 00:00:00 UTC; the chain is whole")
+      HistoryText.whole(one)
+        == "1 entry, from 1970-01-01 00:00:00 UTC to 1970-01-01 00:00:00 UTC; the history is whole")
     #expect(
       HistoryText.whole(CheckHistory.Answer(count: 0, first: nil, last: nil, faults: []))
-        == "no entries; the chain is whole")
+        == "no entries; the history is whole")
   }
 
   @Test(

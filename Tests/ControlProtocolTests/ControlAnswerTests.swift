@@ -406,8 +406,9 @@ import Testing
     #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
     var quick = Self.status
     quick.promptsAnswerByThemselves = true
-    packet[2] += 1
-    packet += [0x18, 0x1D, 0xF5]
+    quick.counterProblem = "c"
+    packet[2] += 2
+    packet += [0x18, 0x1D, 0xF5, 0x18, 0x1E, 0x61, 0x63]
     #expect(quick.encoded == packet)
     #expect(try AuthenticatorStatus(decoding: packet) == quick)
   }

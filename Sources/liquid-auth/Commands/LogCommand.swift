@@ -48,8 +48,13 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let found = try place.connectAsOwner().ask(CheckHistory())
+      let connection = try place.connectAsOwner()
+      let found = try connection.ask(CheckHistory())
       guard found.faults.isEmpty else { throw CommandFailure(HistoryText.faults(found, at: place)) }
+      // Nothing in a copy of the whole store shows its age; the counter in the TPM does.
+      if let problem = try connection.ask(GetStatus()).counterProblem {
+        throw CommandFailure("the history is whole, but this may not be the newest one: \(problem)")
+      }
       output.write(HistoryText.whole(found), json: found.json)
     }
   }

@@ -49,7 +49,7 @@ struct DaemonService: ControlService {
       backupCheckTime: state?.backup.checked, backupFolder: state?.backup.folder,
       followReport: state?.backup.folder == nil ? nil : followers.report,
       previousFingerprint: vault.previousFingerprint,
-      promptsAnswerByThemselves: await router.prompter.answersByItself)
+      promptsAnswerByThemselves: await router.prompter.answersByItself, counterProblem: vault.counterProblem)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.
