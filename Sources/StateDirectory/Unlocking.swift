@@ -9,10 +9,12 @@ public import Vault
 extension StateDirectory {
   /// Checks vault and store as far as that needs no passphrase; changes nothing.
   ///
-  /// - Throws: what prevents unlocking: a file, or the directory, is missing, not private, or not valid.
+  /// - Throws: what prevents unlocking: a file, or the directory, is missing, not private, not valid, or cannot be written.
   public func check() throws(StateDirectoryError) {
     try checkIdentity()
     let vault = try sealedVault()
+    // SQLite makes the log of the store there.
+    try Self.checkWritable(path)
     guard try !areStoresUnsettled(beside: vault) else { return }
     try checkStore()
     if vault.hasPreviousPhrase { try checkStore(at: previousStorePath) }
@@ -79,6 +81,12 @@ extension StateDirectory {
         hint: "put it back, or make an empty one with: liquid-auth recover --new-store")
     }
     try Privacy.check(status, storePath, type: S_IFREG, mode: "600")
+    try Self.checkWritable(storePath)
+  }
+
+  /// Each opening of the store writes it.
+  private static func checkWritable(_ path: String) throws(StateDirectoryError) {
+    guard access(path, W_OK) == 0 else { throw .system("write", path) }
   }
 }
 

@@ -15,7 +15,7 @@ from fido2 import cbor
 from daemon.test_command import ABSENT, FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE, fails
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2
-from support import wire
+from support import stacks, wire
 from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, client, register
 from support.control_socket import ControlProtocol
@@ -51,6 +51,25 @@ class TestStatus:
         said = problems(key, FAILED if running else NOT_RUNNING)
         path.chmod(0o700)
         assert "mode 755" in said and f"chmod {mode} '{str(path).rstrip('/')}'" in said
+
+    # Holds: FILE-8
+    @pytest.mark.parametrize("running", [False, True], ids=["at rest", "running"])
+    @pytest.mark.parametrize("name, mode", [("", 0o500), ("credentials.sqlite", 0o400)], ids=["directory", "store"])
+    def test_files_that_cannot_be_written(self, key, running, name, mode):
+        # Root can write each file, unless this right is taken away.
+        key.wrapper = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+        path, place = key.state / name, ["--state-dir", key.state, "--control", key.control_socket]
+        said = f"cannot write {path}: Permission denied; check the permissions of the file and of its directory"
+        with contextlib.ExitStack() as stack:
+            if running:
+                stack.enter_context(key)
+            stack.callback(path.chmod, 0o700)
+            path.chmod(mode)
+            done = key.run("status", "--json", *place, status=FAILED if running else NOT_RUNNING, wrapper=key.wrapper)
+            found = json.loads(done.stdout)
+            assert found["vault"] == "unusable" and said in found["problems"], found
+            doctor = stacks.run([*key.wrapper, *key.command("doctor", *place)], seconds=60, env=key.environment)
+            assert said in " ".join(doctor.stdout.split())
 
     # Holds: FILE-8
     def test_a_truncated_store(self, key):
