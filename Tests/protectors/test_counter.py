@@ -225,7 +225,8 @@ class TestAnOldCopy:
     def test_it_is_found_and_said(self, counted_key, old):
         key = counted_key
         newest = put_back(key, old)
-        assert problems(key) == [ONCE + ACCEPT] and ONCE in key.said()
+        assert problems(key) == [ONCE + ACCEPT]
+        assert f"{ONCE + ACCEPT} --state-dir {key.state} --control {key.control_socket}\n" in key.said()
         assert count(key) is None, "the number in the copy is not the counter's"
         assert BLOCKED in status(key)["problems"]
         assert retries(key) == 0, "the PIN is blocked"

@@ -17,14 +17,14 @@ enum DaemonCommand {
     // Each step of a dialog has a thread; an arena of memory for each would cost system calls and memory.
     mallopt(M_ARENA_MAX, 1)
     let options = options()
-    let log = Log.standardError(options.logLevel, environment: environmentVariable)
+    let log = Log.standardError(options.logLevel, place: options.place, environment: environmentVariable)
     let signals = StopSignals([SIGTERM, SIGINT, SIGHUP, SIGUSR1])
     let (daemon, helper): (Daemon, HelperProcess)
     do throws(StartError) {
       helper = try self.helper(options)
       daemon = try Daemon(options, helper: helper, log: log)
     } catch {
-      log.error(options.place.completing(error.description))
+      log.error(error.description)
       exit(error.exitStatus)
     }
     helper.watchEnd(on: daemon.loop) {

@@ -2,6 +2,7 @@ import CTAP2
 import DisplayText
 import Glibc
 import ProcessIO
+import StateDirectory
 import Synchronization
 
 /// A line about a request, which can name its site: the log decides whether it does.
@@ -33,22 +34,30 @@ struct Log: Sendable {
 
   private let isJournal: Bool
   private let namesSites: Bool
+  private let place: CommandPlace
   private let output: @Sendable (String) -> Void
 
   /// - Parameters:
   ///   - isJournal: whether the output is the journal, which reads the level from the line.
   ///   - level: with `debug`, lines about requests name their sites.
+  ///   - place: added to the command at the end of a line that says what is wrong.
   ///   - output: takes each line, with its end.
-  init(isJournal: Bool, level: LogLevelChoice = .info, output: @escaping @Sendable (String) -> Void) {
+  init(
+    isJournal: Bool, level: LogLevelChoice = .info,
+    place: CommandPlace = CommandPlace(stateDirectory: nil, control: nil), output: @escaping @Sendable (String) -> Void
+  ) {
     self.isJournal = isJournal
     namesSites = level == .debug
-    self.output = output
+    (self.place, self.output) = (place, output)
   }
 
   /// The log on standard error, which is the journal if systemd started the process.
-  static func standardError(_ level: LogLevelChoice, environment: (String) -> String?) -> Log {
+  static func standardError(
+    _ level: LogLevelChoice, place: CommandPlace, environment: (String) -> String?
+  ) -> Log {
     let standardError = StandardError()
-    return Log(isJournal: environment("JOURNAL_STREAM") != nil, level: level, output: standardError.write)
+    return Log(
+      isJournal: environment("JOURNAL_STREAM") != nil, level: level, place: place, output: standardError.write)
   }
 
   func error(_ line: String) { write(.error, line) }
@@ -64,7 +73,7 @@ struct Log: Sendable {
   private func write(_ level: Level, _ line: String) {
     var text = isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: "
     text.reserveCapacity(text.utf8.count + line.utf8.count + 1)
-    text += Log.printable(line)
+    text += Log.printable(level.rawValue <= Level.notice.rawValue ? place.completing(line) : line)
     text += "\n"
     output(text)
   }

@@ -1,4 +1,5 @@
 import Glibc
+import StateDirectory
 import Testing
 
 @testable import liquid_authenticator
@@ -27,6 +28,17 @@ struct LogTests {
         "<6>one\n", "<5>two\n", "<4>three\n", "<3>four\n", "liquid-authenticator: five\\u{A}\n", "<6>six\n",
         "<7>seven\n",
       ])
+  }
+
+  @Test func `the command at the end of a line about a problem gets the place options`() {
+    let lines = Lines()
+    let place = CommandPlace(stateDirectory: "/s", control: nil)
+    let log = Log(isJournal: false, place: place, output: lines.add)
+    for line in ["make one with: liquid-auth setup", "the store is full"] {
+      for write in [log.error, log.warning, log.notice] { write(line) }
+    }
+    let own = ["make one with: liquid-auth setup --state-dir /s", "the store is full"]
+    #expect(lines.all == own.flatMap { Array(repeating: "liquid-authenticator: \($0)\n", count: 3) })
   }
 
   @Test func `a line of the log is cut at 1000 characters`() {
