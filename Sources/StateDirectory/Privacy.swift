@@ -36,12 +36,26 @@ public enum Privacy {
     }
     guard !isOpenToOthers(status, at: path) else {
       let found = String(status.st_mode & 0o7777, radix: 8)
-      // A sticky directory is shared, as /tmp is: chmod would break what other users have there.
-      let remedy =
-        status.st_mode & S_ISVTX != 0 ? "give --state-dir DIR" : "restrict access with: chmod \(mode) '\(path)'"
+      // Other users need a directory such as /tmp or /etc.
+      let isShared = type == S_IFDIR && (status.st_mode & S_ISVTX != 0 || !isOfVault(path))
+      let remedy = isShared ? "give --state-dir DIR" : "restrict access with: chmod \(mode) '\(path)'"
       throw StateDirectoryError(
         .notPrivate, "other users can access \(path) (mode \(found))",
         hint: remedy)
     }
+  }
+
+  /// Whether a directory has a vault or a store, or nothing yet.
+  private static func isOfVault(_ path: String) -> Bool {
+    for name in ["vault", "credentials.sqlite"] {
+      var status = stat()
+      if lstat("\(path)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG { return true }
+    }
+    guard let directory = opendir(path) else { return false }
+    defer { closedir(directory) }
+    var count = 0
+    // The directory itself and its parent are always there.
+    while readdir(directory) != nil { count += 1 }
+    return count <= 2
   }
 }

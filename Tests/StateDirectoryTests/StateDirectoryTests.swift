@@ -71,6 +71,16 @@ import Testing
     #expect(try temporary.mode() == mode)
   }
 
+  // Holds: FILE-10
+  @Test(arguments: [("passwd", false), ("vault", true), ("credentials.sqlite", true)])
+  func `only a directory of the vault is to be closed to others`(file: String, isOfVault: Bool) throws {
+    let temporary = try TemporaryDirectory()
+    try temporary.write([1], to: file)
+    try temporary.set(mode: 0o755)
+    let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path) }
+    #expect(error?.hint == (isOfVault ? "restrict access with: chmod 700 '\(temporary.path)'" : "give --state-dir DIR"))
+  }
+
   /// No account has this group; Tests/support/accounts.py tests private groups.
   @Test(.enabled(if: geteuid() == 0), arguments: [0o710, 0o720, 0o740, 0o770])
   func `a directory that a shared group can access is refused`(mode: Int) throws {
