@@ -35,7 +35,10 @@ struct ImportResult {
       case .otherKey: skipped.append(with(["the store has a passkey with the same id and another key, which stays"]))
       case .derived:
         skipped.append(
-          with(["it is derived from the phrase of this vault; only a sign-in or a backup can bring it back"]))
+          with([
+            "it comes from the phrase of this vault; if it is not here, sign in at its site; if it was removed here, "
+              + "register a new one there"
+          ]))
       }
     }
     skipped.sort { $0.item < $1.item }
