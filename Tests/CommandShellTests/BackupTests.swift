@@ -53,7 +53,7 @@ import Testing
       ([(1, [1])], "1 passkey added"),
       (
         [(1, [2]), (3, [1]), (17, passkey)],
-        "2 passkeys added, 1 removed\n1 passkey removed, as on another machine\n  a.b  al"
+        "2 passkeys added, 1 removed\nremoved, as on another machine:\n  a.b  al"
       ),
       ([(2, [1])], "1 passkey changed"), ([(4, [3])], "no passkey changed"),
       (

@@ -19,7 +19,8 @@ enum BackupText {
           ? "1 entry of the backup not taken: the one here is newer"
           : "\(older) entries of the backup not taken: those here are newer")
     }
-    lines += named(result.removed, "removed, as on another machine")
+    // Their number is in the first line.
+    if result.removed.count > 0 { lines += ["removed, as on another machine:"] + names(of: result.removed) }
     lines += named(result.removedHere, "not restored: removed later, here or on another machine")
     lines += named(result.keptImported, "imported, and kept: the backup has another key with the same id")
     lines += named(result.leftImported, "imported, and only in the backup: keep the file")
@@ -90,12 +91,15 @@ enum BackupText {
 
   private static func named(_ passkeys: MergeResult.NamedPasskeys, _ text: String) -> [String] {
     guard passkeys.count > 0 else { return [] }
+    return ["\(count(passkeys.count, "passkey")) \(text)"] + names(of: passkeys)
+  }
+
+  private static func names(of passkeys: MergeResult.NamedPasskeys) -> [String] {
     let names = passkeys.names.map { passkey in
       "  \(passkey.rpID.printable)\(passkey.name.map { "  \($0.printable)" } ?? "")"
     }
     let others = passkeys.count - UInt64(passkeys.names.count)
-    let rest = others > 0 ? ["  and \(count(others, "other"))"] : []
-    return ["\(count(passkeys.count, "passkey")) \(text)"] + names + rest
+    return names + (others > 0 ? ["  and \(count(others, "other"))"] : [])
   }
 
   /// Why the phrase that was typed cannot check a backup; fingerprints have 4 bytes.
