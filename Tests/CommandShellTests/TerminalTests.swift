@@ -258,6 +258,23 @@ final class Person: Sendable {
     #expect((PassphraseRule.objection(to: secret) == nil) == isTaken)
   }
 
+  @Test(arguments: ["password", "Password123", "P@SSW0RD", "1q2w3e4r"])
+  func `a passphrase that everybody guesses first is refused`(_ passphrase: String) {
+    let secret = Array(passphrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+    #expect(PassphraseRule.objection(to: secret) == "this is one of the first passphrases that anybody guesses")
+  }
+
+  @Test func `the phrase is no passphrase, however it is typed`() {
+    let phrase = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+    let other = String(phrase.dropLast(6)) + "winner"
+    for (typed, isPhrase) in [(phrase, true), ("  \(phrase.uppercased()) ", true), (other, false)] {
+      let secret = Array(typed.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+      let objection = PassphraseRule.objection(to: secret)
+      #expect(objection?.hasPrefix("this is a recovery phrase") ?? false == isPhrase)
+      #expect(isPhrase || objection == nil)
+    }
+  }
+
   private static let joined = "a passphrase cannot have combining characters; type accented letters as one character"
 
   // "é" in NFC, in NFD and in Latin-1, a unit sign that NFC changes to a letter, Hangul in NFC and in NFD, and Thai.

@@ -87,6 +87,14 @@ class TestInitOnTheTerminal:
         code, shown = on_terminal(command, answers, empty.environment)
         assert code == FAILED and shown.count("written down: ") == 2 and not empty.state.exists()
 
+    def test_the_phrase_is_no_passphrase_and_an_example_is_no_secret(self, empty):
+        arguments = ["init", "--import", "--state-dir", empty.state]
+        for refused, reason in [(PHRASE, "this is a recovery phrase"), ("Password", "one of the first passphrases")]:
+            said = fails(empty, *arguments, stdin=f"{PHRASE}\n{refused}\n", status=WRONG_PASSPHRASE)
+            assert reason in said and not empty.state.exists()
+        example = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+        assert "this phrase is an example that everybody knows" in empty.init(phrase=example).stderr
+
     def test_a_wrong_word_and_then_the_right_one(self, empty):
         self.init(empty, ["right", "wrong", "right", "right"])
         assert (empty.state / "vault").exists()

@@ -151,6 +151,15 @@ enum PhraseInput {
   }
 }
 
+extension BIP39Phrase {
+  /// Says that a phrase is an example of BIP39, whose bytes are all the same: everybody knows its keys.
+  func warnIfExample() {
+    guard entropy.withUnsafeBytes({ bytes in bytes.allSatisfy { $0 == bytes[0] } }) else { return }
+    StandardStream.error.write(
+      "liquid-auth: this phrase is an example that everybody knows, and so are its keys: use it for tests only")
+  }
+}
+
 extension DeterministicKeysError {
   /// Whether a word is not in the list.
   fileprivate var isOfWord: Bool {

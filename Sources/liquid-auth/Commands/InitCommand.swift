@@ -140,7 +140,9 @@ struct InitCommand: PlacedCommand {
         throw policy == nil ? .cancelledAfterPhrase : .cancelledAfterShares
       }
     case .existingPhrase:
-      return (try PhraseInput.valid(forShares: "liquid-auth recover --shares"), try newPassphrase())
+      let phrase = try PhraseInput.valid(forShares: "liquid-auth recover --shares")
+      phrase.warnIfExample()
+      return (phrase, try newPassphrase())
     case .existingShares:
       let (phrase, passphrase) = (
         try ShareInput.valid(forPhrase: "liquid-auth init --import"), try newPassphrase()

@@ -82,7 +82,10 @@ struct RotateCommand: ParsableCommand {
     }
 
     private static func typedPhrase() throws(CommandFailure) -> BIP39Phrase {
-      do throws(CommandFailure) { return try PhraseInput.valid() } catch { throw error.ofPresentVault }
+      let phrase: BIP39Phrase
+      do throws(CommandFailure) { phrase = try PhraseInput.valid() } catch { throw error.ofPresentVault }
+      phrase.warnIfExample()
+      return phrase
     }
 
     /// The main key (64 bytes) and the Ed25519 root (96 bytes) of the phrase that is made or typed.

@@ -1,5 +1,6 @@
 import ControlProtocol
 import CryptoPrimitives
+import DeterministicKeys
 import ProcessIO
 
 /// The rules for a vault's passphrase.
@@ -14,9 +15,12 @@ enum PassphraseRule {
   /// It must differ from the present one, if there is one: the two are compared in constant time.
   ///
   /// Argon2id makes each guess cost a quarter of a gigabyte, so a moderate passphrase is enough; a short or uniform one
-  /// is not.
+  /// is not. A phrase is typed only where passkeys are made or recovered.
   static func objection(to passphrase: SecretBytes, replacing present: SecretBytes? = nil) -> String? {
     if present?.isEqual(to: passphrase) == true { return "the new passphrase is the present one" }
+    if (try? BIP39Phrase(parsing: passphrase)) != nil {
+      return "this is a recovery phrase, which belongs on paper only; the passphrase must be another secret"
+    }
     let longest = ControlMessage.maximumPassphraseSize
     return passphrase.withUnsafeBytes { bytes in
       if bytes.count > longest { return "a passphrase has at most \(longest) bytes" }
@@ -34,8 +38,21 @@ enum PassphraseRule {
       }
       if count < fewestCharacters { return "a passphrase needs at least \(fewestCharacters) characters" }
       if seen.count < fewestDifferent { return "a passphrase needs at least \(fewestDifferent) different characters" }
-      return nil
+      return isFirstGuess(bytes) ? "this is one of the first passphrases that anybody guesses" : nil
     }
+  }
+
+  /// The commonest passwords of lists that were published, among those that are long and different enough.
+  private static let firstGuesses = [
+    "password", "passwort", "password1", "password123", "passw0rd", "p@ssw0rd", "12345678", "123456789", "1234567890",
+    "87654321", "987654321", "11223344", "qwertyui", "qwertyuiop", "qwerty123", "qwertz123", "1q2w3e4r", "1qaz2wsx",
+    "q1w2e3r4", "abcd1234", "iloveyou", "sunshine", "princess", "football", "baseball", "superman", "trustno1",
+    "letmein1", "welcome1", "changeme", "starwars", "computer",
+  ]
+
+  /// Whether it is one of these, also with capitals.
+  private static func isFirstGuess(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    firstGuesses.contains { guess in bytes.elementsEqual(guess.utf8, by: { $0 == $1 || $0 | 0x20 == $1 }) }
   }
 }
 
