@@ -73,6 +73,7 @@ class TestInitOnTheTerminal:
         assert NEW not in shown, "the passphrase was echoed"
         asked = [int(number) for number in re.findall(r"Word (\d+): ", shown)]
         assert len(set(asked)) == 3 and set(asked) <= set(range(1, count + 1))
+        assert re.search(r"Now type 3 of the words from your paper\.\r\nWord \d+: ", shown)
         with empty:
             empty.ask("unlock", passphrase=NEW)
 

@@ -91,6 +91,7 @@ enum PhraseDialogue {
         show(paper, on: terminal)
         try terminal.askForEnter("\nPress Enter when they are written down: ")
       }
+      terminal.show("Now type \(confirmedWords) of the words from your paper.\n")
       let asked = paper.words.indices.dropFirst(paper.unasked)
       for position in asked.shuffled(using: &generator).prefix(confirmedWords).sorted() {
         try ask(for: position, of: paper, on: terminal)
