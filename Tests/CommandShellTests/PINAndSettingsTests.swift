@@ -114,6 +114,29 @@ private func information(
       ])
   }
 
+  @Test(arguments: [
+    (ChangeSettings(alwaysUV: true), "each registration and sign-in needs verification now"),
+    (ChangeSettings(alwaysUV: false), "the site decides whether it needs verification"),
+    (ChangeSettings(means: ["pam"]), "what verifies you, in this order: pam, passphrase"),
+    (
+      ChangeSettings(minimumPINLength: 6, minimumPINLengthRPIDs: []),
+      "a PIN has at least 6 characters now\nsites that can read that: none"
+    ),
+    (ChangeSettings(minimumPINLength: 6), "a PIN has at least 6 characters now"),
+    (ChangeSettings(forcePINChange: true), "the PIN must be changed before it can be used"),
+  ])
+  func `a change says what it did, and what is to do`(_ change: ChangeSettings, _ text: String) {
+    let settings = { (isPINSet: Bool) in
+      OwnerSettings(
+        alwaysUV: change.alwaysUV ?? false, minimumPINLength: 6, minimumPINLengthRPIDs: [], forcePINChange: true,
+        isPINSet: isPINSet, means: change.means ?? [])
+    }
+    #expect(SettingsReport(settings(false), information(uv: true)).text(of: change) == text)
+    #expect(
+      SettingsReport(settings(true), information(uv: true)).text(of: change)
+        == "\(text)\n\nto do\n- \(OwnerSettings.pinMustBeChanged)")
+  }
+
   @Test(arguments: [(true, false, false), (false, false, false), (true, true, false), (true, false, true)])
   func `alwaysUv without a way to verify is a problem, with its remedy`(_ always: Bool, _ pin: Bool, _ uv: Bool) {
     let told = information(pin: pin, uv: uv ? true : nil, alwaysUV: always)

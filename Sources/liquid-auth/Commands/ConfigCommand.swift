@@ -144,7 +144,7 @@ struct ConfigCommand: ParsableCommand {
 }
 
 extension PlaceOptions {
-  /// Changes settings, and shows the result.
+  /// Changes settings, and says what is changed.
   fileprivate func change(_ change: ChangeSettings, _ output: OutputOptions) throws(CommandFailure) {
     try self.change(change, by: connect(), output)
   }
@@ -153,13 +153,14 @@ extension PlaceOptions {
     _ change: ChangeSettings, by connection: ControlConnection, _ output: OutputOptions
   ) throws(CommandFailure) {
     try connection.unlock()
-    write(SettingsReport(try connection.ask(change), try connection.keyInformation()), output)
+    write(SettingsReport(try connection.ask(change), try connection.keyInformation()), of: change, output)
   }
 
-  fileprivate func write(_ report: SettingsReport, _ output: OutputOptions) {
+  /// - Parameter change: what the text says; all settings without a change.
+  fileprivate func write(_ report: SettingsReport, of change: ChangeSettings? = nil, _ output: OutputOptions) {
     var report = report
     report.problems = report.problems.map(completing)
-    output.write(report.text, json: report.json)
+    output.write(change.map { report.text(of: $0) } ?? report.text, json: report.json)
   }
 }
 
@@ -200,22 +201,48 @@ struct SettingsReport: Equatable {
     return mustBeChanged ? [OwnerSettings.pinMustBeChanged] : []
   }
 
-  /// For people.
+  /// For people: what a change did.
+  func text(of change: ChangeSettings) -> String {
+    var lines: [String] = []
+    if change.means != nil { lines.append("what verifies you, in this order: \(meansText)") }
+    if let isOn = change.alwaysUV {
+      lines.append(
+        isOn
+          ? "each registration and sign-in needs verification now" : "the site decides whether it needs verification")
+    }
+    if change.minimumPINLength != nil { lines.append("a PIN has at least \(minimumPINLength) characters now") }
+    if change.minimumPINLengthRPIDs != nil, let sites {
+      lines.append("sites that can read that: \(Self.list(sites))")
+    }
+    if change.forcePINChange { lines.append("the PIN must be changed before it can be used") }
+    return withProblems(lines.joined(separator: "\n"))
+  }
+
+  private var meansText: String { means.isEmpty ? "only a PIN" : means.joined(separator: ", ") }
+
+  private static func list(_ sites: [String]) -> String {
+    sites.isEmpty ? "none" : sites.map(\.printable).joined(separator: ", ")
+  }
+
+  private func withProblems(_ lines: String) -> String {
+    problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")
+  }
+
+  /// For people: all settings.
   var text: String {
     var rows = [
-      ["verification", means.isEmpty ? "only a PIN" : means.joined(separator: ", ")],
+      ["verification", meansText],
       ["always verify", alwaysUV ? "on" : "off"],
       ["minimum PIN length", "\(minimumPINLength) characters"],
     ]
     if let sites {
-      rows.append(["sites that can read it", sites.isEmpty ? "none" : sites.map(\.printable).joined(separator: ", ")])
+      rows.append(["sites that can read it", Self.list(sites)])
     }
     rows += [
       ["change of PIN", forcePINChange ? "required before the PIN can be used" : "not required"],
       ["enterprise attestation", "not supported"],
     ]
-    let lines = table(rows)
-    return problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")
+    return withProblems(table(rows))
   }
 
   /// For programs; members that were not read are `null`.
