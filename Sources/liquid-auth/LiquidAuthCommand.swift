@@ -24,7 +24,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
             or input that it needs is missing
       `connect` and `keyri` have more codes: see liquid-auth-wallet --help.
 
-      With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}.
+      With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}. `connect` and `keyri` \
+      write it to standard output instead, as their last event.
 
       Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
       """,
