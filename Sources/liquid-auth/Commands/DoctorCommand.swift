@@ -30,7 +30,7 @@ struct DoctorCommand: PlacedCommand {
       for mend in report.safeMends { Self.perform(mend) }
       report = self.report()
     }
-    output.write(report.text, json: report.json)
+    output.write(report.text.wrappedForTerminal, json: report.json)
     guard report.isHealthy else { throw ExitCode(report.exitCode) }
   }
 

@@ -21,7 +21,7 @@ struct StatusCommand: PlacedCommand {
     var report = try Self.report(place)
     report.problems = report.problems.map(place.completing)
     let pointer = report.problems.isEmpty ? "" : place.completing(Self.pointer)
-    output.write(report.text + pointer, json: report.json)
+    output.write((report.text + pointer).wrappedForTerminal, json: report.json)
     guard report.problems.isEmpty else {
       throw ExitCode(report.isRunning == false || report.status?.vault == .missing ? 2 : 1)
     }

@@ -236,7 +236,7 @@ struct Setup {
         return
       }
       terminal.show("\nThere are problems:\n")
-      for problem in problems { terminal.show("- \(place.completing(problem).printable)\n") }
+      for problem in problems { terminal.show("- \(place.completing(problem).printable)\n".wrappedForTerminal) }
       var answer: String
       repeat {
         answer = try terminal.ask("Press Enter to check again, or s and Enter to continue anyway: ").lowercased()
