@@ -36,8 +36,12 @@ extension Session {
     try connection.execute("PRAGMA query_only = OFF; PRAGMA shrink_memory")
     connection.keepLogWhenClosing(false)
     if changesWait { connection.emptyLog() }
-    if found.version < Schema.version || rule == .accepted {
+    if found.version < Schema.firstVersionWithMark || rule == .accepted {
       try Self.upgrade(found, on: connection, keys: keys, hasHistory: hasHistory)
+      connection.emptyLog()
+    } else if found.version < Schema.version {
+      // Its rows are those of this version, and its mark still says where the history ends.
+      try connection.execute("PRAGMA user_version = \(Schema.version)")
       connection.emptyLog()
     }
     try self.init(connection, keys: keys)

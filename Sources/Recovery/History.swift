@@ -54,6 +54,16 @@ public struct HistoryEntry: Sendable, Equatable {
     case endRotation = 29
     /// The owner exported passkeys with their private keys.
     case exportPasskeys = 30
+    /// The store got a counter in the TPM, or another one.
+    case turnOnCounter = 31
+    case turnOffCounter = 32
+    /// The store follows a folder of backups.
+    case followFolder = 33
+    case leaveFolder = 34
+    /// The owner accepted the passkeys from before a reset again.
+    case acceptBeforeReset = 35
+    /// The owner revoked the permission to list the passkeys.
+    case forgetReaders = 36
   }
 
   /// How it ended.

@@ -338,3 +338,5 @@ def test_a_folder_that_cannot_be_followed(machines, folder, tmp_path):
     assert f"{folder} up to date; start it with: liquid-auth backup follow --" in problem
     assert json.loads(key.ask("backup", "--off", "--json")) == {"folder": None}
     assert status(key)["backupFolder"] is None and len(os.listdir(folder)) == 1
+    changes = [kind for kind, *_ in history(key) if kind.startswith("folder-")]
+    assert (changes[0], changes[-1]) == ("folder-on", "folder-off")

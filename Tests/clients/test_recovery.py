@@ -7,7 +7,7 @@ from fido2.ctap2 import Ctap2
 from judges.derivation import p256_public_key, sha256
 from support import wire
 from support.authenticator import Authenticator
-from support.ceremonies import OWN, Made, register, sign_in
+from support.ceremonies import OWN, Made, history, register, sign_in
 from support.hmac_secret import Platform, expected
 
 
@@ -171,6 +171,7 @@ def test_reset_and_accept_before_reset(machine):
     assert after.verdict.endswith("counter 65536")
 
     here.key.ask("recover", "--accept-before-reset")
+    assert history(here.key)[-1][:3] == ("before-reset-accept", "done", "passphrase")
     here.sign_in(factor)
     here.refuses(passkey)  # its account has a newer passkey
     here.sign_in(after, listed=False)

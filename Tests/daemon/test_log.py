@@ -209,7 +209,7 @@ class TestChanges:
         assert found == [
             ("register", "done", "passphrase", SITE), ("rename", "done", "passphrase", SITE),
             ("settings", "done", "passphrase", None), ("policy", "done", "passphrase", SITE),
-            ("policy", "done", "passphrase", None), ("settings", "done", "passphrase", None),
+            ("policy", "done", "passphrase", None), ("readers-forget", "done", "passphrase", None),
             ("remove", "done", "passphrase", SITE), ("passphrase-change", "done", "passphrase", None)]
 
     def test_a_command_that_fails_is_no_entry(self, running):

@@ -14,7 +14,8 @@ KINDS = dict(enumerate([
     "show-passkey", "pin-change", "reset", "next-sign-in", "remove", "rename", "recover", "settings", "large-blobs",
     "policy", "passphrase-change", "slot-add", "slot-remove", "old-store",
     "old-store-accept", "backup", "merge",
-    "import", "rotate-begin", "rotate-give-up", "rotate-end", "export"], 1))
+    "import", "rotate-begin", "rotate-give-up", "rotate-end", "export",
+    "counter-on", "counter-off", "folder-on", "folder-off", "before-reset-accept", "readers-forget"], 1))
 OUTCOMES = dict(enumerate([
     "done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered",
     "denied-by-policy"], 1))

@@ -167,7 +167,7 @@ class TestCounting:
         key.start()
         assert len(registration(key)) == 2, "the passphrase, and presence"
         assert count(key) == first + 2 and problems(key) == []
-        assert kinds(key)[0] == ("settings", "done", "passphrase") and "old-store" not in str(kinds(key))
+        assert kinds(key)[0] == ("counter-on", "done", "passphrase") and "old-store" not in str(kinds(key))
         assert counter(key, "off") == {"counter": "off", "remains": None}
         assert indexes(tpm) == [] and count(key) is None and open_again(key) == []
         assert tpm.loaded() == []

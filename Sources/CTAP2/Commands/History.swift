@@ -132,7 +132,8 @@ extension CommandReport {
     // Changes by the owner, whose passphrase counts when it is given, and by programs that the owner let in before.
     case .changePIN, .reset, .removePasskey, .renamePasskey, .recoverPasskey, .changeSettings, .replaceLargeBlobs,
       .changePolicy, .changePassphrase, .addSlot, .removeSlot, .findOldStore, .acceptOldStore, .makeBackup,
-      .mergeBackup, .importPasskeys, .beginRotation, .giveUpSite, .endRotation:
+      .mergeBackup, .importPasskeys, .beginRotation, .giveUpSite, .endRotation, .turnOnCounter, .turnOffCounter,
+      .followFolder, .leaveFolder, .acceptBeforeReset, .forgetReaders:
       return false
     }
   }

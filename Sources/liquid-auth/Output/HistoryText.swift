@@ -87,6 +87,12 @@ enum HistoryText {
     case .giveUpSite: "rotate-give-up"
     case .endRotation: "rotate-end"
     case .exportPasskeys: "export"
+    case .turnOnCounter: "counter-on"
+    case .turnOffCounter: "counter-off"
+    case .followFolder: "folder-on"
+    case .leaveFolder: "folder-off"
+    case .acceptBeforeReset: "before-reset-accept"
+    case .forgetReaders: "readers-forget"
     case nil: String(number)
     }
   }

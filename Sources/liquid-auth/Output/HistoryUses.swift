@@ -77,6 +77,12 @@ struct HistoryUses {
     case .giveUpSite: "site given up in the move"
     case .endRotation: "move to a new phrase ended"
     case .exportPasskeys: "passkeys exported"
+    case .turnOnCounter: "counter in the TPM turned on"
+    case .turnOffCounter: "counter in the TPM turned off"
+    case .followFolder: "folder of backups chosen"
+    case .leaveFolder: "folder of backups given up"
+    case .acceptBeforeReset: "passkeys from before a reset accepted"
+    case .forgetReaders: "permission to list passkeys revoked"
     case nil: "kind \(number)"
     }
   }

@@ -116,7 +116,12 @@ struct DaemonService: ControlService {
     let vault = router.vault
     return try await inTurn { authenticator in
       guard let open = vault.current else { throw ControlSession.passphraseRequired }
-      let kind: HistoryEntry.Kind = if case .accept = change { .acceptOldStore } else { .changeSettings }
+      let kind: HistoryEntry.Kind =
+        switch change {
+        case .on: .turnOnCounter
+        case .off: .turnOffCounter
+        case .accept: .acceptOldStore
+        }
       let changing = authenticator
       return try await OwnThread.run {
         Result {

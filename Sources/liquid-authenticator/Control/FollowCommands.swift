@@ -9,7 +9,7 @@ enum FollowCommands {
 }
 
 extension FollowBackups: OwnerCommand {
-  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (folder == nil ? .leaveFolder : .followFolder, nil) }
 
   func handle(_ owner: inout Owner) throws -> Done {
     var state = try owner.vault.store.state()

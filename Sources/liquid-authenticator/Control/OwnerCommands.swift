@@ -68,7 +68,7 @@ extension RecoverCredential: OwnerCommand {
 }
 
 extension AcceptBeforeReset: OwnerCommand {
-  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.acceptBeforeReset, nil) }
 
   /// During a move to a new phrase, undoes a reset of both stores; the previous one comes first, as in the reset.
   func handle(_ owner: inout Owner) throws -> Done {
@@ -186,7 +186,7 @@ extension OwnerSettings {
 }
 
 extension ForgetReaders: OwnerCommand {
-  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.forgetReaders, nil) }
 
   func handle(_ owner: inout Owner) throws -> Done {
     try owner.authenticator.changeSettings(in: owner.vault) { $0.endPersistentToken() }

@@ -148,9 +148,9 @@ import Testing
   /// Lists have none; GiveUpSites has one for each site, from the store.
   static let kinds: [UInt8: HistoryEntry.Kind] = [
     RenameCredential.code: .renamePasskey, RemoveCredential.code: .removePasskey,
-    RecoverCredential.code: .recoverPasskey, AcceptBeforeReset.code: .changeSettings, SetPIN.code: .changePIN,
-    RemovePIN.code: .changePIN, ChangeSettings.code: .changeSettings, ForgetReaders.code: .changeSettings,
-    SetLargeBlobArray.code: .replaceLargeBlobs, ChangePolicy.code: .changePolicy, FollowBackups.code: .changeSettings,
+    RecoverCredential.code: .recoverPasskey, AcceptBeforeReset.code: .acceptBeforeReset, SetPIN.code: .changePIN,
+    RemovePIN.code: .changePIN, ChangeSettings.code: .changeSettings, ForgetReaders.code: .forgetReaders,
+    SetLargeBlobArray.code: .replaceLargeBlobs, ChangePolicy.code: .changePolicy, FollowBackups.code: .followFolder,
   ]
 
   // Holds: RECORD-1
@@ -166,5 +166,6 @@ import Testing
       (ChangePolicy(.others(2)), nil),
     ]
     for (request, site) in sites { #expect(request.recorded?.site == site) }
+    #expect(FollowBackups(nil).recorded?.kind == .leaveFolder)
   }
 }
