@@ -13,7 +13,8 @@ package struct GetStatus: PlainCommand {
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
 /// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
-/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?, 30: problem of the counter?}.
+/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?, 30: problem of the counter?,
+/// 31: problem of the PIN?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -84,6 +85,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var promptsAnswerByThemselves: Bool
   /// What the counter in the TPM found wrong at the last opening of the store; one of ``problems`` too.
   package var counterProblem: String?
+  /// Why the PIN cannot be used; one of ``problems`` too.
+  package var pinProblem: String?
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
@@ -93,9 +96,10 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
     defaultPolicy: UInt8? = nil, backupTime: UInt64? = nil, backupCheckTime: UInt64? = nil,
     backupFolder: String? = nil, followReport: FollowReport? = nil, previousFingerprint: [UInt8]? = nil,
-    promptsAnswerByThemselves: Bool = false, counterProblem: String? = nil
+    promptsAnswerByThemselves: Bool = false, counterProblem: String? = nil, pinProblem: String? = nil
   ) {
     (self.previousFingerprint, self.counterProblem) = (previousFingerprint, counterProblem)
+    self.pinProblem = pinProblem
     self.promptsAnswerByThemselves = promptsAnswerByThemselves
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
@@ -141,6 +145,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     previousFingerprint = try decoded(members.optionalBytes(28))
     promptsAnswerByThemselves = try decoded(members.optionalBool(29)) ?? false
     counterProblem = try decoded(members.optionalText(30))
+    pinProblem = try decoded(members.optionalText(31))
   }
 
   package var members: CBORMap {
@@ -155,6 +160,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       23: backupCheckTime.map(CBORValue.unsigned), 24: backupFolder.map(CBORValue.text),
       25: followReport.map { .map($0.members) }, 28: previousFingerprint.map(CBORValue.bytes),
       29: promptsAnswerByThemselves ? .bool(true) : nil, 30: counterProblem.map(CBORValue.text),
+      31: pinProblem.map(CBORValue.text),
     ])
   }
 }

@@ -163,7 +163,8 @@ import UHID
       "the store is an old copy; accept this copy with: liquid-auth vault counter accept",
       "this TPM does not have the counter; make a new one with: liquid-auth vault counter on",
     ] {
-      #expect(lines([old]) { _ in } == ["problem|\(old)|man liquid-auth-vault"], "that is the owner's choice")
+      let found = lines([old]) { Self.change(&$0) { $0.counterProblem = old } }
+      #expect(found == ["problem|\(old)|man liquid-auth-vault"], "that is the owner's choice")
     }
     // A restart does not help without a display, or with a damaged vault or broker; and systemd can only restart its
     // service.

@@ -150,7 +150,7 @@ import Testing
       "its store is there; make a new one from shares with liquid-auth recover --shares, or from the phrase with: "
       + "liquid-auth init --import"
     #expect(
-      with(.unusable, [gone]) == [
+      with(.missing, [gone]) == [
         "problem|\(gone)|\(stop) && liquid-auth init --import && systemctl --user start liquid-authenticator.socket"
       ])
     let lost = "the store is missing; put it back, or make an empty one with: liquid-auth recover --new-store"
@@ -199,7 +199,9 @@ import Testing
         let work = { (findings: inout DoctorFindings) in
           findings.authenticator = .running(
             DoctorChecksTests.status(), information, TriesLeft(pin: 0, needsReplug: false))
-          DoctorChecksTests.change(&findings) { $0.problems = ["the clock is wrong", problem] }
+          DoctorChecksTests.change(&findings) {
+            ($0.problems, $0.pinProblem) = (["the clock is wrong", problem], problem)
+          }
         }
         #expect(lines(.verification, work) == ["problem|\(problem)|\(mend)"])
         #expect(

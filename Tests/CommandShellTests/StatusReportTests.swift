@@ -285,7 +285,7 @@ import Testing
   @Test(arguments: [nil, "/dev/hidraw4 Example Key"])
   func `a problem of the PIN does not hide that the device is detached`(_ other: String?) {
     var status = Self.running(attached: false, problems: [OwnerSettings.pinMustBeChanged])
-    status.steppedAsideFor = other
+    (status.steppedAsideFor, status.pinProblem) = (other, OwnerSettings.pinMustBeChanged)
     let problems = StatusReport(running: status, system: Self.fine).problems
     #expect(problems.count == 2 && problems.first == OwnerSettings.pinMustBeChanged)
     #expect(problems.last?.hasSuffix("liquid-auth device attach") == true)

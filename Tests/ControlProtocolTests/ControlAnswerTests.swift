@@ -406,9 +406,9 @@ import Testing
     #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
     var quick = Self.status
     quick.promptsAnswerByThemselves = true
-    quick.counterProblem = "c"
-    packet[2] += 2
-    packet += [0x18, 0x1D, 0xF5, 0x18, 0x1E, 0x61, 0x63]
+    (quick.counterProblem, quick.pinProblem) = ("c", "p")
+    packet[2] += 3
+    packet += [0x18, 0x1D, 0xF5, 0x18, 0x1E, 0x61, 0x63, 0x18, 0x1F, 0x61, 0x70]
     #expect(quick.encoded == packet)
     #expect(try AuthenticatorStatus(decoding: packet) == quick)
   }

@@ -33,14 +33,14 @@ extension DoctorFindings {
   ///
   /// - Returns: the text of the problem, and the commands, if there are any.
   private func repair(_ problem: String) -> (text: String, mend: Mend?) {
+    // Only the owner knows whether somebody else put an old copy back.
+    if problem == status?.counterProblem { return (problem, Mend(["man", "liquid-auth-vault"])) }
     guard let mend = Mend(endOf: problem) else { return (problem, nil) }
     switch mend.commands {
-    case [["liquid-auth", "vault", "counter", "accept"]], [["liquid-auth", "vault", "counter", "on"]]:
-      // Only the owner knows whether somebody else put an old copy back.
-      return (problem, Mend(["man", "liquid-auth-vault"]))
     case [["liquid-auth", "init", "--import"]], Self.makingVault.commands:
       var commands = mend.commands
-      if problem.contains("move it away") {
+      // A vault that is there is never overwritten.
+      if status.map({ $0.vault != .missing }) ?? (vault.isThere == true) {
         guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (problem, mend) }
         commands.insert(["mv", "--no-clobber", path, "\(path).damaged"], at: 0)
       }

@@ -76,11 +76,6 @@ struct StatusReport: Equatable {
 }
 
 extension AuthenticatorStatus {
-  /// The problem of the PIN, if there is one.
-  var pinProblem: String? {
-    problems.first { $0.hasPrefix("the PIN is blocked") || $0 == OwnerSettings.pinMustBeChanged }
-  }
-
   /// What is wrong with prompts that answer by themselves.
   static let quickAnswers =
     "the last three were answered faster than a person can read: check the program of --askpass or --pinentry"

@@ -32,13 +32,14 @@ struct DaemonService: ControlService {
     let open = router.vault.current
     let (credentials, state) = open?.store.overview() ?? (nil, nil)
     let reported = open == nil ? router.vault.reported : state?.settings.reported
+    let pinProblem = Self.pinProblem(vault, reported)
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: verification(reported), prompt: router.prompter.backEnd.name,
       fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
       problems: problems(
-        vault, reported, device: await key.problem,
+        vault, reported, pin: pinProblem, device: await key.problem,
         prompts: [await router.prompter.problem] + (await router.prompter.problems(of: reported?.means ?? []))),
       stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
@@ -49,7 +50,8 @@ struct DaemonService: ControlService {
       backupCheckTime: state?.backup.checked, backupFolder: state?.backup.folder,
       followReport: state?.backup.folder == nil ? nil : followers.report,
       previousFingerprint: vault.previousFingerprint,
-      promptsAnswerByThemselves: await router.prompter.answersByItself, counterProblem: vault.counterProblem)
+      promptsAnswerByThemselves: await router.prompter.answersByItself, counterProblem: vault.counterProblem,
+      pinProblem: pinProblem)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.
@@ -234,23 +236,23 @@ struct DaemonService: ControlService {
 
   /// - Parameter settings: `nil` if they cannot be read now.
   private func problems(
-    _ vault: VaultStatus, _ settings: ReportedSettings?, device: String?, prompts: [String?]
+    _ vault: VaultStatus, _ settings: ReportedSettings?, pin: String?, device: String?, prompts: [String?]
   ) -> [String] {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
-    let mustBeChanged = settings.map { $0.isPINSet && $0.forcePINChange } ?? false
-    let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return
       ([
         vault.fault?.description, vault.counterProblem, history.problem,
         router.vault.openStore?.writeFailure?.description,
         sessionProblem(), device,
       ] + prompts + [
-        nothingVerifies ? OwnerSettings.nothingVerifies : nil,
-        isPINBlocked
-          ? vault.counterProblem == nil ? Self.pinBlocked : Self.pinBlockedByCounter
-          : mustBeChanged ? OwnerSettings.pinMustBeChanged : nil,
-        SecretBytes.areLocked ? nil : Self.notLocked,
+        nothingVerifies ? OwnerSettings.nothingVerifies : nil, pin, SecretBytes.areLocked ? nil : Self.notLocked,
       ]).compactMap { $0 }
+  }
+
+  private static func pinProblem(_ vault: VaultStatus, _ settings: ReportedSettings?) -> String? {
+    guard let settings, settings.isPINSet else { return nil }
+    if settings.pinRetries == 0 { return vault.counterProblem == nil ? pinBlocked : pinBlockedByCounter }
+    return settings.forcePINChange ? OwnerSettings.pinMustBeChanged : nil
   }
 
   private static let pinBlocked = "the PIN is blocked: no tries are left; set another with: liquid-auth pin change"
