@@ -99,6 +99,18 @@ class TestWrongInput:
         shutil.copy(REPOSITORY / "LICENSE", dep / "LICENSE")
         return tmp_path
 
+    @staticmethod
+    def link_table(folder, target, file):
+        """Make a target with a table of Unicode a part of the program; return the table's file."""
+        with (folder / ".build/release/tool.product/Objects.LinkFileList").open("a") as objects:
+            objects.write(f"{folder}/.build/release/{target}.build/a.swift.o\n")
+        source = folder / "Sources" / target / file
+        source.parent.mkdir(parents=True)
+        (folder / f".build/release/{target}.build").mkdir()
+        (folder / f".build/release/{target}.build/sources").write_text(f"{source}\n")
+        shutil.copy(REPOSITORY / "Sources" / target / file, source)
+        return source
+
     def test_the_valid_one(self, folder):
         part, = sbom.Build(folder).parts("tool")
         assert (part["name"], part["versionInfo"], part["licenseDeclared"]) == ("dep", "1.2.3", "Apache-2.0")
@@ -130,19 +142,28 @@ class TestWrongInput:
     ])
     def test_the_tables_of_unicode(self, folder, target, file, place):
         """A target has it; its first line names the version."""
-        with (folder / ".build/release/tool.product/Objects.LinkFileList").open("a") as objects:
-            objects.write(f"{folder}/.build/release/{target}.build/a.swift.o\n")
-        source = folder / "Sources" / target / file
-        source.parent.mkdir(parents=True)
-        (folder / f".build/release/{target}.build").mkdir()
-        (folder / f".build/release/{target}.build/sources").write_text(f"{source}\n")
-        shutil.copy(REPOSITORY / "Sources" / target / file, source)
+        source = self.link_table(folder, target, file)
         table, part = sbom.Build(folder).parts("tool")
         assert (table["versionInfo"], part["name"]) == ("15.0", "dep")
         assert table["downloadLocation"] == f"https://www.unicode.org/Public/{place}"
         source.write_text("// Another text.\n")
         with pytest.raises(sbom.Fault, match="does not name its version of Unicode"):
             sbom.Build(folder).parts("tool")
+
+    def test_the_order_of_tables_does_not_depend_on_chance(self, folder):
+        """Python's sets have another order with another seed."""
+        for target, (file, *_) in sbom.TABLES.items():
+            self.link_table(folder, target, file)
+        code = f"""
+import pathlib, sys
+sys.path.insert(0, {str(PACKAGING)!r})
+import sbom
+print(sbom.Build(pathlib.Path({str(folder)!r})).parts("tool"))
+"""
+        found = {run("/usr/bin/python3", "-B", "-c", code, env={**os.environ, "PYTHONHASHSEED": str(seed)})
+                 for seed in range(8)}
+        parts, = found
+        assert all(name in parts for _, name, _ in sbom.TABLES.values())
 
     # Holds: PACKAGE-2
     def test_missing_depends(self):

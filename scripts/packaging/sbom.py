@@ -19,13 +19,13 @@ import subprocess
 import sys
 import time
 
-# What a licence's text contains, and its SPDX expression; the first that matches counts.
 # The tables of Unicode in targets: file, name of the table, and its folder below www.unicode.org/Public.
 TABLES = {
     "DisplayText": ("JoiningType.swift", "DerivedJoiningType.txt", "{}.0/ucd/extracted"),
     "Recovery": ("Confusables.swift", "confusables.txt", "security/{}.0"),
 }
 
+# What a licence's text contains, and its SPDX expression; the first that matches counts.
 LICENCES = [
     (("Apache License", "Version 2.0", "Runtime Library Exception to the Apache 2.0 License"),
      "Apache-2.0 WITH Swift-exception"),
@@ -106,7 +106,7 @@ class Build:
         objects = self.release / f"{program}.product/Objects.LinkFileList"
         targets = {line.rsplit("/release/", 1)[-1].split("/", 1)[0] for line in read(objects).splitlines()}
         found = {}
-        for target in TABLES.keys() & {target.removesuffix(".build") for target in targets}:
+        for target in sorted(TABLES.keys() & {target.removesuffix(".build") for target in targets}):
             table = self.table(target, *TABLES[target])
             found[table["SPDXID"]] = table
         for target in sorted(target for target in targets if target.endswith(".build")):
