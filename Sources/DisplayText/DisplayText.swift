@@ -32,7 +32,7 @@ public enum DisplayText {
     // Only as many scalars as can be shown are looked at, however long the text is.
     let scalars = Array(text.unicodeScalars.prefix(limit == .max ? limit : limit + 1))
     for (index, scalar) in scalars.enumerated() {
-      marks = isMark(scalar) ? marks + 1 : 0
+      marks = self.marks(after: marks, at: index, in: scalars)
       let piece = marks > maximumMarks ? escape(scalar) : nameForm(at: index, in: scalars)
       length += piece.unicodeScalars.count
       guard length <= limit else { return "\"\(shown)\"..." }
@@ -78,6 +78,15 @@ public enum DisplayText {
 
   /// The most marks on one letter that are shown.
   static let maximumMarks = 3
+
+  /// How many marks in a row stand on one letter, up to and with the character at the index.
+  ///
+  /// - Parameter marks: how many it were before this character. A joiner that is shown takes no room: marks behind it
+  ///   stand on the letter before it.
+  static func marks(after marks: Int, at index: Int, in text: [Unicode.Scalar]) -> Int {
+    if isMark(text[index]) { return marks + 1 }
+    return joins(at: index, in: text) ? marks : 0
+  }
 
   static func isMark(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {

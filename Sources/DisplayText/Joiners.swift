@@ -16,15 +16,16 @@ extension DisplayText {
     }
   }
 
-  /// The marks between are of the type T; no more are looked at than a letter may have.
+  /// The marks between are of the type T, and no more than a letter may have.
   private static func isBetweenJoiningLetters(_ index: Int, in text: [Unicode.Scalar]) -> Bool {
     func isLetter(_ scalar: Unicode.Scalar) -> Bool { !(isMark(scalar) && isVisible(scalar)) }
     guard
-      let previous = text[..<index].suffix(maximumMarks + 1).last(where: isLetter),
-      let next = text[(index + 1)...].prefix(maximumMarks + 1).first(where: isLetter)
+      let previous = text[..<index].suffix(maximumMarks + 1).lastIndex(where: isLetter),
+      let next = text[(index + 1)...].prefix(maximumMarks + 1).firstIndex(where: isLetter),
+      next - previous - 2 <= maximumMarks
     else { return false }
-    return JoiningType.joinsNext.contains { $0.contains(previous.value) }
-      && JoiningType.joinsPrevious.contains { $0.contains(next.value) }
+    return JoiningType.joinsNext.contains { $0.contains(text[previous].value) }
+      && JoiningType.joinsPrevious.contains { $0.contains(text[next].value) }
   }
 
   private static func isVirama(_ scalar: Unicode.Scalar) -> Bool {

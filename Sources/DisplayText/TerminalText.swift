@@ -32,7 +32,7 @@ extension DisplayText {
     // A mark at the beginning would combine with the letter before the text.
     var marks = maximumMarks
     for (index, scalar) in text.enumerated() {
-      marks = isMark(scalar) ? marks + 1 : 0
+      marks = self.marks(after: marks, at: index, in: text)
       shown += marks > maximumMarks ? escape(scalar) : visible(at: index, in: text)
     }
     return shown

@@ -42,6 +42,26 @@ import Testing
     #expect(Array(DisplayText.line(text).unicodeScalars) == Array(shown.unicodeScalars))
   }
 
+  /// Marks behind a joiner stand on the letter before it: on a Latin, a Hindi and an Arabic one.
+  @Test(arguments: [
+    (
+      "a\u{301}\u{301}\u{94D}\u{200C}\u{301}\u{301}\u{94D}\u{200C}b",
+      "a\u{301}\u{301}\u{94D}\u{200C}" + #"\u{301}\u{301}\u{94D}\u{200C}b"#
+    ),
+    (
+      "\u{915}\u{94D}\u{200D}\u{94D}\u{200D}\u{94D}\u{200D}\u{94D}\u{200D}\u{301}",
+      "\u{915}\u{94D}\u{200D}\u{94D}\u{200D}\u{94D}\u{200D}" + #"\u{94D}\u{200D}\u{301}"#
+    ),
+    (
+      "\u{628}\u{64E}\u{651}\u{670}\u{200C}\u{64E}\u{651}\u{670}\u{628}",
+      "\u{628}\u{64E}\u{651}\u{670}" + #"\u{200C}"# + "\u{64E}\u{651}\u{670}\u{628}"
+    ),
+  ])
+  func `joiners do not let marks pile up on one letter`(text: String, shown: String) {
+    #expect(Array(DisplayText.line(text).unicodeScalars) == Array(shown.unicodeScalars))
+    #expect(Array(DisplayText.quoted(text).unicodeScalars) == Array("\"\(shown)\"".unicodeScalars))
+  }
+
   @Test func `a text that is signed shows every joiner`() {
     for scalar: Unicode.Scalar in ["\u{200C}", "\u{200D}", "\u{FE0F}"] {
       #expect(DisplayText.exact(scalar) == "\\u{\(String(scalar.value, radix: 16, uppercase: true))}")
