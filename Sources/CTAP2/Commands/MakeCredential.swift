@@ -108,7 +108,8 @@ extension MakeCredential: AuthenticatorCommand {
     let consent: UserConsent
     do throws(CTAPError) {
       let needed = visible == nil || verification == .byToken ? verification : .none
-      consent = try await authenticator.consent(request.prompt(.alreadyRegistered), needed, with: vault)
+      let prompt = try request.prompt(forExcluded: hit, in: vault)
+      consent = try await authenticator.consent(prompt, needed, with: vault)
     } catch {
       let isUnverified = visible == nil && verification == .builtIn
       throw isUnverified || error.status == .keepaliveCancel ? error : excluded
@@ -167,6 +168,27 @@ extension Authenticator {
 }
 
 extension MakeCredential.Request {
+  /// The prompt for a credential of the excludeList, with the account of that credential, which need not be that of the
+  /// request.
+  ///
+  /// An id has a user.id, but no names; they are known if the store or the request has the same account. The account of
+  /// a phone wallet's id is an Algorand address.
+  fileprivate func prompt(forExcluded hit: Credential, in vault: OpenVault) throws(CTAPError) -> UserPrompt {
+    let userID = hit.parameters.userID
+    var (record, prompt) = (hit.record, UserPrompt(purpose: .alreadyRegistered, rpID: rp.id))
+    if record == nil, !userID.isEmpty {
+      record = try stored(vault.store.account(rpIDHash: hit.rpIDHash, userID: userID))?.record
+    }
+    if let record {
+      (prompt.accountName, prompt.accountDisplayName) = (record.name, record.displayName)
+    } else if !userID.isEmpty, userID == user.id {
+      (prompt.accountName, prompt.accountDisplayName) = (user.name, user.displayName)
+    } else if hit.provenance == .phone {
+      prompt.accountName = String(decoding: userID, as: UTF8.self)
+    }
+    return prompt
+  }
+
   /// Whether the account has a passkey of the previous phrase, or the excludeList a key of it (Recovery §14).
   ///
   /// Such a key does not exclude the registration: so a site is moved to the present phrase.
