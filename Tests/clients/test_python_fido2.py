@@ -121,6 +121,16 @@ def test_two_registrations_of_one_account_never_share_a_key(ctap, phrase):
     sign_in(ctap, second)
 
 
+# Holds: PERSON-15
+def test_a_selection_says_that_the_sign_in_before_it_found_no_passkey(key, ctap):
+    with refused(ERR.NO_CREDENTIALS):
+        ctap.get_assertion("elsewhere.example", client_data_hash(), [{"type": "public-key", "id": bytes(127)}])
+    for words in ("You have no passkey for this sign-in\n\nSite: elsewhere.example\n", "Is this the authenticator you mean?"):
+        ctap.selection()
+        assert key.pinentry.events("ask")[-1]["description"].startswith(words)
+        ctap.get_info()
+
+
 # Holds: MC-4
 def test_the_first_supported_algorithm_is_used(ctap, phrase):
     assert register(ctap, phrase, algorithms=[-257, EDDSA, ES256]).key.ALGORITHM == EDDSA

@@ -95,7 +95,7 @@ extension PINUVAuthParameters {
     guard let param else { return nil }
     // 1. Empty: platforms of CTAP 2.0 let the user select a key in this way.
     if param.isEmpty {
-      _ = try await authenticator.confirm(UserPrompt(purpose: .select), verification: false)
+      _ = try await authenticator.confirm(authenticator.selectionPrompt(), verification: false)
       throw CTAPError(
         try authenticator.reportedSettings().isPINSet ? .pinInvalid : .pinNotSet,
         "an empty pinUvAuthParam: the user answered")

@@ -76,7 +76,8 @@ extension Authenticator {
     return try await command.run(request, in: context, on: &self)
   }
 
-  /// Discards an unfinished getNextAssertion or enumeration if another command or client follows: CTAP §6.
+  /// Discards an unfinished getNextAssertion or enumeration if another command or client follows: CTAP §6; and a failed
+  /// sign-in, unless this command may ask which key is meant.
   ///
   /// A power-up of the device discards all volatile state.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
@@ -84,6 +85,8 @@ extension Authenticator {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     let continues = code == CredentialManagement.code || code == CredentialManagementPreview.code
     if !continues || enumeration?.context != context { enumeration = nil }
+    let maySelect = code == MakeCredential.code || code == GetAssertion.code || code == Selection.code
+    if !maySelect || unserved?.context != context { unserved = nil }
     pinUVAuth.enter(context)
   }
 

@@ -14,6 +14,7 @@ extension GetAssertion: AuthenticatorCommand {
   ) async throws(CTAPError) -> Response {
     // 1, 2. An empty pinUvAuthParam selects a key; another one is checked in step 6.
     let param = try await request.pinUvAuth.read(on: authenticator)
+    authenticator.unserved = nil
 
     // 3, 4. UP and UV start as false.
     let options = try request.options.checkedForAssertion(in: authenticator, hasParam: param != nil)
@@ -39,6 +40,9 @@ extension GetAssertion: AuthenticatorCommand {
     var credentials = try request.applicableCredentials(in: vault, verification)
     let count = credentials.count
     guard let (first, phrase) = try credentials.popFirst(in: vault) else {
+      if !request.allowList.isEmpty {
+        authenticator.unserved = UnservedSignIn(request: request, context: context, unlocking: vault.unlocking)
+      }
       throw await refuseWithoutCredentials(request, verification, vault, authenticator)
     }
 
@@ -151,7 +155,7 @@ extension GetAssertion.Request {
   /// the newest first; without those that credProtect excludes.
   ///
   /// Those of the previous phrase come last, and count only for accounts that were not moved (Recovery §14).
-  fileprivate func applicableCredentials(
+  func applicableCredentials(
     in vault: OpenVault, _ verification: CeremonyVerification
   ) throws(CTAPError) -> ApplicableCredentials {
     var applicable = ApplicableCredentials()

@@ -36,7 +36,9 @@ extension MakeCredential: AuthenticatorCommand {
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     var registration = CredentialRegistration(rpID: request.rp.id, user: request.user, algorithm: algorithm)
     extensions.shape(&registration)
-    var prompt = request.prompt(SelectionByRegistration.isMeant(by: request) ? .select : .register)
+    let isSelection = SelectionByRegistration.isMeant(by: request)
+    var prompt = request.prompt(isSelection ? .select : .register)
+    if isSelection { prompt.unservedSite = authenticator.unservedSite } else { authenticator.unserved = nil }
     let vault = try await authenticator.openVault(for: prompt)
     try await authenticator.refuseDenied(prompt, by: vault)
 

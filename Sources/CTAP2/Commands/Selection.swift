@@ -12,8 +12,39 @@ public enum Selection: AuthenticatorCommand {
   public static func run(
     _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> NoResponse {
-    _ = try await authenticator.confirm(UserPrompt(purpose: .select), verification: false)
+    _ = try await authenticator.confirm(authenticator.selectionPrompt(), verification: false)
     return NoResponse()
+  }
+}
+
+/// A sign-in that found none of the passkeys that it lists.
+///
+/// Browsers ask which key is meant before they report such a failure, and the dialog gives the reason.
+struct UnservedSignIn: Sendable {
+  let request: GetAssertion.Request
+  /// Only a selection of this client has to do with it.
+  let context: RequestContext
+  /// The list was compared during this unlocking of the vault.
+  let unlocking: Unlocking
+}
+
+extension Authenticator {
+  /// The prompt of a request that asks only which key is meant.
+  func selectionPrompt() -> UserPrompt {
+    var prompt = UserPrompt(purpose: .select)
+    prompt.unservedSite = unservedSite
+    return prompt
+  }
+
+  /// The site of the sign-in before this command, if none of the listed passkeys is of this vault.
+  ///
+  /// A passkey that only needs verification is of this vault (credProtect 3). The list is compared again only here, so
+  /// that the time of the sign-in's answer does not show that there is such a passkey.
+  var unservedSite: String? {
+    guard let unserved, let vault = keySource.current, vault.unlocking === unserved.unlocking,
+      let found = try? unserved.request.applicableCredentials(in: vault, .byToken), found.count == 0
+    else { return nil }
+    return unserved.request.rpIdentifier
   }
 }
 

@@ -131,7 +131,7 @@ public struct UserPrompt: Sendable, Equatable {
   public var accountName: String?
   /// The account's `displayName`, as the request or the store has it.
   public var accountDisplayName: String?
-  /// The number of accounts that the request can sign in with.
+  /// The number of accounts that the request can sign in with; 0 if the site has no passkey here.
   public var accountCount: Int
   /// With `register`: the account has a passkey on this machine, which the new one replaces.
   public var replacesPasskey: Bool
@@ -140,6 +140,8 @@ public struct UserPrompt: Sendable, Equatable {
   public var movesFromPreviousPhrase = false
   /// With `signIn` and `signInSecondFactor`: the key that signs is of the previous phrase.
   public var isOfPreviousPhrase = false
+  /// With `select`: the site of the sign-in before it, if none of the passkeys that it lists is of this vault.
+  public var unservedSite: String?
   /// With `export`: passkeys of the previous phrase are not exported, because the sites are being moved to the present one.
   public var leavesOutPreviousPhrase = false
   /// With the `liquid` extension, transactions and messages: the Algorand address (58 characters) that would sign.

@@ -29,7 +29,7 @@ extension PromptPages {
     case .signIn:
       self.init(
         headline: Message("Sign in with your passkey?"),
-        details: prompt.siteLines + prompt.previousPhraseLines
+        details: prompt.siteLines + prompt.noPasskeyLines + prompt.previousPhraseLines
           + prompt.extraLines(payment: Message("This may confirm a payment that another site started."))
           + prompt.algorandLines,
         agree: Message("Sign in"), in: catalogue)
@@ -52,6 +52,10 @@ extension PromptPages {
         details: (prompt.rpID == nil ? [UserPrompt.hiddenSite] : prompt.siteLines) + prompt.previousPhraseLines,
         agree: Message("Sign in"),
         in: catalogue)
+    case .select where prompt.unservedSite != nil:
+      self.init(
+        headline: Message("You have no passkey for this sign-in"), details: prompt.unservedLines,
+        agree: Message("OK"), refuse: Message("Not this one"), in: catalogue)
     case .select:
       self.init(
         headline: Message("Is this the authenticator you mean?"),
@@ -252,6 +256,19 @@ extension UserPrompt {
   fileprivate var replacementLines: [Message] {
     (replacesPasskey ? [Message("It replaces the passkey that this account has here.")] : [])
       + (movesFromPreviousPhrase ? [Message("It takes the place of your key of the old phrase at this site.")] : [])
+  }
+
+  /// The lines about a sign-in whose list has no passkey of this vault.
+  fileprivate var unservedLines: [Message] {
+    [
+      Self.siteLine(unservedSite ?? ""),
+      Message("The site accepts certain passkeys, and none of them is of your recovery phrase."),
+      Message("The sign-in fails with this authenticator."),
+    ]
+  }
+
+  fileprivate var noPasskeyLines: [Message] {
+    accountCount == 0 ? [Message("No passkey of this site is stored here, so the sign-in fails.")] : []
   }
 
   fileprivate var previousPhraseLines: [Message] {

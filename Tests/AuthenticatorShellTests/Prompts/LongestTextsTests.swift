@@ -70,6 +70,7 @@ import Testing
         prompt.leavesOutPreviousPhrase = address != nil
         prompt.extras = [.secret, .largeBlobKey, .payment]
         prompt.resembles = SiteResemblance(known: long, kind: .otherSuffix, decoded: long)
+        prompt.unservedSite = long
         return prompt
       }
     }

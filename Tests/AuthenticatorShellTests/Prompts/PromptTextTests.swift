@@ -16,6 +16,12 @@ import Testing
 
   static let address = "7777777777777777777777777777777777777777777777777774MSJUVU"
 
+  private static func selection(after site: String) -> UserPrompt {
+    var prompt = UserPrompt(purpose: .select)
+    prompt.unservedSite = site
+    return prompt
+  }
+
   private static func with(_ extras: UserPrompt.Extras, _ prompt: UserPrompt) -> UserPrompt {
     var prompt = prompt
     prompt.extras = extras
@@ -222,6 +228,27 @@ import Testing
         A site or a program asks which of your security keys to use. This does not sign you in.
         """,
       buttons: ["Use this one", "Not this one"]),
+    Case(
+      testDescription: "select, after a sign-in without a passkey",
+      prompt: selection(after: "example.com"),
+      text: """
+        You have no passkey for this sign-in
+
+        Site: example.com
+        The site accepts certain passkeys, and none of them is of your recovery phrase.
+        The sign-in fails with this authenticator.
+        """,
+      buttons: ["OK", "Not this one"]),
+    Case(
+      testDescription: "sign in, no passkey",
+      prompt: UserPrompt(purpose: .signIn, rpID: "example.com", accountCount: 0),
+      text: """
+        Sign in with your passkey?
+
+        Site: example.com
+        No passkey of this site is stored here, so the sign-in fails.
+        """,
+      buttons: ["Sign in", "Deny"]),
     Case(
       testDescription: "manage passkeys", prompt: UserPrompt(purpose: .authorize(.credentialManagement)),
       text: """
