@@ -41,6 +41,15 @@ def test_register_and_sign_in(key, u2f):
     assert error.value.code == APDU.WRONG_DATA
 
 
+# Holds: U2F-12
+def test_a_host_that_closes_the_device_after_each_answer(key):
+    def register():
+        with wire.fido2_device(key.socket) as device:
+            return Ctap1(device).register(CHALLENGE, digest("https://closing.example"))
+
+    polled(register).verify(digest("https://closing.example"), CHALLENGE)
+
+
 def test_a_refused_prompt_fails_the_request(key, u2f):
     key.pinentry.set("deny")
     try:

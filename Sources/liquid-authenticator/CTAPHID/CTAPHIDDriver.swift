@@ -35,8 +35,9 @@ actor CTAPHIDDriver {
     @Sendable (
       _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ times: Times
     ) async -> [UInt8]
-  /// Withdraws what stays open between the messages of a channel; `nil` means every channel.
-  typealias Withdrawer = @Sendable (_ channel: ChannelID?) async -> Void
+  /// Withdraws what stays open between the messages of a channel, at once unless the client may return; `nil` means
+  /// every channel.
+  typealias Withdrawer = @Sendable (_ channel: ChannelID?, _ mayReturn: Bool) async -> Void
 
   private static let identity = DeviceIdentity(capabilities: [.wink, .cbor])
 
@@ -239,7 +240,7 @@ actor CTAPHIDDriver {
       return
     }
     let closing = end(life)
-    await withdraw(nil)
+    await withdraw(nil, false)
     await life.request?.task.value
     await closing.value
   }
@@ -260,7 +261,7 @@ actor CTAPHIDDriver {
     guard let life, life.number == number else { return }
     _ = end(life)
     log.error("the device is gone: \(transport.name) ended; run: liquid-auth device attach")
-    await withdraw(nil)
+    await withdraw(nil, false)
   }
 
   // MARK: Events
@@ -270,7 +271,7 @@ actor CTAPHIDDriver {
     for event in events {
       switch event {
       case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
-      case .left(let channel): left(channel, in: number)
+      case .left(let channel): dismiss(channel, in: number, mayReturn: true)
       case nil: Task(executorPreference: loop) { await self.ended(number) }
       }
     }
@@ -278,14 +279,14 @@ actor CTAPHIDDriver {
 
   /// Withdraws the request that is being served, and every dialog, as CANCEL does.
   func withdrawRequests() {
-    if let life { left(nil, in: life.number) }
+    if let life { dismiss(nil, in: life.number, mayReturn: false) }
   }
 
-  /// Withdraws the requests and dialogs of a client that has gone.
-  private func left(_ channel: ChannelID?, in number: UInt64) {
+  /// Withdraws the request and the dialogs of a client, or of all; one that has gone may return.
+  private func dismiss(_ channel: ChannelID?, in number: UInt64, mayReturn: Bool) {
     guard let life, life.number == number else { return }
     if let request = life.request, request.channel == channel ?? request.channel { request.task.cancel() }
-    Task(executorPreference: loop) { await self.withdraw(channel) }
+    Task(executorPreference: loop) { await self.withdraw(channel, mayReturn) }
   }
 
   private func ring(in number: UInt64) {

@@ -9,7 +9,8 @@ import Recovery
 actor U2FRequestHandler {
   /// How long a consent, or a refusal, waits for the host to ask again.
   static let timeout = Duration.seconds(10)
-  /// How long a host can be silent before another host's dialog may replace its own.
+  /// How long a host can be silent before another host's dialog may replace its own, and how long the dialog waits for
+  /// a host that has closed the device.
   static let absence = Duration.seconds(2)
 
   /// The outcome of one dialog.
@@ -21,11 +22,12 @@ actor U2FRequestHandler {
     case refused(UserInteractionError)
   }
 
-  /// A dialog for one message of one client.
+  /// A dialog for one message of one client, which may close the device after each answer and open it again.
   fileprivate struct Question {
     let number: Int
     let message: [UInt8]
-    let context: RequestContext
+    /// That of the message that came last.
+    var context: RequestContext
     /// Whether the dialog unlocks the vault, for every message of the client; presence is for this message only.
     let isUnlocking: Bool
     let task: Task<Void, Never>
@@ -38,6 +40,8 @@ actor U2FRequestHandler {
     var since: Instant
     /// When the host asked last.
     var asked: Instant
+    /// When the host closed the device; `nil` if it has asked since.
+    var left: Instant?
 
     var isOpen: Bool { if case .open = outcome { true } else { false } }
   }
@@ -119,9 +123,19 @@ actor U2FRequestHandler {
   /// Whether a dialog was answered, and the host has not repeated its message yet.
   var hasAnswer: Bool { question.map { !$0.isOpen } ?? false }
 
-  /// Withdraws the dialog of a channel whose client has gone, or any open dialog for `nil`.
-  func withdraw(_ channel: UInt64? = nil) async {
+  /// Withdraws the dialog of a channel, or that of any channel for `nil`.
+  ///
+  /// - Parameter mayReturn: whether the client has only closed the device. Some hosts do so after each answer, and open
+  ///   it again to repeat their message: the dialog waits for them, and so does its outcome.
+  func withdraw(_ channel: UInt64? = nil, mayReturn: Bool = false) async {
     guard let left = question, left.context.channel == channel ?? left.context.channel else { return }
+    if mayReturn {
+      guard left.isOpen else { return }
+      let now = clock.now
+      question?.left = now
+      do throws(CancellationError) { try await clock.sleep(until: now.advanced(by: Self.absence)) } catch { return }
+      guard let same = question, same.number == left.number, same.left == now, same.isOpen else { return }
+    }
     question = nil
     left.task.cancel()
     await left.task.value
@@ -135,7 +149,7 @@ actor U2FRequestHandler {
       question = nil
       return nil
     }
-    current.asked = now
+    (current.asked, current.context, current.left) = (now, context, nil)
     question = current
     return current.outcome
   }
@@ -151,7 +165,8 @@ actor U2FRequestHandler {
     if let current = question {
       switch current.outcome {
       case .open:
-        if current.serves(message, context) || current.asked.duration(to: now) <= Self.absence { return }
+        let isPolled = current.left == nil && current.asked.duration(to: now) <= Self.absence
+        if current.serves(message, context) || isPolled { return }
         current.task.cancel()
       // The outcome came while the authenticator worked; the host's next message gets it.
       case .agreed, .refused: if current.serves(message, context) { return }
@@ -181,7 +196,11 @@ actor U2FRequestHandler {
 }
 
 extension U2FRequestHandler.Question {
+  /// Whether it is for a message: the same one, also on a new channel, until the device is replugged.
+  ///
+  /// The user agrees to the signature of this message, whichever client gets it.
   fileprivate func serves(_ message: [UInt8], _ context: RequestContext) -> Bool {
-    self.context == context && (isUnlocking || self.message == message)
+    guard self.context.pluggedInAt == context.pluggedInAt else { return false }
+    return self.message == message || isUnlocking && self.context.channel == context.channel
   }
 }

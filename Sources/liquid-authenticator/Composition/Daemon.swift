@@ -125,7 +125,9 @@ final class Daemon: Sendable {
       queue: router.queue, keySource: vault, interaction: prompter, clock: loop, workers: loop, report: report)
     key = CTAPHIDDriver(
       transport: options.transport.transport(on: loop, helper: helper), clock: loop, loop: loop, log: log,
-      withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
+      withdraw: { [u2f] channel, mayReturn in
+        await u2f.withdraw(channel.map { UInt64($0.rawValue) }, mayReturn: mayReturn)
+      }
     ) { [u2f] kind, message, channel, times in
       let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
       return switch kind {

@@ -40,9 +40,11 @@ struct CTAPHIDDriverTests {
 
   /// The channels that were reported as closed, in order.
   final class Left: Sendable {
-    private let channels = Mutex<[ChannelID?]>([])
-    var all: [ChannelID?] { channels.withLock { $0 } }
-    func add(_ channel: ChannelID?) { channels.withLock { $0.append(channel) } }
+    private let withdrawn = Mutex<[(channel: ChannelID?, mayReturn: Bool)]>([])
+    var all: [ChannelID?] { withdrawn.withLock { $0.map { $0.channel } } }
+    /// Whether each client may return.
+    var mayReturn: [Bool] { withdrawn.withLock { $0.map { $0.mayReturn } } }
+    func add(_ channel: ChannelID?, _ mayReturn: Bool) { withdrawn.withLock { $0.append((channel, mayReturn)) } }
   }
 
   let clock = ManualClock()
@@ -55,7 +57,7 @@ struct CTAPHIDDriverTests {
   init() throws {
     key = CTAPHIDDriver(
       transport: transport, clock: clock, loop: try EventLoop(),
-      log: Log(isJournal: false, output: lines.add), withdraw: { [left] channel in left.add(channel) },
+      log: Log(isJournal: false, output: lines.add), withdraw: { [left] in left.add($0, $1) },
       respond: router.respond)
   }
 
@@ -170,6 +172,7 @@ struct CTAPHIDDriverTests {
     }
     while left.all.count < 3 { await Task.yield() }
     #expect(left.all == [.broadcast, host.client.channel, nil], "what stays open between messages goes with them")
+    #expect(left.mayReturn == [true, true, true])
   }
 
   @Test func `CANCEL immediately after the request is not lost`() async throws {
@@ -201,7 +204,7 @@ struct CTAPHIDDriverTests {
     #expect(host.link.isClosed)
     #expect(await host.event() == nil)
     #expect(await key.isAttached == false)
-    #expect(left.all == [nil])
+    #expect(left.all == [nil] && left.mayReturn == [false])
 
     try await key.attach()
     var again = Host(try #require(transport.link))
@@ -307,7 +310,7 @@ struct CTAPHIDDriverTests {
     #expect(await host.event() == .response(.cbor, [0x2D]))
     #expect(await key.isAttached)
     while left.all.isEmpty { await Task.yield() }
-    #expect(left.all == [nil], "dialogs between messages are withdrawn too")
+    #expect(left.all == [nil] && left.mayReturn == [false], "dialogs between messages are withdrawn too")
   }
 
   static let other = OtherKey(node: "/dev/hidraw4", name: "Example Key", device: "0003:1209:0001.0004")

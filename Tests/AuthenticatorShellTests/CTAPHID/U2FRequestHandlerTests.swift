@@ -177,6 +177,72 @@ struct U2FRequestHandlerTests {
     #expect(person.withdrawals == 1, "nothing is open")
   }
 
+  /// Closes the device, as some hosts do after each answer; returns when the dialog waits for the host.
+  private func close(_ channel: UInt64) async -> Task<Void, Never> {
+    let sleepers = clock.sleeperCount
+    let closing = Task { [handler] in await handler.withdraw(channel, mayReturn: true) }
+    await clock.sleepers(sleepers + 1)
+    return closing
+  }
+
+  // Holds: U2F-12
+  @Test func `a host that closes the device after each answer finds its dialog and the consent again`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    let first = await close(1)
+    #expect(await send(channel: 2) == [0x69, 0x85], "on a new channel")
+    clock.advance(by: .seconds(3))
+    await first.value
+    #expect(person.withdrawals == 0, "it was back in time")
+
+    let second = await close(2)
+    person.answer(true)
+    while await !handler.hasAnswer { await Task.yield() }
+    clock.advance(by: .seconds(3))
+    await second.value
+    await handler.withdraw(2, mayReturn: true)
+    #expect(await send(channel: 3).suffix(2) == [0x90, 0x00])
+    #expect(person.withdrawals == 0)
+  }
+
+  // Holds: U2F-12
+  @Test func `the dialog of a host that does not come back is closed`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    let closing = await close(1)
+    clock.advance(by: .milliseconds(1999))
+    #expect(person.withdrawals == 0)
+    clock.advance(by: .milliseconds(1))
+    await closing.value
+    #expect(person.withdrawals == 1)
+  }
+
+  // Holds: U2F-12
+  @Test func `another message replaces the dialog of a host that has closed the device`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    let closing = await close(1)
+    #expect(await send(Self.other, channel: 2) == [0x69, 0x85])
+    while person.withdrawals == 0 { await Task.yield() }
+    clock.advance(by: .seconds(2))
+    await closing.value
+    await handler.withdraw()
+  }
+
+  // Holds: U2F-12
+  @Test(arguments: [true, false])
+  func `a consent does not outlast a replug, and is for its message only`(isReplugged: Bool) async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    person.answer(true)
+    while await !handler.hasAnswer { await Task.yield() }
+    let context = RequestContext(channel: 1, poweredUpAt: .zero, pluggedInAt: isReplugged ? Duration.seconds(1) : nil)
+    let message = isReplugged ? Self.message : Self.other
+    #expect(await handler.respond(to: message, in: context) == [0x69, 0x85])
+    await person.isAsked()
+    await handler.withdraw()
+  }
+
   @Test func `a detached device closes the dialog of any channel`() async {
     #expect(await send(channel: 5) == [0x69, 0x85])
     await person.isAsked()
