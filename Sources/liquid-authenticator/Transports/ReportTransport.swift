@@ -78,7 +78,8 @@ enum TransportChoice: Equatable, Sendable {
                                         terminal. A session leader without a
                                         terminal (setsid) makes the pty its
                                         controlling terminal and waits there for
-                                        your input.
+                                        your input. A replug can change the path
+                                        of the pty; liquid-auth status shows it.
     """
 
   /// - Parameter helper: connects to the broker.
