@@ -21,6 +21,8 @@ public struct CTAPHIDStateMachine: Sendable {
     /// `nil` for U2F, which has no KEEPALIVE.
     var nextKeepalive: Instant?
     var isCancelled = false
+    /// Whether another request was refused because of this one.
+    var isAwaited = false
   }
 
   private let identity: DeviceIdentity
@@ -87,6 +89,12 @@ public struct CTAPHIDStateMachine: Sendable {
     return keepalive(processing, at: now)
   }
 
+  /// Whether the request is being processed, and another channel was refused meanwhile with a request of its own.
+  public func isAwaited(_ transaction: TransactionID) -> Bool {
+    guard case .processing(let processing) = state else { return false }
+    return processing.request.transaction == transaction && processing.isAwaited
+  }
+
   /// Sends the answer to a request; an answer that no client waits for any more is dropped.
   public mutating func respond(_ payload: [UInt8], to transaction: TransactionID) -> [Action] {
     guard case .processing(let processing) = state, processing.request.transaction == transaction else { return [] }
@@ -134,7 +142,12 @@ public struct CTAPHIDStateMachine: Sendable {
     case .assembling(let assembler, _) where assembler.channel == channel:
       state = .idle
       return refuse(.invalidSequence, on: channel)
-    case .assembling, .processing:
+    case .processing(var processing):
+      let isRequest = (command == .cbor || command == .msg) && channels.contains(channel)
+      processing.isAwaited = processing.isAwaited || isRequest && channel != processing.request.channel
+      state = .processing(processing)
+      return refuse(.channelBusy, on: channel)
+    case .assembling:
       return refuse(.channelBusy, on: channel)
     case .idle:
       break

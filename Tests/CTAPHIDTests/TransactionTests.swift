@@ -91,6 +91,25 @@ struct TransactionTests {
     #expect(device.machine.respond([0], to: transaction) == sent("0a0b0c01 90 0001 00"))
   }
 
+  // Holds: TIME-1
+  @Test(arguments: ["90", "83"])
+  func `a request is awaited once another channel was refused with a request of its own`(command: String) throws {
+    var device = Device.open(channels: 2, capabilities: [.wink, .cbor])
+    let transaction = try device.request()
+    // A PING, the same channel, one that nobody opened, and INIT.
+    for other in ["0a0b0c02 81", "0a0b0c01 \(command)", "01020304 \(command)"] {
+      let answer = device.receive("\(other) 0001 04")
+      #expect(!answer.isEmpty)
+    }
+    _ = device.receive("ffffffff 86 0008 0001020304050607")
+    #expect(!device.machine.isAwaited(transaction))
+    #expect(device.receive("0a0b0c02 \(command) 0001 04") == refused(.channelBusy, on: "0a0b0c02"))
+    #expect(device.machine.isAwaited(transaction))
+    _ = device.machine.respond([0], to: transaction)
+    let next = try device.request()
+    #expect(!device.machine.isAwaited(transaction) && !device.machine.isAwaited(next))
+  }
+
   // Holds: HID-26
   @Test func `CANCEL has no answer of its own, and cancels once (CHK-010, 015)`() throws {
     var device = Device.open()

@@ -1,12 +1,16 @@
 """Fixtures of the client tests: an authenticator on `unix:`, and one on `pty`."""
 
 import re
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import wire
 from support.authenticator import Authenticator
+
+#: After how many seconds another client sends a request, while a dialog is open.
+OTHER_REQUEST = 32
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,7 @@ def pty_key(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def waits(request, tmp_path_factory):
-    """Start a wait of half a minute at the beginning of the run; test_waits.py, the last module, checks the result."""
+    """Start a wait of more than half a minute at the beginning of the run; test_waits.py, the last module, checks the result."""
     if not any(item.path.name == "test_waits.py" for item in request.session.items):
         yield None
         return
@@ -47,8 +51,9 @@ def waits(request, tmp_path_factory):
 
 def unanswered_request(key):
     """Return the answer, the seconds until it came, and the keepalives."""
-    with wire.Channel(key.socket) as channel:
+    with wire.Channel(key.socket) as channel, wire.Channel(key.socket) as other:
         began = time.monotonic()
         channel.send(wire.CBOR, b"\x0b")
+        threading.Timer(OTHER_REQUEST, other.send, (wire.CBOR, b"\x04")).start()
         answer, _, beats = channel.final(90)
         return answer, time.monotonic() - began, beats

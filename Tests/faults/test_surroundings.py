@@ -98,7 +98,7 @@ class TestStoppedPrompt:
             request.client.device._connection.socket.shutdown(socket.SHUT_RDWR)
         elif end == "stop":
             assert running.stop() == 0
-        status = request.end(60)
+        status = request.displaced() if end == "time-out" else request.end(60)
         assert status == {"cancel": CtapError.ERR.KEEPALIVE_CANCEL, "time-out": CtapError.ERR.USER_ACTION_TIMEOUT}.get(
             end, "the device is gone")
         running.pinentry.wait_for_no_dialog()

@@ -132,7 +132,7 @@ class TestEnd:
     def test_timed_out(self, unlocked, daemon):
         request = Request(unlocked)
         daemon.wait_for_notification()
-        assert request.end(40) == CtapError.ERR.USER_ACTION_TIMEOUT
+        assert request.displaced() == CtapError.ERR.USER_ACTION_TIMEOUT
         closed(unlocked, daemon)
 
     # Holds: PROMPT-5

@@ -107,7 +107,7 @@ class TestNotification:
     def test_timed_out(self, unlocked, double):
         request = Request(unlocked)
         shown = double.wait_for_notification()
-        assert request.end(40) == CtapError.ERR.USER_ACTION_TIMEOUT
+        assert request.displaced() == CtapError.ERR.USER_ACTION_TIMEOUT
         assert 29 < request.seconds < 33
         wait_for("closed notification", lambda: double.closed() == [shown.id], 3)
         assert not prompters()

@@ -52,6 +52,10 @@ class TestMisbehaviour:
             key.unlock()
             with wire.Channel(key.socket) as channel:
                 channel.send(wire.CBOR, b"\x0b")
+                wait_for("the dialog", key.pinentry.asked)
+                with wire.Channel(key.socket) as other:
+                    other.send(wire.CBOR, b"\x04")
+                    assert other.receive() == (wire.ERROR, b"\x06"), "it waits for the end of the dialog"
                 (kind, content), delay, _ = channel.final(45)
                 assert (kind, content) == (wire.CBOR, b"\x2f")
                 assert 29 < delay < 36
@@ -162,7 +166,7 @@ class TestPersonAtAWindow:
         key.unlock()
         request = Request(key, uv=True)
         window.wait()
-        assert request.end(40) == CtapError.ERR.USER_ACTION_TIMEOUT
+        assert request.displaced() == CtapError.ERR.USER_ACTION_TIMEOUT
         assert 29 < request.seconds < 36
         window.wait_for_none()
 

@@ -119,6 +119,7 @@ class Request:
         self.status = self.seconds = None
         self.made = made
         self.withdrawn = threading.Event()
+        self.socket = key.socket
         self.client = Ctap2(wire.fido2_device(key.socket))
         self.thread = threading.Thread(target=self.run, args=(wanted,))
         self.thread.start()
@@ -136,6 +137,13 @@ class Request:
         except OSError:
             self.status = "the device is gone"
         self.seconds = time.monotonic() - began
+
+    def displaced(self):
+        """Return the status after another client's request, which ends this one when its dialog was open for 30 s."""
+        with wire.Channel(self.socket) as other:
+            other.send(wire.CBOR, b"\x04")
+            assert other.receive() == (wire.ERROR, b"\x06"), "CHANNEL_BUSY"
+        return self.end(40)
 
     def end(self, seconds=20):
         self.thread.join(seconds * PATIENCE)

@@ -301,6 +301,12 @@ actor CTAPHIDDriver {
     change(number) { machine, now in machine.setStatus(status, of: transaction, at: now) }
   }
 
+  /// Whether another client's request was refused because of this one.
+  private func isAwaited(_ transaction: CTAPHIDStateMachine.TransactionID, in number: UInt64) -> Bool {
+    guard let life, life.number == number else { return false }
+    return life.machine.isAwaited(transaction)
+  }
+
   private func answer(_ answer: [UInt8], to transaction: CTAPHIDStateMachine.TransactionID, in number: UInt64) {
     guard life?.number == number else { return }
     if life?.request?.transaction == transaction { life?.request = nil }
@@ -338,8 +344,10 @@ actor CTAPHIDDriver {
     let transaction = request.transaction
     let (times, door) = (times, Door.device(node: node?.path))
     let task = Task(executorPreference: loop) { [respond] in
-      let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }
-      let answer: [UInt8] = await RequestStatus.$current.withValue(status) {
+      let status = RequestStatus(
+        report: { await self.setStatus($0, of: transaction, in: number) },
+        isAwaited: { await self.isAwaited(transaction, in: number) })
+      let answer: [UInt8] = await RequestStatus.$current.withValue(request.kind == .cbor ? status : nil) {
         await Door.$current.withValue(door) {
           await respond(request.kind, request.payload, request.channel, times)
         }
@@ -361,14 +369,17 @@ actor CTAPHIDDriver {
   }
 }
 
-/// Reports to the client what the request that runs in this task waits for.
+/// Reports to the client what the request that runs in this task waits for; such a client waits for the answer.
 ///
 /// A value around the closure, and not the closure itself: optimised by Swift 6.3, `withValue` of a task local whose
 /// type is a function gets no type and crashes.
 struct RequestStatus: Sendable {
-  /// The status of a request that came over CTAPHID; `nil` for requests of the control socket.
+  /// The status of a CTAP2 request that came over CTAPHID; `nil` for U2F, whose hosts do not wait, and for requests of
+  /// the control socket.
   @TaskLocal static var current: RequestStatus?
 
   /// Takes each new status.
   let report: @Sendable (KeepaliveStatus) async -> Void
+  /// Returns whether another request waits for the end of this one, or was refused because of it.
+  var isAwaited: @Sendable () async -> Bool = { false }
 }

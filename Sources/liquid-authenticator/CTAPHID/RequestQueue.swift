@@ -1,6 +1,18 @@
 import CTAPHID
 import Synchronization
 
+extension RequestStatus {
+  /// The same, which also counts the requests that wait in a queue.
+  func orAwaited<Authenticator: Sendable>(in queue: RequestQueue<Authenticator>) -> RequestStatus {
+    var status = self
+    status.isAwaited = { [isAwaited] in
+      if queue.waitingCount > 0 { return true }
+      return await isAwaited()
+    }
+    return status
+  }
+}
+
 /// The queue in which requests of the device and of the control socket wait for the authenticator.
 ///
 /// One request at a time has exclusive access to the authenticator, until it is answered: also a ceremony that waits

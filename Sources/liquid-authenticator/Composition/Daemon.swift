@@ -131,7 +131,10 @@ final class Daemon: Sendable {
     ) { [u2f] kind, message, channel, times in
       let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
       return switch kind {
-      case .cbor: await router.respond(to: message, in: context, isOfDevice: true)
+      case .cbor:
+        await RequestStatus.$current.withValue(RequestStatus.current?.orAwaited(in: router.queue)) {
+          await router.respond(to: message, in: context, isOfDevice: true)
+        }
       case .msg: await u2f.respond(to: message, in: context)
       }
     }

@@ -29,7 +29,7 @@ struct PinentrySession: Sendable {
     do {
       try acknowledgement(until: deadline, cancellation)
       for option in options { try send(option: "OPTION", option, until: deadline, cancellation) }
-      try send(option: "SETTIMEOUT", "\(UserPrompter.answer.components.seconds)", until: deadline, cancellation)
+      try send(option: "SETTIMEOUT", "\(UserPrompter.patience.components.seconds)", until: deadline, cancellation)
       try send("SETTITLE", PromptText.title, until: deadline, cancellation)
       try send("SETDESC", text.description, until: deadline, cancellation)
       // pinentry-gnome3 shows it as the heading, also of a dialog without a field.
@@ -72,7 +72,7 @@ struct PinentrySession: Sendable {
   /// Shows the dialog and waits for the person.
   func ask(_ dialog: PromptText, _ cancellation: Cancellation) throws(PinentryFailure) -> PromptAnswer {
     // `UserPrompter` withdraws the dialog sooner.
-    let deadline = ContinuousClock.now + UserPrompter.answer + .seconds(5)
+    let deadline = ContinuousClock.now + UserPrompter.patience + .seconds(5)
     guard dialog.takesPassphrase else {
       try send("CONFIRM", until: deadline, cancellation)
       return .agreed

@@ -23,15 +23,26 @@ extension UserPrompter {
   }
 
   /// Runs `body` and cancels it at the deadline; a cancellation by the deadline becomes `timedOut`.
+  ///
+  /// - Parameter least: after this time, a request whose client gets keepalives also ends if another one waits.
   nonisolated func limited<Answer: Sendable>(
-    until deadline: Instant?, _ body: @escaping @Sendable () async -> Result<Answer, UserInteractionError>
+    until deadline: Instant?, yieldingAfter least: Duration? = nil,
+    _ body: @escaping @Sendable () async -> Result<Answer, UserInteractionError>
   ) async -> Result<Answer, UserInteractionError> {
     guard let deadline else { return await body() }
     guard clock.now < deadline else { return .failure(.timedOut) }
     let time = TimeLimit.current ?? TimeLimit()
     let asking = TimeLimit.$current.withValue(time) { Task(executorPreference: executor) { await body() } }
     let watch = Task(executorPreference: executor) { [clock] in
-      do throws(CancellationError) { try await clock.sleep(until: deadline) } catch { return false }
+      do throws(CancellationError) {
+        if let least, let status = RequestStatus.current {
+          try await self.wait(atLeast: least, forOthersThan: status, until: deadline)
+        } else {
+          try await clock.sleep(until: deadline)
+        }
+      } catch {
+        return false
+      }
       time.end()
       asking.cancel()
       return true
@@ -45,5 +56,16 @@ extension UserPrompter {
     let isOver = await watch.value
     if case .failure(.cancelled) = outcome, isOver, !Task.isCancelled { return .failure(.timedOut) }
     return outcome
+  }
+
+  /// Sleeps until another request waits for this one, but for `least` at least, and until the deadline at most.
+  private nonisolated func wait(
+    atLeast least: Duration, forOthersThan status: RequestStatus, until deadline: Instant
+  ) async throws(CancellationError) {
+    try await clock.sleep(until: min(deadline, clock.now.advanced(by: least)))
+    while clock.now < deadline {
+      if await status.isAwaited() { return }
+      try await clock.sleep(until: min(deadline, clock.now.advanced(by: Self.interval)))
+    }
   }
 }

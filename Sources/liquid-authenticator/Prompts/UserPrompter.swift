@@ -20,12 +20,17 @@ import Synchronization
 /// one of them answers OPERATION_DENIED. So a refusal beside another key is not answered, as when nobody touches a key
 /// with a button: the request goes on until the client withdraws it or its time is over.
 actor UserPrompter: UserInteraction {
-  /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2: 30 s).
+  /// How long a person has at least to answer a ceremony's prompt (CTAP §6.1.2: 30 s).
   static let presence = Duration.seconds(30)
+  /// How long a person has for all dialogs of a request whose client gets keepalives: it withdraws the request when it
+  /// has waited long enough. Another request that waits ends it after ``presence``, or ``answer`` for an unlocking.
+  static let patience = Duration.seconds(600)
+  /// How often such a request looks whether another one waits.
+  static let interval = Duration.seconds(1)
   /// How long a person has for all dialogs of a prompt for which no platform waits, such as a wallet's: ten minutes, or
   /// half a minute a page where there are more than 20.
   static func reading(pages: Int) -> Duration { max(.seconds(600), .seconds(30) * pages) }
-  /// How long a dialog waits for one answer; the client may give up sooner.
+  /// How long a dialog waits for one answer, if the time limit of the request does not say that.
   static let answer = Duration.seconds(120)
   /// How long a page that needs reading must have been open for an OK to count.
   static let shortestReading = Duration.milliseconds(500)
@@ -149,9 +154,10 @@ actor UserPrompter: UserInteraction {
     var pages = PromptPages(prompt, askedThrough: await doorLines(), beside: others, in: catalogue)
     pages.last.takesPassphrase = verification
     if verification { pages.last.means = prompt.means }
-    let limit = prompt.hasTimeToRead ? Self.reading(pages: pages.all.count) : Self.presence
-    let verified: HistoryEntry.Verification? = try await ask(pages.all, within: limit, by: \.verification) {
-      [verifier] passphrase, _ in
+    let limit = prompt.hasTimeToRead ? Self.reading(pages: pages.all.count) : patience ?? Self.presence
+    let verified: HistoryEntry.Verification? = try await ask(
+      pages.all, within: limit, atLeast: Self.presence, by: \.verification
+    ) { [verifier] passphrase, _ in
       switch await verifier?.verify(passphrase) {
       case .right: .accepted(.passphrase)
       case .wrong(let triesLeft): .wrong(triesLeft: triesLeft, then: .verificationFailed)
@@ -162,6 +168,9 @@ actor UserPrompter: UserInteraction {
     if let verified { self.verified.withLock { $0 = verified } }
     return Confirmation(userVerified: verified != nil)
   }
+
+  /// The time limit of the present task's request, if its client gets keepalives.
+  private nonisolated var patience: Duration? { RequestStatus.current == nil ? nil : Self.patience }
 
   /// Whether the daemon has what a means needs, and tries are left.
   private func canVerify(by means: VerificationMeans) -> Bool {
@@ -192,7 +201,8 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
     let pages = PromptPages(dialog, askedThrough: await doorLines(), beside: others)
-    guard let accepted = try await ask(pages.all, within: nil, by: nil, judge) else { throw .unavailable }
+    guard let accepted = try await ask(pages.all, within: patience, atLeast: Self.answer, by: nil, judge)
+    else { throw .unavailable }
     verified.withLock { $0 = .passphrase }
     return accepted
   }
@@ -201,7 +211,9 @@ actor UserPrompter: UserInteraction {
   func agreement(to dialog: PromptText) async throws(UserInteractionError) {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
     let pages = PromptPages(dialog, takesPassphrase: false, askedThrough: await doorLines(), beside: others)
-    let _: Never? = try await ask(pages.all, within: nil, by: nil) { _, _ in .ended(.declined) }
+    let _: Never? = try await ask(pages.all, within: patience, atLeast: Self.answer, by: nil) { _, _ in
+      .ended(.declined)
+    }
   }
 
   /// The lines that say where the request came in; none if no request caused the prompt.
@@ -212,15 +224,19 @@ actor UserPrompter: UserInteraction {
 
   /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
   ///
-  /// - Parameter means: the result after a means has verified.
+  /// - Parameters:
+  ///   - least: how long the request is not ended by another one that waits.
+  ///   - means: the result after a means has verified.
   /// - Returns: what the judge returned for the passphrase, or the result of a means; `nil` if the user pressed a button.
   private func ask<Accepted: Sendable>(
-    _ pages: [PromptText], within limit: Duration?, by means: (@Sendable (VerificationMeans) -> Accepted)?,
-    _ judge: @escaping Judge<Accepted>
+    _ pages: [PromptText], within limit: Duration?, atLeast least: Duration,
+    by means: (@Sendable (VerificationMeans) -> Accepted)?, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     let deadline = limit.map { clock.now.advanced(by: $0) }
     await RequestStatus.current?.report(.upNeeded)
-    let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, means, judge) }
+    let outcome = await limited(until: deadline, yieldingAfter: least) {
+      await self.inTurn(pages, until: deadline, means, judge)
+    }
     await RequestStatus.current?.report(.processing)
     return try outcome.get()
   }
@@ -356,7 +372,8 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted? {
     var dialog = page
     var triesLeft = Self.triesPerDialog
-    var limit = clock.now.advanced(by: Self.answer)
+    let longest = patience ?? Self.answer
+    var limit = clock.now.advanced(by: longest)
     var isFirst = true
     while true {
       let opened = clock.now
@@ -371,7 +388,7 @@ actor UserPrompter: UserInteraction {
         guard page.needsReading, clock.now < opened.advanced(by: Self.shortestReading) else { return nil }
         // Too soon for a person who reads: a key held down, or a click meant for another window.
         try await pause(since: opened)
-        limit = clock.now.advanced(by: Self.answer)
+        limit = clock.now.advanced(by: longest)
       case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
         // An empty passphrase is not a try, because a key held down sends one; it does not extend the time either.
         dialog.remark = catalogue.text(page.entry.nothingTyped)
@@ -385,7 +402,7 @@ actor UserPrompter: UserInteraction {
           dialog.remark = catalogue.text(page.entry.wrong(triesLeft: min(triesLeft, atMost)))
         case .ended(let reason): throw reason
         }
-        limit = clock.now.advanced(by: Self.answer)
+        limit = clock.now.advanced(by: longest)
       case .agreed, .typed: throw refusal(.unavailable("\(backEnd.name) gave an unexpected answer"))
       }
     }

@@ -131,6 +131,25 @@ struct CTAPHIDDriverTests {
     #expect(clock.sleeperCount == 0)
   }
 
+  // Holds: TIME-1
+  @Test func `a request learns that another client was refused because of it; U2F has no status`() async throws {
+    var host = try await openHost()
+    var other = Host(host.link)
+    #expect(await other.open() != nil)
+    var calls = router.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    let call = try #require(await calls.next())
+    #expect(await call.status?.isAwaited() == false)
+    try other.ask(.cbor, [4])
+    while await call.status?.isAwaited() == false { await Task.yield() }
+    call.answer([0])
+    #expect(await host.event() == .response(.cbor, [0]))
+    try host.ask(.msg, [0, 3, 0, 0])
+    let message = try #require(await calls.next())
+    let hasStatus = message.status != nil
+    #expect(!hasStatus)
+  }
+
   @Test func `an incomplete message times out on the device's clock`() async throws {
     var host = try await openHost()
     for report in try host.client.request(.ping, [UInt8](repeating: 1, count: 200)).dropLast() {

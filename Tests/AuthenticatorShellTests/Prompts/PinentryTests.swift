@@ -29,7 +29,7 @@ import Testing
     #expect(
       ask.description
         == "Make a new passkey?\n\nSite: example.com\nAccount: \"50% \u{E9}\"\nName: \"A\\u{A}B\"")
-    #expect([ask.ok, ask.cancel, ask.timeout] == ["Make passkey", "Deny", "120"])
+    #expect([ask.ok, ask.cancel, ask.timeout] == ["Make passkey", "Deny", "600"])
     #expect(
       ask.options
         == [

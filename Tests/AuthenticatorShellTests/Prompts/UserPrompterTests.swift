@@ -215,6 +215,19 @@ struct PromptQueueTests {
   }
 }
 
+/// The other requests, beside one whose client gets keepalives.
+private final class OtherRequests: Sendable {
+  private let isThere = Atomic(false)
+
+  /// From now on, another request waits.
+  func come() { isThere.store(true, ordering: .relaxed) }
+
+  /// The status of the one.
+  var status: RequestStatus {
+    RequestStatus(report: { _ in }, isAwaited: { self.isThere.load(ordering: .relaxed) })
+  }
+}
+
 /// The time limits of prompts, and the status that the client gets meanwhile.
 struct PromptTimeTests {
   private let slow = SlowBackEnd()
@@ -297,6 +310,64 @@ struct PromptTimeTests {
     #expect(clock.sleeperCount == 1)
     clock.advance(by: .milliseconds(1))
     #expect(await asked.value == "timedOut")
+  }
+
+  /// Asks for a client that gets keepalives.
+  private func ask(beside others: OtherRequests) -> Task<String, Never> {
+    Task { await RequestStatus.$current.withValue(others.status) { await outcome() } }
+  }
+
+  // Holds: TIME-1
+  @Test func `a prompt whose client waits stays for ten minutes`() async {
+    let asked = ask(beside: OtherRequests())
+    await clock.sleeper(until: .seconds(30))
+    clock.advance(by: .seconds(30))
+    await clock.sleeper(until: .seconds(31))
+    clock.advance(by: .milliseconds(569_999))
+    await clock.sleeper(until: .seconds(600))
+    #expect(slow.shown.count == 1)
+    clock.advance(by: .milliseconds(1))
+    #expect(await asked.value == "timedOut")
+  }
+
+  // Holds: TIME-1
+  @Test(arguments: [true, false])
+  func `another request ends a prompt whose client waits, but not within half a minute`(comesLater: Bool) async {
+    let others = OtherRequests()
+    if !comesLater { others.come() }
+    let asked = ask(beside: others)
+    await clock.sleeper(until: .seconds(30))
+    clock.advance(by: .milliseconds(29_999))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .milliseconds(1))
+    if comesLater {
+      await clock.sleeper(until: .seconds(31))
+      others.come()
+      clock.advance(by: .seconds(1))
+    }
+    #expect(await asked.value == "timedOut")
+    #expect(clock.sleeperCount == 0)
+  }
+
+  @Test func `another request ends an unlocking, but not within two minutes`() async {
+    let prompter = prompter
+    let others = OtherRequests()
+    others.come()
+    let asked = Task {
+      await RequestStatus.$current.withValue(others.status) { () async -> UserInteractionError? in
+        do throws(UserInteractionError) {
+          try await prompter.passphrase(.unlock()) { _, _ in PassphraseVerdict<Void>.accepted(()) }
+          return nil
+        } catch {
+          return error
+        }
+      }
+    }
+    await clock.sleeper(until: .seconds(120))
+    clock.advance(by: .milliseconds(119_999))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .milliseconds(1))
+    #expect(await asked.value == .timedOut)
   }
 
   @Test func `a prompt that waits for its turn times out too`() async {
