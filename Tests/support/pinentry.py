@@ -31,6 +31,7 @@ The control file is an object; every member is optional:
   deny               ERR 83886194 Not confirmed       ERR 83886179 Operation cancelled
   cancel             ERR 83886179                     ERR 83886179       (Escape, or the window closed)
   timeout            ERR 83886142 Timeout             ERR 83886142
+  unable             ERR 83918950 Inappropriate ioctl  ERR 83918950      (pinentry-gnome3 without a prompter)
   never              no answer until it is killed     the same
   deaf               the same, and ignores SIGTERM    the same
   wait               none until the control file      the same              (not in a list)
@@ -72,6 +73,7 @@ import time
 CANCELLED = "ERR 83886179 Operation cancelled <Pinentry>"
 NOT_CONFIRMED = "ERR 83886194 Not confirmed <Pinentry>"
 TIMED_OUT = "ERR 83886142 Timeout <Pinentry>"
+UNABLE = "ERR 83918950 Inappropriate ioctl for device <Pinentry>"
 UNKNOWN = "ERR 83886254 Unknown option <Pinentry>"
 GARBAGE = b"\xff\xfe\x00HTTP/1.1 400 Bad Request\r\n\x01\x02\n"
 
@@ -202,6 +204,8 @@ class Dialog:
             self.answer(command, CANCELLED)
         elif self.behaviour == "timeout":
             self.answer(command, TIMED_OUT)
+        elif self.behaviour == "unable":
+            self.answer(command, UNABLE)
         elif self.behaviour == "deny":
             self.answer(command, CANCELLED if command == "GETPIN" else NOT_CONFIRMED)
         elif command == "GETPIN":

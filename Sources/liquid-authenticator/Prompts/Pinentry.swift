@@ -176,6 +176,7 @@ actor Pinentry: PromptBackEnd {
       try PinentrySession(kind.program, by: helper)
     }
     self.session = session
+    flavor = nil
     flavor = try await step { [kind, options, limits] cancellation throws(PinentryFailure) in
       try session.prepare(dialog, options: options, limits: limits, cancellation)
       return kind == .pinentry ? try session.flavor(within: limits.setUp, cancellation) : nil
@@ -222,7 +223,7 @@ actor Pinentry: PromptBackEnd {
         let endsByItself = failure.endsByItself || kind != .pinentry
         ending = await Self.end(session, grace: endsByItself ? limits.closing : .zero, limits)
       }
-      throw failure.outcome(of: program, kind, ending: ending)
+      throw failure.outcome(of: program, kind, flavor: flavor, ending: ending)
     }
   }
 

@@ -241,14 +241,20 @@ enum PinentryFailure: Error, Equatable, Sendable {
 
   /// The failure of the dialog.
   ///
-  /// - Parameter ending: how the program ended, if it ended by itself.
-  func outcome(of program: String, _ kind: Pinentry.Kind, ending: ChildProcess.Ending?) -> PromptFailure {
+  /// - Parameters:
+  ///   - flavor: what the pinentry said that it is.
+  ///   - ending: how the program ended, if it ended by itself.
+  func outcome(
+    of program: String, _ kind: Pinentry.Kind, flavor: String?, ending: ChildProcess.Ending?
+  ) -> PromptFailure {
     if case .noAnswer(let error) = self { return .noAnswer(error) }
-    return .unavailable(description(of: program, kind, ending: ending))
+    return .unavailable(description(of: program, kind, flavor: flavor, ending: ending))
   }
 
   /// For the log: what happened, then what to do.
-  func description(of program: String, _ kind: Pinentry.Kind, ending: ChildProcess.Ending?) -> String {
+  func description(
+    of program: String, _ kind: Pinentry.Kind, flavor: String? = nil, ending: ChildProcess.Ending?
+  ) -> String {
     switch self {
     case .noAnswer(let error): "\(program) did not answer: \(error)"
     case .notStarted(let number):
@@ -259,6 +265,12 @@ enum PinentryFailure: Error, Equatable, Sendable {
       "\(program) did not answer within \(seconds) s and was stopped; \(kind.instead)"
     case .garbled:
       "\(program) does not speak the Assuan protocol; is it a pinentry? \(kind.instead)"
+    // `gnome3:curses` if it found no prompter.
+    case .refused(let words) where flavor?.hasPrefix("gnome3") == true:
+      "\(program) cannot show a dialog: \(words); it needs GNOME's prompter (org.gnome.keyring.SystemPrompter) on "
+        + "the session bus, which must know the display, and a screen that is not locked; in a terminal of the "
+        + "desktop, run: dbus-update-activation-environment --systemd DISPLAY WAYLAND_DISPLAY XAUTHORITY "
+        + "DBUS_SESSION_BUS_ADDRESS; then start the authenticator again; or \(kind.instead)"
     case .refused(let words) where kind == .pinentry:
       "\(program) cannot show a dialog: \(words); it needs DISPLAY or WAYLAND_DISPLAY, or a terminal in GPG_TTY: "
         + "set one, or \(kind.instead)"

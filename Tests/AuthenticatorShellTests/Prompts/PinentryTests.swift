@@ -362,6 +362,22 @@ import Testing
   }
 
   // Holds: PERSON-3
+  @Test(arguments: [
+    ("gnome3", true), ("gnome3:curses", true), ("qt", false), ("qt:curses", false), ("", false),
+  ])
+  func `the advice names GNOME's prompter if its pinentry shows nothing`(flavor: String, isOfGNOME: Bool) async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "unable", "flavor": flavor])
+    await #expect(throws: UserInteractionError.unavailable) { try await scripted.prompter().confirm(Self.prompt) }
+    let line = try #require(scripted.lines.first)
+    #expect(line.hasPrefix("\(scripted.program) cannot show a dialog: Inappropriate ioctl for device"))
+    #expect(line.contains("org.gnome.keyring.SystemPrompter") == isOfGNOME)
+    #expect(line.contains("dbus-update-activation-environment") == isOfGNOME)
+    #expect(line.contains("it needs DISPLAY or WAYLAND_DISPLAY") == !isOfGNOME)
+    #expect(line.contains("name another with --pinentry PROGRAM"))
+    #expect(try await scripted.ends())
+  }
+
+  // Holds: PERSON-3
   @Test func `a program that hangs before its dialog is stopped, and declines`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "silent"])
     let limits = Pinentry.Limits(setUp: .seconds(1))
