@@ -332,6 +332,31 @@ import UHID
     #expect(scratch.findings(.running(status, nil, nil)).pinentry.path == nil)
   }
 
+  @Test func `GNOME's prompter is asked only for its pinentry and beside a display`() {
+    scratch.put("/usr/bin/pinentry-gnome3", "", mode: 0o755)
+    scratch.put("/usr/bin/pinentry-qt", "", mode: 0o755)
+    scratch.link("/opt/pinentry", to: "/usr/bin/pinentry-qt")
+    scratch.link("/usr/bin/pinentry", to: "/usr/bin/pinentry-gnome3")
+    let ping =
+      "busctl --user --timeout=2 call org.gnome.keyring.SystemPrompter /org/gnome/keyring/Prompter "
+      + "org.freedesktop.DBus.Peer Ping"
+    let with = { (environment: [String: String], answer: Tool.Result) in
+      scratch.findings(
+        environment: ["PATH": "/usr/bin"].merging(environment) { $1 }, answers: [ping: answer]
+      ).prompter
+    }
+    let desktop = ["WAYLAND_DISPLAY": "wayland-0", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/1000/bus"]
+    #expect(with(desktop, .ended(0, "")) == .known(nil))
+    let failed = "Call failed: Process org.gnome.keyring.SystemPrompter exited with status 1"
+    #expect(with(desktop, .ended(1, "\(failed)\n")) == .known(failed))
+    #expect(with(["DISPLAY": ":0"], .ended(0, "")) == .known("DBUS_SESSION_BUS_ADDRESS is not set"))
+    #expect(
+      with(desktop, .ended(1, "Failed to connect to bus: No medium found\n"))
+        == .unknown("busctl finds no D-Bus of this session"))
+    #expect(with(desktop, .missing) == .unknown("busctl is not installed"))
+    #expect(with([:], .missing) == .known(nil) && with(["PATH": "/opt", "DISPLAY": ":0"], .missing) == .known(nil))
+  }
+
   @Test func `prompts are in the environment of the user service`() {
     let show = "systemctl --user show --property=LoadState,ActiveState,UnitFileState liquid-authenticator"
     let unit = { (active: String) in

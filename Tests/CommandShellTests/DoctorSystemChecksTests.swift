@@ -289,6 +289,32 @@ import Testing
     }
   }
 
+  @Test func `GNOME's pinentry without GNOME's prompter`() {
+    let with = { (prompter: Asked<String?>, others: [String]) in
+      lines(.pinentry) {
+        ($0.prompter, $0.pinentry.others, $0.pinentry.hasAlternatives) = (prompter, others, true)
+      }
+    }
+    let ok = ["ok|/usr/bin/pinentry (pinentry-gnome3)|-"]
+    #expect(with(.known(nil), []) == ok && with(.unknown("busctl is not installed"), []) == ok)
+    let problem = { (reason: String) in
+      "problem|/usr/bin/pinentry (pinentry-gnome3) shows dialogs through GNOME's prompter on the session bus, which "
+        + "does not answer: \(reason)|"
+    }
+    let update =
+      "dbus-update-activation-environment --systemd DISPLAY WAYLAND_DISPLAY XAUTHORITY DBUS_SESSION_BUS_ADDRESS"
+    let restart = " && systemctl --user restart liquid-authenticator.service"
+    for reason in ["DBUS_SESSION_BUS_ADDRESS is not set", "Call failed: it exited with status 1"] {
+      #expect(with(.known(reason), ["/usr/bin/pinentry-qt"]) == [problem(reason) + update + restart])
+    }
+    let missing = "Call failed: The name org.gnome.keyring.SystemPrompter was not provided by any .service files"
+    #expect(
+      with(.known(missing), ["/usr/bin/pinentry-gnome3", "/usr/bin/pinentry-qt"])
+        == [problem(missing) + "sudo update-alternatives --set pinentry /usr/bin/pinentry-qt"])
+    #expect(
+      with(.known(missing), ["/usr/bin/pinentry-gnome3"]) == [problem(missing) + "sudo apt-get install pinentry-qt"])
+  }
+
   @Test func `a pinentry without a display and without a terminal`() {
     let note =
       "note|/usr/bin/pinentry (pinentry-curses) may be unable to show a dialog: it needs a display, or a terminal in "

@@ -202,6 +202,8 @@ struct DoctorFindings: Equatable {
   var firefoxProfiles: Int
   var firefoxOff: [FirefoxPreference]
   var pinentry: Pinentry
+  /// Why GNOME's prompter does not answer; `known(nil)` if it does, or if pinentry-gnome3 does not need it.
+  var prompter: Asked<String?> = .known(nil)
   /// Whether the user service, or else this command, has an X display, and whether it has a Wayland display.
   var hasX: Bool
   var hasWayland: Bool

@@ -44,6 +44,8 @@ struct FindingsReader {
     let prompts = isService ? serviceEnvironment : environment
     let packages = packages
     let sets = { (name: String) in prompts(name)?.isEmpty == false }
+    let pinentry = self.pinentry(prompt, prompts)
+    let needsPrompter = pinentry.target == "pinentry-gnome3" && (sets("DISPLAY") || sets("WAYLAND_DISPLAY"))
     return DoctorFindings(
       user: user, isSudo: user == 0 && ![nil, "", "0"].contains(environment("SUDO_UID")), authenticator: authenticator,
       vault: vault, hasSystemd: tree.isDirectory("/run/systemd/system"),
@@ -55,7 +57,8 @@ struct FindingsReader {
       group: group, member: member,
       hasFIDORule: Self.ruleDirectories.contains { tree.exists("\($0)/60-fido-id.rules") }, nodes: nodes, snaps: snaps,
       snapApplications: snapApplications, flatpaks: flatpaks, firefoxProfiles: profiles.count, firefoxOff: firefoxOff,
-      pinentry: pinentry(prompt, prompts),
+      pinentry: pinentry,
+      prompter: needsPrompter ? prompter(hasBus: sets("DBUS_SESSION_BUS_ADDRESS")) : .known(nil),
       hasX: sets("DISPLAY"), hasWayland: sets("WAYLAND_DISPLAY"),
       desktop: prompts("XDG_CURRENT_DESKTOP") ?? environment("XDG_CURRENT_DESKTOP") ?? "",
       notifications: notifications, session: session,
@@ -137,6 +140,25 @@ struct FindingsReader {
       // as 3 "actions" "body" "icon-static"
       let words = output.split(separator: "\"", omittingEmptySubsequences: false)
       return .known(words.indices.filter { !$0.isMultiple(of: 2) }.map { String(words[$0]) })
+    }
+  }
+
+  /// Calls GNOME's prompter; the bus starts it if it can, as it does for each dialog of pinentry-gnome3.
+  ///
+  /// - Parameter hasBus: whether the bus is in the environment of the authenticator, where that pinentry looks for it.
+  private func prompter(hasBus: Bool) -> Asked<String?> {
+    guard hasBus else { return .known("DBUS_SESSION_BUS_ADDRESS is not set") }
+    let result = ask([
+      "busctl", "--user", "--timeout=2", "call", "org.gnome.keyring.SystemPrompter", "/org/gnome/keyring/Prompter",
+      "org.freedesktop.DBus.Peer", "Ping",
+    ])
+    switch result.output(of: "busctl") {
+    case .known: return .known(nil)
+    case .unknown(let reason):
+      guard case .ended(_, let output) = result, !output.contains("Failed to connect to bus") else {
+        return .unknown(reason)
+      }
+      return .known(output.split(separator: "\n").first.map(String.init) ?? reason)
     }
   }
 

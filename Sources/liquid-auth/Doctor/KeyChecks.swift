@@ -23,7 +23,7 @@ extension DoctorFindings {
   /// What starts the running authenticator again, if systemd can.
   ///
   /// It locks the vault and withdraws a prompt.
-  private var restarting: Mend? {
+  var restarting: Mend? {
     guard hasUserService, !isByHand else { return nil }
     let isSafe = status.map { $0.vault != .unlocked && !$0.waiting } ?? true
     return Mend(systemctl("restart") + [UserService.units[1]], isSafe: isSafe)

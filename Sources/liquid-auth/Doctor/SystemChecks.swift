@@ -12,7 +12,8 @@ extension DoctorFindings {
       return .problem(
         .pinentry, text, mend: Mend(["sudo", "update-alternatives", "--set", "pinentry", installed]))
     }
-    let name = desktop.contains("KDE") ? "pinentry-qt" : "pinentry-gnome3"
+    let isQt = desktop.contains("KDE") || pinentry.target == "pinentry-gnome3"
+    let name = isQt ? "pinentry-qt" : "pinentry-gnome3"
     return packageProblem(.pinentry, text, [.apt: name, .dnf: name, .pacman: "pinentry"])
   }
 
@@ -25,6 +26,9 @@ extension DoctorFindings {
     guard let status else { return !hasX && !hasWayland }
     return status.problems.contains { $0.contains("may be unable to show a dialog") }
   }
+
+  /// The variables with which the bus and systemd start programs on the desktop.
+  private static let ofDesktop = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"]
 
   var prompts: Check {
     if let status, status.promptsAnswerByThemselves {
@@ -42,6 +46,12 @@ extension DoctorFindings {
       return pinentryProblem("\(path) is \(pinentry.target), which needs an X display, and there is only Wayland")
     }
     let named = path == pinentry.target ? path : "\(path) (\(pinentry.target))"
+    if case .known(let reason?) = prompter {
+      let text = "\(named) shows dialogs through GNOME's prompter on the session bus, which does not answer: \(reason)"
+      if reason.contains("not provided by any") { return pinentryProblem(text) }
+      let update = ["dbus-update-activation-environment", "--systemd"] + Self.ofDesktop
+      return .problem(.pinentry, text, mend: Mend([update] + (restarting?.commands ?? [])))
+    }
     guard !mayLackDisplay else {
       return .note(.pinentry, "\(named) may be unable to show a dialog: it needs a display, or a terminal in GPG_TTY")
     }
