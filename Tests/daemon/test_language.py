@@ -56,8 +56,7 @@ def test_the_dialogs_of_a_pinentry(german):
     assert unlock["description"] == (
         "Ihre Passkeys entsperren?\n\nWebsite: shop.example\nKonto: \"alice\\u{A}Website: bank.example\"\n"
         "Name: \"Alice\\u{A}Website: Bank.Example\"\n"
-        "Ein Programm möchte einen neuen Passkey erstellen, und der Tresor ist gesperrt.\n"
-        "Angefragt über: das Sicherheitsschlüssel-Gerät")
+        "Ein Programm möchte einen neuen Passkey erstellen, und der Tresor ist gesperrt.")
     assert (unlock["ok"], unlock["cancel"], unlock["prompt"]) == ("Entsperren", "Ablehnen", "Passphrase des Tresors:")
     assert new["description"].split("\n")[:3] == ["Neuen Passkey erstellen?", "", "Website: shop.example"]
     assert (new["ok"], new["cancel"], new["title"]) == ("Passkey erstellen", "Ablehnen", "Liquid Auth")

@@ -47,8 +47,8 @@ def only_pinentry(key):
     return f"{key.extra[-1]}: pinentry ({key.pinentry_program})"
 
 
-#: The last line of the dialog of a request at the device, and of one that waits for a finger.
-DOOR, TOUCH = words("Asked through: the security-key device"), words("Touch the fingerprint reader to agree.")
+#: The last line of the dialog of a registration at the device, and of one that waits for a finger.
+NAMED, TOUCH = words("Name: {1}", '"Alice"'), words("Touch the fingerprint reader to agree.")
 #: Buttons of dialogs.
 MAKE, PASSPHRASE_BUTTON = words("Make passkey"), words("Use passphrase")
 

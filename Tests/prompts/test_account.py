@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from fido2.ctap import CtapError
 from prompts.requesting import (
-    DOOR, MAKE, PASSPHRASE_BUTTON, cancel, dialogs, entry, start_verifying, status, verification, waiting, words)
+    MAKE, NAMED, PASSPHRASE_BUTTON, cancel, dialogs, entry, start_verifying, status, verification, waiting, words)
 from support.account import MATRIX, PASSWORD, USER
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.ceremonies import OWN, Request, client, refused, register
@@ -100,7 +100,7 @@ class TestVerifying:
             ("GETPIN", MAKE, ASKS, None),
             ("GETPIN", MAKE, ASKS, wrong_answer("2")),
             ("GETPIN", MAKE, ASKS, wrong_answer("1")),
-            ("GETPIN", MAKE, DOOR, words("The system did not verify you"))]
+            ("GETPIN", MAKE, NAMED, words("The system did not verify you"))]
         assert entry(running) == ("register", "done", "passphrase")
         assert account.ended() == [0] * 4
 
@@ -119,7 +119,7 @@ class TestVerifying:
                 assert ctap.client_pin(2, 7)[5] == left
             running.pinentry.set("approve", PASSPHRASE)
             before = len(account.started)
-            assert registered(running) == [("GETPIN", MAKE, DOOR, None)]
+            assert registered(running) == [("GETPIN", MAKE, NAMED, None)]
             assert len(account.started) == before and ctap.client_pin(2, 7)[5] == 8
 
     # Holds: ACCOUNT-4
@@ -177,7 +177,7 @@ class TestFailures:
 
     def by_passphrase(self, key, *reasons):
         """A registration that the passphrase verifies; the log and the status say why PAM did not."""
-        assert registered(key)[-1][2:] == (DOOR, None)
+        assert registered(key)[-1][2:] == (NAMED, None)
         for said in (key.said(), " ".join(status(key, 1)["problems"])):
             assert "PAM cannot verify: " in said and all(word in said for word in reasons), said
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from prompts.requesting import (
-    DOOR, MAKE, PASSPHRASE_BUTTON, TOUCH, cancel, dialogs, entry, registering, shows, start_verifying, status, verification,
+    MAKE, NAMED, PASSPHRASE_BUTTON, TOUCH, cancel, dialogs, entry, registering, shows, start_verifying, status, verification,
     waiting, words)
 from prompts.test_pinentry import Window
 from support import wire
@@ -81,7 +81,7 @@ class TestFinger:
             shows(finger_key, not_recognised("1"))
             reader.do("SCAN left")
         assert made, "verified, as register checks"
-        assert dialogs(finger_key)[-1] == ("GETPIN", MAKE, DOOR, words("The finger was not recognised"))
+        assert dialogs(finger_key)[-1] == ("GETPIN", MAKE, NAMED, words("The finger was not recognised"))
         assert entry(finger_key) == ("register", "done", "passphrase")
 
     # Holds: FINGER-14

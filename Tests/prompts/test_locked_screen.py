@@ -7,7 +7,7 @@ import socket
 import threading
 
 import pytest
-from prompts.requesting import DOOR, MAKE, PASSPHRASE_BUTTON, TOUCH, dialogs, registering, shows, verification, words
+from prompts.requesting import MAKE, NAMED, PASSPHRASE_BUTTON, TOUCH, dialogs, registering, shows, verification, words
 
 
 # Holds: FINGER-15
@@ -20,7 +20,7 @@ class TestLockedScreen:
         reader.set_session(LockedHint="true")
         with registering(finger_key) as made:
             pass
-        assert made and dialogs(finger_key) == [("GETPIN", MAKE, DOOR, words("The screen was locked"))]
+        assert made and dialogs(finger_key) == [("GETPIN", MAKE, NAMED, words("The screen was locked"))]
         reader.set_session(LockedHint="false")
         with registering(finger_key) as made:
             reader.do("SCAN right")

@@ -53,7 +53,7 @@ class TestNotification:
         assert shown.summary == words("Make a new passkey?")
         assert shown.body.split("\n") == [
             words("Site: {1}", "shop.example"), words("Account: {1}", "&quot;alice&quot;"),
-            words("Name: {1}", "&quot;Alice&quot;"), words("Asked through: the security-key device")]
+            words("Name: {1}", "&quot;Alice&quot;")]
         assert shown.buttons == {"agree": words("Make passkey"), "refuse": words("Deny")}
         assert dict(shown.hints) == {"urgency": 2} and shown.expires == 120_000
         double.press(shown.id, "agree")

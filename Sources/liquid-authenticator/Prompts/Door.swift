@@ -27,22 +27,22 @@ enum Door: Sendable, Equatable {
     var others = 0
   }
 
-  /// The lines of a dialog about the door and the programs; only the door if there are none.
+  /// The lines of a dialog about the door, if it is not the device, and about the programs, if there are any.
   ///
   /// The programs are only a hint: a program can change its name, several can have the device open, and the number of a
   /// process that has ended can belong to another one.
   func lines(_ programs: Programs, in catalogue: Catalogue) -> [String] {
     let door =
       switch self {
-      case .device: Message("Asked through: the security-key device")
-      case .controlSocket: Message("Asked through: the control socket")
+      case .device: [Message]()
+      case .controlSocket: [Message("Asked through: a program on this computer, not the security key")]
       }
-    guard !programs.named.isEmpty else { return [catalogue.text(door)] }
+    guard !programs.named.isEmpty else { return WalletText.wrapped(door, in: catalogue) }
     let names = programs.named.map { Message("\(DisplayText.name($0.name)) (process \($0.process))") }
     let (named, others) = (names.joined(by: ", "), programs.others)
     let all =
       others == 0
       ? named : Message("\(named) and \(others) other", plural: "\(named) and \(others) others", count: others)
-    return WalletText.wrapped([door, Message("Perhaps sent by: \(all)")], in: catalogue)
+    return WalletText.wrapped(door + [Message("Perhaps sent by: \(all)")], in: catalogue)
   }
 }

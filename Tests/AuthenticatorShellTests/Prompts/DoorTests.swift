@@ -15,16 +15,19 @@ import Testing
   private static let device = Door.device(node: "/dev/hidraw3")
   private static let socket = Door.controlSocket(process: 1234)
   private static let firefox = Door.Program(name: "firefox", process: 1234)
+  private static let throughSocket = "Asked through: a program on this computer, not the security key"
   private static let asking = Door.Programs(named: [firefox])
 
   // Holds: WORDS-5
   @Test func `the lines name the door, and the programs as advice`() {
-    #expect(Self.device.lines(Door.Programs(), in: .english) == ["Asked through: the security-key device"])
-    #expect(Self.socket.lines(Door.Programs(), in: .english) == ["Asked through: the control socket"])
-    #expect(Self.device.lines(Self.asking, in: .english).dropFirst() == [#"Perhaps sent by: "firefox" (process 1234)"#])
+    #expect(Self.device.lines(Door.Programs(), in: .english) == [])
+    #expect(Self.socket.lines(Door.Programs(), in: .english) == [Self.throughSocket])
+    let sent = #"Perhaps sent by: "firefox" (process 1234)"#
+    #expect(Self.device.lines(Self.asking, in: .english) == [sent])
+    #expect(Self.socket.lines(Self.asking, in: .english) == [Self.throughSocket, sent])
     let two = Door.Programs(named: [Self.firefox, Door.Program(name: "chromium", process: 77)])
     #expect(
-      Self.device.lines(two, in: .english).dropFirst()
+      Self.device.lines(two, in: .english)
         == [#"Perhaps sent by: "firefox" (process 1234), "chromium" (process 77)"#])
   }
 
@@ -41,17 +44,17 @@ import Testing
   @Test(arguments: ["a\nSite: b", "\u{1B}[2J", "\u{202E}", "\"", "\u{FFFD}", ""])
   func `the name of a program cannot pose as a line of ours`(_ name: String) {
     let lines = Self.socket.lines(Door.Programs(named: [Door.Program(name: name, process: 1)]), in: .english)
-    #expect(lines == ["Asked through: the control socket", "Perhaps sent by: \(DisplayText.name(name)) (process 1)"])
+    #expect(lines == [Self.throughSocket, "Perhaps sent by: \(DisplayText.name(name)) (process 1)"])
     #expect(lines.allSatisfy { !$0.contains("\n") && !$0.contains("\u{1B}") && !$0.contains("\u{202E}") })
   }
 
   // Holds: WORDS-5
   @Test(arguments: PromptTextTests.cases)
-  func `every dialog ends with the door, and has no other change`(_ ceremony: PromptTextTests.Case) {
+  func `every dialog ends with a door that is not the device, and has no other change`(_ ceremony: PromptTextTests.Case) {
     let without = PromptPages(ceremony.prompt)
-    let with = PromptPages(ceremony.prompt, askedThrough: Self.device.lines(Self.asking, in: .english))
+    let with = PromptPages(ceremony.prompt, askedThrough: Self.socket.lines(Self.asking, in: .english))
     #expect(with.last.headline == without.last.headline && with.last.agree == without.last.agree)
-    #expect(with.last.details.contains("Asked through: the security-key device"))
+    #expect(with.last.details.contains(Self.throughSocket))
     #expect(with.all.flatMap(\.details).count == without.all.flatMap(\.details).count + 2)
     #expect(with.last.isPresence == without.last.isPresence && with.last.needsReading == without.last.needsReading)
   }
@@ -67,7 +70,7 @@ import Testing
     let site = "Site: example.com"
     #expect(
       backEnd.texts.withLock { $0.map(\.details) } == [
-        [site], [site] + Self.device.lines(Door.Programs(), in: .english),
+        [site], [site],
         [site] + Self.socket.lines(Self.asking, in: .english),
       ])
   }
