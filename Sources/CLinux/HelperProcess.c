@@ -81,16 +81,42 @@ static struct helper_reply serve_wait(const struct helper_request *request) {
   return (struct helper_reply){.code = information.si_code, .status = information.si_status};
 }
 
-// Reads /proc/PID/comm, without its line end; returns whether there is a name.
+// The most bytes of a name in /proc/PID/comm; the kernel cuts a longer one off.
+enum { NAME_IN_PROC = 15 };
+
+// Replaces a name that the kernel may have cut off by the whole name of the program's file, if that begins with it.
+static void complete_name(struct clinux_program *program) {
+  // It forbids dumps, and so its link cannot be read.
+  static const char wallet[] = "liquid-auth-wallet";
+  static const char removed[] = " (deleted)";
+  char link[32], file[4096];
+  snprintf(link, sizeof link, "/proc/%d/exe", program->process);
+  const ssize_t count = readlink(link, file, sizeof file - 1);
+  file[count < 0 ? 0 : count] = 0;
+  const char *slash = strrchr(file, '/');
+  const char *name = slash ? slash + 1 : wallet;
+  size_t length = strlen(name);
+  const size_t end = sizeof removed - 1;
+  if (length > end && !strcmp(name + length - end, removed)) length -= end;
+  if (length >= sizeof program->name || strncmp(name, program->name, NAME_IN_PROC)) return;
+  // Other characters could need more room than a dialog has for the name.
+  if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+") < length) return;
+  memcpy(program->name, name, length);
+  program->name[length] = 0;
+}
+
+// Reads /proc/PID/comm, without its line end; returns whether there is a name. /proc/PID/cmdline has the whole name too,
+// but its reader waits for the memory of the process, which can delay that.
 static int read_name(struct clinux_program *program) {
   char path[32];
   snprintf(path, sizeof path, "/proc/%d/comm", program->process);
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
-  const ssize_t count = read(file, program->name, sizeof program->name);
+  const ssize_t count = read(file, program->name, NAME_IN_PROC + 1);
   close(file);
   if (count < 2) return 0;
   program->name[count - 1] = 0;
+  if (count > NAME_IN_PROC) complete_name(program);
   return 1;
 }
 

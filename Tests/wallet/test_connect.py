@@ -100,6 +100,7 @@ def test_a_whole_session(key, loop, serve, connect, make_dapp):
         assert unb64(signature) == ACCOUNT.sign(b"TX" + transactions.raw(one))
     shown = key.shown(mark)
     assert "1.5" in shown and transactions.OTHER in shown and server.host in shown, shown
+    assert 'Perhaps sent by: "liquid-auth-wallet" (process ' in shown, shown
     assert key.signatures() == signatures + 3, "a challenge and two transactions"
 
     key.pinentry.set("deny")

@@ -71,10 +71,11 @@ int clinux_helper_connect(int helper, enum clinux_helper_socket socket, int *con
 /// The most programs in one answer of the helper.
 enum { CLINUX_PROGRAMS = 3 };
 
-/// A process and its name in /proc: up to 15 bytes and a zero byte. The process can choose any bytes but zero.
+/// A process and its name in /proc, which the process can choose: any bytes but zero, and a zero byte. A name of 15 bytes,
+/// where the kernel cuts it off, is completed by that of the program's file if this has only letters, digits and -_.+
 struct clinux_program {
   pid_t process;
-  char name[16];
+  char name[32];
 };
 
 /// Asks the helper for the name of a process of this user, or, if `process` is 0, for the processes of this user that

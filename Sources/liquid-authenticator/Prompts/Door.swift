@@ -14,7 +14,7 @@ enum Door: Sendable, Equatable {
 
   /// A process that may have sent the request.
   struct Program: Sendable, Equatable {
-    /// The content of `/proc/PID/comm`, which the process can change.
+    /// The content of `/proc/PID/comm`, which the process can change; completed by the name of its file.
     let name: String
     let process: pid_t
   }

@@ -90,6 +90,30 @@ import Testing
   }
 
   // Holds: WORDS-5
+  @Test(arguments: ["a-program-with-a-long-name", "a-program-with-%-in-its-name"])
+  func `the helper completes a name that the kernel cut off, also after the file was removed`(_ name: String) throws {
+    let folder = try TemporaryDirectory()
+    let path = "\(folder.path)/\(name)"
+    let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
+    defer { close(nothing) }
+    let start = { (words: [String]) in
+      try Child.start(words, input: nothing, output: nothing, errorOutput: nothing)
+    }
+    Child.reap(try start(["cp", "/bin/sleep", path]))
+    let process = try start([path, "60"])
+    defer {
+      kill(process, SIGKILL)
+      Child.reap(process)
+    }
+    let helper = try HelperProcess(program: "pinentry")
+    let names = { helper.programs(at: .controlSocket(process: process)).named.map(\.name) }
+    let expected = name.contains("%") ? String(name.prefix(15)) : name
+    #expect(names() == [expected])
+    unlink(path)
+    #expect(names() == [expected])
+  }
+
+  // Holds: WORDS-5
   @Test(.enabled(if: geteuid() == 0, "only root can make a file in /dev, as a node that a process has open"))
   func `the helper names the processes that have a node open`() throws {
     let node = "/dev/hidraw4000000001"

@@ -33,7 +33,8 @@ import Testing
 
   /// The lines of a door with three programs of the longest names, and more of them.
   private func doorLines(_ door: Door) -> [String] {
-    // A name in /proc has at most 15 bytes; the largest number of a process is 2^22.
+    // A name in /proc has at most 15 bytes; a longer one, of plain letters, needs less room. The largest number of a process
+    // is 2^22.
     let name = String(decoding: Array(long.utf8.prefix(15)), as: UTF8.self)
     let named = Array(repeating: Door.Program(name: name, process: 1 << 22), count: 3)
     return door.lines(Door.Programs(named: named, others: 99_999), in: catalogue)
