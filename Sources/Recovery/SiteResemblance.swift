@@ -13,12 +13,8 @@ public struct SiteResemblance: Sendable, Equatable {
   /// The known site.
   public var known: String
   public var kind: Kind
-  /// The new name in its own letters, if it is encoded (`xn--`).
-  public var decoded: String?
 
-  public init(known: String, kind: Kind, decoded: String? = nil) {
-    (self.known, self.kind, self.decoded) = (known, kind, decoded)
-  }
+  public init(known: String, kind: Kind) { (self.known, self.kind) = (known, kind) }
 
   /// Compares a new site with the known ones.
   ///
@@ -38,11 +34,14 @@ public struct SiteResemblance: Sendable, Equatable {
       let differsTwice = kind == .looksAlike && new.suffix != domain.suffix
       let distance = differsTwice ? Kind.otherSuffix.rawValue + 1 : kind.rawValue
       guard distance < best?.distance ?? .max else { continue }
-      best = (SiteResemblance(known: other, kind: kind, decoded: new.decoded), distance)
+      best = (SiteResemblance(known: other, kind: kind), distance)
     }
     guard let best else { return nil }
     self = best.resemblance
   }
+
+  /// A domain in its own letters; `nil` if none of its labels is encoded (`xn--`), or if it is no domain.
+  public static func letters(of site: String) -> String? { DomainName(site)?.decoded }
 
   /// The known sites that have the name and suffix of a site.
   ///

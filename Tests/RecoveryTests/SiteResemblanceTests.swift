@@ -58,7 +58,11 @@ import Testing
 
   @Test func `an encoded name is decoded`() {
     let found = SiteResemblance(of: "xn--pypal-4ve.com", to: ["paypal.com"])
-    #expect(found == SiteResemblance(known: "paypal.com", kind: .looksAlike, decoded: "p\u{430}ypal.com"))
+    #expect(found == SiteResemblance(known: "paypal.com", kind: .looksAlike))
+    #expect(SiteResemblance.letters(of: "xn--pypal-4ve.com") == "p\u{430}ypal.com")
+    for site in ["paypal.com", "xn--pypal-4ve", "xn--99999999.com", "ssh:", ""] {
+      #expect(SiteResemblance.letters(of: site) == nil)
+    }
   }
 
   // Holds: WORDS-6

@@ -118,11 +118,11 @@ extension WalletUnlockReason {
     case .showAccount(let rpID, let host):
       (
         Message("see your Algorand account"),
-        catalogue.texts(rpID.map { [UserPrompt.siteLine($0)] + UserPrompt.hostLines(host, of: $0) } ?? [])
+        catalogue.texts(rpID.map { UserPrompt.siteLines(of: $0) + UserPrompt.hostLines(host, of: $0) } ?? [])
       )
     case .showAddresses: (Message("see addresses of your Algorand accounts"), [])
     case .signTransactions(let origin):
-      (Message("have Algorand transactions signed"), WalletText.wrapped([.dApp(origin)], in: catalogue))
+      (Message("have Algorand transactions signed"), WalletText.wrapped(.dApp(origin), in: catalogue))
     case .showAssociationKey(let publicUserID):
       (Message("see your key for Keyri"), [catalogue.text(.user(publicUserID))])
     }
@@ -139,7 +139,7 @@ extension WalletPurpose {
     case .signAssociation(let publicUserID, _, let service):
       (
         Message("sign in with Keyri"),
-        WalletText.wrapped([.service(service), .user(publicUserID)], in: catalogue)
+        WalletText.wrapped([Message].service(service) + [.user(publicUserID)], in: catalogue)
       )
     }
   }
@@ -167,7 +167,7 @@ extension WalletPurpose {
     case .signAssociation(let publicUserID, let data, let service):
       return PromptPages(
         question: Message("Sign in with Keyri?"),
-        heading: WalletText.wrapped([.service(service)], in: catalogue) + doorLines,
+        heading: WalletText.wrapped(.service(service), in: catalogue) + doorLines,
         body: [catalogue.text(Message("User:"))] + WalletText.quoted(publicUserID)
           + [catalogue.text(Message("It signs:"))] + WalletText.quoted(data),
         agree: Message("Sign"), in: catalogue)
@@ -175,25 +175,31 @@ extension WalletPurpose {
   }
 }
 
-extension Message {
-  /// The line for the dApp that requests a signature.
+extension [Message] {
+  /// The lines for the dApp that requests a signature.
   ///
   /// The wallet sends the origin, which the authenticator cannot check.
-  fileprivate static func dApp(_ origin: String) -> Message { Message("dApp: \(DisplayText.host(origin))") }
+  fileprivate static func dApp(_ origin: String) -> [Message] {
+    [Message("dApp: \(DisplayText.host(origin))")] + UserPrompt.letterLines(of: origin)
+  }
 
-  /// The line for the service that requests a signature by an association key.
-  fileprivate static func service(_ service: String) -> Message { Message("Service: \(DisplayText.host(service))") }
+  /// The lines for the service that requests a signature by an association key.
+  fileprivate static func service(_ service: String) -> [Message] {
+    [Message("Service: \(DisplayText.host(service))")] + UserPrompt.letterLines(of: service)
+  }
+}
 
+extension Message {
   fileprivate static func user(_ publicUserID: String) -> Message {
     Message("User: \(DisplayText.name(publicUserID))")
   }
 }
 
 extension UserPrompt {
-  /// The line that names the dApp, on every page; without a dApp, the line for the move to a new phrase.
+  /// The lines that name the dApp, on every page; without a dApp, the line for the move to a new phrase.
   fileprivate func heading(in catalogue: Catalogue) -> [String] {
-    let line =
-      origin.map { Message.dApp($0) } ?? Message("Moves an account from your old phrase to your new phrase")
-    return WalletText.wrapped([line], in: catalogue)
+    let lines =
+      origin.map { [Message].dApp($0) } ?? [Message("Moves an account from your old phrase to your new phrase")]
+    return WalletText.wrapped(lines, in: catalogue)
   }
 }

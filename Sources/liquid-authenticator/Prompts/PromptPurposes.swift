@@ -117,7 +117,7 @@ extension PromptPages {
       plural: "A program wants to write \(passkeys) passkeys to a file that is not encrypted.", count: passkeys)
     var lines = [file]
     if let sites {
-      lines += sites.map(UserPrompt.siteLine)
+      lines += sites.flatMap(UserPrompt.siteLines(of:))
     } else if !leavesOutPreviousPhrase {
       lines.append(Message("These are all passkeys of this machine."))
     }
@@ -222,7 +222,7 @@ extension UserPrompt.Change {
 
   private static func lines(ofSitesThatReadTheLength rpIDs: [String]) -> [Message] {
     guard !rpIDs.isEmpty else { return [Message("No site can read the minimum PIN length any more.")] }
-    return [Message("Only these sites can read the minimum PIN length:")] + rpIDs.map { UserPrompt.siteLine($0) }
+    return [Message("Only these sites can read the minimum PIN length:")] + rpIDs.flatMap(UserPrompt.siteLines(of:))
   }
 }
 
@@ -239,9 +239,7 @@ extension UserPrompt {
       case .oneLetter: Message("One letter differs.")
       case .otherSuffix: Message("The end of the name differs.")
       }
-    let decoded =
-      resembles.decoded.map { [Message("In its own script the new site is \(DisplayText.name($0))")] } ?? []
-    return [Message("This is not: \(DisplayText.host(resembles.known))"), how] + decoded
+    return [Message("This is not: \(DisplayText.host(resembles.known))"), how]
   }
 
   /// The advice to make a backup after the first passkey.
@@ -291,7 +289,8 @@ extension UserPrompt {
       origin.map { Message("It signs for: \(DisplayText.host($0))") } ?? Message("It signs for this site only")
     let firstUse =
       Message("First use: this account has no passkey for this site on this machine. Check that it is the right site.")
-    return [Message("Algorand account: \(DisplayText.host(algorandAddress))"), signed] + hostBelowLines
+    let letters = origin.map(Self.letterLines(of:)) ?? []
+    return [Message("Algorand account: \(DisplayText.host(algorandAddress))"), signed] + letters + hostBelowLines
       + (isFirstUse ? [firstUse] : [])
   }
 
@@ -306,7 +305,8 @@ extension UserPrompt {
   /// The lines for the host that a wallet names, if it is not the site.
   static func hostLines(_ host: String?, of rpID: String) -> [Message] {
     guard let host else { return [] }
-    return [Message("For: \(DisplayText.host(host))")] + (isHost(Substring(host).utf8, below: rpID) ? [hostBelow] : [])
+    return [Message("For: \(DisplayText.host(host))")] + letterLines(of: host)
+      + (isHost(Substring(host).utf8, below: rpID) ? [hostBelow] : [])
   }
 
   private static let hostBelow =

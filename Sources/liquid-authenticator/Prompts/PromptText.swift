@@ -259,14 +259,28 @@ extension UserPrompt {
     }
   }
 
-  static func siteLine(_ rpID: String) -> Message {
-    rpID.isEmpty ? Message("Site: (not named)") : Message("Site: \(DisplayText.host(rpID))")
+  static func siteLines(of rpID: String) -> [Message] {
+    rpID.isEmpty
+      ? [Message("Site: (not named)")] : [Message("Site: \(DisplayText.host(rpID))")] + letterLines(of: rpID)
+  }
+
+  /// The line for the letters of an internationalized name, which its line shows encoded (`xn--`).
+  ///
+  /// - Parameter name: a domain, or an origin.
+  static func letterLines(of name: String) -> [Message] {
+    let parts = name.split(separator: "/")
+    let host = (parts.first?.last == ":" ? parts.dropFirst() : parts[...]).first?.prefix { $0 != ":" } ?? ""
+    guard let letters = SiteResemblance.letters(of: String(host)) else { return [] }
+    // The end says whose the site is.
+    let end = letters.unicodeScalars.suffix(DisplayText.nameLimit)
+    let cut = end.startIndex == letters.startIndex ? "" : "..."
+    return [Message("In its own script: \(cut + DisplayText.name(String(end)))")]
   }
 
   func siteLines(named isNamed: Bool) -> [Message] { isNamed ? siteLines : [] }
 
   var siteLines: [Message] {
-    var lines = [Self.siteLine(rpID ?? "")]
+    var lines = Self.siteLines(of: rpID ?? "")
     if accountCount > 1 { return lines + [Message("Accounts: \(accountCount), you choose one next")] }
     // A wallet's name for the account is the address, which has a line of its own.
     if let accountName, !accountName.isEmpty, accountName != algorandAddress {

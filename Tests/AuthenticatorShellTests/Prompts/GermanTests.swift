@@ -30,7 +30,7 @@ import Testing
     var prompt = UserPrompt(
       purpose: .register, rpID: "example.com", accountName: "alice", accountDisplayName: "Alice Example")
     prompt.extras = [.secret]
-    prompt.resembles = SiteResemblance(known: "examp1e.com", kind: .oneLetter, decoded: nil)
+    prompt.resembles = SiteResemblance(known: "examp1e.com", kind: .oneLetter)
     prompt.isFirstPasskey = true
     let text = dialog(prompt)
     #expect(

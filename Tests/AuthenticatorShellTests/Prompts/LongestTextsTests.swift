@@ -70,7 +70,7 @@ import Testing
         (prompt.movesFromPreviousPhrase, prompt.isOfPreviousPhrase) = (true, true)
         prompt.leavesOutPreviousPhrase = address != nil
         prompt.extras = [.secret, .largeBlobKey, .payment]
-        prompt.resembles = SiteResemblance(known: long, kind: .otherSuffix, decoded: long)
+        prompt.resembles = SiteResemblance(known: long, kind: .otherSuffix)
         prompt.unservedSite = long
         return prompt
       }

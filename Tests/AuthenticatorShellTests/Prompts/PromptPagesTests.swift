@@ -69,15 +69,59 @@ import Testing
     ] as [(SiteResemblance.Kind, String)] {
       for purpose in [UserPrompt.Purpose.register, .authorize(.makeCredential)] {
         var prompt = UserPrompt(purpose: purpose, rpID: "xn--githu-w90b.com")
-        prompt.resembles = SiteResemblance(known: "github.com\n", kind: kind, decoded: "githu\u{1E05}.com\u{202E}")
+        prompt.resembles = SiteResemblance(known: "github.com\n", kind: kind)
         let page = PromptPages(prompt).last
         #expect(
           page.details.prefix(4) == [
-            "This is not: github.com\\u{A}", words,
-            #"In its own script the new site is "githu\#u{1E05}.com\u{202E}""#, "Site: xn--githu-w90b.com",
+            "This is not: github.com\\u{A}", words, "Site: xn--githu-w90b.com",
+            "In its own script: \"githu\u{1E05}.com\"",
           ])
         #expect(page.needsReading)
       }
+    }
+  }
+
+  // Holds: WORDS-2
+  @Test func `an internationalized name is shown in its own letters after its line`() {
+    let (name, letters) = ("xn--bcher-kva.example", "In its own script: \"b\u{FC}cher.example\"")
+    for purpose in [
+      .register, .alreadyRegistered, .signIn, .signInSecondFactor, .authorize(.getAssertion), .wallet(.showPasskey),
+      .change(.minimumPINLength(from: 4, to: 4, rpIDs: [name])), .export(passkeys: 1, sites: [name]),
+    ] as [UserPrompt.Purpose] {
+      let lines = PromptPages(UserPrompt(purpose: purpose, rpID: name)).all.flatMap(\.details)
+      #expect(lines.firstIndex(of: "Site: \(name)").map { lines[$0 + 1] } == letters, "\(purpose)")
+    }
+    var prompt = UserPrompt(purpose: .wallet(.showPasskey), rpID: "example.com")
+    prompt.host = name
+    #expect(PromptText(prompt).details[1...2] == ["For: \(name)", letters])
+    let origin = "https://\(name):8443"
+    for (prompt, line) in [
+      (UserPrompt(purpose: .signIn, rpID: "b", algorandAddress: "A", origin: origin), "It signs for: \(origin)"),
+      (UserPrompt(purpose: .wallet(.signMessage("a")), origin: origin), "dApp: \(origin)"),
+      (
+        UserPrompt(purpose: .wallet(.signAssociation(publicUserID: "al", data: "d", service: origin))),
+        "Service: \(origin)"
+      ),
+    ] {
+      let lines = PromptText(prompt).details
+      #expect(lines.firstIndex(of: line).map { lines[$0 + 1] } == letters, "\(lines)")
+    }
+    #expect(
+      PromptText.unlock(for: .wallet(.showAccount(rpID: name, host: nil)), in: .english).details.prefix(2)
+        == ["Site: \(name)", letters])
+  }
+
+  // Holds: WORDS-2
+  @Test func `the letters of a name cannot pose as anything else, and their end is shown`() {
+    #expect(
+      UserPrompt.letterLines(of: "xn--ab-g4t.example").map(\.description)
+        == [#"In its own script: "a\u{202E}b.example""#])
+    let long = "xn--o1a\(String(repeating: "a", count: 49)).xn--bcher-kva.example"
+    let shown = UserPrompt.letterLines(of: long).map(\.description)
+    #expect(shown.count == 1 && shown[0].hasPrefix("In its own script: ...\"") == true)
+    #expect(shown[0].hasSuffix("b\u{FC}cher.example\""))
+    for name in ["", "/", "https:", "https://", "https://example.com", "example.com", "xn--.com", ":", "a:xn--b-kva"] {
+      #expect(UserPrompt.letterLines(of: name).isEmpty, "\(name)")
     }
   }
 
