@@ -178,8 +178,8 @@ actor Pinentry: PromptBackEnd {
     self.session = session
     flavor = nil
     flavor = try await step { [kind, options, limits] cancellation throws(PinentryFailure) in
-      try session.prepare(dialog, options: options, limits: limits, cancellation)
-      return kind == .pinentry ? try session.flavor(within: limits.setUp, cancellation) : nil
+      try session.prepare(
+        dialog, isPinentry: kind == .pinentry, options: options, limits: limits, cancellation)
     }
   }
 

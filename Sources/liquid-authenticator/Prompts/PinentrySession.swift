@@ -22,21 +22,27 @@ struct PinentrySession: Sendable {
   }
 
   /// Reads the greeting and sends the text of the dialog; nothing is shown yet.
+  ///
+  /// - Parameter isPinentry: whether the program may say what it is.
+  /// - Returns: the kind of dialog that a pinentry shows, such as `gnome3` or `qt`; `nil` if the program does not say.
   func prepare(
-    _ text: PromptText, options: [String], limits: Pinentry.Limits, _ cancellation: Cancellation
-  ) throws(PinentryFailure) {
+    _ text: PromptText, isPinentry: Bool, options: [String], limits: Pinentry.Limits, _ cancellation: Cancellation
+  ) throws(PinentryFailure) -> String? {
     let deadline = ContinuousClock.now + limits.setUp
     do {
       try acknowledgement(until: deadline, cancellation)
       for option in options { try send(option: "OPTION", option, until: deadline, cancellation) }
       try send(option: "SETTIMEOUT", "\(UserPrompter.patience.components.seconds)", until: deadline, cancellation)
+      let flavor = isPinentry ? try self.flavor(until: deadline, cancellation) : nil
       try send("SETTITLE", PromptText.title, until: deadline, cancellation)
-      try send("SETDESC", text.description, until: deadline, cancellation)
-      // pinentry-gnome3 shows it as the heading, also of a dialog without a field.
-      let heading = text.takesPassphrase ? text.label : PromptText.title
-      try send("SETPROMPT", heading, until: deadline, cancellation)
+      // GNOME's prompter shows it as the heading, also of a dialog without a field, and has no label beside a field.
+      let hasHeading = flavor == "gnome3"
+      let prompt = hasHeading ? text.heading : text.takesPassphrase ? text.label : PromptText.title
+      try send("SETDESC", hasHeading ? text.textBelowHeading : text.description, until: deadline, cancellation)
+      try send("SETPROMPT", prompt, until: deadline, cancellation)
       try send("SETOK", text.agree, until: deadline, cancellation)
       try send("SETCANCEL", text.refuse, until: deadline, cancellation)
+      return flavor
     } catch .noAnswer(.timedOut) {
       throw .silent(seconds: Int(limits.setUp.components.seconds))
     }
@@ -56,16 +62,14 @@ struct PinentrySession: Sendable {
     }
   }
 
-  /// The kind of dialog that a pinentry shows, such as `gnome3` or `qt`; `nil` if the program does not say.
-  func flavor(within limit: Duration, _ cancellation: Cancellation) throws(PinentryFailure) -> String? {
-    let deadline = ContinuousClock.now + limit
+  private func flavor(
+    until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
+  ) throws(PinentryFailure) -> String? {
     do {
       try write("GETINFO", "flavor", until: deadline, cancellation)
       return try secret(until: deadline, cancellation).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     } catch .refused {
       return nil
-    } catch .noAnswer(.timedOut) {
-      throw .silent(seconds: Int(limit.components.seconds))
     }
   }
 

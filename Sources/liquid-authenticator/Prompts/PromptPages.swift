@@ -32,6 +32,7 @@ struct PromptPages: Sendable, Equatable {
     append(doorLines, others, in: dialog.catalogue)
     for page in before.indices { before[page].mayConcernAnotherKey = dialog.mayConcernAnotherKey }
     (last.entry, last.mayConcernAnotherKey) = (dialog.entry, dialog.mayConcernAnotherKey)
+    if before.isEmpty { last.act = dialog.act }
     last.takesPassphrase = takesPassphrase
   }
 

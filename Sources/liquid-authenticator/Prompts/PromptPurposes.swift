@@ -91,6 +91,7 @@ extension PromptPages {
       before[page].mayConcernAnotherKey = prompt.mayConcernAnotherKey
       before[page].needsReading = prompt.needsReading
     }
+    if before.isEmpty { last.act = prompt.act.map(catalogue.text) }
     last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
     last.needsReading = prompt.needsReading
     last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
@@ -229,6 +230,19 @@ extension UserPrompt.Change {
 extension UserPrompt {
   /// U2F sends a hash of the site's name only.
   fileprivate static let hiddenSite = Message("An older kind of request (U2F). It does not name its site.")
+
+  /// The act and the site: the heading of a dialog; `nil` if the headline is the heading.
+  fileprivate var act: Message? {
+    guard let site = namedSite else { return nil }
+    return switch purpose {
+    case .register: Message("Make a passkey at \(site)")
+    case .authorize(let permissions) where permissions.contains(.makeCredential): Message("Make a passkey at \(site)")
+    case .alreadyRegistered: Message("You already have a passkey at \(site)")
+    case .signIn, .signInSecondFactor: Message("Sign in at \(site)")
+    case .authorize(let permissions) where permissions.contains(.getAssertion): Message("Sign in at \(site)")
+    case .registerSecondFactor, .setPIN, .select, .authorize, .change, .reset, .export, .wallet: nil
+    }
+  }
 
   /// The warning for a new site whose name resembles a known one.
   fileprivate var resemblanceLines: [Message] {

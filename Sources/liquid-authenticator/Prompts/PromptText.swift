@@ -57,6 +57,8 @@ struct PromptText: Sendable, Equatable {
   var headline: String
   /// The requester, the account, and what else the user should know: one line each.
   var details: [String]
+  /// The act and the site, for a back end that shows a heading; `nil` without a site, and for one of several pages.
+  var act: String?
   /// The words on the button that agrees.
   var agree: String
   /// The words on the button that refuses.
@@ -86,6 +88,16 @@ struct PromptText: Sendable, Equatable {
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
 
+  /// What a back end with a heading shows as such.
+  var heading: String { act ?? headline }
+
+  /// What a back end with a heading shows below it; the label of its field comes last.
+  var textBelowHeading: String {
+    // PAM's question is the last line already.
+    let label = takesPassphrase && entry != .account ? ["", self.label] : []
+    return (details + label).joined(separator: "\n")
+  }
+
   /// The dialog for a command that needs the locked vault: the requester and the operation.
   static func unlock(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
     let (operation, details): (Message, [String]) =
@@ -99,9 +111,15 @@ struct PromptText: Sendable, Equatable {
       case .prompt(let prompt), .silent(let prompt): prompt.mayConcernAnotherKey
       case .wallet, nil: false
       }
+    let site: String? =
+      switch reason {
+      case .prompt(let prompt), .silent(let prompt): prompt.namedSite
+      case .wallet, nil: nil
+      }
     return PromptText(
       headline: catalogue.text(Message("Unlock your passkeys?")),
       details: details + [catalogue.text(Message("A program wants to \(operation), and the vault is locked."))],
+      act: site.map { catalogue.text(Message("Unlock your passkeys for \($0)")) },
       agree: catalogue.text(Message("Unlock")), refuse: catalogue.text(Message("Deny")),
       mayConcernAnotherKey: mayConcernAnotherKey, catalogue: catalogue)
   }
@@ -258,6 +276,9 @@ extension UserPrompt {
     case .setPIN, .authorize, .change, .reset, .export, .wallet: false
     }
   }
+
+  /// The site as a value in a heading; `nil` if the request does not name one.
+  var namedSite: String? { rpID.flatMap { $0.isEmpty ? nil : DisplayText.host($0) } }
 
   static func siteLines(of rpID: String) -> [Message] {
     rpID.isEmpty

@@ -91,6 +91,7 @@ import Testing
   private func expectFit(_ dialog: PromptText, more: Int = 0) throws {
     for (command, text) in [
       ("SETTITLE", PromptText.title), ("SETDESC", dialog.description), ("SETPROMPT", dialog.label),
+      ("SETDESC", dialog.textBelowHeading), ("SETPROMPT", dialog.heading),
       ("SETOK", dialog.agree), ("SETCANCEL", dialog.refuse), ("SETERROR", dialog.remark ?? ""),
       ("SETERROR", catalogue.text(dialog.entry.wrong(triesLeft: 2))),
     ] {

@@ -39,6 +39,30 @@ import Testing
     #expect(try await scripted.ends())
   }
 
+  // Holds: PROMPT-15
+  @Test(arguments: [("gnome3", true), ("gnome3:curses", false), ("qt", false), ("", false)])
+  func `the heading of GNOME's prompter is the act and the site, and the label comes last`(
+    flavor: String, hasHeading: Bool
+  ) async throws {
+    let scripted = try ScriptedPinentry(["flavor": flavor, "passphrase": "x"])
+    let lines = "Site: example.com\nAccount: \"50% \u{E9}\"\nName: \"A\\u{A}B\""
+    try await scripted.prompter().confirm(Self.prompt)
+    _ = try await Self.typed(scripted.prompter())
+    let reset = UserPrompt(purpose: .reset(importedPasskeys: 0))
+    try await scripted.prompter().confirm(reset)
+    let asks = try scripted.events("ask")
+    let act = "Make a passkey at example.com"
+    if hasHeading {
+      #expect(asks.map(\.prompt) == [act, act, "Reset this authenticator?"])
+      #expect(asks.prefix(2).map(\.description) == [lines, "\(lines)\n\nVault passphrase:"])
+      #expect(asks.last?.description == PromptText(reset).details.joined(separator: "\n"))
+    } else {
+      #expect(asks.map(\.prompt) == ["Liquid Auth", "Vault passphrase:", "Liquid Auth"])
+      #expect(asks.prefix(2).map(\.description) == Array(repeating: "Make a new passkey?\n\n\(lines)", count: 2))
+      #expect(asks.last?.description == PromptText(reset).description)
+    }
+  }
+
   @Test func `GPG_TTY takes precedence over the daemon's own terminal`() throws {
     let pinentry = Pinentry(
       helper: try HelperProcess(program: "pinentry"), environment: { ["GPG_TTY": "/dev/pts/3"][$0] },

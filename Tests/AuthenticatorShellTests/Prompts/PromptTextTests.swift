@@ -41,6 +41,30 @@ import Testing
     return prompt
   }
 
+  // Holds: PROMPT-15
+  @Test func `a heading is the act and the site, or the headline`() {
+    let all = TokenPermissions(rawValue: 0x77)
+    for (purpose, heading) in [
+      (.register, "Make a passkey at a.example"), (.alreadyRegistered, "You already have a passkey at a.example"),
+      (.signIn, "Sign in at a.example"), (.signInSecondFactor, "Sign in at a.example"),
+      (.authorize(all), "Make a passkey at a.example"), (.authorize(.getAssertion), "Sign in at a.example"),
+      (.authorize(.credentialManagement), "Let a program manage this authenticator?"),
+      (.reset(importedPasskeys: 0), "Reset this authenticator?"),
+    ] as [(UserPrompt.Purpose, String)] {
+      #expect(PromptText(UserPrompt(purpose: purpose, rpID: "a.example")).heading == heading)
+    }
+    for rpID in [nil, ""] {
+      #expect(PromptText(UserPrompt(purpose: .signIn, rpID: rpID)).heading == "Sign in with your passkey?")
+    }
+    #expect(
+      PromptText(UserPrompt(purpose: .signIn, rpID: "a\n<b>")).heading == "Sign in at a\\u{A}<b>", "as in its line")
+    let unlock = { (reason: UnlockReason?) in PromptText.unlock(for: reason, in: .english).heading }
+    let known = UnlockReason.prompt(UserPrompt(purpose: .signIn, rpID: "a.example"))
+    #expect([unlock(known), unlock(nil)] == ["Unlock your passkeys for a.example", "Unlock your passkeys?"])
+    let asked = PromptPages(PromptText.unlock(for: known, in: .english), askedThrough: ["b"])
+    #expect(asked.last.heading == "Unlock your passkeys for a.example")
+  }
+
   static let cases: [Case] = [
     Case(
       testDescription: "register",
