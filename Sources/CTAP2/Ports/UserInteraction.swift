@@ -104,6 +104,14 @@ public struct UserPrompt: Sendable, Equatable {
     }
   }
 
+  /// What an account gives away beyond a sum.
+  public enum Surrender: Sendable, Equatable {
+    /// Another key controls the account.
+    case control
+    /// All that is left of the account, or of an asset, is sent.
+    case rest
+  }
+
   /// What the transactions of one request do.
   public struct TransactionTexts: Sendable, Equatable {
     /// The transactions, in the order of the group.
@@ -114,6 +122,8 @@ public struct UserPrompt: Sendable, Equatable {
     public var common: [Message]
     /// The sum of the effects: shown on the page with the OK, and for several transactions also on the first page.
     public var inShort: [Message]
+    /// What the account gives away in those that it signs; `nil` if that is no more than the sums.
+    public var surrender: Surrender?
 
     public init(each: NonEmpty<TransactionText>, isGroup: Bool, common: [Message], inShort: [Message]) {
       self.each = each

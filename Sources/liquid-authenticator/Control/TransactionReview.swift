@@ -61,23 +61,39 @@ struct TransactionReview {
     isSigned = entries.all.map(\.item.isToBeSigned)
     statements = entries.all.filter(\.item.isToBeSigned).map { .transaction($0.transaction.bytes) }
     let summary = GroupSummary(decoded.group, isSigned: isSigned, account: account)
-    let texts = entries.numbered { number, entry in
-      UserPrompt.TransactionText(
-        kind: entry.transaction.content.kind, lines: summary.each[number - 1].dropFirst().map(\.text),
+    let each = entries.numbered { number, entry in
+      // Warnings come first.
+      let lines = summary.each[number - 1].dropFirst()
+      return UserPrompt.TransactionText(
+        kind: entry.transaction.content.kind,
+        lines: (lines.filter(\.isWarning) + lines.filter { !$0.isWarning }).map(\.text),
         isToBeSigned: entry.item.isToBeSigned)
     }
+    var texts = UserPrompt.TransactionTexts(
+      each: each, isGroup: decoded.group.id != nil, common: summary.common.map(\.text),
+      inShort: summary.inShort.map(\.text))
+    let surrenders = entries.all.filter(\.item.isToBeSigned).compactMap(\.transaction.surrender)
+    texts.surrender = surrenders.contains(.control) ? .control : surrenders.first
     prompt = UserPrompt(
-      purpose: .wallet(
-        .signTransactions(
-          UserPrompt.TransactionTexts(
-            each: texts, isGroup: decoded.group.id != nil, common: summary.common.map(\.text),
-            inShort: summary.inShort.map(\.text)))), algorandAddress: account.text, origin: origin)
+      purpose: .wallet(.signTransactions(texts)), algorandAddress: account.text, origin: origin)
   }
 
   /// One signature for each transaction that was to be signed, at its place in the group.
   func answer(with signatures: [[UInt8]]) -> SignTransactions.Answer {
     var rest = signatures[...]
     return SignTransactions.Answer(isSigned.map { $0 ? rest.popFirst() : nil })
+  }
+}
+
+extension Transaction {
+  /// What its sender gives away beyond the amount.
+  fileprivate var surrender: UserPrompt.Surrender? {
+    if rekeyTo != nil { return .control }
+    return switch content {
+    case .payment(let payment): payment.closeRemainderTo == nil ? nil : .rest
+    case .assetTransfer(let transfer): transfer.closeTo == nil ? nil : .rest
+    case .assetConfiguration, .assetFreeze, .applicationCall, .keyRegistration: nil
+    }
   }
 }
 

@@ -104,7 +104,7 @@ struct PromptPages: Sendable, Equatable {
     }
     let question = count == 1 ? Message("Sign this transaction?") : Message("Sign these \(count) transactions?")
     self.init(
-      WalletText.parts(of: pages), question: question, heading: heading, agree: catalogue.text(Message("Sign")),
+      WalletText.parts(of: pages), question: question, heading: heading, agree: catalogue.text(transactions.agree),
       in: catalogue)
   }
 }
@@ -125,6 +125,15 @@ extension UserPrompt.TransactionText {
 }
 
 extension UserPrompt.TransactionTexts {
+  /// The words on the last button, which name what is given away.
+  fileprivate var agree: Message {
+    switch surrender {
+    case .control: Message("Sign rekey")
+    case .rest: Message("Sign closing")
+    case nil: Message("Sign")
+    }
+  }
+
   /// The overview of several transactions, before the first of them.
   fileprivate var overview: [Message] {
     let together = isGroup ? Message("They commit together or not at all.") : Message("Each can be committed alone.")

@@ -86,6 +86,25 @@ import Testing
     #expect(lines.contains("WARNING Close account: sends ALL that is left to "))
     let rekey = try #require(lines.firstIndex(of: "WARNING Rekey: gives the control of the account to "))
     #expect(lines[rekey + 1] == "+ \(world.other)")
+    #expect(try #require(lines.firstIndex { $0.hasPrefix("From: ") }) > rekey, "warnings come first")
+    #expect(world.dialogs.read.map(\.agree) == ["Sign rekey"])
+  }
+
+  // Holds: WALLET-27
+  @Test func `the button names what the account gives away in what it signs`() async throws {
+    var (closing, rekeying, foreign) = (payment, payment, payment)
+    closing.closeRemainderTo = world.other
+    (rekeying.rekeyTo, rekeying.amount) = (world.other, 2)
+    (foreign.sender, foreign.rekeyTo) = (world.other, world.account)
+    for (transactions, signed, button) in [
+      ([closing], [true], "Sign closing"), ([rekeying], [true], "Sign rekey"),
+      ([closing, rekeying], [true, true], "Sign rekey"), ([payment, foreign], [true, false], "Sign"),
+    ] {
+      let group = transactions.count == 1 ? transactions : try WrittenTransaction.group(transactions)
+      let items = zip(group, signed).map { Item($0.bytes, isToBeSigned: $1) }
+      _ = try await world.ask(request(items))
+      #expect(world.dialogs.read.last?.agree == button)
+    }
   }
 
   @Test func `a group shows its totals, then each transaction, then the totals where the passphrase is typed`()
@@ -142,12 +161,12 @@ import Testing
 
         dApp: https://d.example
         Transaction 3 of 3: payment
+        WARNING Rekey: gives the control of the account to\u{20}
+        + \(other)
         From: \(you) (you)
         To: \(other)
         Amount: 0.000002 ALGO
         Fee: 0.001000 ALGO
-        WARNING Rekey: gives the control of the account to\u{20}
-        + \(other)
         """,
         """
         Sign these 3 transactions? (part 4 of 4)
@@ -163,7 +182,7 @@ import Testing
         Your account signs 2 of the 3.
         """,
       ])
-    #expect(world.dialogs.read.map(\.agree) == ["Next", "Next", "Next", "Sign"])
+    #expect(world.dialogs.read.map(\.agree) == ["Next", "Next", "Next", "Sign rekey"])
     #expect(world.dialogs.read.map(\.isFollowed) == [true, true, true, false])
     #expect(world.dialogs.verified == 1)
   }

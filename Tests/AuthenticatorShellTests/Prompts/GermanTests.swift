@@ -115,17 +115,17 @@ import Testing
 
         dApp: https://d.example
         Transaktion: Zahlung
+        WARNUNG Rekey: gibt die Kontrolle über das Konto an\u{20}
+        + \(world.other)
         Von: \(world.account) (Sie)
         An: \(world.other)
         Betrag: 1,500000 ALGO
         Gebühr: 0,001000 ALGO
-        WARNUNG Rekey: gibt die Kontrolle über das Konto an\u{20}
-        + \(world.other)
         Notiz: "Danke"
         Netzwerk: testnet-v1.0
         Gültig: Runden 10 bis 1010
         """)
-    #expect([text.agree, text.refuse] == ["Signieren", "Ablehnen"])
+    #expect([text.agree, text.refuse] == ["Rekey signieren", "Ablehnen"])
   }
 
   @Test func `a wrong passphrase, in the same dialog`() async throws {
