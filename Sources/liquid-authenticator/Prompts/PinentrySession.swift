@@ -77,11 +77,12 @@ struct PinentrySession: Sendable {
   func ask(_ dialog: PromptText, _ cancellation: Cancellation) throws(PinentryFailure) -> PromptAnswer {
     // `UserPrompter` withdraws the dialog sooner.
     let deadline = ContinuousClock.now + UserPrompter.patience + .seconds(5)
+    // Pinentries without a place for it beside two buttons show the warning's lines only.
+    if let words = dialog.remark ?? dialog.warning { try send("SETERROR", words, until: deadline, cancellation) }
     guard dialog.takesPassphrase else {
       try send("CONFIRM", until: deadline, cancellation)
       return .agreed
     }
-    if let remark = dialog.remark { try send("SETERROR", remark, until: deadline, cancellation) }
     try write("GETPIN", nil, until: deadline, cancellation)
     return .typed(try secret(until: deadline, cancellation))
   }

@@ -92,6 +92,7 @@ extension PromptPages {
       before[page].needsReading = prompt.needsReading
     }
     if before.isEmpty { last.act = prompt.act.map(catalogue.text) }
+    last.warning = prompt.warning.map(catalogue.text)
     last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
     last.needsReading = prompt.needsReading
     last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
@@ -241,6 +242,17 @@ extension UserPrompt {
     case .signIn, .signInSecondFactor: Message("Sign in at \(site)")
     case .authorize(let permissions) where permissions.contains(.getAssertion): Message("Sign in at \(site)")
     case .registerSecondFactor, .setPIN, .select, .authorize, .change, .reset, .export, .wallet: nil
+    }
+  }
+
+  /// The warning in short, without a text from others.
+  fileprivate var warning: Message? {
+    if resembles != nil { return Message("This site resembles one that you know.") }
+    guard case .wallet(.signTransactions(let transactions)) = purpose else { return nil }
+    return switch transactions.surrender {
+    case .control: Message("This gives the control of an account away.")
+    case .rest: Message("This sends all that is left.")
+    case nil: nil
     }
   }
 

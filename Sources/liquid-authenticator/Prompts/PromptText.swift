@@ -79,6 +79,8 @@ struct PromptText: Sendable, Equatable {
   var entry = Entry.passphrase
   /// What was wrong with the previous entry; shown beside the field.
   var remark: String?
+  /// What ``details`` warn of, in short; shown in the place of ``remark`` at first.
+  var warning: String?
   /// The language of all its texts.
   var catalogue = Catalogue.english
 

@@ -96,14 +96,17 @@ import Testing
     closing.closeRemainderTo = world.other
     (rekeying.rekeyTo, rekeying.amount) = (world.other, 2)
     (foreign.sender, foreign.rekeyTo) = (world.other, world.account)
-    for (transactions, signed, button) in [
-      ([closing], [true], "Sign closing"), ([rekeying], [true], "Sign rekey"),
-      ([closing, rekeying], [true, true], "Sign rekey"), ([payment, foreign], [true, false], "Sign"),
-    ] {
+    let control = "This gives the control of an account away."
+    for (transactions, signed, button, warning) in [
+      ([closing], [true], "Sign closing", "This sends all that is left."), ([rekeying], [true], "Sign rekey", control),
+      ([closing, rekeying], [true, true], "Sign rekey", control), ([payment, foreign], [true, false], "Sign", nil),
+    ] as [([WrittenTransaction], [Bool], String, String?)] {
       let group = transactions.count == 1 ? transactions : try WrittenTransaction.group(transactions)
       let items = zip(group, signed).map { Item($0.bytes, isToBeSigned: $1) }
       _ = try await world.ask(request(items))
       #expect(world.dialogs.read.last?.agree == button)
+      #expect(world.dialogs.read.last?.warning == warning)
+      #expect(world.dialogs.read.dropLast().allSatisfy { $0.agree != "Next" || $0.warning == nil })
     }
   }
 

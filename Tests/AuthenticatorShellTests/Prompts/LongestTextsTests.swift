@@ -93,6 +93,7 @@ import Testing
       ("SETTITLE", PromptText.title), ("SETDESC", dialog.description), ("SETPROMPT", dialog.label),
       ("SETDESC", dialog.textBelowHeading), ("SETPROMPT", dialog.heading),
       ("SETOK", dialog.agree), ("SETCANCEL", dialog.refuse), ("SETERROR", dialog.remark ?? ""),
+      ("SETERROR", dialog.warning ?? ""),
       ("SETERROR", catalogue.text(dialog.entry.wrong(triesLeft: 2))),
     ] {
       #expect(try AssuanLine.command(command, text).count <= AssuanLine.limit, "\(text)")

@@ -2,6 +2,7 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import Foundation
+import Recovery
 import TestVectors
 import Testing
 
@@ -61,6 +62,29 @@ import Testing
       #expect(asks.prefix(2).map(\.description) == Array(repeating: "Make a new passkey?\n\n\(lines)", count: 2))
       #expect(asks.last?.description == PromptText(reset).description)
     }
+  }
+
+  // Holds: PROMPT-16
+  @Test func `a warning is the error line until an entry is wrong`() async throws {
+    let scripted = try ScriptedPinentry(["passphrase": "x"])
+    var prompt = Self.prompt
+    prompt.resembles = SiteResemblance(known: "examp1e.com", kind: .oneLetter)
+    try await scripted.prompter().confirm(prompt)
+    try await scripted.prompter().confirm(Self.prompt)
+    let warning = "This site resembles one that you know."
+    #expect(try scripted.events("ask").map(\.error) == [warning, nil])
+    var text = PromptText(prompt)
+    text.takesPassphrase = true
+    let pinentry = Pinentry(
+      helper: try HelperProcess(program: scripted.program), environment: { _ in nil }, terminal: nil,
+      executor: globalConcurrentExecutor)
+    try await pinentry.open(text)
+    _ = try await pinentry.ask(text)
+    text.remark = "Wrong passphrase"
+    _ = try await pinentry.ask(text)
+    await pinentry.close()
+    await pinentry.ended()
+    #expect(try scripted.events("ask").suffix(2).map(\.error) == [warning, "Wrong passphrase"])
   }
 
   @Test func `GPG_TTY takes precedence over the daemon's own terminal`() throws {

@@ -76,9 +76,10 @@ import Testing
             "This is not: github.com\\u{A}", words, "Site: xn--githu-w90b.com",
             "In its own script: \"githu\u{1E05}.com\"",
           ])
-        #expect(page.needsReading)
+        #expect(page.needsReading && page.warning == "This site resembles one that you know.")
       }
     }
+    #expect(PromptText(UserPrompt(purpose: .register, rpID: "a.example")).warning == nil)
   }
 
   // Holds: WORDS-2
