@@ -100,7 +100,8 @@ struct Notifications: DialogBackEnd {
       try call.append(text.summary)
       try call.append(text.body)
       try call.append("a", of: "s") { () throws(PromptError) in
-        for text in [buttons.agree, dialog.agree, buttons.refuse, dialog.refuse] {
+        // The order of GTK and GNOME's prompter, so that the same button is at the same place.
+        for text in [buttons.refuse, dialog.refuse, buttons.agree, dialog.agree] {
           try call.append(text)
         }
       }

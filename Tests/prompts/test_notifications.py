@@ -54,7 +54,7 @@ class TestNotification:
         assert shown.body.split("\n") == [
             words("Site: {1}", "shop.example"), words("Account: {1}", "&quot;alice&quot;"),
             words("Name: {1}", "&quot;Alice&quot;")]
-        assert shown.buttons == {"agree": words("Make passkey"), "refuse": words("Deny")}
+        assert list(shown.buttons.items()) == [("refuse", words("Deny")), ("agree", words("Make passkey"))]
         assert dict(shown.hints) == {"urgency": 2} and shown.expires == 120_000
         double.press(shown.id, "agree")
         assert request.end() == "approved"

@@ -29,8 +29,8 @@ class Shown:
         self.id = id_
         (self.application, self.replaces, self.icon, self.summary, self.body, actions, self.hints,
          self.expires) = arguments
-        #: The labels and the keys of its buttons.
-        self.buttons, self.keys = (dict(zip(("agree", "refuse"), actions[first::2])) for first in (1, 0))
+        #: The labels and the keys of its buttons, in their order: the one that agrees is last, as in windows of GTK.
+        self.buttons, self.keys = (dict(zip(("refuse", "agree"), actions[first::2])) for first in (1, 0))
 
 
 CAPABILITIES = "actions body body-markup"
@@ -146,7 +146,7 @@ class Xfce(DesktopDaemon):
 
     name, window = "xfce4-notifyd", "xfce4-notifyd"
     #: A point in each button, from the right and from the lower edge, with English words.
-    buttons = {"agree": (165, 31), "refuse": (57, 31)}
+    buttons = {"refuse": (165, 31), "agree": (57, 31)}
 
     def command(self):
         return [next(pathlib.Path("/usr/lib").glob("*/xfce4/notifyd/xfce4-notifyd"))]
