@@ -46,6 +46,25 @@ extension OpenVault {
     return false
   }
 
+  /// The most accounts of a site that a dialog names.
+  static let namedAccounts = 3
+
+  /// The names of the newest accounts that the store has at a site, and how many more there are.
+  ///
+  /// A token is asked for before the credentials of its sign-in are known, some of which need not be stored.
+  func accounts(at rpID: String) throws(CTAPError) -> (named: [String], more: Int) {
+    var records = try StoredCredentials(rpIDHash: RPIDHash(rpID: rpID), userVerified: true, in: self)
+    let count = records.count
+    var named: [String] = []
+    for _ in 0..<Self.namedAccounts {
+      guard let record = try records.popFirst(in: self) else { break }
+      if let name = [record.name, record.displayName].lazy.compactMap(\.self).first(where: { !$0.isEmpty }) {
+        named.append(name)
+      }
+    }
+    return (named, count - named.count)
+  }
+
   /// Whether no passkey is stored on this machine, and no folder of backups is followed: then the dialog advises a backup.
   func isBeforeFirstPasskey() throws(CTAPError) -> Bool {
     guard try stored(store.credentialCount()) == 0 else { return false }

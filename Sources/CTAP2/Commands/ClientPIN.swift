@@ -128,6 +128,8 @@ extension ClientPIN: AuthenticatorCommand {
     if permissions.contains(.makeCredential), let rpID = request.rpID {
       prompt.resembles = try vault.resemblance(of: rpID)
       prompt.isFirstPasskey = try vault.isBeforeFirstPasskey()
+    } else if permissions.contains(.getAssertion), let rpID = request.rpID {
+      (prompt.storedAccounts, prompt.moreStoredAccounts) = try vault.accounts(at: rpID)
     }
     do throws(UserInteractionError) {
       _ = try await authenticator.ask(prompt, verification: true, with: vault)

@@ -143,6 +143,10 @@ public struct UserPrompt: Sendable, Equatable {
   public var accountDisplayName: String?
   /// The number of accounts that the request can sign in with; 0 if the site has no passkey here.
   public var accountCount: Int
+  /// With `authorize` for a sign-in: the newest accounts that the store has at the site, by their names.
+  public var storedAccounts: [String] = []
+  /// How many more accounts the store has there.
+  public var moreStoredAccounts = 0
   /// With `register`: the account has a passkey on this machine, which the new one replaces.
   public var replacesPasskey: Bool
   /// With `register`: the site has a key of the previous phrase for the account, which the new one is to replace there

@@ -67,8 +67,8 @@ extension PromptPages {
       let isNamed = prompt.rpID != nil
       self.init(
         headline: permissions.headline,
-        details: prompt.resemblanceLines + prompt.siteLines(named: isNamed) + permissions.lines(ofSite: isNamed)
-          + prompt.backupLines,
+        details: prompt.resemblanceLines + prompt.siteLines(named: isNamed) + prompt.storedAccountLines
+          + permissions.lines(ofSite: isNamed) + prompt.backupLines,
         agree: permissions.agree, in: catalogue)
     case .change(let change):
       self.init(
@@ -266,6 +266,15 @@ extension UserPrompt {
       case .otherSuffix: Message("The end of the name differs.")
       }
     return [Message("This is not: \(DisplayText.host(resembles.known))"), how]
+  }
+
+  /// The accounts that the store has at the site: a token does not say which of them will sign in.
+  fileprivate var storedAccountLines: [Message] {
+    let more = Message(
+      "and \(moreStoredAccounts) more account", plural: "and \(moreStoredAccounts) more accounts",
+      count: moreStoredAccounts)
+    return storedAccounts.map { Message("Account: \(DisplayText.name($0))") }
+      + (storedAccounts.isEmpty || moreStoredAccounts == 0 ? [] : [more])
   }
 
   /// The advice to make a backup after the first passkey.

@@ -67,6 +67,7 @@ import Testing
           algorandAddress: address, origin: long, isFirstUse: true)
         prompt.host = long
         prompt.isFirstPasskey = true
+        (prompt.storedAccounts, prompt.moreStoredAccounts) = (Array(repeating: long, count: 3), .max)
         (prompt.movesFromPreviousPhrase, prompt.isOfPreviousPhrase) = (true, true)
         prompt.leavesOutPreviousPhrase = address != nil
         prompt.extras = [.secret, .largeBlobKey, .payment]

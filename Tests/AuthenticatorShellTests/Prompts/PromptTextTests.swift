@@ -41,6 +41,19 @@ import Testing
     return prompt
   }
 
+  // Holds: PROMPT-17
+  @Test(arguments: [0, 1, 2]) func `a token for a sign-in names the accounts of the site`(more: Int) {
+    var prompt = UserPrompt(purpose: .authorize(.getAssertion), rpID: "a.example")
+    (prompt.storedAccounts, prompt.moreStoredAccounts) = (["alice", "b\nob"], more)
+    let rest = [[], ["and 1 more account"], ["and 2 more accounts"]]
+    #expect(
+      PromptText(prompt).details == [
+        "Site: a.example", "Account: \"alice\"", "Account: \"b\\u{A}ob\"",
+      ] + rest[more])
+    prompt.storedAccounts = []
+    #expect(PromptText(prompt).details == ["Site: a.example"], "nameless accounts only")
+  }
+
   // Holds: PROMPT-15
   @Test func `a heading is the act and the site, or the headline`() {
     let all = TokenPermissions(rawValue: 0x77)

@@ -298,6 +298,27 @@ import Testing
     #expect(world.person.shown.count == 1)
   }
 
+  // Holds: PROMPT-17
+  @Test func `the dialog of a token for a sign-in has the accounts of the store`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    for (index, name) in ["alice", "bob", "carol", "dave", ""].enumerated() {
+      let request = Requests.makeCredential(rk: true, uv: true, userID: [UInt8(index)], name: name)
+      #expect(await world.makeCredential(request).status == .success)
+      // The display name stands for a missing name.
+      let newest = [
+        ["alice"], ["bob", "alice"], ["carol", "bob", "alice"], ["dave", "carol", "bob"], ["Alice", "dave", "carol"],
+      ]
+      _ = try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world)
+      let prompt = try #require(world.person.shown.last?.prompt)
+      #expect(prompt.storedAccounts == newest[index] && prompt.moreStoredAccounts == max(index - 2, 0))
+      _ = try await platform.askTokenByVerification(.getAssertion, rpID: "other.example", in: &world)
+      #expect(world.person.shown.last?.prompt.storedAccounts == [])
+    }
+    _ = try await platform.askTokenByVerification([.makeCredential, .getAssertion], rpID: Requests.rpID, in: &world)
+    #expect(world.person.shown.last?.prompt.storedAccounts == [], "a registration is for another account")
+  }
+
   // Holds: PIN-28
   @Test func `the presence of a token lasts 30 s, and the token longer`() async throws {
     var world = TestWorld()
