@@ -5,11 +5,14 @@ struct NotificationText: Equatable {
   /// The site, the account, and what else the person should know: one line each.
   let body: String
 
-  /// - Parameter isMarkup: whether the notification daemon reads markup in the body (its capability `body-markup`).
-  init(_ dialog: Dialog, isMarkup: Bool) {
+  /// - Parameters:
+  ///   - isMarkup: whether the notification daemon reads markup in the body (its capability `body-markup`).
+  ///   - hint: how to answer, if the buttons cannot be seen.
+  init(_ dialog: Dialog, isMarkup: Bool, hint: String? = nil) {
     let lines = dialog.description.split(separator: "\n", omittingEmptySubsequences: false)
     summary = String(lines.first ?? "")
-    let body = lines.dropFirst().drop { $0.isEmpty }.joined(separator: "\n")
+    let body = (lines.dropFirst().drop { $0.isEmpty }.map(String.init) + (hint.map { [$0] } ?? []))
+      .joined(separator: "\n")
     self.body = isMarkup ? Self.escaped(body) : body
   }
 

@@ -1,12 +1,16 @@
 import Assuan
 import CryptoPrimitives
 import Glibc
+import Messages
 import SessionBus
 
 /// Asks for presence with a notification that has two buttons.
 ///
 /// https://specifications.freedesktop.org/notification-spec/ is the interface of the notification daemon.
 struct Notifications: DialogBackEnd {
+  /// The user's language.
+  let catalogue: Catalogue
+
   private static let name = "org.freedesktop.Notifications"
   private static let path = "/org/freedesktop/Notifications"
   /// How long the daemon may take to answer a call; the bus may have to start it first.
@@ -46,7 +50,8 @@ struct Notifications: DialogBackEnd {
     // Subscribe before the notification is shown, so that no signal is missed.
     try bus.subscribe("type='signal',sender='\(daemon)',interface='\(Self.name)',path='\(Self.path)'")
     try bus.subscribeToEnd(of: daemon)
-    let text = NotificationText(dialog, isMarkup: capabilities.contains("body-markup"))
+    let text = NotificationText(
+      dialog, isMarkup: capabilities.contains("body-markup"), hint: dialog.acceptsMenu ? hint(bus) : nil)
     let buttons = Buttons()
     let id = try show(text, buttons, of: dialog, bus)
     do {
@@ -57,6 +62,13 @@ struct Notifications: DialogBackEnd {
     }
     // Some daemons leave a notification open after its button was pressed.
     close(id, bus)
+  }
+
+  /// What opens the menu of a daemon that shows no buttons: dunst's default. mako has none.
+  private func hint(_ bus: SessionBus<PromptError>) -> String? {
+    let name = try? bus.call(Self.path, Self.name, "GetServerInformation", within: Self.answer).text("s")
+    guard name?.lowercased() == "dunst" else { return nil }
+    return catalogue.text(Message("To answer, click here with the middle button."))
   }
 
   /// A notification has no field for a text.

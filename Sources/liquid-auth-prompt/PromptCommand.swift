@@ -14,7 +14,7 @@ enum PromptCommand {
     let backEnd: any DialogBackEnd
     let arguments = Array(CommandLine.arguments.dropFirst())
     switch arguments.first {
-    case nil: backEnd = Notifications()
+    case nil: backEnd = Notifications(catalogue: .ofPerson())
     case "--askpass" where arguments.count == 2: backEnd = Askpass(program: arguments[1], catalogue: .ofPerson())
     case "--version" where arguments.count == 1:
       StandardStream.output.write(

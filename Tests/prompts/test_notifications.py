@@ -213,7 +213,10 @@ class TestFallback:
         double = NotificationDaemon(bus, name=name)
         auto.start()
         request = Request(auto)
-        double.press(double.wait_for_notification().id, "agree")
+        shown = double.wait_for_notification()
+        hint = words("To answer, click here with the middle button.")
+        assert (shown.body.split("\n")[-1] == hint) == (name == "Dunst"), shown.body
+        double.press(shown.id, "agree")
         assert request.end() == "approved"
         assert [event["command"] for event in auto.pinentry.events("ask")] == ["GETPIN"]
         assert means(auto) == all_means(auto) and "cannot show prompts" not in auto.said()
