@@ -99,13 +99,13 @@ extension Transaction {
 
   private func senderLine(for account: AlgorandAddress) -> SummaryLine {
     sender == account
-      ? SummaryLine(Message("From"), Message("\(sender.text) (you)"), isSender: true)
-      : SummaryLine(Message("From"), verbatim: sender.text, isSender: true)
+      ? SummaryLine(Message("From"), Message("\(sender.grouped) (you)"), isSender: true)
+      : SummaryLine(Message("From"), verbatim: sender.grouped, isSender: true)
   }
 
   private func signerLines(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
     guard isSigned, sender != account else { return [] }
-    let value = Message("your account \(account.text); valid only if the sender was rekeyed to it")
+    let value = Message("your account \(account.grouped); valid only if the sender was rekeyed to it")
     return [SummaryLine(Message("Signer"), value, isWarning: true)]
   }
 }
@@ -143,7 +143,7 @@ private struct Totals {
       guard all.count == 1, let only = all.first else {
         return Message("\(all.count) receiver", plural: "\(all.count) receivers", count: all.count)
       }
-      return only.map { Message(verbatim: $0.text) } ?? Message("the zero address")
+      return only.map { Message(verbatim: $0.grouped) } ?? Message("the zero address")
     }
   }
 

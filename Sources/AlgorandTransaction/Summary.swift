@@ -40,7 +40,7 @@ extension Transaction {
   /// What the transaction does, who, how much, the fee, what cannot be undone, the details, and where and when it is
   /// valid.
   public var summary: [SummaryLine] {
-    [kindLine, SummaryLine(Message("From"), verbatim: sender.text, isSender: true)]
+    [kindLine, SummaryLine(Message("From"), verbatim: sender.grouped, isSender: true)]
       + content.subject + [feeLine] + content.consequences(sender: sender) + rekeying + limitLines
       + content.details + validity
   }
@@ -67,7 +67,7 @@ extension Transaction {
 
   private var rekeying: [SummaryLine] {
     rekeyTo.map {
-      [SummaryLine(Message("Rekey"), Message("gives the control of the account to \($0.text)"), isWarning: true)]
+      [SummaryLine(Message("Rekey"), Message("gives the control of the account to \($0.grouped)"), isWarning: true)]
     } ?? []
   }
 
@@ -170,7 +170,7 @@ extension Payment {
 
   fileprivate var consequences: [SummaryLine] {
     closeRemainderTo.map {
-      [SummaryLine(Message("Close account"), Message("sends ALL that is left to \($0.text)"), isWarning: true)]
+      [SummaryLine(Message("Close account"), Message("sends ALL that is left to \($0.grouped)"), isWarning: true)]
     } ?? []
   }
 }
@@ -178,13 +178,13 @@ extension Payment {
 extension AssetTransfer {
   fileprivate var subject: [SummaryLine] {
     [assetLine(asset)]
-      + (assetSender.map { [SummaryLine(Message("Taken from"), verbatim: $0.text, isWarning: true)] } ?? [])
+      + (assetSender.map { [SummaryLine(Message("Taken from"), verbatim: $0.grouped, isWarning: true)] } ?? [])
       + [receiverLine(receiver, losesAnything: amount > 0), SummaryLine(Message("Amount"), baseUnits(amount))]
   }
 
   fileprivate func consequences(sender: AlgorandAddress) -> [SummaryLine] {
     if let closeTo {
-      let text = Message("sends ALL that is left of asset \(asset) to \(closeTo.text)")
+      let text = Message("sends ALL that is left of asset \(asset) to \(closeTo.grouped)")
       return [SummaryLine(Message("Close asset"), text, isWarning: true)]
     }
     // Nodes recognize an opt-in like this: the account sends 0 of the asset to itself.
@@ -225,7 +225,9 @@ extension AssetConfiguration.Parameters {
     if total > 0 { lines.append(SummaryLine(Message("Total"), baseUnits(total))) }
     if decimals > 0 { lines.append(SummaryLine(Message("Decimals"), verbatim: "\(decimals)")) }
     if isFrozenByDefault { lines.append(SummaryLine(Message("Holdings"), Message("frozen at first"))) }
-    for role in roles { if let address = role.address { lines.append(SummaryLine(role.name, verbatim: address.text)) } }
+    for role in roles {
+      if let address = role.address { lines.append(SummaryLine(role.name, verbatim: address.grouped)) }
+    }
     if !url.isEmpty { lines.append(SummaryLine(Message("URL"), verbatim: url.quoted)) }
     if let metadataHash { lines.append(SummaryLine(Message("Metadata hash"), verbatim: metadataHash.base64)) }
     return lines
@@ -234,7 +236,7 @@ extension AssetConfiguration.Parameters {
 
 extension AssetFreeze {
   fileprivate var subject: [SummaryLine] {
-    [assetLine(asset), SummaryLine(isFrozen ? Message("Freezes") : Message("Unfreezes"), verbatim: account.text)]
+    [assetLine(asset), SummaryLine(isFrozen ? Message("Freezes") : Message("Unfreezes"), verbatim: account.grouped)]
   }
 }
 
@@ -272,7 +274,7 @@ extension ApplicationCall {
 
   fileprivate var details: [SummaryLine] {
     argumentLines
-      + list(Message("Accounts"), accounts) { Message(verbatim: $0.text) }
+      + list(Message("Accounts"), accounts) { Message(verbatim: $0.grouped) }
       + list(Message("Applications"), foreignApplications) { Message(verbatim: "\($0)") }
       + list(Message("Assets"), foreignAssets) { Message(verbatim: "\($0)") }
       + list(Message("Boxes"), boxes) { $0.text }
@@ -291,7 +293,8 @@ extension ApplicationCall {
     arguments.enumerated().map { index, argument in
       let text =
         argument.count == 32
-        ? Message("\(argument.counted), as an address \(AlgorandAddress(publicKey: argument).text)") : argument.counted
+        ? Message("\(argument.counted), as an address \(AlgorandAddress(publicKey: argument).grouped)")
+        : argument.counted
       return SummaryLine(Message("Argument \(index + 1)"), text)
     }
   }
@@ -342,7 +345,7 @@ extension ApplicationCall.ResourceReference {
   fileprivate var text: Message {
     switch self {
     case .none: Message("none")
-    case .account(let account): Message("account \(account.text)")
+    case .account(let account): Message("account \(account.grouped)")
     case .asset(let asset): Message("asset \(asset)")
     case .application(let application): Message("application \(application)")
     case .holding(let account, let asset): Message("holding of \(Self.holder(account)) in no. \(asset)")
@@ -380,7 +383,7 @@ private func receiverLine(_ receiver: AlgorandAddress?, losesAnything: Bool) -> 
     return SummaryLine(
       Message("To"), Message("the zero address, whose key nobody has"), isWarning: losesAnything)
   }
-  return SummaryLine(Message("To"), verbatim: receiver.text)
+  return SummaryLine(Message("To"), verbatim: receiver.grouped)
 }
 
 /// A new asset or application raises the account's minimum balance, perhaps for ever (ARC-1, Transaction Validation).

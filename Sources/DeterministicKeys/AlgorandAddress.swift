@@ -34,6 +34,13 @@ public struct AlgorandAddress: Hashable, Sendable, CustomStringConvertible {
     String(decoding: Base32.encode(publicKey + Self.checksum(of: publicKey)), as: UTF8.self)
   }
 
+  /// The address in groups of four characters, for a person who compares it.
+  public var grouped: String {
+    let letters = Array(text)
+    let groups = stride(from: 0, to: letters.count, by: 4).map { String(letters[$0..<min($0 + 4, letters.count)]) }
+    return groups.joined(separator: " ")
+  }
+
   /// As ``text``.
   public var description: String { text }
 

@@ -26,11 +26,12 @@ import Testing
     #expect(
       summary.map(\.text) == [
         "Transaction: payment",
-        "From: 47YPQTIGQEO7T4Y4RWDYWEKV6RTR2UNBQXBABEEGM72ESWDQNCQ52OPASU",
-        "To: PNWOET7LLOWMBMLE4KOCELCX6X3D3Q4H2Q4QJASYIEOF7YIPPQBG3YQ5YI",
+        "From: 47YP QTIG QEO7 T4Y4 RWDY WEKV 6RTR 2UNB QXBA BEEG M72E SWDQ NCQ5 2OPA SU",
+        "To: PNWO ET7L LOWM BMLE 4KOC ELCX 6X3D 3Q4H 2Q4Q JASY IEOF 7YIP PQBG 3YQ5 YI",
         "Amount: 0.001000 ALGO",
         "Fee: 0.001176 ALGO",
-        "! Close account: sends ALL that is left to IDUTJEUIEVSMXTU4LGTJWZ2UE2E6TIODUKU6UW3FU3UKIQQ77RLUBBBFLA",
+        "! Close account: sends ALL that is left to "
+          + "IDUT JEUI EVSM XTU4 LGTJ WZ2U E2E6 TIOD UKU6 UW3F U3UK IQQ7 7RLU BBBF LA",
         "Note: 8 bytes ea001547436cbf96",
         "! Network: genesis hash JgsgCaCTqIaLeVhyL6XlRu3n7Rfk2FxMeK+wRSaQ7dI=, calls itself \"devnet-v33.0\"",
         "Valid: rounds 12466 to 13466",

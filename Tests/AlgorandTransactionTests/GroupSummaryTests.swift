@@ -75,8 +75,8 @@ import Testing
     ])
     #expect(
       Self.text(summary.inShort) == [
-        "Transactions: payment (3), asset transfer (4)", "You send: 2.000001 ALGO to \(Self.bob)",
-        "You send: 1 base unit of asset 9 to \(Self.bob)", "You send: 7 base units of asset 70 to 2 receivers",
+        "Transactions: payment (3), asset transfer (4)", "You send: 2.000001 ALGO to \(Self.bob.grouped)",
+        "You send: 1 base unit of asset 9 to \(Self.bob.grouped)", "You send: 7 base units of asset 70 to 2 receivers",
         "You receive: 5 base units of asset 31566704", "Fees: 0.005000 ALGO",
       ])
   }
@@ -87,12 +87,12 @@ import Testing
     let (alone, _) = try Self.summary(isGroup: false, signed: [true, false, false], written)
     #expect(
       Self.text(alone.inShort) == [
-        "Transactions: payment (3)", "You send: 0.000001 ALGO to \(Self.bob)", "Fees: 0.001000 ALGO",
+        "Transactions: payment (3)", "You send: 0.000001 ALGO to \(Self.bob.grouped)", "Fees: 0.001000 ALGO",
       ])
     let (group, _) = try Self.summary(signed: [true, false, false], written)
     #expect(
       Self.text(group.inShort) == [
-        "Transactions: payment (3)", "You send: 0.000003 ALGO to \(Self.bob)", "You receive: 0.000004 ALGO",
+        "Transactions: payment (3)", "You send: 0.000003 ALGO to \(Self.bob.grouped)", "You receive: 0.000004 ALGO",
         "Fees: 0.002000 ALGO",
       ])
   }
@@ -104,7 +104,7 @@ import Testing
     #expect(
       Self.text(summary.inShort) == [
         "Transactions: payment (16)", "! Fee: in all of them",
-        "You send: 295147905179352.825840 ALGO to \(Self.bob)", "Fees: 295147905179352.825720 ALGO",
+        "You send: 295147905179352.825840 ALGO to \(Self.bob.grouped)", "Fees: 295147905179352.825720 ALGO",
       ])
   }
 
@@ -136,9 +136,9 @@ import Testing
     #expect(
       Self.text(summary.inShort) == [
         "Transactions: asset clawback (2), payment (1)", "! Taken from: in transaction 1",
-        "! Signer: in transaction 2", "You send: 2 base units of asset 7 to \(Self.bob)",
-        "Others send, signed by you: 0.000009 ALGO to \(Self.carol)",
-        "Others send, signed by you: 3 base units of asset 7 to \(Self.carol)", "Fees: 0.002000 ALGO",
+        "! Signer: in transaction 2", "You send: 2 base units of asset 7 to \(Self.bob.grouped)",
+        "Others send, signed by you: 0.000009 ALGO to \(Self.carol.grouped)",
+        "Others send, signed by you: 3 base units of asset 7 to \(Self.carol.grouped)", "Fees: 0.002000 ALGO",
         "! Taken from: in transaction 3 (not signed by you)",
       ])
   }
@@ -149,7 +149,7 @@ import Testing
     ])
     #expect(
       Self.text(summary.inShort) == [
-        "Transactions: payment (1), application call (1)", "You send: 0.000005 ALGO to \(Self.bob)",
+        "Transactions: payment (1), application call (1)", "You send: 0.000005 ALGO to \(Self.bob.grouped)",
         "Fees: 0.002000 ALGO", "Not counted: what the called applications move",
       ])
   }
@@ -176,22 +176,22 @@ import Testing
     let (summary, all) = try Self.summary(isGroup: false, [Self.payment(5, others)])
     #expect(
       Self.text(summary.inShort) == [
-        "Transaction: payment", "! Close account: sends ALL that is left to \(Self.carol)",
-        "! Rekey: gives the control of the account to \(Self.bob)", "To: \(Self.bob)", "Amount: 0.000005 ALGO",
-        "Fee: 0.001000 ALGO",
+        "Transaction: payment", "! Close account: sends ALL that is left to \(Self.carol.grouped)",
+        "! Rekey: gives the control of the account to \(Self.bob.grouped)", "To: \(Self.bob.grouped)",
+        "Amount: 0.000005 ALGO", "Fee: 0.001000 ALGO",
       ])
     #expect(summary.common.isEmpty)
-    #expect(Self.text(summary.each[0])[1] == "From: \(Self.alice) (you)")
+    #expect(Self.text(summary.each[0])[1] == "From: \(Self.alice.grouped) (you)")
     #expect(summary.each[0].count == all[0].summary.count)
   }
 
   @Test func `the short form names a sender other than the account`() throws {
     let (summary, _) = try Self.summary(
       isGroup: false, signed: [true], [Self.payment(5, from: Self.bob, to: Self.carol)])
-    let signer = "! Signer: your account \(Self.alice); valid only if the sender was rekeyed to it"
+    let signer = "! Signer: your account \(Self.alice.grouped); valid only if the sender was rekeyed to it"
     #expect(
-      Self.text(summary.inShort).prefix(3) == ["Transaction: payment", "From: \(Self.bob)", signer])
-    #expect(Self.text(summary.each[0]).prefix(3) == ["Transaction: payment", "From: \(Self.bob)", signer])
+      Self.text(summary.inShort).prefix(3) == ["Transaction: payment", "From: \(Self.bob.grouped)", signer])
+    #expect(Self.text(summary.each[0]).prefix(3) == ["Transaction: payment", "From: \(Self.bob.grouped)", signer])
   }
 
   @Test func `common members are shown once, and none is omitted`() throws {
@@ -202,8 +202,9 @@ import Testing
       let (summary, all) = try Self.summary(isGroup: isGroup, written)
       let id = all[0].group.map { ["Group: \($0.base64.prefix(12))..."] } ?? []
       #expect(
-        Self.text(summary.common) == ["From: \(Self.alice) (you)", "Network: testnet-v1.0", "Valid: rounds 10 to 1010"]
-          + id)
+        Self.text(summary.common) == [
+          "From: \(Self.alice.grouped) (you)", "Network: testnet-v1.0", "Valid: rounds 10 to 1010",
+        ] + id)
       for (lines, transaction) in zip(summary.each, all) {
         #expect(Set(lines).isDisjoint(with: summary.common))
         let labels = (lines + summary.common).map(\.label.description).sorted()
@@ -222,7 +223,7 @@ import Testing
     for lines in summary.each {
       #expect(
         Self.text(lines) == [
-          "Transaction: payment", "To: \(Self.bob)", "Amount: 0.000005 ALGO", "Fee: 0.001000 ALGO",
+          "Transaction: payment", "To: \(Self.bob.grouped)", "Amount: 0.000005 ALGO", "Fee: 0.001000 ALGO",
         ])
     }
   }

@@ -111,8 +111,8 @@ import Testing
     #expect(
       values == [
         "4 bytes da7025b9",
-        "32 bytes \(receiver.publicKey.hexadecimal), as an address \(receiver)",
-        "32 bytes \(amount.hexadecimal), as an address \(AlgorandAddress(publicKey: amount))",
+        "32 bytes \(receiver.publicKey.hexadecimal), as an address \(receiver.grouped)",
+        "32 bytes \(amount.hexadecimal), as an address \(AlgorandAddress(publicKey: amount).grouped)",
         "2000 bytes " + String(repeating: "ab", count: 2000),
       ])
   }
@@ -154,7 +154,8 @@ import Testing
     ]
     return transaction.summary.map { line in
       let value = names.reduce(line.value.description) { text, name in
-        text.split(separator: name.key, omittingEmptySubsequences: false).joined(separator: name.value)
+        let address = AlgorandAddress(text: Array(name.key.utf8))?.grouped ?? name.key
+        return text.split(separator: address, omittingEmptySubsequences: false).joined(separator: name.value)
       }
       return "\(line.isWarning ? "!" : " ") \(line.label): \(value)"
     }
@@ -391,7 +392,7 @@ import Testing
       Argument 1: 4 bytes 3b0a8c11
       Argument 2: 0 bytes
       Argument 3: 40 bytes 00000000000000000000000000000000000000000000000000000000000000000000000000000000
-      Accounts: 2: BOB, AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ
+      Accounts: 2: BOB, AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA Y5HF KQ
       Applications: 2: 7, 0
       Assets: 1: 8
       Boxes: 3: "mine" of no. 2, 9 bytes 000000000000000000 of no. 1, "" of no. 2

@@ -4,6 +4,14 @@ import TestVectors
 import Testing
 
 @Suite struct AlgorandAddressTests {
+  // Holds: WALLET-28
+  @Test func `an address in groups has four characters in each, and two in the last`() {
+    let address = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
+    let groups = address.grouped.split(separator: " ")
+    #expect(groups.map(\.count) == Array(repeating: 4, count: 14) + [2])
+    #expect(groups.joined() == address.text)
+  }
+
   private let vectors: Vector
   init() throws { vectors = try Vector("algorand") }
 

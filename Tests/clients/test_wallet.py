@@ -14,7 +14,7 @@ from judges import vectors
 from judges.derivation import algorand_address, algorand_public_key
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
-from support import on_screen, wire
+from support import ceremonies, on_screen, wire
 from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN
 from support.control_socket import (
@@ -67,8 +67,8 @@ def dialogs(key, since=0):
 
 
 def unbroken(dialog):
-    """Return a dialog's text with continued lines joined."""
-    return dialog["description"].replace("\n+ ", "")
+    """Return a dialog's text with continued lines joined, and addresses without their groups."""
+    return ceremonies.unbroken(dialog["description"])
 
 
 class TestAccounts:
@@ -144,7 +144,9 @@ class TestTransactions:
         (dialog,) = dialogs(key, shown)
         assert dialog["command"] == "GETPIN"
         for text in (ORIGIN, ADDRESS, OTHER, "1.500000 ALGO", "0.001000 ALGO", "payment", "testnet-v1.0"):
-            assert text in dialog["description"]
+            assert text in unbroken(dialog)
+        grouped = " ".join(OTHER[start:start + 4] for start in range(0, len(OTHER), 4))
+        assert f"To: {grouped}" in dialog["description"].splitlines()
 
         # The SDK has no xHD keys; the test inserts the signature, and the SDK judges the whole.
         signed = transaction.SignedTransaction(txn, base64.b64encode(answer[1][0]).decode())
@@ -348,7 +350,9 @@ class TestKeyri:
             point.verify(signed[1], data + b"0", ec.ECDSA(hashes.SHA256()))
         (dialog,) = dialogs(key, shown)
         for text in (user, "https://s.example", data.decode()):
-            assert text in dialog["description"]
+            assert text in unbroken(dialog)
+        grouped = " ".join(OTHER[start:start + 4] for start in range(0, len(OTHER), 4))
+        assert f"To: {grouped}" in dialog["description"].splitlines()
         assert control.signatures() == (before[0], before[1] + 1)
 
     def test_a_refused_prompt_signs_no_message(self, key, control):

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import re
 import secrets
 import threading
 import time
@@ -66,6 +67,14 @@ def parameters(*algorithms):
 
 def client_data_hash():
     return secrets.token_bytes(32)
+
+
+GROUPED = re.compile(r"\b[A-Z2-7]{4}(?: [A-Z2-7]{4}){13} [A-Z2-7]{2}\b")
+
+
+def unbroken(text):
+    """Return a dialog's text with broken lines joined, and addresses without their groups."""
+    return GROUPED.sub(lambda found: found[0].replace(" ", ""), text.replace("\n+ ", ""))
 
 
 def register(

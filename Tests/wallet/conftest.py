@@ -5,6 +5,7 @@ import json
 
 import pytest
 from support.authenticator import Authenticator
+from support.ceremonies import unbroken
 
 from .connecting import Connection, command
 from .doubles.certificates import Authority
@@ -81,8 +82,8 @@ class Key(Authenticator):
         return json.loads(self.ask("status", "--json"))["algorandSignatures"]
 
     def shown(self, mark: int) -> str:
-        """Return the texts of the dialogs from number `mark` on."""
-        return "\n".join(event["description"] for event in self.pinentry.events("ask")[mark:])
+        """Return the texts of the dialogs from number `mark` on, as `unbroken` does."""
+        return unbroken("\n".join(event["description"] for event in self.pinentry.events("ask")[mark:]))
 
 
 @pytest.fixture

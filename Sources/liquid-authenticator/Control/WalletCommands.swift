@@ -160,7 +160,7 @@ extension WalletPurpose {
       return PromptPages(
         transactions, heading: prompt.heading(in: catalogue), askedThrough: doorLines, in: catalogue)
     case .signMessage(let message):
-      let account = prompt.algorandAddress.map { [catalogue.text(Message("Account: \($0)"))] } ?? []
+      let account = prompt.groupedAddress.map { WalletText.wrapped([Message("Account: \($0)")], in: catalogue) } ?? []
       return PromptPages(
         question: Message("Sign this message?"), heading: prompt.heading(in: catalogue) + account + doorLines,
         body: WalletText.quoted(message), agree: Message("Sign"), in: catalogue)

@@ -319,13 +319,13 @@ extension UserPrompt {
   }
 
   fileprivate var algorandLines: [Message] {
-    guard let algorandAddress else { return [] }
+    guard let groupedAddress else { return [] }
     let signed =
       origin.map { Message("It signs for: \(DisplayText.host($0))") } ?? Message("It signs for this site only")
     let firstUse =
       Message("First use: this account has no passkey for this site on this machine. Check that it is the right site.")
     let letters = origin.map(Self.letterLines(of:)) ?? []
-    return [Message("Algorand account: \(DisplayText.host(algorandAddress))"), signed] + letters + hostBelowLines
+    return [Message("Algorand account: \(groupedAddress)"), signed] + letters + hostBelowLines
       + (isFirstUse ? [firstUse] : [])
   }
 

@@ -1,5 +1,6 @@
 import Assuan
 import CTAP2
+import DeterministicKeys
 import DisplayText
 import Messages
 import Recovery
@@ -277,6 +278,11 @@ extension UserPrompt {
     case .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor: true
     case .setPIN, .authorize, .change, .reset, .export, .wallet: false
     }
+  }
+
+  /// The Algorand address in groups of four characters.
+  var groupedAddress: String? {
+    algorandAddress.map { AlgorandAddress(text: Array($0.utf8))?.grouped ?? DisplayText.host($0) }
   }
 
   /// The site as a value in a heading; `nil` if the request does not name one.

@@ -15,10 +15,11 @@ enum WalletText {
   static let room = 800
   /// The most lines of one dialog, beside headline and empty line, with room for the remark about a wrong passphrase.
   static let height = 14
-  /// The most columns of one line without its mark; an address with its label fits.
+  /// The most columns of one line without its mark; one of ours that begins without a mark may have two more. A receiver
+  /// in groups of four characters then fits with its label.
   ///
   /// Two bytes, as Assuan writes them, count as at least one column, so that a line also fits below the longest heading.
-  static let width = 70
+  static let width = 74
 
   /// Some lines of a text, and the number of the part, from 1.
   struct Part: Equatable {
@@ -44,8 +45,8 @@ enum WalletText {
   /// A line of ours; the rest of a broken line follows a mark.
   static func wrapped(_ line: String) -> [String] {
     let scalars = Array(line.unicodeScalars)
-    return chunks(of: scalars.indices.map { DisplayText.visible(at: $0, in: scalars) }).enumerated()
-      .map { $0 == 0 ? $1 : "+ \($1)" }
+    let pieces = scalars.indices.map { DisplayText.visible(at: $0, in: scalars) }
+    return chunks(of: pieces, first: width + 2).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
   /// Lines of our own words, broken at ``width``.
@@ -116,9 +117,9 @@ enum WalletText {
 
   /// Joins pieces to lines of ``width`` columns at most, broken after a space that is not too near the beginning; no
   /// pieces are one empty line.
-  private static func chunks(of pieces: [String]) -> [String] {
+  private static func chunks(of pieces: [String], first: Int = WalletText.width) -> [String] {
     var chunks: [[String]] = [[]]
-    var left = width
+    var left = first
     for piece in pieces {
       if columns(piece) > left {
         let line = chunks[chunks.count - 1]

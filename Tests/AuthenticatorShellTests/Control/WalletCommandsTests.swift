@@ -27,6 +27,9 @@ import Testing
     Ed25519.isValidSignature(signature ?? [], for: Array(prefix.utf8) + bytes, publicKey: world.account.publicKey)
   }
 
+  /// A line as dialogs break it.
+  private func broken(_ line: String) -> String { WalletText.wrapped(line).joined(separator: "\n") }
+
   /// The failure that a command throws, or `nil`.
   private func refusal(_ command: some WalletCommand) async -> ControlFailure? {
     do throws(ControlFailure) {
@@ -67,8 +70,8 @@ import Testing
 
         dApp: https://d.example
         Transaction: payment
-        From: \(world.account) (you)
-        To: \(world.other)
+        \(broken("From: \(world.account.grouped) (you)"))
+        To: \(world.other.grouped)
         Amount: 1.500000 ALGO
         Fee: 0.001000 ALGO
         Network: testnet-v1.0
@@ -83,9 +86,12 @@ import Testing
     payment.rekeyTo = world.other
     _ = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
     let lines = try #require(world.dialogs.read.first?.details)
-    #expect(lines.contains("WARNING Close account: sends ALL that is left to "))
-    let rekey = try #require(lines.firstIndex(of: "WARNING Rekey: gives the control of the account to "))
-    #expect(lines[rekey + 1] == "+ \(world.other)")
+    let close = WalletText.wrapped("WARNING Close account: sends ALL that is left to \(world.other.grouped)")
+    #expect(close.allSatisfy { lines.contains($0) })
+    let rekey = try #require(lines.firstIndex { $0.hasPrefix("WARNING Rekey: gives the control of the account to ") })
+    #expect(
+      lines[rekey...(rekey + 1)]
+        == WalletText.wrapped("WARNING Rekey: gives the control of the account to \(world.other.grouped)")[...])
     #expect(try #require(lines.firstIndex { $0.hasPrefix("From: ") }) > rekey, "warnings come first")
     #expect(world.dialogs.read.map(\.agree) == ["Sign rekey"])
   }
@@ -125,7 +131,11 @@ import Testing
     #expect(isSigned(signatures.signatures[2], group[2].bytes))
     #expect(world.counts.algorand == 2)
     let id = try #require(group[0].group).prefix(9)
-    let (you, other) = (world.account, world.other)
+    let (you, other) = (world.account.grouped, world.other.grouped)
+    let sent = broken("You send: 1.500002 ALGO to \(other)")
+    let (from, rekey) = (
+      broken("From: \(you) (you)"), broken("WARNING Rekey: gives the control of the account to \(other)")
+    )
     #expect(
       world.dialogs.read.map(\.description) == [
         """
@@ -135,8 +145,7 @@ import Testing
         Your account signs 2 of the 3. They commit together or not at all.
         Transactions: payment (3)
         WARNING Rekey: in transaction 3
-        You send: 1.500002 ALGO to\u{20}
-        + \(other)
+        \(sent)
         You receive: 1.500000 ALGO
         Fees: 0.002000 ALGO
         In each of them:
@@ -149,12 +158,12 @@ import Testing
 
         dApp: https://d.example
         Transaction 1 of 3: payment
-        From: \(you) (you)
+        \(from)
         To: \(other)
         Amount: 1.500000 ALGO
         Fee: 0.001000 ALGO
         Transaction 2 of 3 (not signed by you): payment
-        From: \(other)
+        \(broken("From: \(other)"))
         To: \(you)
         Amount: 1.500000 ALGO
         Fee: 0.001000 ALGO
@@ -164,9 +173,8 @@ import Testing
 
         dApp: https://d.example
         Transaction 3 of 3: payment
-        WARNING Rekey: gives the control of the account to\u{20}
-        + \(other)
-        From: \(you) (you)
+        \(rekey)
+        \(from)
         To: \(other)
         Amount: 0.000002 ALGO
         Fee: 0.001000 ALGO
@@ -178,8 +186,7 @@ import Testing
         Summary:
         Transactions: payment (3)
         WARNING Rekey: in transaction 3
-        You send: 1.500002 ALGO to\u{20}
-        + \(other)
+        \(sent)
         You receive: 1.500000 ALGO
         Fees: 0.002000 ALGO
         Your account signs 2 of the 3.
@@ -206,9 +213,12 @@ import Testing
     #expect(
       try #require(read.last).details == [
         "dApp: https://d.example", "Summary:", "Transactions: payment (16)",
-        "You send: 0.000136 ALGO to ", "+ \(world.other)", "Fees: 0.016000 ALGO", "Your account signs all 16.",
+      ] + WalletText.wrapped("You send: 0.000136 ALGO to \(world.other.grouped)") + [
+        "Fees: 0.016000 ALGO", "Your account signs all 16.",
       ])
-    #expect(try #require(read.first).details.contains("From: \(world.account) (you)"))
+    let from = WalletText.wrapped("From: \(world.account.grouped) (you)")
+    let first = try #require(read.first).details
+    #expect(from.allSatisfy { first.contains($0) })
   }
 
   @Test func `transactions without a group are described as independent`() async throws {
@@ -231,8 +241,9 @@ import Testing
     #expect(
       try #require(read.last).details == [
         "dApp: https://d.example", "Summary:", "Transaction: payment",
-        "WARNING Close account: sends ALL that is left to ", "+ \(world.other)", "To: \(world.other)",
-        "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO", "Your account signs this one transaction.",
+      ] + WalletText.wrapped("WARNING Close account: sends ALL that is left to \(world.other.grouped)") + [
+        "To: \(world.other.grouped)", "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO",
+        "Your account signs this one transaction.",
       ])
     #expect(world.dialogs.verified == 1)
     #expect(read.dropLast().allSatisfy { $0.agree == "Next" && $0.needsReading })
@@ -284,9 +295,9 @@ import Testing
       request([Item(foreign.bytes, isToBeSigned: true, signer: world.account.text)]))
     #expect(isSigned(signatures.signatures[0], foreign.bytes))
     let lines = try #require(world.dialogs.read.first?.details)
-    #expect(lines.contains("From: \(world.other)"))
-    let warning = try #require(lines.firstIndex(of: "WARNING Signer: your account "))
-    #expect(lines[warning + 1].hasPrefix("+ \(world.account); "))
+    let whole = lines.joined(separator: "\n").replacing("\n+ ", with: "")
+    #expect(whole.contains("From: \(world.other.grouped)\n"))
+    #expect(whole.contains("WARNING Signer: your account \(world.account.grouped); "))
   }
 
   // Holds: WALLET-3
@@ -392,7 +403,7 @@ import Testing
         Sign this message?
 
         dApp: https://d.example
-        Account: \(world.account)
+        \(broken("Account: \(world.account.grouped)"))
         > Sign in
         > dApp: https://bank.example
         >\u{20}

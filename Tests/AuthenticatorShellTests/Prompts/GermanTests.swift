@@ -109,16 +109,20 @@ import Testing
     let request = SignTransactions([.init(payment.bytes, isToBeSigned: true)], origin: "https://d.example")
     try await world.ask(request)
     let text = try #require(world.dialogs.read.first)
+    let broken = { (line: String) in WalletText.wrapped(line).joined(separator: "\n") }
+    let (from, rekey) = (
+      broken("Von: \(world.account.grouped) (Sie)"),
+      broken("WARNUNG Rekey: gibt die Kontrolle über das Konto an \(world.other.grouped)")
+    )
     #expect(
       text.description == """
         Diese Transaktion signieren?
 
         dApp: https://d.example
         Transaktion: Zahlung
-        WARNUNG Rekey: gibt die Kontrolle über das Konto an\u{20}
-        + \(world.other)
-        Von: \(world.account) (Sie)
-        An: \(world.other)
+        \(rekey)
+        \(from)
+        An: \(world.other.grouped)
         Betrag: 1,500000 ALGO
         Gebühr: 0,001000 ALGO
         Notiz: "Danke"

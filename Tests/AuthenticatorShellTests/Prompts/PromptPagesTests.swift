@@ -281,6 +281,7 @@ import Testing
       WalletText.wrapped("WARNING Rekey: gives the control of the account to \(address)")
         == ["WARNING Rekey: gives the control of the account to ", "+ \(address)"])
     #expect(WalletText.wrapped("From: \(address) (you)").count == 1)
+    for label in ["To", "An"] { #expect(WalletText.wrapped("\(label): \(PromptTextTests.grouped)").count == 1) }
   }
 
   @Test func `the longest association data fit`() throws {

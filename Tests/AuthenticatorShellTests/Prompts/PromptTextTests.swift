@@ -16,6 +16,8 @@ import Testing
 
   static let address = "7777777777777777777777777777777777777777777777777774MSJUVU"
 
+  static let grouped = "7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7774 MSJU VU"
+
   private static func selection(after site: String) -> UserPrompt {
     var prompt = UserPrompt(purpose: .select)
     prompt.unservedSite = site
@@ -240,7 +242,7 @@ import Testing
 
         Site: example.com
         Name: "Bob"
-        Algorand account: \(address)
+        Algorand account: \(grouped)
         It signs for: https://app.example.com:8443
         The host is a subdomain of the site. Check that it is the right one.
         """,
@@ -253,7 +255,7 @@ import Testing
 
         Site: example.com
         Account: "a"
-        Algorand account: \(address)
+        Algorand account: \(grouped)
         It signs for this site only
         """,
       buttons: ["Make passkey", "Deny"]),
