@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlProtocol
+import CryptoPrimitives
 
 /// `liquid-auth pin`.
 struct PINCommand: ParsableCommand {

@@ -293,8 +293,7 @@ extension UserPrompt {
 
   /// The lines about a sign-in whose list has no passkey of this vault.
   fileprivate var unservedLines: [Message] {
-    [
-      Self.siteLine(unservedSite ?? ""),
+    Self.siteLines(of: unservedSite ?? "") + [
       Message("The site accepts certain passkeys, and none of them is of your recovery phrase."),
       Message("The sign-in fails with this authenticator."),
     ]
