@@ -16,7 +16,7 @@ struct Setup {
     terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can\ncontinue later.\n")
     if try status() == nil { terminal.show(Self.obstacle(.current, doctor: command("liquid-auth doctor"))) }
     let (path, passkeys) = try makeVault()
-    let wantsPIN = try chooseVerification()
+    let wantsPIN = try chooseVerification(isNew: passkeys != nil)
     try start()
     if wantsPIN { try setPIN() }
     let outcome = try await signIn(passkeys)
@@ -96,7 +96,9 @@ struct Setup {
   // MARK: 2
 
   /// Explains passphrase and PIN; returns whether to set a PIN after the start.
-  private func chooseVerification() throws(CommandFailure) -> Bool {
+  ///
+  /// - Parameter isNew: whether the vault was just made; otherwise, a running authenticator shows that the choice was made.
+  private func chooseVerification(isNew: Bool) throws(CommandFailure) -> Bool {
     begin(2, "How the key verifies you")
     // It is not known before the start; then the passphrase verifies, as by default.
     let information = try? place.connect().keyInformation()
@@ -104,6 +106,15 @@ struct Setup {
     if information?.isPINSet == true {
       let passphrase = isByPassphrase ? ", and the passphrase verifies you too" : ""
       terminal.show("Already done: a PIN is set\(passphrase).\n")
+      return false
+    }
+    if information != nil, isByPassphrase, !isNew {
+      terminal.show(
+        """
+        Already done: the passphrase verifies you. For programs that need a PIN, run:
+        \(command("liquid-auth pin set"))
+
+        """)
       return false
     }
     terminal.show(
