@@ -168,18 +168,22 @@ private func information(
     #expect(PINRule.objection(to: secret, minimum: 4) == "a PIN must be UTF-8")
   }
 
-  // "ż" and "é" as two code points each, a single accent, and a unit sign that NFC changes to a letter.
+  // "ż" and "é" as two code points each, a unit sign that NFC changes to a letter, and a Hindi letter as two.
   // Holds: CONTROL-11
-  @Test(arguments: ["z\u{307}1234", "e\u{301}e\u{301}e\u{301}e\u{301}", "1234\u{301}", "123\u{212B}"])
-  func `a PIN with combining characters, or one that NFC changes, is refused`(_ pin: String) {
+  @Test(arguments: [
+    "z\u{307}1234", "e\u{301}e\u{301}e\u{301}e\u{301}", "123\u{212B}", "1234\u{928}\u{93C}",
+  ])
+  func `a PIN that NFC changes is refused`(_ pin: String) {
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
     #expect(
       PINRule.objection(to: secret, minimum: 4)
         == "a PIN cannot have combining characters; type accented letters as one character")
   }
 
-  // Thai, Hindi and Hebrew have marks that join nothing.
+  // Thai and Hebrew have marks that join nothing, Hindi and Bengali some that join few letters. A Lithuanian letter has
+  // two accents, and a digit has one.
   @Test(arguments: [
+    "\u{915}\u{93C}\u{932}\u{92E}", "\u{9AC}\u{9BE}\u{982}\u{9B2}\u{9BE}", "\u{117}\u{301}123", "1234\u{301}",
     "\u{E01}\u{E34}\u{E19}\u{E49}", "\u{928}\u{92E}\u{938}\u{94D}\u{924}\u{947}",
     "\u{5E9}\u{5B8}\u{5C1}\u{5DC}\u{5D5}",
   ])

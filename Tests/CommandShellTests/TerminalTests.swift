@@ -277,7 +277,7 @@ final class Person: Sendable {
 
   private static let joined = "a passphrase cannot have combining characters; type accented letters as one character"
 
-  // "é" in NFC, in NFD and in Latin-1, a unit sign that NFC changes to a letter, Hangul in NFC and in NFD, and Thai.
+  // "é" in NFC, in NFD and in Latin-1, a unit sign that NFC changes, Hangul in NFC and in NFD, Thai, and Hindi.
   @Test(
     arguments: [
       (Array("caf\u{E9} noir".utf8), nil), (Array("cafe\u{301} noir".utf8), joined),
@@ -285,6 +285,7 @@ final class Person: Sendable {
       (Array("12345678\u{212B}".utf8), joined), (Array("\u{D55C}\u{AE00} 123456".utf8), nil),
       (Array("\u{1112}\u{1161}\u{11AB} 123456".utf8), joined),
       (Array("\u{E01}\u{E34}\u{E19}\u{E49}\u{E33} 1234".utf8), nil),
+      (Array("1234567\u{928}\u{93C}".utf8), joined), (Array("1234567\u{915}\u{93C}".utf8), nil),
     ] as [([UInt8], String?)])
   func `a passphrase is UTF-8 in NFC, as dialogs send it`(_ passphrase: [UInt8], _ objection: String?) {
     let secret = passphrase.withUnsafeBytes { SecretBytes(copying: $0) }

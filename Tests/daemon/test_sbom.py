@@ -104,11 +104,11 @@ class TestWrongInput:
         """Make a target with a table of Unicode a part of the program; return the table's file."""
         with (folder / ".build/release/tool.product/Objects.LinkFileList").open("a") as objects:
             objects.write(f"{folder}/.build/release/{target}.build/a.swift.o\n")
-        source = folder / "Sources" / target / file
+        source = folder / "Sources" / file
         source.parent.mkdir(parents=True)
         (folder / f".build/release/{target}.build").mkdir()
         (folder / f".build/release/{target}.build/sources").write_text(f"{source}\n")
-        shutil.copy(REPOSITORY / "Sources" / target / file, source)
+        shutil.copy(REPOSITORY / "Sources" / file, source)
         return source
 
     def test_the_valid_one(self, folder):
@@ -136,15 +136,16 @@ class TestWrongInput:
         with pytest.raises(sbom.Fault, match=said):
             sbom.Build(folder).parts("tool")
 
-    @pytest.mark.parametrize("target, file, place", [
-        ("Recovery", "Confusables.swift", "security/15.0.0/confusables.txt"),
-        ("DisplayText", "JoiningType.swift", "15.0.0/ucd/extracted/DerivedJoiningType.txt"),
+    @pytest.mark.parametrize("target, file, version, place", [
+        ("Recovery", "Recovery/Confusables.swift", "15.0", "security/15.0.0/confusables.txt"),
+        ("DisplayText", "DisplayText/JoiningType.swift", "15.0", "15.0.0/ucd/extracted/DerivedJoiningType.txt"),
+        ("liquid_auth", "liquid-auth/Terminal/CanonicalCompositions.swift", "14.0", "14.0.0/ucd/UnicodeData.txt"),
     ])
-    def test_the_tables_of_unicode(self, folder, target, file, place):
+    def test_the_tables_of_unicode(self, folder, target, file, version, place):
         """A target has it; its first line names the version."""
         source = self.link_table(folder, target, file)
         table, part = sbom.Build(folder).parts("tool")
-        assert (table["versionInfo"], part["name"]) == ("15.0", "dep")
+        assert (table["versionInfo"], part["name"]) == (version, "dep")
         assert table["downloadLocation"] == f"https://www.unicode.org/Public/{place}"
         source.write_text("// Another text.\n")
         with pytest.raises(sbom.Fault, match="does not name its version of Unicode"):

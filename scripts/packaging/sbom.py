@@ -19,10 +19,11 @@ import subprocess
 import sys
 import time
 
-# The tables of Unicode in targets: file, name of the table, and its folder below www.unicode.org/Public.
+# The tables of Unicode in targets: file in Sources, name of the table, and its folder below www.unicode.org/Public.
 TABLES = {
-    "DisplayText": ("JoiningType.swift", "DerivedJoiningType.txt", "{}.0/ucd/extracted"),
-    "Recovery": ("Confusables.swift", "confusables.txt", "security/{}.0"),
+    "DisplayText": ("DisplayText/JoiningType.swift", "DerivedJoiningType.txt", "{}.0/ucd/extracted"),
+    "Recovery": ("Recovery/Confusables.swift", "confusables.txt", "security/{}.0"),
+    "liquid_auth": ("liquid-auth/Terminal/CanonicalCompositions.swift", "UnicodeData.txt", "{}.0/ucd"),
 }
 
 # What a licence's text contains, and its SPDX expression; the first that matches counts.
@@ -107,7 +108,7 @@ class Build:
         targets = {line.rsplit("/release/", 1)[-1].split("/", 1)[0] for line in read(objects).splitlines()}
         found = {}
         for target in sorted(TABLES.keys() & {target.removesuffix(".build") for target in targets}):
-            table = self.table(target, *TABLES[target])
+            table = self.table(*TABLES[target])
             found[table["SPDXID"]] = table
         for target in sorted(target for target in targets if target.endswith(".build")):
             source = self.source(self.release / target)
@@ -118,16 +119,16 @@ class Build:
                 found[one["SPDXID"]] = one
         return list(found.values())
 
-    def table(self, target: str, file: str, name: str, place: str) -> dict:
+    def table(self, file: str, name: str, place: str) -> dict:
         """Return the table of Unicode that a target contains."""
-        path = self.sources / target / file
+        path = self.sources / file
         version = re.search(rf"from {re.escape(name)} of Unicode (\d+\.\d+)[ ,]", read(path))
         if not version:
             raise Fault(f"{path} does not name its version of Unicode")
         return element(
             "Copy", f"{name} of Unicode",
             f"https://www.unicode.org/Public/{place.format(version[1])}/{name}", "Unicode-DFS-2016",
-            versionInfo=version[1], comment=f"a part of the table, in Sources/{target}/{file}")
+            versionInfo=version[1], comment=f"a part of the table, in Sources/{file}")
 
     @staticmethod
     def source(target: pathlib.Path) -> pathlib.Path:

@@ -4,17 +4,22 @@
 enum TypedText {
   /// Calls `body` with each code point.
   ///
-  /// - Returns: whether NFC changes no code point, and may join none to the one before; `nil` if the bytes are not UTF-8.
+  /// - Returns: whether NFC changes nothing; `nil` if the bytes are not UTF-8.
   static func read(_ bytes: UnsafeRawBufferPointer, _ body: (Unicode.Scalar) -> Void) -> Bool? {
     var (parser, iterator, isComposed) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), true)
-    var before = Unicode.CanonicalCombiningClass.notReordered
+    var (before, letter) = (Unicode.CanonicalCombiningClass.notReordered, nil as Unicode.Scalar?)
     while true {
       switch parser.parseScalar(from: &iterator) {
       case .valid(let encoded):
         let scalar = Unicode.UTF8.decode(encoded)
         let order = scalar.properties.canonicalCombiningClass
         let isOrdered = order == .notReordered || before <= order
-        if !isOrdered || mayJoin(scalar) || scalar.properties.isFullCompositionExclusion { isComposed = false }
+        // D115 of the Unicode Standard.
+        let isBlocked = before != .notReordered && before >= order
+        if !isOrdered || scalar.properties.isFullCompositionExclusion || !isBlocked && joins(scalar, to: letter) {
+          isComposed = false
+        }
+        if order == .notReordered { letter = scalar }
         before = order
         body(scalar)
       case .emptyInput: return isComposed
@@ -23,15 +28,21 @@ enum TypedText {
     }
   }
 
-  /// Whether NFC can make one letter of the code point and the one before (NFC_Quick_Check=Maybe in UAX #15).
-  ///
-  /// These are accents, marks of Arabic and Japanese, and parts of Korean syllables. Marks of Thai and Hebrew join nothing.
-  private static func mayJoin(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0x0300...0x0304, 0x0306...0x030C, 0x030F, 0x0311, 0x0313...0x0314, 0x031B, 0x0323...0x0328, 0x032D...0x032E,
-      0x0330...0x0331, 0x0338, 0x0342, 0x0345, 0x0653...0x0655, 0x1161...0x1175, 0x11A8...0x11C2, 0x3099...0x309A:
-      true
-    default: false
+  /// Whether NFC makes one letter of a letter and a mark or letter that follows, if no mark between them blocks it.
+  private static func joins(_ scalar: Unicode.Scalar, to letter: Unicode.Scalar?) -> Bool {
+    guard let letter else { return false }
+    // NFC takes letters apart, and puts a mark before those of a higher class: "à" and a dot below begin with "ạ".
+    var first = UInt64(letter.value)
+    let order = scalar.properties.canonicalCombiningClass
+    while order != .notReordered, let pair = CanonicalCompositions.all.first(where: { $0 & 0xFFFFF == first }),
+      let mark = Unicode.Scalar(UInt32(pair >> 20 & 0xFFFFF)), mark.properties.canonicalCombiningClass > order
+    {
+      first = pair >> 40
+    }
+    switch (first, scalar.value) {
+    case (0x1100...0x1112, 0x1161...0x1175): return true
+    case (0xAC00...0xD7A3, 0x11A8...0x11C2): return (first - 0xAC00) % 28 == 0
+    case (_, let second): return CanonicalCompositions.all.contains { $0 >> 20 == first << 20 | UInt64(second) }
     }
   }
 }
