@@ -219,6 +219,7 @@ class TestDerive:
         ask = ["derive", "--origin", "example.com", "--user-handle", "alice"]
         assert "word 25 is not in" in fails(empty, *ask, status=FAILED, stdin=f"{PHRASE}\nno-word\n")
         assert "longer than 1024 bytes" in fails(empty, *ask, status=FAILED, stdin="abandon\n" * 129)
+        assert "longer than 1024 bytes" in fails(empty, *ask, status=FAILED, stdin="\n" * 1026), "it can be without end"
         assert "ended before the phrase" in fails(empty, *ask, status=WRONG_USAGE, stdin="\n\n")
 
     def test_a_phrase_line_may_end_with_crlf(self, empty):

@@ -179,22 +179,22 @@ enum StandardInput {
     while true {
       do throws(CommandFailure) {
         let line = try secretLine(what)
-        guard line.count > 0 else { continue }
+        // Empty lines count, too: an input can have them without end.
         size += line.count + 1
         guard size <= SecretLine.maximumSize + 1 else {
           throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")
         }
-        lines.append(line)
+        if line.count > 0 { lines.append(line) }
       } catch {
         guard error.code == .usage, !lines.isEmpty else { throw error }
-        return joined(lines, size: size)
+        return joined(lines)
       }
     }
   }
 
   /// The lines with a space after each.
-  private static func joined(_ lines: [SecretBytes], size: Int) -> SecretBytes {
-    let text = SecretBytes(count: size) { memory in
+  private static func joined(_ lines: [SecretBytes]) -> SecretBytes {
+    let text = SecretBytes(count: lines.reduce(0) { $0 + $1.count + 1 }) { memory in
       var rest = memory[...]
       for line in lines {
         line.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: rest).copyMemory(from: $0) }
