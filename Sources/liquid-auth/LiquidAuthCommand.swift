@@ -96,7 +96,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       guard let next = subcommand(name, of: group) else {
         guard name != "help" else { return nil }
         let help = "See '\(group == Self.self ? "" : "liquid-auth ")\(group._commandName) --help' for more information."
-        let meant = suggestion(for: name, in: group.configuration.subcommands.map { $0._commandName })
+        let meant = suggestion(for: name, in: group)
         return CommandFailure(
           "unknown command '\(name)'\(meant)", code: .usage, usage: "Usage: \(usageString(for: group))\n  \(help)")
       }

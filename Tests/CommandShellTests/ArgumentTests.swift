@@ -219,6 +219,10 @@ import Testing
     (["help", "conect"], "'conect'; did you mean 'connect'?"), (["Init"], "'Init'; did you mean 'init'?"),
     (["stauts"], "'stauts'; did you mean 'status'?"), (["lgo"], "'lgo'; did you mean 'log'?"),
     (["credential", "list"], "'credential'; did you mean 'credentials'?"),
+    // Other words, also names of commands in several groups; and of one in a group.
+    (["ping"], "'ping'"), (["list"], "'list'"), (["remove", "0123"], "'remove'"), (["Remove"], "'Remove'"),
+    (["rename", "0123"], "'rename'; did you mean 'credentials rename'?"),
+    (["verify"], "'verify'; did you mean 'log verify'?"),
     (["extra"], "'extra'"), (["\u{1B}[2J"], "'\\u{1B}[2J'"), (["", "--json"], "''"),
   ])
   func `an unknown command is named in the error, also after help`(_ arguments: [String], _ name: String) throws {
@@ -242,9 +246,14 @@ import Testing
   }
 
   // Holds: INPUT-11
-  @Test func `an unknown command of a group names the one that was meant`() throws {
-    let failure = try #require(LiquidAuthCommand.unknownCommand(in: ["credentials", "lsit"]))
-    #expect(failure.description == "unknown command 'lsit'; did you mean 'list'?")
+  @Test(arguments: [
+    (["credentials", "lsit"], "'lsit'; did you mean 'list'?"), (["vault", "show"], "'show'"),
+    (["vault", "lock"], "'lock'; did you mean 'liquid-auth lock'?"),
+    (["credentials", "delete"], "'delete'; did you mean 'blobs delete'?"),
+  ])
+  func `an unknown command of a group names the one that was meant`(_ arguments: [String], _ name: String) throws {
+    let failure = try #require(LiquidAuthCommand.unknownCommand(in: arguments))
+    #expect(failure.description == "unknown command \(name)")
   }
 
   @Test(arguments: [

@@ -13,13 +13,13 @@ extension LiquidAuthCommand {
   }
 
   /// The sentence about the word after a group that also works without a command, if it resembles a command of the
-  /// group; `nil` otherwise.
+  /// group, or names one elsewhere; `nil` otherwise.
   ///
   /// The parser takes the word for an argument of the default command.
   static func misspelledCommand(in arguments: [String]) -> String? {
     let (group, rest) = command(in: arguments)
     guard group.configuration.defaultSubcommand != nil, let name = rest.first, !name.hasPrefix("-") else { return nil }
-    let meant = suggestion(for: name, in: group.configuration.subcommands.map { $0._commandName })
+    let meant = suggestion(for: name, in: group)
     return meant.isEmpty ? nil : "unknown command '\(name)'\(meant)"
   }
 
@@ -38,12 +38,37 @@ extension LiquidAuthCommand {
     group.configuration.subcommands.first { $0._commandName == name }
   }
 
+  /// "; did you mean …" with the command that was probably meant, in the group or elsewhere; empty if there is none.
+  static func suggestion(for name: String, in group: any ParsableCommand.Type) -> String {
+    let own = group.configuration.subcommands.map { $0._commandName }
+    let typed = name.lowercased()
+    let elsewhere = own.contains(typed) ? [] : paths(of: typed, in: Self.self)
+    guard elsewhere.isEmpty else { return elsewhere.count == 1 ? "; did you mean '\(elsewhere[0])'?" : "" }
+    return suggestion(for: name, in: own)
+  }
+
+  /// Each command with this name, with the groups that it is in.
+  private static func paths(
+    of name: String, in group: any ParsableCommand.Type, after words: [String] = []
+  ) -> [String] {
+    group.configuration.subcommands.flatMap { command in
+      let path = words + [command._commandName]
+      let full = words.isEmpty ? "liquid-auth \(name)" : path.joined(separator: " ")
+      return (command._commandName == name ? [full] : []) + paths(of: name, in: command, after: path)
+    }
+  }
+
   /// "; did you mean …" with the name that was probably meant; empty if there is none.
+  ///
+  /// A name has at most one mistake for each three letters. In one of three letters, only an exchange counts: `ping` is
+  /// not `pin`.
   static func suggestion(for name: String, in names: some Collection<String>) -> String {
     let typed = name.lowercased()
-    let near = names.sorted().map { (name: $0, distance: distance($0, typed)) }.min { $0.distance < $1.distance }
-    guard let near, near.distance * 3 <= near.name.count + 2 else { return "" }
-    return "; did you mean '\(near.name)'?"
+    let near = names.sorted().map { (name: $0, distance: distance($0, typed)) }.filter { name, distance in
+      let letters = name.drop { $0 == "-" }.count
+      return letters > 3 ? distance <= letters / 3 : name.sorted() == typed.sorted()
+    }
+    return near.min { $0.distance < $1.distance }.map { "; did you mean '\($0.name)'?" } ?? ""
   }
 
   /// How many letters must be inserted, removed or replaced, and neighbours exchanged, to make one text of the other.
