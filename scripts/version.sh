@@ -33,7 +33,10 @@ stamp() {
     content=$(mktemp)
     { printf '%s' "${version#"$(product_version HEAD)"}" && head -c 64 /dev/zero; } | head -c 64 >"$content"
     for program; do
-        objcopy --update-section ".snapshot=$content" "$program" || fail "objcopy could not write the version into $program"
+        objcopy --update-section ".snapshot=$content" "$program" || {
+            rm "$content"
+            fail "objcopy could not write the version into $program"
+        }
     done
     rm "$content"
 }

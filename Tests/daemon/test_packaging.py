@@ -83,7 +83,10 @@ class TestVersion:
         self.shell('repo=$2; stamp "$1"', program, tmp_path)
         assert program.read_bytes() == before
         shutil.copy("/bin/true", program)
-        assert "objcopy could not write the version into" in self.shell('stamp "$1"', program, status=1)
+        (tmp_path / "temporary").mkdir()
+        said = self.shell('export TMPDIR=$2; stamp "$1"', program, tmp_path / "temporary", status=1)
+        assert "objcopy could not write the version into" in said
+        assert list((tmp_path / "temporary").iterdir()) == []
 
 
 class TestMaintainerScripts:
