@@ -4,6 +4,7 @@ rpmbuild and makepkg build from a tarball as a release has it. A program in plac
 of the release build, so that this takes seconds.
 """
 
+import glob
 import os
 import pathlib
 import re
@@ -13,7 +14,7 @@ import tarfile
 import tempfile
 
 import pytest
-from support.authenticator import BIN
+from support.authenticator import BIN, wait_for
 from support.packages import NAMES, PACKAGING, PROGRAMS, REPOSITORY, run, script
 
 compare = script("compare")
@@ -114,12 +115,20 @@ class TestMaintainerScripts:
     # Holds: PACKAGE-11
     @pytest.mark.parametrize("step, says", [("remove", True), ("upgrade", False)])
     def test_the_removal_names_an_authenticator_that_keeps_running(self, tmp_path, step, says):
+        """One of this machine, but none of a container, which can have the same path."""
+        def exes():
+            return subprocess.run(["readlink", *glob.glob("/proc/[0-9]*/exe")],
+                                  capture_output=True, text=True).stdout.splitlines()
+
         program = tmp_path / "liquid-authenticator"
         shutil.copy("/bin/sleep", program)
-        with subprocess.Popen([program, "999"]) as running:
+        contained = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", program, "998"]
+        with subprocess.Popen([program, "999"]) as running, subprocess.Popen(contained) as container:
             try:
+                wait_for("process in the container", lambda: exes().count(str(program)) == 2)
                 said = self.run(tmp_path, "prerm", step, replaced=("/usr/bin/liquid-authenticator", str(program)))
             finally:
+                container.kill()
                 running.kill()
         assert said == (f"A liquid-authenticator that systemd did not start keeps running. To end it: kill {running.pid}\n"
                         if says else "")
