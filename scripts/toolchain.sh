@@ -15,7 +15,8 @@ swift_unpacked_mb=3500
 # "Swift 6.x Release Signing Key", as on https://www.swift.org/keys/active and in the official images.
 swift_fingerprint=52BB7E3DE28A71BE22EC05FFEF80A866B47A981F
 
-toolchain=${XDG_DATA_HOME:-$HOME/.local/share}/liquid-auth/swift-$swift_release
+own_shelf=${XDG_DATA_HOME:-$HOME/.local/share}/liquid-auth
+toolchain=$own_shelf/swift-$swift_release
 # The programs of the tests' build load the toolchain's libraries, also as other users, who cannot enter root's home.
 ((EUID != 0)) || toolchain=/usr/local/lib/liquid-auth/swift-$swift_release
 os_release=/etc/os-release
@@ -187,6 +188,11 @@ fetch_swift() (
     [[ -z $fault ]] || fail "$fault"
     mv -T "$parts/toolchain" "$toolchain" || fail "Swift could not be moved to $toolchain"
     say "installed Swift $swift_release in $toolchain"
+    # Another release, or root's from when it was in root's home.
+    for earlier in "$own_shelf"/swift-*; do
+        [[ ! -x $earlier/usr/bin/swift || $earlier == "$toolchain" ]] ||
+            say "the Swift in $earlier is not used any more; to remove it: rm -r '$earlier'"
+    done
 )
 
 # fetch URL FILE: download, and resume a broken transfer at most twice. curl prints the error.

@@ -194,6 +194,19 @@ def test_swift_is_fetched_once_and_found_again(machine):
     assert machine.mirror.asked == [] and "fetching" not in machine.said
 
 
+def test_an_earlier_swift_is_named_once(machine):
+    earlier = machine.shelf / "swift-6.3.0"
+    (earlier / "usr/bin").mkdir(parents=True)
+    (earlier / "usr/bin/swift").write_text("")
+    (earlier / "usr/bin/swift").chmod(0o755)
+    machine.serve(toolchain(SERVES))
+    machine.install()
+    assert f"the Swift in {earlier} is not used any more; to remove it: rm -r '{earlier}'\n" in machine.said
+    assert machine.said.count("is not used any more") == 1
+    machine.install()
+    assert "is not used any more" not in machine.said
+
+
 # Holds: SCRIPT-15
 def test_every_user_can_read_roots_swift(machine, tmp_path):
     """Root's home is closed to others, and root's umask may be."""
