@@ -64,9 +64,9 @@ extension LiquidAuthCommand {
   /// not `pin`.
   static func suggestion(for name: String, in names: some Collection<String>) -> String {
     let typed = name.lowercased()
-    let near = names.sorted().map { (name: $0, distance: distance($0, typed)) }.filter { name, distance in
-      let letters = name.drop { $0 == "-" }.count
-      return letters > 3 ? distance <= letters / 3 : name.sorted() == typed.sorted()
+    let near = names.sorted().map { (name: $0, distance: distance($0, typed)) }.filter { one in
+      let letters = one.name.drop { $0 == "-" }.count
+      return letters > 3 ? one.distance <= letters / 3 : one.name.sorted() == typed.sorted()
     }
     return near.min { $0.distance < $1.distance }.map { "; did you mean '\($0.name)'?" } ?? ""
   }

@@ -497,7 +497,7 @@ import Testing
 
   @Test func `every command has its own code and its kind of wait`() {
     let codes = ControlRequest.commands.map { $0.code }
-    #expect(codes.sorted() == Array(0x50...0x7D))
+    #expect(codes.sorted() == Array(0x50...0x7E))
     #expect(ControlRequest.commands.filter { $0.wait == .none }.map { $0.code }.sorted() == [0x50, 0x51, 0x52])
     #expect(ControlRequest.commands.filter { $0.wait == .work }.map { $0.code }.sorted() == [0x53, 0x5B, 0x76])
   }
