@@ -25,7 +25,7 @@ extension Transaction {
     }
     return excess.map { what, limit in
       let text = Message("\(what); the network accepts at most \(limit)")
-      return SummaryLine(Message("Beyond the limit"), text, isWarning: true)
+      return SummaryLine(Message("Over the limit"), text, isWarning: true)
     }
   }
 }

@@ -40,7 +40,7 @@ import Testing
 
   @Test(arguments: cases) func `what the network does not accept is a warning with its limit`(item: Case) throws {
     #expect(try warnings([item.key: item.value(item.limit)]) == [])
-    let told = "! Beyond the limit: \(item.told); the network accepts at most \(item.limit)"
+    let told = "! Over the limit: \(item.told); the network accepts at most \(item.limit)"
     #expect(try warnings([item.key: item.value(item.limit + 1)]) == [told])
   }
 
@@ -49,7 +49,7 @@ import Testing
     #expect(try warnings(["apas": four, "apfa": four]) == [])
     #expect(
       try warnings(["apas": four, "apfa": four, "apbx": .array([Self.box])])
-        == ["! Beyond the limit: 9 references; the network accepts at most 8"])
+        == ["! Over the limit: 9 references; the network accepts at most 8"])
   }
 
   /// The warnings in the short form, which a prompt always shows, of an application call with these members.

@@ -190,7 +190,7 @@ import Testing
       To: BOB
       Amount: 18446744073709.551615 ALGO
     ! Fee: 18446744073709.551615 ALGO, unusually high
-    ! Beyond the limit: valid for 9223372036854775807 rounds; the network accepts at most 1000
+    ! Over the limit: valid for 9223372036854775807 rounds; the network accepts at most 1000
       Network: testnet-v1.0
       Valid: rounds 9223372036854775808 to 18446744073709551615
 
@@ -200,7 +200,7 @@ import Testing
       To: BOB
       Amount: 0.000000 ALGO
       Fee: 0.000000 ALGO
-    ! Beyond the limit: valid for 1001 rounds; the network accepts at most 1000
+    ! Over the limit: valid for 1001 rounds; the network accepts at most 1000
       Network: testnet-v1.0
       Valid: rounds 0 to 1001
 
@@ -427,8 +427,8 @@ import Testing
       Application: 1002
       On completion: NoOp
       Fee: 0.001000 ALGO
-    ! Beyond the limit: 32 arguments; the network accepts at most 16
-    ! Beyond the limit: 128 references; the network accepts at most 8
+    ! Over the limit: 32 arguments; the network accepts at most 16
+    ! Over the limit: 128 references; the network accepts at most 8
     \#((1...32).map { "  Argument \($0): 0 bytes" }.joined(separator: "\n"))
       Accounts: 32: BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB
       Applications: 32: 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7
