@@ -177,7 +177,7 @@ private func information(
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
     #expect(
       PINRule.objection(to: secret, minimum: 4)
-        == "a PIN cannot have combining characters; type accented letters as one character")
+        == "a PIN must be in the Unicode form NFC; type an accented letter as one character")
   }
 
   // Thai and Hebrew have marks that join nothing, Hindi and Bengali some that join few letters. A Lithuanian letter has

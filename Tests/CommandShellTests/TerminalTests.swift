@@ -275,7 +275,7 @@ final class Person: Sendable {
     }
   }
 
-  private static let joined = "a passphrase cannot have combining characters; type accented letters as one character"
+  private static let joined = "a passphrase must be in the Unicode form NFC; type an accented letter as one character"
 
   // "é" in NFC, in NFD and in Latin-1, a unit sign that NFC changes, Hangul in NFC and in NFD, Thai, and Hindi.
   @Test(

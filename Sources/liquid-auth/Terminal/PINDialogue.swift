@@ -16,7 +16,7 @@ enum PINRule {
       var count = 0
       guard let isComposed = TypedText.read(bytes, { _ in count += 1 }) else { return "a PIN must be UTF-8" }
       // A platform sends the PIN in NFC, CTAP §6.5.1, and could not send this one.
-      if !isComposed { return "a PIN cannot have combining characters; type accented letters as one character" }
+      if !isComposed { return "a PIN must be in the Unicode form NFC; type an accented letter as one character" }
       return count < minimum ? "a PIN needs at least \(minimum) characters" : nil
     }
   }

@@ -34,7 +34,7 @@ enum PassphraseRule {
       guard let isComposed = TypedText.read(bytes, text) else { return "a passphrase must be UTF-8" }
       // A dialog could not send it.
       if !isComposed {
-        return "a passphrase cannot have combining characters; type accented letters as one character"
+        return "a passphrase must be in the Unicode form NFC; type an accented letter as one character"
       }
       if count < fewestCharacters { return "a passphrase needs at least \(fewestCharacters) characters" }
       if seen.count < fewestDifferent { return "a passphrase needs at least \(fewestDifferent) different characters" }
