@@ -31,7 +31,7 @@ struct RotateCommand: ParsableCommand {
         settings and the policies. Afterwards, the vault is locked.
 
         The command asks for the vault's passphrase first. For scripts: with --import, if standard input is not a \
-        terminal, its first line is the passphrase and its second line the phrase. It also works without a running \
+        terminal, its first line is the passphrase, and the rest is the phrase. It also works without a running \
         authenticator.
         """)
 
