@@ -48,13 +48,16 @@ import Testing
       ends
         == [
           "", ": refused", ": not answered in time", ": withdrawn", ": not verified",
-          ": there is one already", ": refused by a policy", ": outcome 8",
+          ": already registered", ": refused by a policy", ": outcome 8",
         ].map { "new passkey\($0), -, a.example" })
   }
 
   @Test func `each kind has words of its own`() {
     let kinds = (1...37).filter { $0 != 12 }.map { Self.rows([Self.entry($0, at: nil)])[0] }
     #expect(Set(kinds).count == 36 && kinds.last == "kind 37, -, -")
+    // The first PIN, another one, and none; the site of keys that were given up, and none for those of U2F.
+    #expect(kinds[9] == "PIN set or removed, -, -" && kinds[26] == "keys of the old phrase given up, -, -")
+    #expect(Self.rows([Self.entry(28)]) == ["keys of the old phrase given up, -, a.example"])
   }
 
   @Test func `an entry that was changed, and text of a site, are shown as they are`() {

@@ -116,7 +116,7 @@ class TestList:
         head, *rows = log(running).stdout.splitlines()
         assert head.split() == ["TIME", "USE", "VERIFIED", "BY", "SITE"]
         assert [re.split("  +", row)[1:] for row in rows] == [
-            ["new PIN", "passphrase", "-"], ["new passkey", "passphrase", SITE], ["sign-in", "-", SITE],
+            ["PIN set or removed", "passphrase", "-"], ["new passkey", "passphrase", SITE], ["sign-in", "-", SITE],
             ["sign-in: refused", "-", SITE], ["new passkey", "PIN", SITE]]
         assert len(entries(running)) == len(rows) + 1
         first = entries(running)[0]["time"] // 1000
@@ -125,7 +125,7 @@ class TestList:
                 running.command("log", "--control", running.control_socket, *(["--utc"] if end else [])),
                 input=f"{PASSPHRASE}\n", text=True, capture_output=True, env=running.environment | {"TZ": zone}, check=True)
             shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(first + hours * 3600)) + end
-            assert done.stdout.splitlines()[1].startswith(f"{shown}  new PIN  "), done.stdout
+            assert done.stdout.splitlines()[1].startswith(f"{shown}  PIN set or removed  "), done.stdout
 
     def test_pin_token_and_reset(self, running):
         """A reset is an entry of its own, and removes none."""

@@ -17,7 +17,8 @@ struct LogCommand: ParsableCommand {
   struct List: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "List uses and changes, the newest last, in local time.")
     @Option(help: "List only the entries of this site: its domain, or the whole origin.") var site: String?
-    @Flag(help: "List every entry, with its number and the words of --json: a use can have several.") var all = false
+    @Flag(help: "List every entry, with its number, in the words of --json. One use can have several entries.")
+    var all = false
     @Flag(help: "Show times in UTC.") var utc = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
