@@ -22,6 +22,15 @@ import Testing
     ("FIDO:/1", "the FIDO:/ link is incomplete; scan the code again"),
   ]
 
+  // The list of CTAP 2.3, with only a channel that a later version defines.
+  @Test func `channels that this version does not know are called unknown`() throws {
+    let link = try LinkCommand.read(
+      "FIDO:/137889844732888716493967245858557956776322519370660272603755265175724942044927404329"
+        + "0095888422481286484321571783608017900844351341902762001815242778877460179817130740634001921")
+    let rows = FIDOLinkReport(link: link, now: 0).text.split(separator: "\n")
+    #expect(rows.contains { $0.hasPrefix("channels ") && $0.hasSuffix(" unknown") })
+  }
+
   @Test(arguments: ["", " ", "\t\u{A0}\r\n"]) func `blank text is no link`(_ text: String) {
     #expect(
       throws: CommandFailure("there is no link; give it as an argument, or on standard input", code: .usage)

@@ -88,7 +88,7 @@ struct FIDOLinkReport: Equatable {
 
   private var channels: String {
     link.channels.isEmpty
-      ? "none that is known"
+      ? "unknown"
       : link.channels.map { $0 == 0 ? "a server (web socket)" : "Bluetooth (L2CAP)" }.joined(separator: ", ")
   }
 
