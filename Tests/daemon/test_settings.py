@@ -117,7 +117,7 @@ class TestPIN:
         ask = ["--control", running.control_socket]
         assert "pin set" in fails(running, "pin", "change", *ask, status=FAILED, stdin=f"{PASSPHRASE}\n{PIN}\n")
         # No passphrase is asked for.
-        assert "no PIN is set" in fails(running, "pin", "remove", *ask, status=FAILED)
+        assert fails(running, "pin", "remove", *ask, status=FAILED) == "liquid-auth: no PIN is set\n"
         typed(running, "pin", "set")
         assert "pin change" in fails(running, "pin", "set", *ask, status=FAILED, stdin=f"{PASSPHRASE}\n{PIN}\n")
 

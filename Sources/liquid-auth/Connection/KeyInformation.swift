@@ -47,9 +47,7 @@ extension ControlConnection {
 
   /// Throws if no PIN is set.
   func checkPIN() throws(CommandFailure) {
-    guard try keyInformation().isPINSet else {
-      throw CommandFailure("no PIN is set; set one with: liquid-auth pin set")
-    }
+    guard try keyInformation().isPINSet else { throw CommandFailure("no PIN is set") }
   }
 
   /// Gets the tries that are left, without a prompt; does not wait for other requests.
