@@ -105,8 +105,7 @@ import Testing
     #expect(
       CommandFailure(HistoryText.faults(missing, at: place)).completed(by: place).description
         == "the history was modified outside liquid-auth: entry 7 is missing; put a good copy of the store back, or accept "
-        + "this one as it is: first run: liquid-auth lock --state-dir /s, then run: liquid-auth recover --accept-store "
-        + "--state-dir /s")
+        + "this one: run liquid-auth lock --state-dir /s, then liquid-auth recover --accept-store --state-dir /s")
     #expect(
       HistoryText.warning(missing)
         == "the history was modified outside liquid-auth: entry 7 is missing; see: liquid-auth log verify")

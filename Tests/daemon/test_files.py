@@ -253,7 +253,7 @@ class TestOldRows:
             sign_in(Ctap2(client), made, listed=False, uv=True)
         refused = damaged.run("recover", "--accept-store", "--control", damaged.control_socket,
                               stdin=f"{PASSPHRASE}\n", status=1)
-        assert "the passkeys of the store are unmodified; to begin an empty history" in refused.stderr
+        assert "unmodified; to replace a modified history, first run: liquid-auth lock --control" in refused.stderr
 
     # Holds: FILE-4
     def test_old_pin_tries_put_back_are_found(self, damaged, tmp_path):

@@ -377,7 +377,7 @@ def test_a_change_of_the_file_is_found(running, name):
     place = ["--control", running.control_socket]
     running.run("lock", *place)
     accepted = running.run("recover", "--accept-store", *place, stdin=f"{PASSPHRASE}\n").stdout
-    assert "accepted the store as it is; its history begins anew; check the passkeys with: " in accepted
+    assert "accepted the store as it is; its history starts again; check the passkeys with: " in accepted
     assert log(running, "verify").stdout.startswith("1 entry, ")
     assert [one["kind"] for one in entries(running)] == ["old-store-accept"]
     assert len(json.loads(running.ask("credentials", "list", "--json"))) == 1

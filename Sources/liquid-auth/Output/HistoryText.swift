@@ -37,8 +37,8 @@ enum HistoryText {
   /// What is wrong, then what to do.
   static func faults(_ found: CheckHistory.Answer, at place: PlaceOptions) -> String {
     """
-    \(modified(found)); put a good copy of the store back, or accept this one as it is: \
-    \(place.completing("first run: liquid-auth lock")), then run: liquid-auth recover --accept-store
+    \(modified(found)); put a good copy of the store back, or accept this one: \
+    run liquid-auth lock\(place.arguments), then liquid-auth recover --accept-store\(place.arguments)
     """
   }
 

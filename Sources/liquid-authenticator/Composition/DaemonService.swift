@@ -96,8 +96,7 @@ struct DaemonService: ControlService {
     guard !router.vault.hasStore else {
       throw ControlFailure(
         .notAllowed,
-        "the passkeys of the store are unmodified; to begin an empty history in place of a modified one, run first: "
-          + "liquid-auth lock")
+        "the passkeys of the store are unmodified; to replace a modified history, first run: liquid-auth lock")
     }
     return try await mendStore(isNew: false) { directory throws(StateDirectoryError) in
       try directory.acceptStore(passphrase: passphrase, now: Daemon.unixMilliseconds())
