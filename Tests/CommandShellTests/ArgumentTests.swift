@@ -121,31 +121,34 @@ import Testing
     ),
     (
       ["policy", "a b", "deny"],
-      "the value 'a b' is invalid for '<site>': a relying party id, such as example.com or ssh:, has no spaces"
+      "the value 'a b' is invalid for '<site>': a relying party id has no spaces or control characters; give one such as "
+        + "example.com or ssh:"
     ),
     (
       ["policy", "example.com:443", "deny"],
-      "the value 'example.com:443' is invalid for '<site>': an address is not a relying party id; give example.com"
+      "the value 'example.com:443' is invalid for '<site>': this is an address, not a relying party id; give example.com"
     ),
     (
       ["policy", "https://evil.example/", "deny"],
-      "the value 'https://evil.example/' is invalid for '<site>': an address is not a relying party id; give evil.example, "
-        + "or for the AppID of U2F: --appid https://evil.example/"
+      "the value 'https://evil.example/' is invalid for '<site>': this is an address, not a relying party id; give "
+        + "evil.example, or for U2F: --appid https://evil.example/"
     ),
     (
       ["recover", "--rp", "https://anna@a.example:8443/login?b", "--user-handle", "b"],
-      "the value 'https://anna@a.example:8443/login?b' is invalid for '--rp <id>': an address is not a relying party id; "
-        + "give a.example"
+      "the value 'https://anna@a.example:8443/login?b' is invalid for '--rp <id>': this is an address, not a relying party "
+        + "id; give a.example"
     ),
     (
       ["config", "min-pin-length", "6", "--rp", "[::1]:80"],
-      "the value '[::1]:80' is invalid for '--rp <id>': an address is not a relying party id; give an id such as example.com or ssh:"
+      "the value '[::1]:80' is invalid for '--rp <id>': this is an address, not a relying party id; give an id such as "
+        + "example.com or ssh:"
     ),
     (["policy", "deny"], "SITE is missing; give it before deny: liquid-auth policy SITE deny"),
     (["policy", "default"], "SITE is missing; give it before default: liquid-auth policy SITE default"),
     (
       ["policy", "https://evil.example", "deny"],
-      "the value 'https://evil.example' is invalid for '<site>': an address is not a relying party id; give evil.example"
+      "the value 'https://evil.example' is invalid for '<site>': this is an address, not a relying party id; give "
+        + "evil.example"
     ),
     (
       ["policy", "--appid", "https://evil.example", "allow"],

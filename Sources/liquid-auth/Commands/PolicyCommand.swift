@@ -46,7 +46,7 @@ struct PolicyCommand: PlacedCommand {
       valueName: "policy"))
   var standard: Choice?
   @Option(
-    help: ArgumentHelp("In place of SITE: an AppID of U2F with a path.", valueName: "url"), transform: Self.appID)
+    help: ArgumentHelp("An AppID of U2F, in place of SITE.", valueName: "url"), transform: Self.appID)
   var appid: String?
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
@@ -111,7 +111,7 @@ struct PolicyCommand: PlacedCommand {
       return try asciiID(text)
     } catch {
       guard let appID = try? appID(text), appID != scheme + host(of: appID) else { throw error }
-      throw ValidationError("\(error.message), or for the AppID of U2F: --appid \(text)")
+      throw ValidationError("\(error.message), or for U2F: --appid \(text)")
     }
   }
 

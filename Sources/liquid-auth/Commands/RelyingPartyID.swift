@@ -5,16 +5,17 @@ import ArgumentParser
 /// It is a domain, or the id of a program, such as `ssh:Work` or `pam://Host-001`. A web address, or a part of one, is not:
 /// no site would use a key for it.
 enum RelyingPartyID {
-  /// Returns an id that a browser or a program can send; the capitals of a domain are folded, as browsers do it.
+  /// Returns an id that a browser or a program can send. Upper-case letters in a domain become lower case, as in browsers.
   @Sendable static func read(_ text: String) throws(ValidationError) -> String {
     guard !text.isEmpty else { throw ValidationError("give a relying party id, such as example.com or ssh:") }
     guard !text.contains(where: \.isWhitespace), text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-      throw ValidationError("a relying party id, such as example.com or ssh:, has no spaces")
+      throw ValidationError(
+        "a relying party id has no spaces or control characters; give one such as example.com or ssh:")
     }
     guard !isOfProgram(text) else { return text }
     guard !text.contains(where: { "/:?#@".contains($0) }) else {
       throw ValidationError(
-        "an address is not a relying party id; give \(domain(of: text) ?? "an id such as example.com or ssh:")")
+        "this is an address, not a relying party id; give \(domain(of: text) ?? "an id such as example.com or ssh:")")
     }
     guard text.last != "." else { throw ValidationError("a relying party id has no dot at its end") }
     // Without a dot, it can be the id of a program that has no scheme.
