@@ -64,7 +64,7 @@ struct VaultCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add another way to unlock the vault.",
       discussion: """
-        Asks for the passphrase, which stays valid. With secret-service, or keyring, a random key in the keyring of your session \
+        Asks for the passphrase, which stays valid. With secret-service, a random key in the keyring of your session \
         (GNOME Keyring, KWallet or KeePassXC) also unlocks the vault: while the keyring is open, no passphrase is \
         needed to unlock. With tpm, a random key that only the TPM 2.0 of this machine can unseal also unlocks the \
         vault. With fido2, a key that a FIDO2 security key computes after a touch does; plug in only this security key. \
@@ -72,6 +72,8 @@ struct VaultCommand: ParsableCommand {
         A slot without a PIN unlocks the vault without you, except for the touch of a security key. After a lock, it \
         is used only after a prompt, and not for a silent look-up. \
         If a site requires verification, you still verify by the passphrase, a fingerprint or PAM.
+
+        keyring, security-key and systemd are other names for secret-service, fido2 and systemd-creds.
         """)
     @Argument(help: "What unlocks the vault.")
     var type: ProtectorChoice
