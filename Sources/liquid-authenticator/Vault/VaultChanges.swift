@@ -49,7 +49,7 @@ extension VaultKeySource {
       warn(warning)
       for (number, slot) in changed { log(StateDirectory.noLongerAtStart(number, slot)) }
     } catch {
-      log("the slots of the vault are not authenticated yet; unlock it once more with the passphrase: \(error)")
+      log("the slots of the vault are not authenticated yet: \(error); unlock the vault once more with the passphrase")
     }
   }
 
