@@ -130,8 +130,9 @@ class TestMaintainerScripts:
             finally:
                 container.kill()
                 running.kill()
-        assert said == (f"A liquid-authenticator that systemd did not start keeps running. To end it: kill {running.pid}\n"
-                        if says else "")
+        number = running.pid
+        named = f"liquid-authenticator still runs as process {number}. To end it: kill {number}\n"
+        assert said == (named if says else "")
 
 
 class TestCompare:
