@@ -34,11 +34,12 @@ public struct AlgorandAddress: Hashable, Sendable, CustomStringConvertible {
     String(decoding: Base32.encode(publicKey + Self.checksum(of: publicKey)), as: UTF8.self)
   }
 
-  /// The address in groups of four characters, for a person who compares it.
+  /// The address in groups of four characters, the last of six, for a person who compares it: 71 characters.
   public var grouped: String {
     let letters = Array(text)
-    let groups = stride(from: 0, to: letters.count, by: 4).map { String(letters[$0..<min($0 + 4, letters.count)]) }
-    return groups.joined(separator: " ")
+    let last = letters.count - 6
+    let groups = stride(from: 0, to: last, by: 4).map { String(letters[$0..<($0 + 4)]) }
+    return (groups + [String(letters[last...])]).joined(separator: " ")
   }
 
   /// As ``text``.

@@ -5,10 +5,10 @@ import Testing
 
 @Suite struct AlgorandAddressTests {
   // Holds: WALLET-28
-  @Test func `an address in groups has four characters in each, and two in the last`() {
+  @Test func `an address in groups has four characters in each, and six in the last`() {
     let address = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
     let groups = address.grouped.split(separator: " ")
-    #expect(groups.map(\.count) == Array(repeating: 4, count: 14) + [2])
+    #expect(groups.map(\.count) == Array(repeating: 4, count: 13) + [6])
     #expect(groups.joined() == address.text)
   }
 

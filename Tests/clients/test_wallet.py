@@ -16,7 +16,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 from support import ceremonies, on_screen, wire
 from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
-from support.ceremonies import OWN
+from support.ceremonies import OWN, grouped
 from support.control_socket import (
     ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, INVALID_PARAMETER, NOT_OUR_SIGNER, OK,
     SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, WRONG_PASSPHRASE,
@@ -145,8 +145,7 @@ class TestTransactions:
         assert dialog["command"] == "GETPIN"
         for text in (ORIGIN, ADDRESS, OTHER, "1.500000 ALGO", "0.001000 ALGO", "payment", "testnet-v1.0"):
             assert text in unbroken(dialog)
-        grouped = " ".join(OTHER[start:start + 4] for start in range(0, len(OTHER), 4))
-        assert f"To: {grouped}" in dialog["description"].splitlines()
+        assert f"To: {grouped(OTHER)}" in dialog["description"].splitlines()
 
         # The SDK has no xHD keys; the test inserts the signature, and the SDK judges the whole.
         signed = transaction.SignedTransaction(txn, base64.b64encode(answer[1][0]).decode())
@@ -351,8 +350,7 @@ class TestKeyri:
         (dialog,) = dialogs(key, shown)
         for text in (user, "https://s.example", data.decode()):
             assert text in unbroken(dialog)
-        grouped = " ".join(OTHER[start:start + 4] for start in range(0, len(OTHER), 4))
-        assert f"To: {grouped}" in dialog["description"].splitlines()
+        assert f"To: {grouped(OTHER)}" in dialog["description"].splitlines()
         assert control.signatures() == (before[0], before[1] + 1)
 
     def test_a_refused_prompt_signs_no_message(self, key, control):

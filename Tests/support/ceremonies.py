@@ -69,7 +69,12 @@ def client_data_hash():
     return secrets.token_bytes(32)
 
 
-GROUPED = re.compile(r"\b[A-Z2-7]{4}(?: [A-Z2-7]{4}){13} [A-Z2-7]{2}\b")
+GROUPED = re.compile(r"\b[A-Z2-7]{4}(?: [A-Z2-7]{4}){12} [A-Z2-7]{6}\b")
+
+
+def grouped(address):
+    """Return an Algorand address as dialogs show it: groups of four characters, and one of six."""
+    return " ".join([*(address[start:start + 4] for start in range(0, 52, 4)), address[52:]])
 
 
 def unbroken(text):

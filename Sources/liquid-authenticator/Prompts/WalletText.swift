@@ -18,8 +18,9 @@ enum WalletText {
   /// The most columns of one line without its mark; one of ours that begins without a mark may have two more. A receiver
   /// in groups of four characters then fits with its label.
   ///
+  /// pinentry-curses breaks a line of 76 columns that has a space.
   /// Two bytes, as Assuan writes them, count as at least one column, so that a line also fits below the longest heading.
-  static let width = 74
+  static let width = 73
 
   /// Some lines of a text, and the number of the part, from 1.
   struct Part: Equatable {

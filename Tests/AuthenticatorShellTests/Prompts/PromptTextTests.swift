@@ -16,7 +16,7 @@ import Testing
 
   static let address = "7777777777777777777777777777777777777777777777777774MSJUVU"
 
-  static let grouped = "7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7774 MSJU VU"
+  static let grouped = "7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7777 7774 MSJUVU"
 
   private static func selection(after site: String) -> UserPrompt {
     var prompt = UserPrompt(purpose: .select)
