@@ -112,7 +112,7 @@ def first_use():
         (r"the device is (/dev/hidraw\d+)", use.register),
         (r"Enter alone refuses", PASSPHRASE),
         (r"\(y to agree, anything else to refuse\) ", "y"),
-        (r"MakeCredential setup\.example done", use.finish),
+        (r"MakeCredential done", use.finish),
     ]
     status, shown = on_terminal(as_person(str(copy / "scripts/run")), answers, dict(os.environ), seconds=400)
     print(f"{'person':8}{'scripts/run: from a clone to a registered passkey':64}"
