@@ -23,6 +23,8 @@ FIDO = vectors.load("fido-uri")
 def opens(loop, dapp, wallet):
     async def story():
         assert await dapp.opened == "liquid"
+        # The channel opens here first: a close before it is open there is a failed connection.
+        assert (await dapp.ask("discover"))["networks"]
         await dapp.close()
 
     loop.run(story())
