@@ -206,7 +206,7 @@ import Testing
 
   @Test(arguments: [
     (["policy", "Evil.Example", "deny"], "evil.example"), (["policy", "MyApp", "deny"], "MyApp"),
-    (["policy", "SSH:Work", "deny"], "SSH:Work"),
+    (["policy", "SSH:Work", "deny"], "SSH:Work"), (["policy", "com.example.App:Key", "deny"], "com.example.App:Key"),
     (["policy", "--appid", "https://Evil.Example/Id.json", "deny"], "https://evil.example/Id.json"),
   ])
   func `the capitals of a domain are folded, and those of a program's id are kept`(

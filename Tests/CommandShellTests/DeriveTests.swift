@@ -35,18 +35,34 @@ import Testing
   }
 
   @Test(arguments: [
-    "example.com", "localhost", "a", "login.example.com", "测试.example.com", "ssh:", "ssh:work", "ssh:443",
-    "ssh:Work", "ssh:anna@host.example", "pam://host.example.com", "pam://Host-001", "pam://host.example.com:22",
-    "pam://host/path", "io.systemd.cryptsetup", "MyApp",
+    "example.com", "localhost", "a", "login.example.com", "ssh:", "ssh:work", "ssh:443", "ssh:Work",
+    "ssh:b\u{FC}ro", "ssh:anna@host.example", "com.example.app:key", "com.example.App:443b", "a.b+c-d:Key/1",
+    "pam://host.example.com", "pam://Host-001", "pam://host.example.com:22", "pam://host/path",
+    "io.systemd.cryptsetup", "MyApp",
   ])
   func `a relying party id is accepted`(origin: String) throws {
     let command = try LiquidAuthCommand.parseAsRoot(["derive", "--origin", origin, "--user-handle", "a"])
     #expect((command as? DeriveCommand)?.origin == origin)
   }
 
-  @Test func `the capitals of a domain are folded`() throws {
+  @Test func `the capitals of a domain are folded, and a note says so`() throws {
     let command = try LiquidAuthCommand.parseAsRoot(["derive", "--rp", "GitHub.com", "--user-handle", "a"])
     #expect((command as? DeriveCommand)?.origin == "github.com")
+    #expect(RelyingPartyID.note(on: "My.App", readAs: "my.app") == "note: My.App is taken as my.app")
+    #expect(RelyingPartyID.note(on: "my.app", readAs: "my.app") == nil)
+  }
+
+  // Holds: INPUT-8
+  @Test(arguments: [
+    ["derive", "--origin", "测试.example.com", "--user-handle", "a"],
+    ["derive", "--rp", "b\u{FC}ro", "--user-handle", "a"],
+    ["recover", "--rp", "B\u{FC}cher.example", "--user-handle", "a"],
+    ["config", "min-pin-length", "6", "--rp", "b\u{FC}cher.example"], ["policy", "ssh:b\u{FC}ro", "deny"],
+  ])
+  func `an id with other letters is refused, with advice`(_ arguments: [String]) throws {
+    let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
+    let sentence = LiquidAuthCommand.mistake(error, in: arguments).description
+    #expect(sentence.hasSuffix(": the id of a site is ASCII; encode other letters, as in xn--bcher-kva.example"))
   }
 
   // Holds: INPUT-8
@@ -54,7 +70,8 @@ import Testing
     " ", "https://example.com", "HTTPS://example.com", "http://localhost", "https://example.com/login", "https://",
     "example.com/", "example.com/login", "/", "//example.com", "example.com:8443", "localhost:3000", "example.com:",
     "example.com?a=b", "example.com#top", "anna@example.com", "example.com ", " example.com", "example\n.com",
-    "example.com.", "[::1]:80", "pam://", "example\u{7F}", "",
+    "example.com.", "example.com:443/login", "example.com:/login", "example.com:443?a=b", "[::1]:80",
+    "pam://", "example\u{7F}", "",
   ])
   func `an address is refused as a relying party id`(origin: String) throws {
     let error = #expect(throws: (any Error).self) {

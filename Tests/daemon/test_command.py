@@ -184,7 +184,7 @@ class TestDerive:
     @pytest.mark.parametrize("case", vectors.load("deterministic-p256")["computed"]["domainKeys"])
     def test_vector(self, empty, case):
         """The command refuses an origin that is not an rp.id; DeriveTests covers those."""
-        if case["origin"] == "" or "/" in case["origin"]:
+        if case["origin"] == "" or "/" in case["origin"] or not case["origin"].isascii():
             said = fails(empty, "derive", "--origin", case["origin"], "--user-handle", case["userHandle"],
                          status=WRONG_USAGE, stdin=PHRASE + "\n")
             assert f"the value '{case['origin']}' is invalid for '--origin <origin>': " in said
@@ -232,6 +232,11 @@ class TestDerive:
         """There is no key, because no site can have such an rp.id."""
         said = fails(empty, "derive", "--origin", origin, "--user-handle", "a", status=WRONG_USAGE, stdin=PHRASE + "\n")
         assert f"the value '{origin}' is invalid for '--origin <origin>': " in said
+
+    def test_a_note_names_the_id_if_capitals_are_folded(self, empty):
+        for origin, note in (("My.App", "liquid-auth: note: My.App is taken as my.app\n"), ("my.app", ""), ("MyApp", "")):
+            done = empty.run("derive", "--rp", origin, "--user-handle", "a", stdin=PHRASE + "\n")
+            assert done.stderr == note
 
     def test_wrong_usage(self, empty):
         fails(empty, "derive", "--origin", "example.com", status=WRONG_USAGE, stdin=PHRASE)

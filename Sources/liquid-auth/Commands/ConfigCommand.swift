@@ -88,7 +88,7 @@ struct ConfigCommand: ParsableCommand {
     @Option(
       help: ArgumentHelp(
         "A site that can read it (extension minPinLength), by its relying party id. Repeat --rp for several sites; "
-          + "they replace the previous ones.", valueName: "id"), transform: RelyingPartyID.read)
+          + "they replace the previous ones.", valueName: "id"), transform: RelyingPartyID.readWithNote)
     var rp: [String] = []
     @Flag(help: "Let no site read it.") var noRp = false
     @OptionGroup var place: PlaceOptions

@@ -19,7 +19,7 @@ struct DeriveCommand: ParsableCommand {
   @Option(
     name: [.customLong("origin"), .customLong("rp")],
     help: "The site's relying party id, such as example.com, not its address.",
-    transform: RelyingPartyID.read)
+    transform: RelyingPartyID.readWithNote)
   var origin: String
 
   @Option(help: "The account's user handle, as text.")

@@ -108,7 +108,10 @@ struct PolicyCommand: PlacedCommand {
   /// Reads an id that a site can send.
   @Sendable private static func site(_ text: String) throws(ValidationError) -> String {
     do throws(ValidationError) {
-      return try asciiID(text)
+      let id = try RelyingPartyID.readWithNote(text)
+      // The store has no policy for the id of a program with other characters.
+      try RelyingPartyID.checkASCII(id)
+      return id
     } catch {
       guard let appID = try? appID(text), appID != scheme + host(of: appID) else { throw error }
       throw ValidationError("\(error.message), or for U2F: --appid \(text)")
@@ -120,15 +123,7 @@ struct PolicyCommand: PlacedCommand {
     guard text.hasPrefix(scheme), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
       throw ValidationError("an AppID begins with https:// and is ASCII; encode other characters, as in %C3%BC")
     }
-    return scheme + (try asciiID(host(of: text))) + text.dropFirst(scheme.count + host(of: text).count)
-  }
-
-  private static func asciiID(_ text: String) throws(ValidationError) -> String {
-    let id = try RelyingPartyID.read(text)
-    guard id.utf8.allSatisfy({ $0 < 0x80 }) else {
-      throw ValidationError("the id of a site is ASCII; encode other letters, as in xn--bcher-kva.example")
-    }
-    return id
+    return scheme + (try RelyingPartyID.read(host(of: text))) + text.dropFirst(scheme.count + host(of: text).count)
   }
 
   /// What the new policy of an AppID does not apply to; `nil` for other commands.

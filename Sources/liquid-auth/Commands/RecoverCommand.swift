@@ -37,7 +37,7 @@ struct RecoverCommand: PlacedCommand {
 
   @Option(
     help: ArgumentHelp("The site: its relying party id, such as example.com.", valueName: "id"),
-    transform: RelyingPartyID.read)
+    transform: RelyingPartyID.readWithNote)
   var rp: String?
 
   @Option(help: "The account's user handle, as text.")

@@ -1,9 +1,10 @@
 import ArgumentParser
+import ProcessIO
 
 /// The rule for the id of a relying party on the command line.
 ///
-/// It is a domain, or the id of a program, such as `ssh:Work` or `pam://Host-001`. A web address, or a part of one, is not:
-/// no site would use a key for it.
+/// It is a domain, or the id of a program, such as `ssh:Work`, `pam://Host-001` or `com.example.app:key`. A web address,
+/// or a part of one, is not: no site would use a key for it.
 enum RelyingPartyID {
   /// Returns an id that a browser or a program can send. Upper-case letters in a domain become lower case, as in browsers.
   @Sendable static func read(_ text: String) throws(ValidationError) -> String {
@@ -18,8 +19,27 @@ enum RelyingPartyID {
         "this is an address, not a relying party id; give \(domain(of: text) ?? "an id such as example.com or ssh:")")
     }
     guard text.last != "." else { throw ValidationError("a relying party id has no dot at its end") }
+    try checkASCII(text)
     // Without a dot, it can be the id of a program that has no scheme.
     return text.contains(".") ? text.lowercased() : text
+  }
+
+  /// Reads an id, and prints a note if capitals were folded, because the id of a program can have some.
+  @Sendable static func readWithNote(_ text: String) throws(ValidationError) -> String {
+    let id = try read(text)
+    if let note = Self.note(on: text, readAs: id) { StandardStream.error.write("liquid-auth: \(note)") }
+    return id
+  }
+
+  static func note(on text: String, readAs id: String) -> String? {
+    text == id ? nil : "note: \(text) is taken as \(id)"
+  }
+
+  /// Browsers send a domain with other letters as ASCII.
+  static func checkASCII(_ id: String) throws(ValidationError) {
+    guard id.utf8.allSatisfy({ $0 < 0x80 }) else {
+      throw ValidationError("the id of a site is ASCII; encode other letters, as in xn--bcher-kva.example")
+    }
   }
 
   /// The domain in a web address, or in a part of one; `nil` if there is none.
@@ -33,8 +53,9 @@ enum RelyingPartyID {
 
   /// Whether a text is the id of a program: a scheme (RFC 3986 §3.1) and any text.
   private static func isOfProgram(_ text: String) -> Bool {
-    guard let found = text.wholeMatch(of: /([A-Za-z][A-Za-z0-9+-]*):(.*)/) else { return false }
-    // `localhost:3000` is the address of a server, as `example.com:8443` is.
+    guard let found = text.wholeMatch(of: /([A-Za-z][A-Za-z0-9+.-]*):(.*)/) else { return false }
+    // `localhost:3000` is the address of a server, as `example.com:8443` and `example.com:/login` are.
+    guard !found.1.contains(".") else { return found.2.wholeMatch(of: /[0-9]*([\/?#].*)?/) == nil }
     return !["http", "https", "localhost"].contains(found.1.lowercased()) && found.2 != "//"
   }
 }
