@@ -2,6 +2,12 @@
 
 import asyncio
 import json
+import re
+import signal
+import subprocess
+import sys
+import types
+import urllib.request
 import uuid
 
 import pytest
@@ -10,6 +16,7 @@ from judges import vectors
 from judges.relying_parties import b64, unb64
 from nacl.signing import VerifyKey
 from support.authenticator import PHRASE
+from support.patience import PATIENCE
 
 from .doubles import arc27
 from .doubles import turn as turn_server
@@ -146,3 +153,70 @@ class TestTURN:
 
         loop.run(story())
         assert turn.allocations == 0
+
+
+class TestCommandLine:
+    """The double as a dApp developer starts it."""
+
+    @pytest.fixture
+    def start(self):
+        started = []
+
+        def start(*options):
+            command = [sys.executable, "-m", "wallet.doubles.serve", "--port", "0", *options]
+            started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            return started[-1]
+
+        yield start
+        for process in started:
+            process.kill()
+            process.communicate()
+
+    def test_a_sign_in_and_a_refusal(self, loop, start, tmp_path):
+        (tmp_path / "index.html").write_text("the dApp")
+        process = start("--strict", "--pages", str(tmp_path))
+        address = process.stdout.readline().removeprefix("the service: ").rstrip()
+        pages = process.stdout.readline().removeprefix("your pages: ").rstrip()
+        link = process.stdout.readline()
+        assert re.fullmatch(r"http://localhost:\d+", address) and pages == address + "/page/"
+        assert re.fullmatch(rf"a link for the wallet: liquid://{address}/\?requestId=[-0-9a-f]{{36}}\n", link)
+        with urllib.request.urlopen(pages + "index.html", timeout=20 * PATIENCE) as answer:
+            assert answer.read() == b"the dApp"
+
+        async def story(origin):
+            server = types.SimpleNamespace(address=address, origin=origin, rp_id="localhost")
+            wallet = await Wallet(server, ACCOUNT, "one").start()
+            try:
+                return await wallet.register()
+            finally:
+                await wallet.close()
+
+        assert loop.run(story(address))["wallet"] == ACCOUNT.address
+        with pytest.raises(AssertionError, match="401"):
+            loop.run(story("https://other.example"))
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20 * PATIENCE)
+        assert process.returncode == 0, said
+        assert f"{ACCOUNT.address} has signed in, for the request one" in said
+        assert '"POST /attestation/response HTTP/1.1" 201' in said
+        assert re.search('refused: .*origin.*https://other.example', said), said
+
+    def test_the_address_is_the_origin_unless_another_is_named(self, loop, start):
+        process = start("--origin", "https://dapp.example")
+        address = process.stdout.readline().removeprefix("the service: ").rstrip()
+
+        async def story():
+            server = types.SimpleNamespace(address=address, origin="https://dapp.example", rp_id="localhost")
+            wallet = await Wallet(server, ACCOUNT, "one").start()
+            await wallet.register()
+            await wallet.close()
+
+        loop.run(story())
+
+    def test_a_used_port_and_a_missing_directory_are_named(self, loop, start):
+        other = start()
+        port = other.stdout.readline().rpartition(":")[2].rstrip()
+        process = start("--port", port)
+        assert process.communicate(timeout=20 * PATIENCE)[1].endswith(f"cannot listen on port {port}: Address already in use\n")
+        process = start("--pages", "/nowhere")
+        assert "/nowhere is no directory" in process.communicate(timeout=20 * PATIENCE)[1] and process.returncode == 2

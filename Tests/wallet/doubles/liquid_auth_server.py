@@ -9,6 +9,7 @@ import asyncio
 import base64
 import hmac
 import json
+import logging
 import pathlib
 import re
 import secrets
@@ -25,6 +26,7 @@ from judges.derivation import is_algorand_address
 from judges.relying_parties import b64, unb64
 from webauthn.helpers.cose import COSEAlgorithmIdentifier
 
+LOG = logging.getLogger("service")
 TIMEOUT = 1_800_000  # milliseconds, in both kinds of options
 COOKIE = "connect.sid"
 SIGNALS = ("offer-description", "answer-description", "offer-candidate", "answer-candidate")
@@ -230,7 +232,8 @@ class LiquidAuthServer:
             answer = _nest(404, f"Cannot {request.method} {request.path}", "Not Found")
         except web.HTTPException:
             raise
-        except Exception:  # Nest's answer to any exception
+        except Exception as error:  # Nest's answer to any exception
+            LOG.warning("failed: %s: %s", type(error).__name__, error)
             answer = _nest(500, "Internal server error")
         for prefix, (status, body) in self.mischief.answers.items():
             if request.path.startswith(prefix):
@@ -336,8 +339,7 @@ class LiquidAuthServer:
             if self.demands.address_is_username and liquid["address"] != session["username"]:
                 raise ValueError("the address is not the user name")
         except Exception as error:  # any exception of the libraries is a refusal
-            self.last_fault = f"{type(error).__name__}: {error}"
-            raise unauthorized("User verification failed") from error
+            raise self._unverified(error) from error
         user = self._user(liquid["address"])
         user["credentials"] = [known for known in user["credentials"] if known["credId"] != body["id"]]
         user["credentials"].append(
@@ -402,8 +404,7 @@ class LiquidAuthServer:
                 require_user_verification=self.demands.verification,
             )
         except Exception as error:  # any exception of the library is a refusal
-            self.last_fault = f"{type(error).__name__}: {error}"
-            raise unauthorized("User verification failed") from error
+            raise self._unverified(error) from error
         known["prevCounter"] = found.new_sign_count
         self._succeed(session, user, known["credId"], (body.get("clientExtensionResults") or {}).get("liquid") or {})
         return web.json_response(user, status=201)
@@ -418,10 +419,17 @@ class LiquidAuthServer:
         session["challenge"] = b64(challenge)
         return session["challenge"]
 
+    def _unverified(self, error: Exception) -> Refusal:
+        """Return the service's refusal, which does not say why; keep the reason for the tests and the command line."""
+        self.last_fault = f"{type(error).__name__}: {error}"
+        LOG.warning("refused: %s", self.last_fault)
+        return unauthorized("User verification failed")
+
     def _succeed(self, session: dict, user: dict, credential_id: str, liquid: dict):
         """Use up the challenge only now, and notify the clients that wait for this request id."""
         del session["challenge"]
         session.pop("liquidExtension", None)
+        LOG.info("%s has signed in, for the request %s", user["wallet"], liquid.get("requestId"))
         session["wallet"] = user["wallet"]
         if "requestId" in liquid:
             self._publish({"credId": credential_id, "requestId": liquid["requestId"], "wallet": user["wallet"]})
@@ -505,6 +513,7 @@ class LiquidAuthServer:
         told = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, told))
         self.linked.append(wanted)
+        LOG.info("a dApp waits for the request %s", wanted)
         event = await told
         (await self._content(socket_id))["wallet"] = event["wallet"]
         await self.socket.enter_room(socket_id, event["wallet"])
@@ -519,6 +528,7 @@ class LiquidAuthServer:
         async def forward(socket_id: str, payload=None):
             wallet = (await self._content(socket_id)).get("wallet")
             self.signals.append((wallet or "", name, payload))
+            LOG.info("%s of %s", name, wallet or "nobody: it goes nowhere")
             if not wallet:
                 return
             if name == "offer-description":
