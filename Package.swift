@@ -32,18 +32,18 @@ func cModule(_ name: String, pkgConfig: String?, apt: String) -> Target {
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// The products of Swift's network packages that `liquid-auth demo --browser` uses, without TLS.
+/// The products of Swift's network packages that `liquid-auth demo --browser` and `--dapp` use, without TLS.
 let localServer: [Target.Dependency] = [
   .product(name: "NIOCore", package: "swift-nio"),
   .product(name: "NIOPosix", package: "swift-nio"),
   .product(name: "NIOHTTP1", package: "swift-nio"),
+  .product(name: "NIOWebSocket", package: "swift-nio"),
 ]
 
 /// The products of Swift's network packages that the wallet uses.
 let network: [Target.Dependency] =
   localServer + [
     .product(name: "AsyncHTTPClient", package: "async-http-client"),
-    .product(name: "NIOWebSocket", package: "swift-nio"),
     .product(name: "NIOSSL", package: "swift-nio-ssl"),
   ]
 
@@ -172,8 +172,8 @@ targets += [
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "SLIP39", "CryptoPrimitives", "Vault",
       "CredentialDB", "ControlProtocol", "ControlClient", "PasskeyFiles", "ProtectorProtocol", "StateDirectory",
-      "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CLinux", "CVersion", "CZlib", "CQREncode", "CHaru",
-      argumentParser,
+      "LiquidAuth", "AlgorandTransaction", "DisplayText", "ProcessIO", "UHID", "CLinux", "CVersion", "CZlib",
+      "CQREncode", "CHaru", argumentParser,
     ] + localServer, swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
@@ -208,9 +208,9 @@ targets += [
   .testTarget(
     name: "CommandShellTests",
     dependencies: [
-      "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlClient", "ControlProtocol", "CryptoPrimitives",
-      "DeterministicKeys", "LiquidAuth", "PasskeyFiles", "ProcessIO", "ProtectorProtocol", "SLIP39", "UHID", "CLinux",
-      "TestSupport", "TestVectors", "Vault", .product(name: "NIOEmbedded", package: "swift-nio"),
+      "liquid-auth", "AlgorandTransaction", "CBOR", "CTAP2", "Recovery", "ControlClient", "ControlProtocol",
+      "CryptoPrimitives", "DeterministicKeys", "LiquidAuth", "PasskeyFiles", "ProcessIO", "ProtectorProtocol", "SLIP39",
+      "UHID", "CLinux", "TestSupport", "TestVectors", "Vault", .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + localServer,
     swiftSettings: settings),
   // The code of the tutorials in Sources/*/*.docc.

@@ -27,14 +27,27 @@ extension Transaction {
   public init(
     rekeying account: AlgorandAddress, to key: AlgorandAddress, _ parameters: TransactionParameters
   ) throws(TransactionError) {
+    try self.init(payingNothing: account, [("rekey", .bytes(key.publicKey))], parameters)
+  }
+
+  /// A payment of 0 ALGO by an account to itself, which changes nothing but its fee: to try out a signature.
+  package init(
+    payingNothing account: AlgorandAddress, note: [UInt8], _ parameters: TransactionParameters
+  ) throws(TransactionError) {
+    try self.init(payingNothing: account, [("note", .bytes(note))], parameters)
+  }
+
+  private init(
+    payingNothing account: AlgorandAddress, _ more: [(String, MessagePack)], _ parameters: TransactionParameters
+  ) throws(TransactionError) {
     let members: [(String, MessagePack)] = [
       ("fee", .unsigned(parameters.fee)), ("fv", .unsigned(parameters.firstValid)),
       ("gen", .text(parameters.genesisID)), ("gh", .bytes(parameters.genesisHash)),
-      ("lv", .unsigned(parameters.lastValid)), ("rcv", .bytes(account.publicKey)), ("rekey", .bytes(key.publicKey)),
-      ("snd", .bytes(account.publicKey)), ("type", .text("pay")),
+      ("lv", .unsigned(parameters.lastValid)), ("rcv", .bytes(account.publicKey)), ("snd", .bytes(account.publicKey)),
+      ("type", .text("pay")),
     ]
-    let value = MessagePack.map(members.filter { !$0.1.isZero }.map { MessagePack.Member(key: $0.0, value: $0.1) })
-    try self.init(decoding: value.encoded)
+    let all = (members + more).sorted { $0.0 < $1.0 }.filter { !$0.1.isZero }
+    try self.init(decoding: MessagePack.map(all.map { MessagePack.Member(key: $0.0, value: $0.1) }).encoded)
   }
 
   /// Whether it does nothing but give the control of an account to another key.

@@ -67,6 +67,8 @@ import Testing
     ["setup", "--json"],
     ["demo", "--port", "8080"],
     ["demo", "--no-open"],
+    ["demo", "--browser", "--dapp"],
+    ["demo", "--dapp", "--port", "0"],
     ["demo", "--browser", "--port", "0"],
     ["demo", "--browser", "--port", "65536"],
     ["config", "always-uv"],

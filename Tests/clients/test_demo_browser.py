@@ -16,46 +16,11 @@ from judges.relying_parties import b64, raw_key, unb64
 from judges.strict_cbor import authenticator_data
 from support.authenticator import BIN, wait_for
 from support.ceremonies import OWN
-from support.demo_page import Page, failed
+from support.demo_page import Demo, Page, failed
 from support.patience import PATIENCE
 
 CEREMONIES = ["passkey", "sign-in", "second-factor", "second-factor-sign-in", "prf", "prf-again", "excluded"]
 LONGEST_BODY = 65536
-
-
-class Demo:
-    """The command, and what it printed."""
-
-    def __init__(self, folder, *options):
-        self.output, self.errors = folder / "demo.out", folder / "demo.err"
-        command = [BIN / "liquid-auth", "demo", "--browser", "--no-open", *options]
-        with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
-        line = wait_for("address", lambda: self.lines()[:1])[0]
-        self.address = json.loads(line)["url"] if "--json" in options else line.split()[-1]
-        self.origin = self.address.rpartition("/")[0]
-        self.port = int(self.origin.rpartition(":")[2])
-
-    def lines(self):
-        text = self.output.read_text("utf-8")
-        return text[: text.rfind("\n") + 1].splitlines()
-
-    def events(self):
-        return [json.loads(line) for line in self.lines()]
-
-    def end(self, number=None):
-        """Return the exit status."""
-        if number:
-            self.process.send_signal(number)
-        return self.process.wait(20 * PATIENCE)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
 
 
 def test_all_steps(key, tmp_path):

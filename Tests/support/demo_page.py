@@ -1,15 +1,52 @@
-"""The page of `liquid-auth demo --browser` without a browser: python-fido2's client, and HTTP as the script does it."""
+"""The command `liquid-auth demo --browser`, and its page without a browser: python-fido2's client, and HTTP as the script does it."""
 
 import contextlib
 import hashlib
 import http.client
 import json
+import subprocess
 
 from fido2.client import ClientError, DefaultClientDataCollector, Fido2Client, UserInteraction
 from judges.relying_parties import b64, unb64
 
 from . import wire
+from .authenticator import BIN, wait_for
 from .patience import PATIENCE
+
+
+class Demo:
+    """`liquid-auth demo --browser`, or with another option, and what it printed."""
+
+    def __init__(self, folder, *options, page="--browser"):
+        self.output, self.errors = folder / "demo.out", folder / "demo.err"
+        command = [BIN / "liquid-auth", "demo", page, "--no-open", *options]
+        with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+        line = wait_for("address", lambda: self.lines()[:1])[0]
+        self.address = json.loads(line)["url"] if "--json" in options else line.split()[-1]
+        self.origin = self.address.rpartition("/")[0]
+        self.port = int(self.origin.rpartition(":")[2])
+
+    def lines(self):
+        text = self.output.read_text("utf-8")
+        return text[: text.rfind("\n") + 1].splitlines()
+
+    def events(self):
+        return [json.loads(line) for line in self.lines()]
+
+    def end(self, number=None):
+        """Return the exit status."""
+        if number:
+            self.process.send_signal(number)
+        return self.process.wait(20 * PATIENCE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
 
 class Page:

@@ -44,7 +44,7 @@ enum JSON {
   }
 }
 
-/// Reads one JSON value from a web page, with the checks of this module; for `liquid-auth demo --browser`.
+/// Reads one JSON value from a web page, with the checks of this module; for the pages of `liquid-auth demo`.
 package func decodeJSON<Value: Decodable>(_ type: Value.Type, from json: [UInt8]) throws(JSONError) -> Value {
   try JSON.decode(type, from: json)
 }

@@ -7,7 +7,7 @@ import Synchronization
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
-    abstract: "Show a registration and a sign-in, in one process or, with --browser, in your own browser.",
+    abstract: "Show a registration and a sign-in: in one process, in your browser, or with your wallet.",
     discussion: """
       Runs the real key in this process, against a site of its own, with a temporary phrase that it does not show. The \
       demo answers the prompts itself, and prints that it does. It verifies every signature, flag and hash; the exit code \
@@ -18,10 +18,17 @@ struct DemoCommand: AsyncParsableCommand {
       Internet. The demo ends with "Done" in the page, with Ctrl-C, or after 15 minutes without a request. The exit \
       code is 0 if all checks succeed, and there was at least one registration and one sign-in; otherwise it is 1. \
       With --json, it writes one line for each event.
+
+      With --dapp, the page is a dApp with a liquid:// link for your wallet, and the site is a Liquid Auth service. The \
+      wallet signs in, and signs one transaction of the test network, which is sent nowhere. The exit code is 0 if all \
+      checks succeed, and there was at least one signature.
       """)
 
   @Flag(help: "Serve a page for your own browser and key.")
   var browser = false
+
+  @Flag(help: "Serve a dApp with a liquid:// link for your own wallet.")
+  var dapp = false
 
   @Option(
     help: ArgumentHelp("The port of the page. (default: a free one)", valueName: "number"),
@@ -34,10 +41,18 @@ struct DemoCommand: AsyncParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard browser || port == nil && !noOpen else { throw ValidationError("--port and --no-open need --browser") }
+    guard !(browser && dapp) else { throw ValidationError("give --browser or --dapp, not both") }
+    guard browser || dapp || port == nil && !noOpen else {
+      throw ValidationError("--port and --no-open need --browser or --dapp")
+    }
   }
 
   func run() async throws {
+    if dapp {
+      let results = try await BrowserDemo(port: port ?? 0, opensBrowser: !noOpen, isJSON: output.json).runDApp()
+      if !results.holds { throw ExitCode(1) }
+      return
+    }
     if browser {
       if let obstacle = try Self.obstacle(at: PlaceOptions.parse([])) {
         StandardStream.error.write("liquid-auth: \(obstacle.printable)")

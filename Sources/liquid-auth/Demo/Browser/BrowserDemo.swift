@@ -1,7 +1,7 @@
 import Glibc
 import ProcessIO
 
-/// `liquid-auth demo --browser`: serves the page until the user ends it, and prints what happened.
+/// `liquid-auth demo --browser` and `--dapp`: serves a page until the user ends it, and prints what happened.
 struct BrowserDemo: Sendable {
   /// The demo ends after this time without a request.
   static let patience = Duration.seconds(15 * 60)
@@ -17,19 +17,23 @@ struct BrowserDemo: Sendable {
 
   /// Runs the demo; returns its results, which it has printed.
   func run() async throws(CommandFailure) -> DemoResults {
+    let site = try await show { [isJSON] port in DemoSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
+    end(site.results)
+    return site.results
+  }
+
+  /// Serves a site, which is made for its port, until the user ends it.
+  func show<Site: DemoWebSite>(_ make: (Int) -> Site) async throws(CommandFailure) -> Site {
     let ending = Cancellation()
     let signals = EndingSignals(ending)
     defer { signals.restore() }
     let server = try await DemoServer(port: port)
-    let site = DemoSite(port: server.port, at: .now) { [isJSON] event in
-      writeResult(isJSON ? event.json.line : event.lines.joined(separator: "\n"), isJSON: isJSON)
-    }
+    let site = make(server.port)
     server.serve(site) { ending.cancel() }
     begin(at: site.address)
     Self.wait(for: ending, site)
     await server.close()
-    end(site.results)
-    return site.results
+    return site
   }
 
   private func begin(at url: String) {
@@ -71,7 +75,7 @@ struct BrowserDemo: Sendable {
   }
 
   /// Waits for the end, or until the page was idle for too long; it blocks the thread.
-  static func wait(for ending: Cancellation, _ site: DemoSite) {
+  static func wait(for ending: Cancellation, _ site: some DemoWebSite) {
     while ending.wait(for: -1, Int32(POLLIN), until: site.lastRequest + patience) != .cancelled,
       site.lastRequest + patience > .now
     {}
@@ -80,17 +84,20 @@ struct BrowserDemo: Sendable {
 
 // MARK: - Output
 
-extension DemoSiteEvent {
+extension DemoEvent {
+  /// Prints it.
+  func write(isJSON: Bool) { writeResult(isJSON ? json.line : lines.joined(separator: "\n"), isJSON: isJSON) }
+
   /// For people, as ``Transcript`` shows the other demo.
   var lines: [String] {
     switch self {
-    case .verified(let ceremony, let verdict):
-      [Transcript.line(.step(ceremony.title), isFirst: false)]
+    case .verified(let step, let verdict):
+      [Transcript.line(.step(step.title), isFirst: false)]
         + verdict.facts.map { Transcript.line(.note("\($0.name): \($0.value)".printable), isFirst: false) }
         + verdict.checks.map { Transcript.line(.check($0.name.printable, holds: $0.holds), isFirst: false) }
-    case .unfinished(let ceremony, let reason):
+    case .unfinished(let step, let reason):
       [
-        Transcript.line(.step(ceremony.title), isFirst: false),
+        Transcript.line(.step(step.title), isFirst: false),
         Transcript.line(.note(reason.printable), isFirst: false),
       ]
     }
@@ -119,12 +126,14 @@ extension DemoResults {
       failures > 0
       ? "\(failures) of \(counts) failed"
       : holds ? "all \(counts) hold" : "no check failed, but a demo needs a registration and a sign-in"
-    guard !storedIDs.isEmpty else { return "\n\(verdict)" }
-    let commands = storedIDs.map { "  liquid-auth credentials remove \($0.hexadecimal.prefix(Self.digits))" }
-    return """
+    return "\n\(verdict)" + (storedIDs.isEmpty ? "" : "\n\(Self.removal(of: storedIDs))")
+  }
 
-      \(verdict)
-      the test \(storedIDs.count == 1 ? "passkey is" : "passkeys are") still on your key; to delete:
+  /// How to delete test passkeys.
+  static func removal(of ids: [[UInt8]]) -> String {
+    let commands = ids.map { "  liquid-auth credentials remove \($0.hexadecimal.prefix(digits))" }
+    return """
+      the test \(ids.count == 1 ? "passkey is" : "passkeys are") still on your key; to delete:
       \(commands.joined(separator: "\n"))
       for those of earlier demos, see "localhost" in: liquid-auth credentials list
       """
@@ -138,7 +147,7 @@ extension JSON {
   }
 
   /// This object with the members of another one after its own.
-  fileprivate func adding(_ other: JSON) -> JSON {
+  func adding(_ other: JSON) -> JSON {
     guard case .object(let members) = self, case .object(let more) = other else { return self }
     return .object(members + more)
   }

@@ -5,21 +5,23 @@ import NIOHTTP1
 ///
 /// A browser opens another connection for its next request. So the server keeps nothing of a client, and a connection
 /// has one limit for its size and one for its time.
-final class DemoConnection: ChannelInboundHandler {
+final class DemoConnection: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
+  /// The handler's name in its pipeline.
+  static let name = "connection"
   /// The most headers of a request.
   static let mostHeaders = 100
 
-  private let site: DemoSite
+  private let site: any DemoWebSite
   private let end: @Sendable () -> Void
   private var head: HTTPRequestHead?
   private var body: [UInt8] = []
   private var isAnswered = false
 
   /// - Parameter end: ends the demo.
-  init(_ site: DemoSite, end: @escaping @Sendable () -> Void) {
+  init(_ site: any DemoWebSite, end: @escaping @Sendable () -> Void) {
     self.site = site
     self.end = end
   }
@@ -41,8 +43,8 @@ final class DemoConnection: ChannelInboundHandler {
       body += part.readableBytesView
     case .end:
       guard let head else { return context.close(promise: nil) }
-      let request = DemoRequest(
-        method: head.method.rawValue, path: head.uri, headers: head.headers.map { ($0.name, $0.value) }, body: body)
+      var request = DemoRequest(head)
+      request.body = body
       answer(site.answer(request, at: .now), context)
     }
   }
@@ -55,7 +57,7 @@ final class DemoConnection: ChannelInboundHandler {
       ("Content-Type", "\(response.contentType); charset=utf-8"), ("Content-Length", "\(response.body.count)"),
       ("Connection", "close"),
     ])
-    for (name, value) in DemoPage.headers + response.headers { headers.add(name: name, value: value) }
+    for (name, value) in site.headers + response.headers { headers.add(name: name, value: value) }
     let status = HTTPResponseStatus(statusCode: response.status)
     context.write(wrapOutboundOut(.head(.init(version: .http1_1, status: status, headers: headers))), promise: nil)
     context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: response.body)))), promise: nil)
@@ -71,10 +73,12 @@ final class DemoConnection: ChannelInboundHandler {
 }
 
 /// Ends a connection that sends more than a request can have, or takes too long.
-final class DemoConnectionLimit: ChannelInboundHandler {
+final class DemoConnectionLimit: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
+  /// The handler's name in its pipeline.
+  static let name = "limit"
   /// The most bytes from a client: a body, its request line and its headers.
   static let mostBytes = DemoSite.longestBody + 32_768
   /// The most time from the connection to the last byte of the answer.

@@ -34,7 +34,7 @@ struct DemoServer: Sendable {
   /// Answers requests from now on.
   ///
   /// - Parameter end: called once an answer that ends the demo was sent.
-  func serve(_ site: DemoSite, end: @escaping @Sendable () -> Void) { connections.serve(site, end: end) }
+  func serve(_ site: any DemoWebSite, end: @escaping @Sendable () -> Void) { connections.serve(site, end: end) }
 
   /// Closes all connections and the ports.
   func close() async {
@@ -81,10 +81,12 @@ private final class DemoConnections: Sendable {
   /// The most at a time; another one closes the oldest, so that idle ones do not block others.
   private static let most = 128
 
-  private let site = Mutex<(site: DemoSite, end: @Sendable () -> Void)?>(nil)
+  private let site = Mutex<(site: any DemoWebSite, end: @Sendable () -> Void)?>(nil)
   private let open = Mutex<[any Channel]>([])
 
-  func serve(_ site: DemoSite, end: @escaping @Sendable () -> Void) { self.site.withLock { $0 = (site, end) } }
+  func serve(_ site: any DemoWebSite, end: @escaping @Sendable () -> Void) {
+    self.site.withLock { $0 = (site, end) }
+  }
 
   func begin(_ channel: any Channel) -> EventLoopFuture<Void> {
     guard let (site, end) = site.withLock({ $0 }) else { return channel.close() }
@@ -98,9 +100,10 @@ private final class DemoConnections: Sendable {
     }
     return channel.eventLoop.makeCompletedFuture {
       let pipeline = channel.pipeline.syncOperations
-      try pipeline.addHandler(DemoConnectionLimit())
-      try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false)
-      try pipeline.addHandler(DemoConnection(site, end: end))
+      try pipeline.addHandler(DemoConnectionLimit(), name: DemoConnectionLimit.name)
+      try pipeline.configureHTTPServerPipeline(
+        withPipeliningAssistance: false, withServerUpgrade: site.hasSockets ? DemoSocketFrames.upgrade(to: site) : nil)
+      try pipeline.addHandler(DemoConnection(site, end: end), name: DemoConnection.name)
     }
   }
 

@@ -31,14 +31,6 @@ struct DemoResponse: Sendable {
   static func refused(_ status: Int, _ reason: String) -> Self { json(["error": .string(reason)], status: status) }
 }
 
-/// What happens at the demo's site.
-enum DemoSiteEvent: Equatable, Sendable {
-  /// The answer to a ceremony was verified.
-  case verified(DemoCeremony, DemoVerdict)
-  /// A ceremony gave nothing to verify: refused by this site, or ended by the browser.
-  case unfinished(DemoCeremony, reason: String)
-}
-
 /// The totals of a demo.
 struct DemoResults: Equatable, Sendable {
   var checks = 0
@@ -53,7 +45,7 @@ struct DemoResults: Equatable, Sendable {
 }
 
 /// The site of `liquid-auth demo --browser`: requests in, answers out; all state is in memory.
-final class DemoSite: Sendable {
+final class DemoSite: DemoWebSite {
   /// The most browsers at a time.
   static let mostSessions = 64
   /// The longest body of a request, bytes.
@@ -87,6 +79,8 @@ final class DemoSite: Sendable {
     state = Mutex(State(lastRequest: now))
   }
 
+  var headers: [(name: String, value: String)] { DemoPage.headers }
+
   /// The totals so far.
   var results: DemoResults { state.withLock(\.results) }
   /// When the page sent its last request.
@@ -94,7 +88,7 @@ final class DemoSite: Sendable {
 
   /// Answers a request.
   func answer(_ request: DemoRequest, at now: ContinuousClock.Instant) -> DemoResponse {
-    if let refusal = refusal(request) { return refusal }
+    if let refusal = request.refusal(host: host, isOriginNeeded: true) { return refusal }
     let (response, event) = state.withLock { state in
       let answer = request.method == "GET" ? (page(request, &state, now), nil) : posted(request, &state, now)
       // Anybody on this machine can load the script and the style.
@@ -105,27 +99,6 @@ final class DemoSite: Sendable {
     }
     if let event { report(event) }
     return response
-  }
-
-  /// Refuses what our own page never sends.
-  private func refusal(_ request: DemoRequest) -> DemoResponse? {
-    guard request.values("host") == [host] else { return .refused(421, "open \(origin)/ in a browser on this machine") }
-    guard request.method == "GET" || request.method == "POST" else {
-      var refused = DemoResponse.refused(405, "only GET and POST are answered")
-      refused.headers = [("Allow", "GET, POST")]
-      return refused
-    }
-    let isPost = request.method == "POST"
-    // "none": the user's own navigation.
-    guard Set(request.values("sec-fetch-site")).isSubset(of: isPost ? ["same-origin"] : ["same-origin", "none"]),
-      isPost ? request.values("origin") == [origin] : Set(request.values("origin")).isSubset(of: [origin])
-    else { return .refused(403, "only the page of this server may send this") }
-    guard isPost else { return nil }
-    guard request.values("content-type") == ["application/json"] else {
-      return .refused(415, "the content type is not application/json")
-    }
-    guard request.body.count <= Self.longestBody else { return .refused(413, "the body is too long") }
-    return nil
   }
 
   // MARK: Pages
@@ -161,10 +134,7 @@ final class DemoSite: Sendable {
 
   /// The name of the request's session, by its cookie.
   private func session(_ request: DemoRequest, _ state: State) -> String? {
-    let prefix = "\(cookie)="
-    let pairs = request.values("cookie").flatMap { $0.split(separator: ";") }
-    return pairs.lazy.map { $0.drop { $0 == " " } }.filter { $0.hasPrefix(prefix) }
-      .map { String($0.dropFirst(prefix.count)) }.first { state.sessions[$0] != nil }
+    request.cookies(cookie).first { state.sessions[$0] != nil }
   }
 
   // MARK: Ceremonies
