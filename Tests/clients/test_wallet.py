@@ -350,7 +350,6 @@ class TestKeyri:
         (dialog,) = dialogs(key, shown)
         for text in (user, "https://s.example", data.decode()):
             assert text in unbroken(dialog)
-        assert f"To: {grouped(OTHER)}" in dialog["description"].splitlines()
         assert control.signatures() == (before[0], before[1] + 1)
 
     def test_a_refused_prompt_signs_no_message(self, key, control):
