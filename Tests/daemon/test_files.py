@@ -357,7 +357,7 @@ def test_vault_deleted_under_the_running_daemon(damaged):
     (damaged.state / "vault").unlink()
     done = subprocess.run(damaged.command("unlock", "--control", damaged.control_socket), text=True,
                           input=PASSPHRASE + "\n", capture_output=True, timeout=60 * PATIENCE)
-    assert done.returncode == 1 and f"{damaged.state}/vault" in done.stderr and "liquid-auth init" in done.stderr, done
+    assert done.returncode == 2 and f"{damaged.state}/vault" in done.stderr and "liquid-auth init" in done.stderr, done
 
 
 def test_vault_is_never_overwritten(pristine):

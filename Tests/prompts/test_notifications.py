@@ -55,7 +55,7 @@ class TestNotification:
             words("Site: {1}", "shop.example"), words("Account: {1}", "&quot;alice&quot;"),
             words("Name: {1}", "&quot;Alice&quot;")]
         assert list(shown.buttons.items()) == [("refuse", words("Deny")), ("agree", words("Make passkey"))]
-        assert dict(shown.hints) == {"urgency": 2} and shown.expires == 120_000
+        assert dict(shown.hints) == {"urgency": 2} and shown.expires == 600_000
         double.press(shown.id, "agree")
         assert request.end() == "approved"
         wait_for("end of the program", lambda: not prompters(), 3)

@@ -81,15 +81,21 @@ private final class DemoConnections: Sendable {
   /// The most at a time; another one closes the oldest, so that idle ones do not block others.
   private static let most = 128
 
-  private let site = Mutex<(site: any DemoWebSite, end: @Sendable () -> Void)?>(nil)
+  private struct Served {
+    let site: any DemoWebSite
+    let end: @Sendable () -> Void
+  }
+
+  private let served = Mutex<Served?>(nil)
   private let open = Mutex<[any Channel]>([])
 
   func serve(_ site: any DemoWebSite, end: @escaping @Sendable () -> Void) {
-    self.site.withLock { $0 = (site, end) }
+    served.withLock { $0 = Served(site: site, end: end) }
   }
 
   func begin(_ channel: any Channel) -> EventLoopFuture<Void> {
-    guard let (site, end) = site.withLock({ $0 }) else { return channel.close() }
+    guard let served = served.withLock({ $0 }) else { return channel.close() }
+    let (site, end) = (served.site, served.end)
     let oldest = open.withLock { open in
       open.append(channel)
       return open.count > Self.most ? open.removeFirst() : nil
