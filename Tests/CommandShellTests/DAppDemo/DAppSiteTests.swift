@@ -1,5 +1,6 @@
 import AlgorandTransaction
 import CBOR
+import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import Foundation
