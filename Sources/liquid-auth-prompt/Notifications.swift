@@ -64,7 +64,9 @@ struct Notifications: DialogBackEnd {
     close(id, bus)
   }
 
-  /// What opens the menu of a daemon that shows no buttons: dunst's default. mako has none.
+  /// What opens the menu of a daemon that shows no buttons: dunst's default.
+  ///
+  /// mako has none.
   private func hint(_ bus: SessionBus<PromptError>) -> String? {
     let name = try? bus.call(Self.path, Self.name, "GetServerInformation", within: Self.answer).text("s")
     guard name?.lowercased() == "dunst" else { return nil }

@@ -26,12 +26,12 @@ import Testing
     #expect(
       summary.map(\.text) == [
         "Transaction: payment",
-        "From: 47YP QTIG QEO7 T4Y4 RWDY WEKV 6RTR 2UNB QXBA BEEG M72E SWDQ NCQ5 2OPA SU",
-        "To: PNWO ET7L LOWM BMLE 4KOC ELCX 6X3D 3Q4H 2Q4Q JASY IEOF 7YIP PQBG 3YQ5 YI",
+        "From: 47YP QTIG QEO7 T4Y4 RWDY WEKV 6RTR 2UNB QXBA BEEG M72E SWDQ NCQ5 2OPASU",
+        "To: PNWO ET7L LOWM BMLE 4KOC ELCX 6X3D 3Q4H 2Q4Q JASY IEOF 7YIP PQBG 3YQ5YI",
         "Amount: 0.001000 ALGO",
         "Fee: 0.001176 ALGO",
         "! Close account: sends ALL that is left to "
-          + "IDUT JEUI EVSM XTU4 LGTJ WZ2U E2E6 TIOD UKU6 UW3F U3UK IQQ7 7RLU BBBF LA",
+          + "IDUT JEUI EVSM XTU4 LGTJ WZ2U E2E6 TIOD UKU6 UW3F U3UK IQQ7 7RLU BBBFLA",
         "Note: 8 bytes ea001547436cbf96",
         "! Network: genesis hash JgsgCaCTqIaLeVhyL6XlRu3n7Rfk2FxMeK+wRSaQ7dI=, calls itself \"devnet-v33.0\"",
         "Valid: rounds 12466 to 13466",

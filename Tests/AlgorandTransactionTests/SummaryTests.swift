@@ -392,7 +392,7 @@ import Testing
       Argument 1: 4 bytes 3b0a8c11
       Argument 2: 0 bytes
       Argument 3: 40 bytes 00000000000000000000000000000000000000000000000000000000000000000000000000000000
-      Accounts: 2: BOB, AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA Y5HF KQ
+      Accounts: 2: BOB, AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA Y5HFKQ
       Applications: 2: 7, 0
       Assets: 1: 8
       Boxes: 3: "mine" of no. 2, 9 bytes 000000000000000000 of no. 1, "" of no. 2

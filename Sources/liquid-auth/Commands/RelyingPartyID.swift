@@ -6,7 +6,9 @@ import ProcessIO
 /// It is a domain, or the id of a program, such as `ssh:Work`, `pam://Host-001` or `com.example.app:key`. A web address,
 /// or a part of one, is not: no site would use a key for it.
 enum RelyingPartyID {
-  /// Returns an id that a browser or a program can send. Upper-case letters in a domain become lower case, as in browsers.
+  /// Returns an id that a browser or a program can send.
+  ///
+  /// Upper-case letters in a domain become lower case, as in browsers.
   @Sendable static func read(_ text: String) throws(ValidationError) -> String {
     guard !text.isEmpty else { throw ValidationError("give a relying party id, such as example.com or ssh:") }
     guard !text.contains(where: \.isWhitespace), text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {

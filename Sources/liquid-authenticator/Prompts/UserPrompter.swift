@@ -22,8 +22,10 @@ import Synchronization
 actor UserPrompter: UserInteraction {
   /// How long a person has at least to answer a ceremony's prompt (CTAP §6.1.2: 30 s).
   static let presence = Duration.seconds(30)
-  /// How long a person has for all dialogs of a request whose client gets keepalives: it withdraws the request when it
-  /// has waited long enough. Another request that waits ends it after ``presence``, or ``answer`` for an unlocking.
+  /// How long a person has for all dialogs of a request whose client gets keepalives.
+  ///
+  /// The client withdraws the request when it has waited long enough. Another request that waits ends it after
+  /// ``presence``, or ``answer`` for an unlocking.
   static let patience = Duration.seconds(600)
   /// How often such a request looks whether another one waits.
   static let interval = Duration.seconds(1)

@@ -15,10 +15,11 @@ enum WalletText {
   static let room = 800
   /// The most lines of one dialog, beside headline and empty line, with room for the remark about a wrong passphrase.
   static let height = 14
-  /// The most columns of one line without its mark; one of ours that begins without a mark may have two more. A receiver
-  /// in groups of four characters then fits with its label.
+  /// The most columns of one line without its mark.
   ///
-  /// pinentry-curses breaks a line of 76 columns that has a space.
+  /// A line of ours that begins without a mark may have two more; a receiver in groups of four characters then fits with
+  /// its label. pinentry-curses breaks a line of 76 columns that has a space.
+  ///
   /// Two bytes, as Assuan writes them, count as at least one column, so that a line also fits below the longest heading.
   static let width = 73
 

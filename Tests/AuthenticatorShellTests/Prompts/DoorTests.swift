@@ -50,7 +50,8 @@ import Testing
 
   // Holds: WORDS-5
   @Test(arguments: PromptTextTests.cases)
-  func `every dialog ends with a door that is not the device, and has no other change`(_ ceremony: PromptTextTests.Case) {
+  func `every dialog ends with a door that is not the device, and has no other change`(_ ceremony: PromptTextTests.Case)
+  {
     let without = PromptPages(ceremony.prompt)
     let with = PromptPages(ceremony.prompt, askedThrough: Self.socket.lines(Self.asking, in: .english))
     #expect(with.last.headline == without.last.headline && with.last.agree == without.last.agree)

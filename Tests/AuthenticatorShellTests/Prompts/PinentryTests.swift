@@ -49,18 +49,18 @@ import Testing
     let lines = "Site: example.com\nAccount: \"50% \u{E9}\"\nName: \"A\\u{A}B\""
     try await scripted.prompter().confirm(Self.prompt)
     _ = try await Self.typed(scripted.prompter())
-    let reset = UserPrompt(purpose: .reset(importedPasskeys: 0))
-    try await scripted.prompter().confirm(reset)
+    let selection = UserPrompt(purpose: .select)
+    try await scripted.prompter().confirm(selection)
     let asks = try scripted.events("ask")
     let act = "Make a passkey at example.com"
     if hasHeading {
-      #expect(asks.map(\.prompt) == [act, act, "Reset this authenticator?"])
+      #expect(asks.map(\.prompt) == [act, act, "Is this the authenticator you mean?"])
       #expect(asks.prefix(2).map(\.description) == [lines, "\(lines)\n\nVault passphrase:"])
-      #expect(asks.last?.description == PromptText(reset).details.joined(separator: "\n"))
+      #expect(asks.last?.description == PromptText(selection).details.joined(separator: "\n"))
     } else {
       #expect(asks.map(\.prompt) == ["Liquid Auth", "Vault passphrase:", "Liquid Auth"])
       #expect(asks.prefix(2).map(\.description) == Array(repeating: "Make a new passkey?\n\n\(lines)", count: 2))
-      #expect(asks.last?.description == PromptText(reset).description)
+      #expect(asks.last?.description == PromptText(selection).description)
     }
   }
 

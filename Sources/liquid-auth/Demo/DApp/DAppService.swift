@@ -73,7 +73,8 @@ struct DAppService {
     let name = JSON(wish.username)
     return begin(request) { challenge in
       [
-        "challenge": .base64URL(challenge), "rp": ["id": .string(BrowserRelyingParty.rpID), "name": "Liquid Auth demo"],
+        "challenge": .base64URL(challenge),
+        "rp": ["id": .string(BrowserRelyingParty.rpID), "name": "Liquid Auth demo"],
         "user": ["id": name, "name": name, "displayName": name],
         "pubKeyCredParams": .array(
           COSEAlgorithm.allCases.map { ["type": "public-key", "alg": .number($0.rawValue)] }),
