@@ -249,7 +249,7 @@ import Testing
   }
 
   @Test func `a store of a newer version is refused as such`() throws {
-    try Connection(path: directory.path()).execute("PRAGMA user_version = 12")
+    try Connection(path: directory.path()).execute("PRAGMA user_version = 13")
     #expect(refusal { _ = try CredentialDB.open(directory) }.contains("was written by a newer version"))
   }
 
