@@ -12,7 +12,7 @@ extension DoctorFindings {
       return .problem(
         .pinentry, text, mend: Mend(["sudo", "update-alternatives", "--set", "pinentry", installed]))
     }
-    let isQt = desktop.contains("KDE") || pinentry.target == "pinentry-gnome3"
+    let isQt = desktop.contains("KDE") || pinentry.path != nil && pinentry.target == "pinentry-gnome3"
     let name = isQt ? "pinentry-qt" : "pinentry-gnome3"
     return packageProblem(.pinentry, text, [.apt: name, .dnf: name, .pacman: "pinentry"])
   }

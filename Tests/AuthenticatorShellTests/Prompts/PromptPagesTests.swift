@@ -134,7 +134,7 @@ import Testing
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
       #expect(page.details.count <= WalletText.height)
     }
-    let shown = pages.flatMap(\.details)
+    let shown = pages.flatMap(\.details).joined(separator: "\n").replacing("\n+ ", with: "").split(separator: "\n")
     for number in 0..<8 { #expect(shown.contains { $0.hasSuffix("\(number).example") }) }
     #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
     #expect(pages.last?.agree == "Change")
@@ -260,11 +260,11 @@ import Testing
 
   // Holds: WALLET-15
   @Test func `wide characters take two columns`() {
-    #expect(WalletText.quoted(String(repeating: "\u{4E2D}", count: 71)).map(\.unicodeScalars.count) == [37, 37, 3])
+    #expect(WalletText.quoted(String(repeating: "\u{4E2D}", count: 73)).map(\.unicodeScalars.count) == [38, 38, 3])
   }
 
   @Test func `a continued line does not look like a line of ours`() {
-    let line = "Note: " + String(repeating: "x", count: 64) + "dApp: https://bank.example"
+    let line = "Note: " + String(repeating: "x", count: 69) + "dApp: https://bank.example"
     let wrapped = WalletText.wrapped(line)
     #expect(wrapped.count == 2)
     #expect(wrapped[1] == "+ dApp: https://bank.example")

@@ -47,12 +47,14 @@ import Testing
     var checks: [Check]?
     var reason: String?
     var error: String?
-    var signatures: Int?
   }
 
-  private func post(
-    _ path: String, _ body: String, cookie: String? = nil, _ more: [(name: String, value: String)] = []
-  ) throws -> (status: Int, answer: Answer, cookie: String?) {
+  private struct Results: Decodable { let signatures: Int }
+
+  private func post<Decoded: Decodable>(
+    _ path: String, _ body: String, cookie: String? = nil, _ more: [(name: String, value: String)] = [],
+    as type: Decoded.Type = Answer.self
+  ) throws -> (status: Int, answer: Decoded, cookie: String?) {
     var request = DemoRequest(
       method: "POST", path: path, headers: [("Host", "localhost:8080"), ("Content-Type", "application/json")],
       body: Array(body.utf8))
@@ -61,7 +63,7 @@ import Testing
     let response = site.answer(request, at: .now)
     let set = response.headers.first { $0.name == "Set-Cookie" }?.value
     return (
-      response.status, try decodeJSON(Answer.self, from: response.body),
+      response.status, try decodeJSON(type, from: response.body),
       set.flatMap { $0.split(separator: ";").first }.map(String.init)
     )
   }
@@ -184,7 +186,7 @@ import Testing
     let frame = try #require(try post("/ask", asked).answer.frame)
     let (status, verdict, _) = try answer(signed(frame))
     #expect(status == 200 && verdict.checks?.allSatisfy(\.holds) == true)
-    let (_, results, _) = try post("/done", asked)
+    let (_, results, _) = try post("/done", asked, as: Results.self)
     #expect(results.signatures == 1 && site.results.holds && site.results.storedIDs == [key.id])
     let steps = events.all.map { event -> String in
       guard case .verified(let step, let verdict) = event, verdict.holds else { return "" }
