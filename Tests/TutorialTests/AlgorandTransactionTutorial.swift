@@ -44,7 +44,7 @@ import Testing
   let summary = GroupSummary(group, isSigned: isSigned, account: account)
   for line in summary.inShort { print("\(line.isWarning ? "!" : " ") \(line.label): \(line.value)") }
   // tutorial: end
-  let receiver = "FGWLVYKBXTFPBMRODKKNGTILY43B4UTNBP7BFSEXSS6JGIUWNXL5IA32OI"
+  let receiver = "FGWL VYKB XTFP BMRO DKKN GTIL Y43B 4UTN BP7B FSEX SS6J GIUW NXL5 IA32OI"
   #expect(
     summary.inShort.map { "\($0.isWarning ? "!" : " ") \($0.label): \($0.value)" } == [
       "  Transactions: payment (1), asset transfer (1)", "  You send: 1.500000 ALGO to \(receiver)",
