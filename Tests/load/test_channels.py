@@ -17,7 +17,7 @@ from support.whole import IS_LONG
 PROCESSES, CHANNELS = 16, 4
 EACH = 2000 if IS_LONG else 300
 BUSY = 6
-# A client whose answer was lost, because it did not read in time, asks again (Sources/Design/Device.md, "The daemon at rest").
+# A client whose answer was lost, because it did not read in time, asks again (Sources/Design/Device.md, "The idle daemon").
 LOST_AFTER = 2.0
 
 
