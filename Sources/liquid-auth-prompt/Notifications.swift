@@ -70,7 +70,7 @@ struct Notifications: DialogBackEnd {
   private func hint(_ bus: SessionBus<PromptError>) -> String? {
     let name = try? bus.call(Self.path, Self.name, "GetServerInformation", within: Self.answer).text("s")
     guard name?.lowercased() == "dunst" else { return nil }
-    return catalogue.text(Message("To answer, click here with the middle button."))
+    return catalogue.text(Message("To answer, click here with the middle mouse button."))
   }
 
   /// A notification has no field for a text.

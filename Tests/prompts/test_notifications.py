@@ -214,7 +214,7 @@ class TestFallback:
         auto.start()
         request = Request(auto)
         shown = double.wait_for_notification()
-        hint = words("To answer, click here with the middle button.")
+        hint = words("To answer, click here with the middle mouse button.")
         assert (shown.body.split("\n")[-1] == hint) == (name == "Dunst"), shown.body
         double.press(shown.id, "agree")
         assert request.end() == "approved"

@@ -22,7 +22,7 @@ public enum Selection: AuthenticatorCommand {
 /// Browsers ask which key is meant before they report such a failure, and the dialog gives the reason.
 struct UnservedSignIn: Sendable {
   let request: GetAssertion.Request
-  /// Only a selection of this client has to do with it.
+  /// Only a selection by this client concerns it.
   let context: RequestContext
   /// The list was compared during this unlocking of the vault.
   let unlocking: Unlocking

@@ -104,7 +104,7 @@ public struct UserPrompt: Sendable, Equatable {
     }
   }
 
-  /// What an account gives away beyond a sum.
+  /// What an account gives away beside an amount.
   public enum Surrender: Sendable, Equatable {
     /// Another key controls the account.
     case control
@@ -122,7 +122,7 @@ public struct UserPrompt: Sendable, Equatable {
     public var common: [Message]
     /// The sum of the effects: shown on the page with the OK, and for several transactions also on the first page.
     public var inShort: [Message]
-    /// What the account gives away in those that it signs; `nil` if that is no more than the sums.
+    /// What the account gives away, beside amounts, in those that it signs; `nil` if nothing.
     public var surrender: Surrender?
 
     public init(each: NonEmpty<TransactionText>, isGroup: Bool, common: [Message], inShort: [Message]) {

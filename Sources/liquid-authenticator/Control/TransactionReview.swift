@@ -86,7 +86,7 @@ struct TransactionReview {
 }
 
 extension Transaction {
-  /// What its sender gives away beyond the amount.
+  /// What its sender gives away beside the amount.
   fileprivate var surrender: UserPrompt.Surrender? {
     if rekeyTo != nil { return .control }
     return switch content {

@@ -232,7 +232,7 @@ extension UserPrompt {
   /// U2F sends a hash of the site's name only.
   fileprivate static let hiddenSite = Message("An older kind of request (U2F). It does not name its site.")
 
-  /// The act and the site: the heading of a dialog; `nil` if the headline is the heading.
+  /// The action and the site: the heading of a dialog; `nil` if the headline is the heading.
   fileprivate var act: Message? {
     guard let site = namedSite else { return nil }
     return switch purpose {
@@ -245,12 +245,12 @@ extension UserPrompt {
     }
   }
 
-  /// The warning in short, without a text from others.
+  /// The warning in short; it has no text from others.
   fileprivate var warning: Message? {
     if resembles != nil { return Message("This site resembles one that you know.") }
     guard case .wallet(.signTransactions(let transactions)) = purpose else { return nil }
     return switch transactions.surrender {
-    case .control: Message("This gives the control of an account away.")
+    case .control: Message("This gives away the control of an account.")
     case .rest: Message("This sends all that is left.")
     case nil: nil
     }
@@ -294,13 +294,12 @@ extension UserPrompt {
   /// The lines about a sign-in whose list has no passkey of this vault.
   fileprivate var unservedLines: [Message] {
     Self.siteLines(of: unservedSite ?? "") + [
-      Message("The site accepts certain passkeys, and none of them is of your recovery phrase."),
-      Message("The sign-in fails with this authenticator."),
+      Message("The site accepts only certain passkeys. This authenticator has none of them, so the sign-in fails.")
     ]
   }
 
   fileprivate var noPasskeyLines: [Message] {
-    accountCount == 0 ? [Message("No passkey of this site is stored here, so the sign-in fails.")] : []
+    accountCount == 0 ? [Message("No passkey for this site is stored on this machine, so the sign-in fails.")] : []
   }
 
   fileprivate var previousPhraseLines: [Message] {

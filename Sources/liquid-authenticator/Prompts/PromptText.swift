@@ -58,7 +58,7 @@ struct PromptText: Sendable, Equatable {
   var headline: String
   /// The requester, the account, and what else the user should know: one line each.
   var details: [String]
-  /// The act and the site, for a back end that shows a heading; `nil` without a site, and for one of several pages.
+  /// The action and the site, for a back end that shows a heading; `nil` without a site, and for one of several pages.
   var act: String?
   /// The words on the button that agrees.
   var agree: String
@@ -80,7 +80,7 @@ struct PromptText: Sendable, Equatable {
   var entry = Entry.passphrase
   /// What was wrong with the previous entry; shown beside the field.
   var remark: String?
-  /// What ``details`` warn of, in short; shown in the place of ``remark`` at first.
+  /// What ``details`` warn of, in short; shown in the place of ``remark`` until there is one.
   var warning: String?
   /// The language of all its texts.
   var catalogue = Catalogue.english
@@ -91,7 +91,7 @@ struct PromptText: Sendable, Equatable {
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
 
-  /// What a back end with a heading shows as such.
+  /// The heading, for a back end that shows one.
   var heading: String { act ?? headline }
 
   /// What a back end with a heading shows below it; the label of its field comes last.

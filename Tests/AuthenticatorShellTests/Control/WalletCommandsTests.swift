@@ -102,7 +102,7 @@ import Testing
     closing.closeRemainderTo = world.other
     (rekeying.rekeyTo, rekeying.amount) = (world.other, 2)
     (foreign.sender, foreign.rekeyTo) = (world.other, world.account)
-    let control = "This gives the control of an account away."
+    let control = "This gives away the control of an account."
     for (transactions, signed, button, warning) in [
       ([closing], [true], "Sign closing", "This sends all that is left."), ([rekeying], [true], "Sign rekey", control),
       ([closing, rekeying], [true, true], "Sign rekey", control), ([payment, foreign], [true, false], "Sign", nil),

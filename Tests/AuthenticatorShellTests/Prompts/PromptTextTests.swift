@@ -274,8 +274,7 @@ import Testing
         You have no passkey for this sign-in
 
         Site: example.com
-        The site accepts certain passkeys, and none of them is of your recovery phrase.
-        The sign-in fails with this authenticator.
+        The site accepts only certain passkeys. This authenticator has none of them, so the sign-in fails.
         """,
       buttons: ["OK", "Not this one"]),
     Case(
@@ -285,7 +284,7 @@ import Testing
         Sign in with your passkey?
 
         Site: example.com
-        No passkey of this site is stored here, so the sign-in fails.
+        No passkey for this site is stored on this machine, so the sign-in fails.
         """,
       buttons: ["Sign in", "Deny"]),
     Case(
