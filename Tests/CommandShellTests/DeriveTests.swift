@@ -48,7 +48,7 @@ import Testing
   @Test func `the capitals of a domain are folded, and a note says so`() throws {
     let command = try LiquidAuthCommand.parseAsRoot(["derive", "--rp", "GitHub.com", "--user-handle", "a"])
     #expect((command as? DeriveCommand)?.origin == "github.com")
-    #expect(RelyingPartyID.note(on: "My.App", readAs: "my.app") == "note: My.App is taken as my.app")
+    #expect(RelyingPartyID.note(on: "My.App", readAs: "my.app") == "note: My.App is read as my.app")
     #expect(RelyingPartyID.note(on: "my.app", readAs: "my.app") == nil)
   }
 

@@ -115,14 +115,14 @@ private func information(
   }
 
   @Test(arguments: [
-    (ChangeSettings(alwaysUV: true), "each registration and sign-in needs verification now"),
-    (ChangeSettings(alwaysUV: false), "the site decides whether it needs verification"),
-    (ChangeSettings(means: ["pam"]), "what verifies you, in this order: pam, passphrase"),
+    (ChangeSettings(alwaysUV: true), "each registration and sign-in now needs verification"),
+    (ChangeSettings(alwaysUV: false), "each site now decides whether it needs verification"),
+    (ChangeSettings(means: ["pam"]), "verification, in this order: pam, passphrase"),
     (
       ChangeSettings(minimumPINLength: 6, minimumPINLengthRPIDs: []),
-      "a PIN has at least 6 characters now\nsites that can read that: none"
+      "a new PIN now needs at least 6 characters\nsites that can read this length: none"
     ),
-    (ChangeSettings(minimumPINLength: 6), "a PIN has at least 6 characters now"),
+    (ChangeSettings(minimumPINLength: 6), "a new PIN now needs at least 6 characters"),
     (ChangeSettings(forcePINChange: true), "the PIN must be changed before it can be used"),
   ])
   func `a change says what it did, and what is to do`(_ change: ChangeSettings, _ text: String) {

@@ -259,9 +259,9 @@ final class Person: Sendable {
   }
 
   @Test(arguments: ["password", "Password123", "P@SSW0RD", "1q2w3e4r"])
-  func `a passphrase that everybody guesses first is refused`(_ passphrase: String) {
+  func `a common password is refused as a passphrase`(_ passphrase: String) {
     let secret = Array(passphrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
-    #expect(PassphraseRule.objection(to: secret) == "this is one of the first passphrases that anybody guesses")
+    #expect(PassphraseRule.objection(to: secret) == "this is one of the most common passwords, which are guessed first")
   }
 
   @Test func `the phrase is no passphrase, however it is typed`() {

@@ -90,11 +90,11 @@ class TestInitOnTheTerminal:
 
     def test_the_phrase_is_no_passphrase_and_an_example_is_no_secret(self, empty):
         arguments = ["init", "--import", "--state-dir", empty.state]
-        for refused, reason in [(PHRASE, "this is a recovery phrase"), ("Password", "one of the first passphrases")]:
+        for refused, reason in [(PHRASE, "this is a recovery phrase"), ("Password", "one of the most common passwords")]:
             said = fails(empty, *arguments, stdin=f"{PHRASE}\n{refused}\n", status=WRONG_PASSPHRASE)
             assert reason in said and not empty.state.exists()
         example = "legal winner thank year wave sausage worth useful legal winner thank yellow"
-        assert "this phrase is an example that everybody knows" in empty.init(phrase=example).stderr
+        assert "this phrase is a published example" in empty.init(phrase=example).stderr
 
     def test_a_wrong_word_and_then_the_right_one(self, empty):
         self.init(empty, ["right", "wrong", "right", "right"])
@@ -234,7 +234,7 @@ class TestDerive:
         assert f"the value '{origin}' is invalid for '--origin <origin>': " in said
 
     def test_a_note_names_the_id_if_capitals_are_folded(self, empty):
-        for origin, note in (("My.App", "liquid-auth: note: My.App is taken as my.app\n"), ("my.app", ""), ("MyApp", "")):
+        for origin, note in (("My.App", "liquid-auth: note: My.App is read as my.app\n"), ("my.app", ""), ("MyApp", "")):
             done = empty.run("derive", "--rp", origin, "--user-handle", "a", stdin=PHRASE + "\n")
             assert done.stderr == note
 

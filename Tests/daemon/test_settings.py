@@ -173,7 +173,7 @@ class TestConfig:
     def test_always_uv(self, running, ctap):
         for _ in range(2):  # it is set, not toggled
             assert told(running, "config", "always-uv", "on")["alwaysUv"] is True
-            assert "each registration and sign-in needs verification now\n" in running.ask("config", "always-uv", "on")
+            assert "each registration and sign-in now needs verification\n" in running.ask("config", "always-uv", "on")
             assert self.info(ctap).options["alwaysUv"] is True and "U2F_V2" not in self.info(ctap).versions
         assert told(running, "config", "always-uv", "off")["alwaysUv"] is False
         assert self.info(ctap).options["alwaysUv"] is False and "U2F_V2" in self.info(ctap).versions

@@ -235,7 +235,7 @@ class TestAnOldCopy:
         assert ("old-store", "done", "none") in kinds(key)
         place = ["--control", key.control_socket]
         said = key.run("log", "verify", *place, stdin=f"{PASSPHRASE}\n", status=1).stderr
-        assert said == (f"liquid-auth: the history is whole, but this may not be the newest one: {ONCE + ACCEPT} "
+        assert said == (f"liquid-auth: the history is whole, but it may not be the newest: {ONCE + ACCEPT} "
                         f"--control {key.control_socket}\n")
         doctor = subprocess.run(
             key.command("doctor", "--json", "--control", key.control_socket), capture_output=True, text=True,

@@ -131,7 +131,7 @@ struct BlobsCommand: ParsableCommand {
     private func deleteUnopened() throws(CommandFailure) {
       let terminal = try TerminalDevice.forQuestion(unless: yes, to: "delete them")
       let connection = try place.connectAsOwner()
-      // The list of passkeys has only those of the new phrase.
+      // During a move, the list of passkeys has only those of the new phrase.
       guard try connection.ask(GetStatus()).previousFingerprint == nil else {
         throw CommandFailure(
           "the passkeys of the old phrase still open their large blobs; first end the move to the new phrase: "

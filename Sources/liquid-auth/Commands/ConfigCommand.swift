@@ -156,7 +156,7 @@ extension PlaceOptions {
     write(SettingsReport(try connection.ask(change), try connection.keyInformation()), of: change, output)
   }
 
-  /// - Parameter change: what the text says; all settings without a change.
+  /// - Parameter change: the settings that the text has; without a change, all.
   fileprivate func write(_ report: SettingsReport, of change: ChangeSettings? = nil, _ output: OutputOptions) {
     var report = report
     report.problems = report.problems.map(completing)
@@ -204,15 +204,18 @@ struct SettingsReport: Equatable {
   /// For people: what a change did.
   func text(of change: ChangeSettings) -> String {
     var lines: [String] = []
-    if change.means != nil { lines.append("what verifies you, in this order: \(meansText)") }
+    if change.means != nil {
+      lines.append(means.isEmpty ? "only a PIN verifies you" : "verification, in this order: \(meansText)")
+    }
     if let isOn = change.alwaysUV {
       lines.append(
         isOn
-          ? "each registration and sign-in needs verification now" : "the site decides whether it needs verification")
+          ? "each registration and sign-in now needs verification"
+          : "each site now decides whether it needs verification")
     }
-    if change.minimumPINLength != nil { lines.append("a PIN has at least \(minimumPINLength) characters now") }
+    if change.minimumPINLength != nil { lines.append("a new PIN now needs at least \(minimumPINLength) characters") }
     if change.minimumPINLengthRPIDs != nil, let sites {
-      lines.append("sites that can read that: \(Self.list(sites))")
+      lines.append("sites that can read this length: \(Self.list(sites))")
     }
     if change.forcePINChange { lines.append("the PIN must be changed before it can be used") }
     return withProblems(lines.joined(separator: "\n"))

@@ -96,7 +96,7 @@ struct CredentialsCommand: ParsableCommand {
         do {
           try blob.delete(by: connection)
         } catch {
-          throw CommandFailure("removed the passkey, but not its large blob: \(error); \(isLeft)")
+          throw CommandFailure("removed the passkey; cannot delete its large blob: \(error); \(isLeft)")
         }
       }
       let left = blob.map { _ in withBlob ? ", and its large blob" : "; \(isLeft)" }

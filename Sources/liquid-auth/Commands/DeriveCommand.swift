@@ -11,8 +11,8 @@ struct DeriveCommand: ParsableCommand {
     commandName: "derive",
     abstract: "Compute the public key and id of a passkey from a phrase.",
     discussion: """
-      Reads the phrase from standard input, up to its end; it can be on several lines. At a terminal it is read without \
-      echo. Prints the public key (X then Y, 64 bytes) and the credential id of the hash form (32 bytes) as hexadecimal \
+      Reads the phrase from all of standard input; it can be on several lines. At a terminal it is read without echo. \
+      Prints the public key (X then Y, 64 bytes) and the credential id of the hash form (32 bytes) as hexadecimal \
       digits. It never prints a private key, and does not use the vault.
       """)
 
@@ -152,11 +152,11 @@ enum PhraseInput {
 }
 
 extension BIP39Phrase {
-  /// Says that a phrase is an example of BIP39, whose bytes are all the same: everybody knows its keys.
+  /// Warns of a phrase that is an example of BIP39: its bytes are all the same.
   func warnIfExample() {
     guard entropy.withUnsafeBytes({ bytes in bytes.allSatisfy { $0 == bytes[0] } }) else { return }
     StandardStream.error.write(
-      "liquid-auth: this phrase is an example that everybody knows, and so are its keys: use it for tests only")
+      "liquid-auth: this phrase is a published example, so anybody can derive its keys; use it only for tests")
   }
 }
 
@@ -179,7 +179,7 @@ enum StandardInput {
     while true {
       do throws(CommandFailure) {
         let line = try secretLine(what)
-        // Empty lines count, too: an input can have them without end.
+        // Empty lines count too, because an input can have any number of them.
         size += line.count + 1
         guard size <= SecretLine.maximumSize + 1 else {
           throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")

@@ -81,7 +81,7 @@ extension ControlConnection {
 
   /// Sends the vault's passphrase, so that this connection may read and change credentials; returns the passphrase.
   ///
-  /// - Parameter next: as ``PassphraseInput/tried(thenReading:_:)`` has it.
+  /// - Parameter next: as in ``PassphraseInput/tried(thenReading:_:)``.
   @discardableResult
   func unlock(
     thenReading next: (SecretBytes) throws(CommandFailure) -> Void = { _ in }
@@ -121,8 +121,8 @@ enum PassphraseInput {
 
   /// Reads a passphrase and uses it; a user at a terminal may try again if it is wrong.
   ///
-  /// - Parameter next: reads the lines after the passphrase, if standard input is not a terminal. What is wrong with them
-  ///   is known before Argon2id takes its second.
+  /// - Parameter next: reads the lines after the passphrase, if standard input is not a terminal. Errors in them are
+  ///   then reported before Argon2id runs, which takes about a second.
   @discardableResult
   static func tried<Result>(
     thenReading next: (SecretBytes) throws(CommandFailure) -> Void = { _ in },

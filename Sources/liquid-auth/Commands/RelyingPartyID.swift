@@ -26,7 +26,7 @@ enum RelyingPartyID {
     return text.contains(".") ? text.lowercased() : text
   }
 
-  /// Reads an id, and prints a note if capitals were folded, because the id of a program can have some.
+  /// Reads an id; prints a note if upper-case letters became lower case, because the id of a program can have some.
   @Sendable static func readWithNote(_ text: String) throws(ValidationError) -> String {
     let id = try read(text)
     if let note = Self.note(on: text, readAs: id) { StandardStream.error.write("liquid-auth: \(note)") }
@@ -34,7 +34,7 @@ enum RelyingPartyID {
   }
 
   static func note(on text: String, readAs id: String) -> String? {
-    text == id ? nil : "note: \(text) is taken as \(id)"
+    text == id ? nil : "note: \(text) is read as \(id)"
   }
 
   /// Browsers send a domain with other letters as ASCII.

@@ -23,7 +23,7 @@ enum OwnedVault {
 
   /// Asks for the passphrase.
   ///
-  /// - Parameter next: as ``PassphraseInput/tried(thenReading:_:)`` has it.
+  /// - Parameter next: as in ``PassphraseInput/tried(thenReading:_:)``.
   init(
     at place: PlaceOptions, thenReading next: (SecretBytes) throws(CommandFailure) -> Void = { _ in }
   ) throws(CommandFailure) {

@@ -36,8 +36,8 @@ struct ImportResult {
       case .derived:
         skipped.append(
           with([
-            "it comes from the phrase of this vault; if it is not here, sign in at its site; if it was removed here, "
-              + "register a new one there"
+            "it is derived from the phrase of this vault; if it is not in the store, sign in at its site; if it was "
+              + "removed here, register a new one there"
           ]))
       }
     }

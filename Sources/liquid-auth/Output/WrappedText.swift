@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 extension String {
-  /// These lines, broken between words as the terminal needs; unchanged if standard output is no terminal.
+  /// These lines, broken between words at the width of the terminal; unchanged if standard output is not a terminal.
   var wrappedForTerminal: String {
     var size = winsize()
     guard isatty(STDOUT_FILENO) == 1, ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
@@ -24,11 +24,11 @@ extension String {
     var start = column?.upperBound ?? line.startIndex
     while start < line.endIndex, line[start] == " " { start = line.index(after: start) }
     let indent = line.distance(from: line.startIndex, to: start)
-    // A column that leaves little room is not worth it.
+    // If the last column is narrow, the line stays as it is.
     guard line.count > width, indent <= width / 2 else { return String(line) }
     let text = line[start...]
     var words = text.split(separator: " ")
-    // Only a sentence has a semicolon.
+    // A command has no semicolon; a sentence after a colon can have one.
     if let tail = text.ranges(of: ": ").last?.upperBound, !text[tail...].contains("; ") {
       words = text[..<tail].split(separator: " ") + [text[tail...]]
     }

@@ -15,7 +15,7 @@ enum PassphraseRule {
   /// It must differ from the present one, if there is one: the two are compared in constant time.
   ///
   /// Argon2id makes each guess cost a quarter of a gigabyte, so a moderate passphrase is enough; a short or uniform one
-  /// is not. A phrase is typed only where passkeys are made or recovered.
+  /// is not. A recovery phrase is refused, because it would then be typed at each unlocking.
   static func objection(to passphrase: SecretBytes, replacing present: SecretBytes? = nil) -> String? {
     if present?.isEqual(to: passphrase) == true { return "the new passphrase is the present one" }
     if (try? BIP39Phrase(parsing: passphrase)) != nil {
@@ -38,21 +38,21 @@ enum PassphraseRule {
       }
       if count < fewestCharacters { return "a passphrase needs at least \(fewestCharacters) characters" }
       if seen.count < fewestDifferent { return "a passphrase needs at least \(fewestDifferent) different characters" }
-      return isFirstGuess(bytes) ? "this is one of the first passphrases that anybody guesses" : nil
+      return isCommon(bytes) ? "this is one of the most common passwords, which are guessed first" : nil
     }
   }
 
-  /// The commonest passwords of lists that were published, among those that are long and different enough.
-  private static let firstGuesses = [
+  /// The most common passwords of published lists, without those that the other rules refuse.
+  private static let commonPasswords = [
     "password", "passwort", "password1", "password123", "passw0rd", "p@ssw0rd", "12345678", "123456789", "1234567890",
     "87654321", "987654321", "11223344", "qwertyui", "qwertyuiop", "qwerty123", "qwertz123", "1q2w3e4r", "1qaz2wsx",
     "q1w2e3r4", "abcd1234", "iloveyou", "sunshine", "princess", "football", "baseball", "superman", "trustno1",
     "letmein1", "welcome1", "changeme", "starwars", "computer",
   ]
 
-  /// Whether it is one of these, also with capitals.
-  private static func isFirstGuess(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    firstGuesses.contains { guess in bytes.elementsEqual(guess.utf8, by: { $0 == $1 || $0 | 0x20 == $1 }) }
+  /// Whether it is one of these, in upper or lower case.
+  private static func isCommon(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    commonPasswords.contains { common in bytes.elementsEqual(common.utf8, by: { $0 == $1 || $0 | 0x20 == $1 }) }
   }
 }
 
