@@ -86,7 +86,7 @@ enum { NAME_IN_PROC = 15 };
 
 // Replaces a name that the kernel may have cut off by the whole name of the program's file, if that begins with it.
 static void complete_name(struct clinux_program *program) {
-  // It forbids dumps, and so its link cannot be read.
+  // The wallet cannot be dumped, so its link cannot be read.
   static const char wallet[] = "liquid-auth-wallet";
   static const char removed[] = " (deleted)";
   char link[32], file[4096];

@@ -79,10 +79,10 @@ public enum DisplayText {
   /// The most marks on one letter that are shown.
   static let maximumMarks = 3
 
-  /// How many marks in a row stand on one letter, up to and with the character at the index.
+  /// The number of marks on one letter, up to and including the character at the index.
   ///
-  /// - Parameter marks: how many it were before this character. A joiner that is shown takes no room: marks behind it
-  ///   stand on the letter before it.
+  /// - Parameter marks: the number before this character. A joiner that is shown has no width, so marks after it are on
+  ///   the letter before it.
   static func marks(after marks: Int, at index: Int, in text: [Unicode.Scalar]) -> Int {
     if isMark(text[index]) { return marks + 1 }
     return joins(at: index, in: text) ? marks : 0

@@ -29,8 +29,8 @@ public struct Authenticator: Sendable {
   var largeBlobWrite: LargeBlobWrite?
   /// The state of an enumeration of credentialManagement; any other command discards it.
   var enumeration: Enumeration?
-  /// The last sign-in, if it found none of the passkeys that it lists; a command that cannot ask which key is meant
-  /// discards it.
+  /// The last sign-in, if the vault has none of the passkeys that it lists; a command that cannot ask which key is
+  /// meant discards it.
   var unserved: UnservedSignIn?
   /// The last response of getInfo.
   var lastInfo: GetInfo.Response.Encoding?

@@ -154,7 +154,7 @@ public struct UserPrompt: Sendable, Equatable {
   public var movesFromPreviousPhrase = false
   /// With `signIn` and `signInSecondFactor`: the key that signs is of the previous phrase.
   public var isOfPreviousPhrase = false
-  /// With `select`: the site of the sign-in before it, if none of the passkeys that it lists is of this vault.
+  /// With `select`: the site of the sign-in before it, if the vault has none of the passkeys that this lists.
   public var unservedSite: String?
   /// With `export`: passkeys of the previous phrase are not exported, because the sites are being moved to the present one.
   public var leavesOutPreviousPhrase = false

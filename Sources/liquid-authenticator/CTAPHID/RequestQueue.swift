@@ -2,7 +2,7 @@ import CTAPHID
 import Synchronization
 
 extension RequestStatus {
-  /// The same, which also counts the requests that wait in a queue.
+  /// Returns a status that also counts the requests in a queue.
   func orAwaited<Authenticator: Sendable>(in queue: RequestQueue<Authenticator>) -> RequestStatus {
     var status = self
     status.isAwaited = { [isAwaited] in

@@ -270,12 +270,12 @@ enum PinentryFailure: Error, Equatable, Sendable {
       "\(program) did not answer within \(seconds) s and was stopped; \(kind.instead)"
     case .garbled:
       "\(program) does not speak the Assuan protocol; is it a pinentry? \(kind.instead)"
-    // `gnome3:curses` if it found no prompter.
+    // The flavor is `gnome3:curses` if the pinentry found no prompter.
     case .refused(let words) where flavor?.hasPrefix("gnome3") == true:
-      "\(program) cannot show a dialog: \(words); it needs GNOME's prompter (org.gnome.keyring.SystemPrompter) on "
-        + "the session bus, which must know the display, and a screen that is not locked; in a terminal of the "
-        + "desktop, run: dbus-update-activation-environment --systemd DISPLAY WAYLAND_DISPLAY XAUTHORITY "
-        + "DBUS_SESSION_BUS_ADDRESS; then start the authenticator again; or \(kind.instead)"
+      "\(program) cannot show a dialog: \(words); it needs a screen that is not locked, and GNOME's prompter "
+        + "(org.gnome.keyring.SystemPrompter) on the session bus with the variables of the desktop; in a terminal of "
+        + "the desktop, run: dbus-update-activation-environment --systemd DISPLAY WAYLAND_DISPLAY XAUTHORITY "
+        + "DBUS_SESSION_BUS_ADDRESS; then restart the authenticator; or \(kind.instead)"
     case .refused(let words) where kind == .pinentry:
       "\(program) cannot show a dialog: \(words); it needs DISPLAY or WAYLAND_DISPLAY, or a terminal in GPG_TTY: "
         + "set one, or \(kind.instead)"
