@@ -89,7 +89,7 @@ REGISTRATION = b"\x01" + cbor.encode({
     4: [{"alg": -7, "type": "public-key"}]})
 
 
-THROUGH_SOCKET = "Asked through: a program on this computer, not the security key"
+THROUGH_SOCKET = "Asked through: a program on this machine, not the security key"
 
 
 # Holds: WORDS-5
