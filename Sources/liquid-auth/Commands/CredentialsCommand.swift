@@ -91,15 +91,15 @@ struct CredentialsCommand: ParsableCommand {
         try terminal.confirm("Remove this passkey? There is no undo.", orThrow: "nothing was removed")
       }
       try connection.ask(RemoveCredential(credential.reference))
-      let isLeft = "its large blob is still on the key; delete it with: liquid-auth blobs delete --unopened"
+      let remedy = "delete it with: liquid-auth blobs delete --unopened"
       if withBlob, let blob {
         do {
           try blob.delete(by: connection)
         } catch {
-          throw CommandFailure("removed the passkey; cannot delete its large blob: \(error); \(isLeft)")
+          throw CommandFailure("removed the passkey; cannot delete its large blob: \(error); \(remedy)")
         }
       }
-      let left = blob.map { _ in withBlob ? ", and its large blob" : "; \(isLeft)" }
+      let left = blob.map { _ in withBlob ? ", and its large blob" : "; its large blob is still on the key; \(remedy)" }
       output.write(
         place.completing(
           "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)\(left ?? "")"),
