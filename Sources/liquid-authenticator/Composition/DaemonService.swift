@@ -79,10 +79,8 @@ struct DaemonService: ControlService {
   }
 
   func unlockBySlot() async throws -> Bool {
-    let vault = router.vault
-    return try await inTurn(changes: false) { _ in
-      do { return try await vault.openBySlot() } catch let error as UserInteractionError { throw CTAPError(error) }
-    }
+    let (vault, refused) = (router.vault, router.refused)
+    return try await inTurn(changes: false) { _ in try await vault.openBySlot(countedBy: refused) }
   }
 
   func newStore(_ passphrase: SecretBytes) async throws {

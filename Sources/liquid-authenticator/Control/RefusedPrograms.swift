@@ -56,8 +56,13 @@ final class RefusedPrograms: Sendable {
   func ended(_ report: CommandReport) {
     guard let program = Self.program else { return }
     if report.isUse { return entries.withLock { $0[program] = nil } }
+    if let prompt = report.error?.prompt { count(prompt) }
+  }
+
+  /// Counts the end of a prompt of the present task's request, if the person did not agree.
+  func count(_ prompt: UserInteractionError) {
     // A program that withdraws a request has shown a dialog, too.
-    guard let prompt = report.error?.prompt, [.declined, .timedOut, .cancelled].contains(prompt) else { return }
+    guard let program = Self.program, [.declined, .timedOut, .cancelled].contains(prompt) else { return }
     if prompt == .cancelled, Withdrawal.current?.isOurs == true { return }
     let now = clock.now
     entries.withLock { entries in

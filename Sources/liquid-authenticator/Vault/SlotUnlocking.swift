@@ -15,13 +15,22 @@ extension VaultKeySource {
 
   /// Opens the vault with a slot, as for a request, for a person who waits at the command.
   ///
+  /// - Parameter refused: counts each try that did not open the vault: the person may have refused a prompt, which no
+  ///   report has.
   /// - Returns: whether the vault is open.
-  func openBySlot() async throws -> Bool {
+  func openBySlot(countedBy refused: RefusedPrograms) async throws -> Bool {
     if current != nil { return true }
     try directory.check()
     let lockings = lockings
     let judge = judge(unlessLockedSince: lockings)
-    return try await openByProtectors(for: nil, orBy: judge, unlessLockedSince: lockings) != nil
+    do throws(UserInteractionError) {
+      if try await openByProtectors(for: nil, orBy: judge, unlessLockedSince: lockings) != nil { return true }
+    } catch {
+      refused.count(error)
+      throw CTAPError(error)
+    }
+    refused.count(.declined)
+    return false
   }
 
   /// Tries the slots whose keys other programs keep, in their order; a slot that fails is logged.

@@ -391,6 +391,31 @@ import Vault
     #expect(shown.withLock { $0 } == [false, true] && keyring.asked.withLock { $0 } == [] && lines.lines == [])
   }
 
+  // Holds: CONTROL-19, PROTECT-24
+  @Test func `an unlocking with a slot that the person refuses is a refusal of its program`() async throws {
+    try addSlots(1)
+    let shown = Mutex(0)
+    let dialogs = AnsweringBackEnd { (_) throws(PromptFailure) in
+      shown.withLock { $0 += 1 }
+      throw .noAnswer(.declined)
+    }
+    let source = source(dialogs, Keyring(1))
+    let (clock, queue, program) = (ManualClock(), RequestQueue<Int>(0), Door.controlSocket(process: 7))
+    let refused = RefusedPrograms(clock: clock)
+    source.lock()
+    for _ in 0..<2 {
+      let isOpen = try await Door.$current.withValue(program) { try await source.openBySlot(countedBy: refused) }
+      #expect(!isOpen)
+    }
+    #expect(shown.withLock { $0 } == 2)
+    let next = Task {
+      try await Door.$current.withValue(program) { try await refused.submit(to: queue) { $0 } }
+    }
+    await clock.sleepers(1)
+    next.cancel()
+    await #expect(throws: CancellationError.self) { try await next.value }
+  }
+
   // Holds: PROTECT-22
   @Test func `a slot that another program has changed does not unlock at the start`() async throws {
     try addSlots(1)
