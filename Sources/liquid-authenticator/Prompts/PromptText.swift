@@ -300,8 +300,9 @@ extension UserPrompt {
     let parts = name.split(separator: "/")
     let host = (parts.first?.last == ":" ? parts.dropFirst() : parts[...]).first?.prefix { $0 != ":" } ?? ""
     guard let letters = SiteResemblance.letters(of: String(host)) else { return [] }
-    // The end says whose the site is.
-    let end = letters.unicodeScalars.suffix(DisplayText.nameLimit)
+    // The end says whose the site is. Letters that are spelled out need more room.
+    var end = letters.unicodeScalars.suffix(DisplayText.nameLimit)
+    while DisplayText.name(String(end)).hasSuffix("...") { end.removeFirst() }
     let cut = end.startIndex == letters.startIndex ? "" : "..."
     return [Message("In its own script: \(cut + DisplayText.name(String(end)))")]
   }

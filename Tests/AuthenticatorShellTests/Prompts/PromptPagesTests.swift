@@ -121,6 +121,10 @@ import Testing
     let shown = UserPrompt.letterLines(of: long).map(\.description)
     #expect(shown.count == 1 && shown[0].hasPrefix("In its own script: ...\"") == true)
     #expect(shown[0].hasSuffix("b\u{FC}cher.example\""))
+    let spelled = String(repeating: "xn--ab-g4t.", count: 6) + "example"
+    let shownSpelled = UserPrompt.letterLines(of: spelled).map(\.description)
+    #expect(shownSpelled.count == 1 && shownSpelled[0].hasPrefix("In its own script: ...\""))
+    #expect(shownSpelled[0].hasSuffix(#"a\u{202E}b.example""#), "\(shownSpelled)")
     for name in ["", "/", "https:", "https://", "https://example.com", "example.com", "xn--.com", ":", "a:xn--b-kva"] {
       #expect(UserPrompt.letterLines(of: name).isEmpty, "\(name)")
     }
