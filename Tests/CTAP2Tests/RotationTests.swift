@@ -105,6 +105,30 @@ import Testing
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).map?[5] == 2)
   }
 
+  // Holds: PROMPT-17
+  @Test func `the dialog of a token for a sign-in names the accounts of both phrases`() async throws {
+    var world = try await World { old in
+      _ = try await old.register()
+      _ = try await old.register(userID: [2], name: "bob")
+    }
+    #expect(
+      await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: [3], name: "carol")).status
+        == .success)
+    let platform = try TestPlatform(.two)
+    let token: CBORMap = [
+      1: platform.number, 2: 0x06, 3: platform.keyAgreement,
+      9: .unsigned(TokenPermissions.getAssertion.rawValue), 10: .text(Requests.rpID),
+    ]
+    #expect(await world.send(0x06, token).status == .success)
+    #expect(world.prompt?.storedAccounts == ["carol", "bob", "alice"])
+    // Bob is moved, and has one account then.
+    #expect(
+      await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: [2], name: "bob")).status
+        == .success)
+    #expect(await world.send(0x06, token).status == .success)
+    #expect(world.prompt?.storedAccounts == ["bob", "carol", "alice"] && world.prompt?.moreStoredAccounts == 0)
+  }
+
   // Holds: ROTATE-6
   @Test func `if an allowList has keys of both phrases, that of the present one signs`() async throws {
     var registration: ParsedAuthenticatorData?

@@ -49,15 +49,15 @@ extension OpenVault {
   /// The most accounts of a site that a dialog names.
   static let namedAccounts = 3
 
-  /// The names of the newest accounts that the store has at a site, and how many more there are.
+  /// The names of the first accounts that are stored at a site, in the order of a sign-in, and how many more there are.
   ///
   /// A token is asked for before the credentials of its sign-in are known, some of which need not be stored.
   func accounts(at rpID: String) throws(CTAPError) -> (named: [String], more: Int) {
-    var records = try StoredCredentials(rpIDHash: RPIDHash(rpID: rpID), userVerified: true, in: self)
-    let count = records.count
+    var found = try credentials(at: rpID, userVerified: true)
+    let count = found.count
     var named: [String] = []
     for _ in 0..<Self.namedAccounts {
-      guard let record = try records.popFirst(in: self) else { break }
+      guard let record = try found.popFirst(in: self)?.0.record else { break }
       if let name = [record.name, record.displayName].lazy.compactMap(\.self).first(where: { !$0.isEmpty }) {
         named.append(name)
       }

@@ -158,24 +158,39 @@ extension GetAssertion.Request {
   func applicableCredentials(
     in vault: OpenVault, _ verification: CeremonyVerification
   ) throws(CTAPError) -> ApplicableCredentials {
-    var applicable = ApplicableCredentials()
-    if !allowList.isEmpty {
-      for phrase in vault.phrases where applicable.count == 0 {
-        let credentials = try stored(
-          vault[phrase].credentials(
-            allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification.isWanted))
-        // An imported passkey is of no phrase, and used only from the present store.
-        applicable.append(.read(credentials.filter { phrase == .present || !$0.isImported }[...]), of: phrase)
-      }
-      return applicable
+    guard !allowList.isEmpty else {
+      return try vault.credentials(at: rpIdentifier, userVerified: verification.isWanted)
     }
+    var applicable = ApplicableCredentials()
+    for phrase in vault.phrases where applicable.count == 0 {
+      let credentials = try stored(
+        vault[phrase].credentials(
+          allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification.isWanted))
+      // An imported passkey is of no phrase, and used only from the present store.
+      applicable.append(.read(credentials.filter { phrase == .present || !$0.isImported }[...]), of: phrase)
+    }
+    return applicable
+  }
+
+  /// The prompt, without the additions of extensions.
+  fileprivate func prompt(for first: Credential? = nil, of count: Int = 0) -> UserPrompt {
+    UserPrompt(
+      purpose: .signIn, rpID: rpIdentifier, accountName: first?.record?.name,
+      accountDisplayName: first?.record?.displayName, accountCount: allowList.isEmpty ? count : 1)
+  }
+}
+
+extension OpenVault {
+  /// The accounts of a relying party that are stored, the newest first, and then those of the previous phrase that were
+  /// not moved (Recovery §14).
+  func credentials(at rpID: String, userVerified: Bool) throws(CTAPError) -> ApplicableCredentials {
+    let rpIDHash = RPIDHash(rpID: rpID)
+    var applicable = ApplicableCredentials()
     // A record is read only when its turn comes.
     applicable.append(
-      .unread(
-        try StoredCredentials(rpIDHash: RPIDHash(rpID: rpIdentifier), userVerified: verification.isWanted, in: vault)),
-      of: .present)
-    if let previous = vault.previous {
-      let unmoved = try unmovedCredentials(of: previous, in: vault, verification)
+      .unread(try StoredCredentials(rpIDHash: rpIDHash, userVerified: userVerified, in: self)), of: .present)
+    if let previous {
+      let unmoved = try unmovedCredentials(of: previous, at: rpIDHash, userVerified: userVerified)
       applicable.append(.read(unmoved[...]), of: .previous)
     }
     return applicable
@@ -184,25 +199,17 @@ extension GetAssertion.Request {
   /// The records of the previous phrase whose account has no record of the present one; without imported passkeys, which
   /// are used only from the present store.
   private func unmovedCredentials(
-    of previous: OpenVault, in vault: OpenVault, _ verification: CeremonyVerification
+    of previous: OpenVault, at rpIDHash: RPIDHash, userVerified: Bool
   ) throws(CTAPError) -> [Credential] {
-    let rpIDHash = RPIDHash(rpID: rpIdentifier)
-    var records = try StoredCredentials(rpIDHash: rpIDHash, userVerified: verification.isWanted, in: previous)
+    var records = try StoredCredentials(rpIDHash: rpIDHash, userVerified: userVerified, in: previous)
     var unmoved: [Credential] = []
     while let record = try records.popFirst(in: previous) {
       guard record.isDerivable,
-        try stored(vault.store.account(rpIDHash: rpIDHash, userID: record.userID))?.record == nil
+        try stored(store.account(rpIDHash: rpIDHash, userID: record.userID))?.record == nil
       else { continue }
       unmoved.append(Credential(record: record))
     }
     return unmoved
-  }
-
-  /// The prompt, without the additions of extensions.
-  fileprivate func prompt(for first: Credential? = nil, of count: Int = 0) -> UserPrompt {
-    UserPrompt(
-      purpose: .signIn, rpID: rpIdentifier, accountName: first?.record?.name,
-      accountDisplayName: first?.record?.displayName, accountCount: allowList.isEmpty ? count : 1)
   }
 }
 
