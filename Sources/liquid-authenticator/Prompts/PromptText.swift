@@ -285,8 +285,12 @@ extension UserPrompt {
     algorandAddress.map { AlgorandAddress(text: Array($0.utf8))?.grouped ?? DisplayText.host($0) }
   }
 
-  /// The site as a value in a heading; `nil` if the request does not name one.
-  var namedSite: String? { rpID.flatMap { $0.isEmpty ? nil : DisplayText.host($0) } }
+  /// The site as a value in a heading; `nil` if the request names none, or one that stands for the question which key is
+  /// meant.
+  var namedSite: String? {
+    guard let rpID, !rpID.isEmpty, purpose != .select else { return nil }
+    return DisplayText.host(rpID)
+  }
 
   static func siteLines(of rpID: String) -> [Message] {
     rpID.isEmpty

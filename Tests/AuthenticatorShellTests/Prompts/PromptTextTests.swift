@@ -74,6 +74,7 @@ import Testing
     #expect(
       PromptText(UserPrompt(purpose: .signIn, rpID: "a\n<b>")).heading == "Sign in at a\\u{A}<b>", "as in its line")
     let unlock = { (reason: UnlockReason?) in PromptText.unlock(for: reason, in: .english).heading }
+    #expect(unlock(.prompt(UserPrompt(purpose: .select, rpID: "make.me.blink"))) == "Unlock your passkeys?")
     let known = UnlockReason.prompt(UserPrompt(purpose: .signIn, rpID: "a.example"))
     #expect([unlock(known), unlock(nil)] == ["Unlock your passkeys for a.example", "Unlock your passkeys?"])
     let asked = PromptPages(PromptText.unlock(for: known, in: .english), askedThrough: ["b"])
