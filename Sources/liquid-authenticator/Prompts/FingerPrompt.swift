@@ -18,6 +18,8 @@ extension UserPrompter {
     case answered(Result<PromptAnswer, UserInteractionError>, dialog: Int)
     /// The screen was locked.
     case locked
+    /// The reader has waited long enough.
+    case expired
   }
 
   /// Shows a dialog, and waits for a finger at the same time; after each finger that does not match, the dialog says so.
@@ -26,6 +28,8 @@ extension UserPrompter {
   /// half a second later if the user must read the page first. Each dialog starts a new wait, and a match counts only
   /// while its dialog is open. After three fingers that do not match, or if the reader fails, the next means verifies.
   /// After five wrong tries of fingers and PAM over several requests, no finger is read until the passphrase has verified.
+  /// After two minutes, the next means verifies too: other programs cannot use the reader meanwhile, and a finger that
+  /// is meant for them would agree to this prompt.
   ///
   /// No finger is read while the screen is locked, and a match counts only if it is still unlocked. If the desktop can
   /// queue the dialog behind prompts of other programs, the user must first press a button in a dialog with the page.
@@ -38,6 +42,7 @@ extension UserPrompter {
     var (dialog, isSeen) = (0, false)
     var asking = ask(page.forFinger(nil), number: dialog, isSeen: isSeen, to: sender)
     var reading: Task<Void, Never>?
+    var expiry: Task<Void, Never>?
     let outcome = await withTaskCancellationHandler { () -> Result<MeansOutcome, UserInteractionError> in
       var triesLeft = Self.triesPerDialog
       for await event in events {
@@ -52,6 +57,7 @@ extension UserPrompter {
         case .opened(dialog, _):
           let pause = page.needsReading ? Self.shortestReading : .zero
           reading = read(after: pause, dialog: dialog, watch, to: sender)
+          if expiry == nil { expiry = expire(to: sender) }
           continue
         case .matched(dialog, let isLocked):
           // The dialog is not open while another back end takes the place of one that failed.
@@ -69,6 +75,7 @@ extension UserPrompter {
         case .locked:
           let isLocked = await isScreenLocked()
           return .success(self.outcome(ofLock: isLocked) ?? .next(remark: PromptText.screenLocked))
+        case .expired: return .success(.next(remark: nil))
         case .opened, .matched, .read, .answered: continue
         }
         dialog += 1
@@ -80,6 +87,7 @@ extension UserPrompter {
       sender.finish()
     }
     watch?.cancel()
+    expiry?.cancel()
     reading?.cancel()
     await withdraw(asking)
     return try outcome.get()
@@ -141,6 +149,18 @@ extension UserPrompter {
         sender.yield(.read(result, dialog: dialog))
       }
       if let freeReader { await OwnThread.run(freeReader) }
+    }
+  }
+
+  /// Ends the wait for a finger after two minutes.
+  private func expire(to sender: AsyncStream<Event>.Continuation) -> Task<Void, Never> {
+    Task(executorPreference: executor) { [clock] in
+      do throws(CancellationError) {
+        try await clock.sleep(until: clock.now.advanced(by: Self.answer))
+      } catch {
+        return
+      }
+      sender.yield(.expired)
     }
   }
 

@@ -320,6 +320,24 @@ struct FingerPromptTests {
     await reader.ended(1)
   }
 
+  // Holds: FINGER-4
+  @Test func `after two minutes the reader is free, and the passphrase verifies`() async {
+    let prompter = prompter()
+    // Its client gets keepalives, so that the request has ten minutes.
+    let asking = Task {
+      await RequestStatus.$current.withValue(RequestStatus(report: { _ in })) {
+        await prompter.outcome(of: prompt(), verification: true)
+      }
+    }
+    await dialog.shows(1)
+    await reader.started(1)
+    await clock.sleeper(until: UserPrompter.answer)
+    clock.advance(by: UserPrompter.answer)
+    #expect(await asking.value == "verified")
+    #expect(prompter.lastVerification == .passphrase && dialog.shown.last?.takesPassphrase == true)
+    await reader.ended(1)
+  }
+
   // Holds: FINGER-6
   @Test func `a reader that fails is logged, and the passphrase verifies`() async {
     let lines = Lines()
