@@ -4,12 +4,14 @@ import json
 import pathlib
 import re
 import shutil
+import time
 
 import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
 from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
 from support.ceremonies import Request
+from support.control_socket import OK, UNLOCK_BY_SLOT, ControlProtocol
 from support.keyring import LOCKED
 from support.slots import (
     ENDS, add, add_killed, end_wait, is_open, killed_at_each_call, protector_arguments, protectors, registration, remove,
@@ -134,6 +136,16 @@ class TestUnlockCommand:
         shown = self.on_terminal(key, [("Vault passphrase: ", PASSPHRASE)])
         assert "slot 2 (keyring) did not unlock the vault; to see why, look at the authenticator's log" in shown
         assert not self.is_open_by_the_slot(key)
+
+    # Holds: CONTROL-19
+    def test_a_program_that_repeats_it_after_refusals_waits(self, key, double):
+        """One second before the third prompt, and two before the fourth; a slow machine can only make it longer."""
+        key.ask("lock")
+        key.pinentry.set("deny")
+        began = time.monotonic()
+        with ControlProtocol(key.control_socket) as control:
+            assert [control.ask(UNLOCK_BY_SLOT) for _ in range(4)] == 4 * [(OK, {1: False})]
+        assert time.monotonic() - began >= 3 and key.pinentry.asked() == 4
 
     def test_the_passphrase_is_used_where_it_is_given_or_wanted(self, key, double):
         key.run("unlock", "--control", key.control_socket, stdin="wrong passphrase\n", status=3)
