@@ -284,6 +284,13 @@ import Testing
   }
 
   // Holds: DEMO-7
+  @Test func `a passkey for a request that no page waits for is not among those to delete`() throws {
+    _ = try registered()
+    #expect(site.results.failures == 0 && site.results.checks > 0)
+    #expect(site.results.storedIDs.isEmpty)
+  }
+
+  // Holds: DEMO-7
   @Test func `requests of other sites are refused, and the page has an address that nobody knows`() throws {
     #expect(try post("/attestation/request", Self.wish, [("Origin", "https://evil.example")]).status == 403)
     #expect(try post("/attestation/request", Self.wish, [("Sec-Fetch-Site", "cross-site")]).status == 403)

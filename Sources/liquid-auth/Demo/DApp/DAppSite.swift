@@ -144,13 +144,14 @@ final class DAppSite: DemoWebSite {
   /// Counts what the service has verified, and tells the page of a sign-in.
   private static func served(_ answer: DAppService.Answer, _ state: inout State) -> Outcome {
     var outcome = Outcome(response: answer.response, event: answer.event)
-    if case .verified(let step, let verdict)? = answer.event {
-      state.results.add(verdict)
-      if let id = answer.signIn?.credentialID, step == .registration, !state.results.storedIDs.contains(id) {
-        state.results.storedIDs.append(id)
-      }
-    }
+    guard case .verified(let step, let verdict)? = answer.event else { return outcome }
+    state.results.add(verdict)
     guard let signIn = answer.signIn, let request = state.requests[signIn.requestID] else { return outcome }
+    // Any user of the machine can register any id, and the demo prints how to delete it. Only a page and its wallet know
+    // the request.
+    if step == .registration, !state.results.storedIDs.contains(signIn.credentialID) {
+      state.results.storedIDs.append(signIn.credentialID)
+    }
     state.requests[signIn.requestID]?.address = signIn.address
     state.peers[ObjectIdentifier(request.page)]?.address = signIn.address
     let told: JSON = [
