@@ -108,6 +108,12 @@ import Testing
     _ = refusal { _ = try CredentialDB.open(directory, rows: .unjudged) }
   }
 
+  @Test func `the rows of a store of version 10 need not be judged either`() throws {
+    try change("\(Self.changes[0].sql); PRAGMA user_version = 10")
+    #expect(try CredentialDB.open(directory, rows: .unjudged).credentialCount() == 3)
+    _ = refusal { _ = try CredentialDB.open(directory) }
+  }
+
   @Test func `accepting an unmodified store is refused, and changes nothing`() throws {
     let before = try directory.bytes()
     let said = refusal { _ = try CredentialDB.open(directory, rows: .accepted) }
