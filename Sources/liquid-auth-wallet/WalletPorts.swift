@@ -37,7 +37,7 @@ struct WalletPorts: Sendable {
 
   /// Runs `body`, and closes all ports.
   ///
-  /// - Throws: what `body` throws; if no authenticator runs, a failure with the code `notRunning`.
+  /// - Throws: what `body` throws; if no authenticator runs, or it has no vault, a failure with the code `notRunning`.
   func closing(after body: () async throws -> Void) async throws {
     let result: Result<Void, any Error>
     do {

@@ -146,3 +146,10 @@ def test_without_a_move_or_a_node_nothing_is_signed(key, algod, rekey):
     assert "names no node of mainnet-v1.0" in rekey(status=1, network="mainnet-v1.0")[-1]["reason"]
     assert "the network is one of mainnet-v1.0" in rekey(status=64, network="mainnet")[-1]["reason"]
     assert key.signatures() == 0 and not algod.posted
+
+
+def test_without_a_vault(key, rekey):
+    key.ask("lock")
+    (key.state / "vault").unlink()
+    failed = rekey(status=2)[-1]
+    assert failed["code"] == 2 and failed["reason"].startswith(f"there is no vault {key.state}/vault")

@@ -180,6 +180,17 @@ class TestAnAuthenticatorWithAnotherSocket:
         assert "asking the authenticator" not in shown, shown
 
 
+@pytest.mark.parametrize("command", [
+    ["connect", "liquid://a.example/?requestId=1", "--yes"], ["keyri", "register", "a@b.example"],
+], ids=["connect", "keyri"])
+def test_without_a_vault(key, configuration, command):
+    """The exit status is that of `liquid-auth`, and not that of a refusal."""
+    key.ask("lock")
+    (key.state / "vault").unlink()
+    said = key.run(*command, "--control", key.control_socket, "--config", configuration(PLAIN[0], 0o600), status=NOT_RUNNING)
+    assert f"there is no vault {key.state}/vault, but its store is there" in said.stderr
+
+
 class TestFirstUse:
     # Holds: DAPPSERVER-5
     def test_a_new_host_needs_a_terminal_to_confirm(self, key, serve, connect):

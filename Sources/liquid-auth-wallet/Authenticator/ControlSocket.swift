@@ -27,7 +27,7 @@ struct ControlSocket: Sendable {
     self.onPrompt = onPrompt
   }
 
-  /// Whether no authenticator listened on the socket.
+  /// Whether no authenticator listened on the socket, or it had no vault.
   var isNotRunning: Bool { notRunning.isSet }
 
   /// Sends a command on a connection of its own.
@@ -49,7 +49,11 @@ struct ControlSocket: Sendable {
         client.disconnect()
       }
     } catch let error as ControlClientError {
-      if case .notRunning = error { notRunning.set() }
+      switch error {
+      case .notRunning: notRunning.set()
+      case .refused(let failure) where failure.status == .noVault: notRunning.set()
+      default: break
+      }
       throw PortError(error)
     } catch {
       throw .unreachable("the request was cancelled: the wallet stopped")

@@ -6,7 +6,7 @@ struct WalletFailure: Error, Equatable, CustomStringConvertible {
   enum Code: Int32 {
     /// The command failed, or the server or the dApp refused.
     case failed = 1
-    /// The authenticator does not run.
+    /// The authenticator does not run, or there is no vault.
     case notRunning = 2
     /// The user or a policy refused, or the user did not answer or could not be asked.
     case refused = 4

@@ -217,7 +217,11 @@ struct DaemonService: ControlService {
         do { return .success(try await work(&authenticator)) } catch { return .failure(error) }
       }
     }
-    return try outcome.get()
+    do { return try outcome.get() } catch let error as CTAPError where error.prompt == .unavailable {
+      // Without a vault no prompt is shown: the vault's own fault says what to do, and is no refusal.
+      if router.vault.current == nil, let fault = router.vault.fault { throw fault }
+      throw error
+    }
   }
 
   /// How long `liquid-auth-pam` may take to say whether PAM can be used.
