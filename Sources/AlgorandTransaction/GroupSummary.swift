@@ -133,7 +133,7 @@ private struct Totals {
     /// Algos first, then assets by their numbers.
     func lines(_ label: Message, namesReceivers: Bool) -> [SummaryLine] {
       amounts.sorted { ($0.key ?? 0, $0.key == nil ? 0 : 1) < ($1.key ?? 0, $1.key == nil ? 0 : 1) }.map { asset, sum in
-        let amount = asset.map { Message("\(baseUnits(sum)) of asset \($0)") } ?? algos(sum)
+        let amount = asset.map { Message("\(smallestUnits(sum)) of asset \($0)") } ?? algos(sum)
         return SummaryLine(label, namesReceivers ? Message("\(amount) to \(to(asset))") : amount)
       }
     }

@@ -179,7 +179,7 @@ extension AssetTransfer {
   fileprivate var subject: [SummaryLine] {
     [assetLine(asset)]
       + (assetSender.map { [SummaryLine(Message("Taken from"), verbatim: $0.grouped, isWarning: true)] } ?? [])
-      + [receiverLine(receiver, losesAnything: amount > 0), SummaryLine(Message("Amount"), baseUnits(amount))]
+      + [receiverLine(receiver, losesAnything: amount > 0), SummaryLine(Message("Amount"), smallestUnits(amount))]
   }
 
   fileprivate func consequences(sender: AlgorandAddress) -> [SummaryLine] {
@@ -222,7 +222,7 @@ extension AssetConfiguration.Parameters {
     var lines: [SummaryLine] = []
     if !assetName.isEmpty { lines.append(SummaryLine(Message("Asset name"), verbatim: assetName.quoted)) }
     if !unitName.isEmpty { lines.append(SummaryLine(Message("Unit name"), verbatim: unitName.quoted)) }
-    if total > 0 { lines.append(SummaryLine(Message("Total"), baseUnits(total))) }
+    if total > 0 { lines.append(SummaryLine(Message("Total"), smallestUnits(total))) }
     if decimals > 0 { lines.append(SummaryLine(Message("Decimals"), verbatim: "\(decimals)")) }
     if isFrozenByDefault { lines.append(SummaryLine(Message("Holdings"), Message("frozen at first"))) }
     for role in roles {

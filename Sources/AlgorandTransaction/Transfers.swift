@@ -49,7 +49,7 @@ public struct AssetConfiguration: Hashable, Sendable {
 
   /// The parameters of an asset.
   public struct Parameters: Hashable, Sendable {
-    /// The total in base units (`t`).
+    /// The total in smallest units (`t`).
     public let total: UInt64
     /// Digits after the decimal point, 0 to 19 (`dc`).
     public let decimals: UInt64

@@ -46,9 +46,9 @@ extension [UInt8] {
   var size: Message { Message("\(count) byte", plural: "\(count) bytes", count: count) }
 }
 
-/// An amount of an asset, in its base units.
-func baseUnits(_ count: some UnsignedInteger) -> Message {
-  Message("\(count) base unit", plural: "\(count) base units", count: count)
+/// An amount of an asset, whose decimals a transfer does not name.
+func smallestUnits(_ count: some UnsignedInteger) -> Message {
+  Message("\(count) smallest unit", plural: "\(count) smallest units", count: count)
 }
 
 extension Unicode.Scalar {

@@ -76,8 +76,9 @@ import Testing
     #expect(
       Self.text(summary.inShort) == [
         "Transactions: payment (3), asset transfer (4)", "You send: 2.000001 ALGO to \(Self.bob.grouped)",
-        "You send: 1 base unit of asset 9 to \(Self.bob.grouped)", "You send: 7 base units of asset 70 to 2 receivers",
-        "You receive: 5 base units of asset 31566704", "Fees: 0.005000 ALGO",
+        "You send: 1 smallest unit of asset 9 to \(Self.bob.grouped)",
+        "You send: 7 smallest units of asset 70 to 2 receivers",
+        "You receive: 5 smallest units of asset 31566704", "Fees: 0.005000 ALGO",
       ])
   }
 
@@ -136,9 +137,9 @@ import Testing
     #expect(
       Self.text(summary.inShort) == [
         "Transactions: asset clawback (2), payment (1)", "! Taken from: in transaction 1",
-        "! Signer: in transaction 2", "You send: 2 base units of asset 7 to \(Self.bob.grouped)",
+        "! Signer: in transaction 2", "You send: 2 smallest units of asset 7 to \(Self.bob.grouped)",
         "Others send, signed by you: 0.000009 ALGO to \(Self.carol.grouped)",
-        "Others send, signed by you: 3 base units of asset 7 to \(Self.carol.grouped)", "Fees: 0.002000 ALGO",
+        "Others send, signed by you: 3 smallest units of asset 7 to \(Self.carol.grouped)", "Fees: 0.002000 ALGO",
         "! Taken from: in transaction 3 (not signed by you)",
       ])
   }

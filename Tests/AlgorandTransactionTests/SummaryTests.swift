@@ -266,7 +266,7 @@ import Testing
       From: ALICE
       Asset: 31566704
       To: BOB
-      Amount: 4294967296 base units
+      Amount: 4294967296 smallest units
       Fee: 0.001000 ALGO
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
@@ -276,7 +276,7 @@ import Testing
       From: ALICE
       Asset: 31566704
       To: ALICE
-      Amount: 0 base units
+      Amount: 0 smallest units
       Fee: 0.001000 ALGO
       Opt-in: the account can hold the asset; its minimum balance is raised
       Network: testnet-v1.0
@@ -287,7 +287,7 @@ import Testing
       From: ALICE
       Asset: 31566704
       To: BOB
-      Amount: 0 base units
+      Amount: 0 smallest units
       Fee: 0.001000 ALGO
     ! Close asset: sends ALL that is left of asset 31566704 to BOB
       Network: testnet-v1.0
@@ -299,7 +299,7 @@ import Testing
       Asset: 31566704
     ! Taken from: BOB
       To: CAROL
-      Amount: 7 base units
+      Amount: 7 smallest units
       Fee: 0.001000 ALGO
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
@@ -311,7 +311,7 @@ import Testing
     ! Creation: raises the account's minimum balance until the asset is destroyed
       Asset name: "A \u{202E}coin"
       Unit name: "COIN"
-      Total: 1000000000000 base units
+      Total: 1000000000000 smallest units
       Decimals: 6
       Holdings: frozen at first
       Manager: ALICE
@@ -328,7 +328,7 @@ import Testing
       From: ALICE
       Fee: 0.001000 ALGO
     ! Creation: raises the account's minimum balance until the asset is destroyed
-      Total: 1 base unit
+      Total: 1 smallest unit
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
 

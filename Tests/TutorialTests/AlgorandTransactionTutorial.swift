@@ -48,7 +48,7 @@ import Testing
   #expect(
     summary.inShort.map { "\($0.isWarning ? "!" : " ") \($0.label): \($0.value)" } == [
       "  Transactions: payment (1), asset transfer (1)", "  You send: 1.500000 ALGO to \(receiver)",
-      "  You send: 20 base units of asset 10458941 to \(receiver)", "  Fees: 0.002000 ALGO",
+      "  You send: 20 smallest units of asset 10458941 to \(receiver)", "  Fees: 0.002000 ALGO",
     ])
 
   // tutorial: begin
