@@ -1,10 +1,13 @@
 """`liquid-auth pin` and `config`, checked with python-fido2 on the same key."""
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 
 import pytest
 from daemon.test_command import FAILED, NOT_RUNNING, WRONG_PASSPHRASE, fails
+from fido2 import cbor
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, CredentialManagement, Ctap2
 from support import wire
@@ -163,6 +166,37 @@ def test_status_and_settings_are_reported_while_locked(key):
         assert key.pinentry.asked() == 0
     fails(key, "pin", "status", "--control", key.control_socket, status=NOT_RUNNING)
     fails(key, "config", "show", "--control", key.control_socket, status=NOT_RUNNING)
+
+
+def test_nothing_is_refused_because_of_settings_in_clear(key):
+    """While the vault is locked, another program could have changed them; the passphrase shows what is true."""
+    with key:
+        typed(key, "pin", "set")
+    with contextlib.closing(sqlite3.connect(key.state / "credentials.sqlite")) as store, store:
+        ((clear,),) = store.execute("SELECT told FROM state")
+        store.execute("UPDATE state SET told = ?", [cbor.encode({**cbor.decode(clear), 1: False, 4: 63})])
+    with key:
+        status = told(key, "pin", "status")
+        assert (status["set"], status["minimumLength"]) == (False, 63)
+        for command in ("pin change", "pin remove", "config force-pin-change", "config min-pin-length 6"):
+            said = fails(key, *command.split(), "--control", key.control_socket, status=FAILED, stdin=f"{PASSPHRASE}\n{PIN}\n")
+            assert "its clear settings differ from the sealed ones" in said, command
+
+
+def test_a_locked_vault_refuses_with_the_words_of_an_open_one(key):
+    with key:
+        key.ask("config", "min-pin-length", "7")
+        for command, words in {
+            "pin remove": "no PIN is set",
+            "config force-pin-change": "no PIN is set",
+            "config min-pin-length 6": "the minimum is 7 and can only be raised, up to 63; a reset restores 4",
+            "pin set": "a PIN needs at least 7 characters; nothing was changed",
+        }.items():
+            for state in ("lock", "unlock"):
+                key.ask(state)
+                said = fails(
+                    key, *command.split(), "--control", key.control_socket, status=FAILED, stdin=f"{PASSPHRASE}\n123456\n")
+                assert said == f"liquid-auth: {words}\n", (command, state)
 
 
 class TestConfig:

@@ -49,10 +49,12 @@ extension AuthenticatorSettings {
     let length = length ?? UInt64(minimumPINLength)
     guard let length = UInt8(exactly: length), (minimumPINLength...Self.longestPIN).contains(length) else {
       throw CTAPError(
-        .pinPolicyViolation, "the minimum is \(minimumPINLength) and can only be raised, up to \(Self.longestPIN)")
+        .pinPolicyViolation,
+        "the minimum is \(minimumPINLength) and can only be raised, up to \(Self.longestPIN); a reset restores "
+          + "\(Self.shortestPIN)")
     }
     guard !forceChange || pin != nil else {
-      throw CTAPError(.pinNotSet, "there is no PIN to change")
+      throw CTAPError(.pinNotSet, "no PIN is set")
     }
     if let rpIDs {
       guard rpIDs.count <= Self.maximumRPIDs else {

@@ -100,9 +100,8 @@ struct ConfigCommand: ParsableCommand {
 
     func run() throws {
       let connection = try place.connect()
-      let present = try connection.keyInformation().minimumPINLength
-      guard length >= present else {
-        throw CommandFailure("the minimum is \(present) and can only be raised; a reset restores 4")
+      if let present = try connection.certainInformation()?.minimumPINLength, length < present {
+        throw CommandFailure("the minimum is \(present) and can only be raised, up to 63; a reset restores 4")
       }
       try place.change(
         ChangeSettings(minimumPINLength: length, minimumPINLengthRPIDs: rp.isEmpty && !noRp ? nil : rp),

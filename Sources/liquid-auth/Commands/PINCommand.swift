@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlProtocol
 import CryptoPrimitives
+import Recovery
 
 /// `liquid-auth pin`.
 struct PINCommand: ParsableCommand {
@@ -70,29 +71,34 @@ struct PINCommand: ParsableCommand {
 
     func run() throws {
       let connection = try place.connect()
+      // An open vault gives the answer before the passphrase is asked for.
       try connection.checkPIN()
       try connection.unlock()
-      // Only the open vault gives the certain answer.
       try connection.checkPIN()
       try connection.ask(RemovePIN())
       output.write("the PIN is removed", json: ["pin": .string("removed")])
     }
   }
 
-  /// Asks for the passphrase and then for the PIN; before both, `check` gets whether one is set, and may throw.
+  /// Asks for the passphrase and then for the PIN.
+  ///
+  /// - Parameter check: gets whether a PIN is set, and may throw; called before both if the vault is open, and before the
+  ///   change.
   static func setPIN(
     at place: PlaceOptions, check: (Bool) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     let connection = try place.connect()
-    let reported = try connection.keyInformation()
-    try check(reported.isPINSet)
-    var pin: SecretBytes?
-    try connection.unlock { _ throws(CommandFailure) in pin = try PINInput.new(minimum: reported.minimumPINLength) }
-    // Only the open vault gives the certain answer; the authenticator also checks the length again.
+    let known = try connection.certainInformation()
+    if let known { try check(known.isPINSet) }
+    var typed: SecretBytes?
+    try connection.unlock { _ throws(CommandFailure) in
+      typed = try PINInput.new(minimum: known?.minimumPINLength ?? Int(AuthenticatorSettings.shortestPIN))
+    }
     let information = try connection.keyInformation()
     try check(information.isPINSet)
-    if pin == nil { pin = try PINInput.new(minimum: information.minimumPINLength) }
-    if let pin { try connection.ask(SetPIN(pin)) }
+    let minimum = information.minimumPINLength
+    let pin = if let typed { try PINInput.check(typed, minimum: minimum) } else { try PINInput.new(minimum: minimum) }
+    try connection.ask(SetPIN(pin))
   }
 }
 

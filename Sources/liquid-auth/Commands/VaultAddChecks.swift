@@ -5,6 +5,9 @@ import Vault
 extension VaultCommand.Add {
   /// Checks that the slot can be made and is of use, before the user types a secret.
   ///
+  /// The slots are read from the file, which another program could have changed. Such a slot can only cause a refusal,
+  /// which names it; its removal asks for the passphrase.
+  ///
   /// - Returns: the numbers of other slots of the type that the user may no longer need, in ascending order.
   func check(beside slots: [VaultSlot]) throws(CommandFailure) -> [Int] {
     let conditions = TPMSlot.Conditions(hasPIN: pin, pcrs: pcrs)

@@ -45,9 +45,20 @@ extension ControlConnection {
   /// Gets the key's information, without a prompt; does not wait for other requests.
   func keyInformation() throws(CommandFailure) -> KeyInformation { KeyInformation(try ctap(0x04)) }
 
-  /// Throws if no PIN is set.
+  /// The key's information, if the vault is open; `nil` otherwise.
+  ///
+  /// While the vault is locked, the settings come from a copy in clear (Recovery §1), which another program could have
+  /// changed. A command that refused because of it could hide, for example, that a PIN is set. With the passphrase, a
+  /// store whose copy differs does not open.
+  func certainInformation() throws(CommandFailure) -> KeyInformation? {
+    // In this order: a vault that is locked in between has left its own settings.
+    guard try ask(GetStatus()).vault == .unlocked else { return nil }
+    return try keyInformation()
+  }
+
+  /// Throws if it is certain that no PIN is set.
   func checkPIN() throws(CommandFailure) {
-    guard try keyInformation().isPINSet else { throw CommandFailure("no PIN is set") }
+    if try certainInformation()?.isPINSet == false { throw CommandFailure("no PIN is set") }
   }
 
   /// Gets the tries that are left, without a prompt; does not wait for other requests.

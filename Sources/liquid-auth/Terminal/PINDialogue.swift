@@ -29,7 +29,11 @@ enum PINInput {
     if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() {
       return try new(minimum: minimum, on: terminal)
     }
-    let pin = try StandardInput.secretLine("the PIN")
+    return try check(StandardInput.secretLine("the PIN"), minimum: minimum)
+  }
+
+  /// Throws if a PIN is not accepted; returns it otherwise.
+  static func check(_ pin: SecretBytes, minimum: Int) throws(CommandFailure) -> SecretBytes {
     if let objection = PINRule.objection(to: pin, minimum: minimum) {
       throw CommandFailure("\(objection); nothing was changed")
     }
