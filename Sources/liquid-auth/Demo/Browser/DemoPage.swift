@@ -15,47 +15,86 @@ enum DemoPage {
   ]
 
   /// The page.
-  static let html = """
+  static let html = page(
+    "Liquid Auth demo", script: "/demo.js",
+    introduction: """
+      <h1>Try your security key</h1>
+      <p>This page is a site of its own, on this machine only. It registers a test passkey with your browser and your
+      key, signs in, and shows each check that a site makes. If the browser asks where to save the passkey, choose
+      “security key”.</p>
+      """,
+    steps: [
+      step(
+        1, "Register a passkey", ["passkey"], "Register",
+        """
+        The key makes a passkey for this page and stores its name. A dialog names the site “localhost”, and can ask for
+        your passphrase or PIN.
+        """),
+      step(
+        2, "Sign in with the passkey", ["sign-in"], "Sign in",
+        """
+        The page does not name an account: the key finds the passkey by itself. This needs your passphrase or PIN.
+        """),
+      step(
+        3, "Use a second factor", ["second-factor", "second-factor-sign-in"], "Register and sign in",
+        """
+        The key stores nothing for this one: the page keeps its id, and sends it at the sign-in. Your confirmation is
+        enough.
+        """),
+      step(
+        4, "Get a secret (PRF)", ["prf", "prf-again"], "Get the secret twice",
+        """
+        A site can get a secret from a passkey, for example to encrypt your data. The page asks twice with the same salt,
+        and once with another one. Only hashes of the secrets leave the page.
+        """),
+      step(
+        5, "Register again", ["excluded"], "Try to register again",
+        """
+        The page sends the id of the passkey that it knows. The key then refuses to make a second one. The browser may
+        show this in a dialog that you must close.
+        """),
+    ], ending: "The terminal shows the results, and how to delete the test passkey.")
+
+  /// A step whose ceremonies run one after the other.
+  private static func step(
+    _ number: Int, _ title: String, _ ceremonies: [String], _ button: String, _ text: String
+  ) -> String {
+    step(
+      number, title,
+      """
+      <p id="text-\(number)">\(text)</p>
+      <button type="button" id="step-\(number)" data-ceremonies="\(ceremonies.joined(separator: " "))"
+        aria-describedby="text-\(number)">\(button)</button>
+      """)
+  }
+
+  // MARK: What the pages of both demos have
+
+  /// A page with its introduction, its steps and its end.
+  static func page(
+    _ title: String, script: String, introduction: String, steps: [String], ending: String
+  ) -> String {
+    """
     <!doctype html>
     <html lang="en">
     <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
-    <title>Liquid Auth demo</title>
+    <title>\(title)</title>
     <link rel="stylesheet" href="/demo.css">
-    <script src="/demo.js" defer></script>
+    <script src="\(script)" defer></script>
     </head>
     <body>
     <main>
-    <h1>Try your security key</h1>
-    <p>This page is a site of its own, on this machine only. It registers a test passkey with your browser and your key,
-    signs in, and shows each check that a site makes. If the browser asks where to save the passkey, choose
-    “security key”.</p>
+    \(introduction)
     <noscript><p class="error">This page needs JavaScript.</p></noscript>
     <ol>
-    \(section("1", "Register a passkey", ["passkey"], "Register", """
-      The key makes a passkey for this page and stores its name. A dialog names the site “localhost”, and can ask for your
-      passphrase or PIN.
-      """))
-    \(section("2", "Sign in with the passkey", ["sign-in"], "Sign in", """
-      The page does not name an account: the key finds the passkey by itself. This needs your passphrase or PIN.
-      """))
-    \(section("3", "Use a second factor", ["second-factor", "second-factor-sign-in"], "Register and sign in", """
-      The key stores nothing for this one: the page keeps its id, and sends it at the sign-in. Your confirmation is enough.
-      """))
-    \(section("4", "Get a secret (PRF)", ["prf", "prf-again"], "Get the secret twice", """
-      A site can get a secret from a passkey, for example to encrypt your data. The page asks twice with the same salt, and
-      once with another one. Only hashes of the secrets leave the page.
-      """))
-    \(section("5", "Register again", ["excluded"], "Try to register again", """
-      The page sends the id of the passkey that it knows. The key then refuses to make a second one. The browser may
-      show this in a dialog that you must close.
-      """))
+    \(steps.joined(separator: "\n"))
     </ol>
     <section aria-labelledby="end">
     <h2 id="end">End</h2>
-    <p>The terminal shows the results, and how to delete the test passkey.</p>
+    <p>\(ending)</p>
     <button type="button" id="done">Done</button>
     <p id="result" role="status" aria-live="polite"></p>
     </section>
@@ -64,18 +103,15 @@ enum DemoPage {
     </html>
 
     """
+  }
 
-  /// A step: its ceremonies run one after the other.
-  private static func section(
-    _ number: String, _ title: String, _ ceremonies: [String], _ button: String, _ text: String
-  ) -> String {
+  /// A step: what the person reads and presses, then what has come of it.
+  static func step(_ number: Int, _ title: String, _ content: String) -> String {
     """
     <li>
     <section aria-labelledby="title-\(number)">
     <h2 id="title-\(number)">\(number). \(title)</h2>
-    <p id="text-\(number)">\(text)</p>
-    <button type="button" id="step-\(number)" data-ceremonies="\(ceremonies.joined(separator: " "))"
-      aria-describedby="text-\(number)">\(button)</button>
+    \(content)
     <p class="state" id="state-\(number)" role="status" aria-live="polite"></p>
     <div class="results" id="results-\(number)"></div>
     </section>
@@ -83,7 +119,7 @@ enum DemoPage {
     """
   }
 
-  /// The page's style: the colours of the system, light or dark.
+  /// The style: the colours of the system, light or dark.
   static let style = """
     :root { color-scheme: light dark; font: 1.0625rem/1.5 system-ui, sans-serif; }
     body { margin: 0; background: Canvas; color: CanvasText; }

@@ -1,16 +1,10 @@
 extension DemoPage {
-  /// The page's script: it passes options and answers between this server and the browser, and verifies nothing.
-  static let script = #"""
+  /// The beginning of the script of each demo's page: requests to this server, and what a verdict shows.
+  ///
+  /// - Parameter option: the demo's, for its command.
+  static func beginning(_ option: String) -> String {
+    #"""
     "use strict";
-
-    // base64url without padding, for all bytes in messages.
-    const encode = (buffer) =>
-      btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
-    const decode = (text) =>
-      Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (character) => character.charCodeAt(0));
-    const hash = async (secret) => encode(await crypto.subtle.digest("SHA-256", secret));
-
-    class Refused extends Error {}
 
     async function post(path, content) {
       let answer;
@@ -19,12 +13,69 @@ extension DemoPage {
           method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content),
         });
       } catch {
-        throw new Refused("The demo has ended. Start it again in the terminal: liquid-auth demo --browser");
+        throw new Error("The demo has ended. Start it again in the terminal: liquid-auth demo \#(option)");
       }
       const result = await answer.json();
-      if (!answer.ok) throw new Refused(result.error);
+      if (!answer.ok) throw new Error(result.error);
       return result;
     }
+
+    function element(name, text, ...classes) {
+      const made = document.createElement(name);
+      made.textContent = text;
+      made.classList.add(...classes);
+      return made;
+    }
+
+    function listOfChecks(verdict) {
+      const checks = element("ul", "", "checks");
+      for (const { check, holds } of verdict.checks) {
+        const line = element("li", "", holds ? "ok" : "failed");
+        const mark = element("span", holds ? "✓" : "✗", "mark");
+        mark.setAttribute("role", "img");
+        mark.setAttribute("aria-label", holds ? "succeeded:" : "failed:");
+        line.append(mark, check);
+        checks.append(line);
+      }
+      return checks;
+    }
+
+    function listOfFacts(verdict) {
+      const facts = element("dl", "");
+      for (const { name, value } of verdict.facts) facts.append(element("dt", name), element("dd", value));
+      return facts;
+    }
+
+    // At the button "Done", ends the demo with the content of a request, and shows the totals; then calls `close`.
+    function endAtDone(content, close) {
+      document.getElementById("done").addEventListener("click", async () => {
+        const result = document.getElementById("result");
+        try {
+          const { holds, checks, failures } = await post("/done", content);
+          result.textContent = failures
+            ? `✗ ${failures} of ${checks} checks failed. You can close this page.`
+            : `${holds ? "✓ " : ""}Checks succeeded: ${checks}. You can close this page.`;
+          for (const button of document.querySelectorAll("button")) button.disabled = true;
+          close();
+        } catch (error) {
+          result.textContent = `✗ ${error.message}`;
+        }
+      });
+    }
+
+
+    """#
+  }
+
+  /// The page's script: it passes options and answers between this server and the browser, and verifies nothing.
+  static let script =
+    beginning("--browser") + #"""
+    // base64url without padding, for all bytes in messages.
+    const encode = (buffer) =>
+      btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+    const decode = (text) =>
+      Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (character) => character.charCodeAt(0));
+    const hash = async (secret) => encode(await crypto.subtle.digest("SHA-256", secret));
 
     // The options with bytes in place of base64url.
     function withBytes(options) {
@@ -70,16 +121,9 @@ extension DemoPage {
       } catch (error) {
         const verdict = await post("/failed", { ceremony, error: error.name });
         if (verdict.checks) return verdict;
-        throw new Refused(`${error.name}: ${error.message}`);
+        throw new Error(`${error.name}: ${error.message}`);
       }
       return post("/finish", { ceremony, credential: await verifiable(credential) });
-    }
-
-    function element(name, text, ...classes) {
-      const made = document.createElement(name);
-      made.textContent = text;
-      made.classList.add(...classes);
-      return made;
     }
 
     const titles = {
@@ -89,20 +133,9 @@ extension DemoPage {
 
     function show(results, ceremony, verdict) {
       if (titles[ceremony]) results.append(element("h3", titles[ceremony]));
-      const checks = element("ul", "", "checks");
-      for (const { check, holds } of verdict.checks) {
-        const line = element("li", "", holds ? "ok" : "failed");
-        const mark = element("span", holds ? "✓" : "✗", "mark");
-        mark.setAttribute("role", "img");
-        mark.setAttribute("aria-label", holds ? "succeeded:" : "failed:");
-        line.append(mark, check);
-        checks.append(line);
-      }
-      const facts = element("dl", "");
-      for (const { name, value } of verdict.facts) facts.append(element("dt", name), element("dd", value));
       const details = element("details", "");
-      details.append(element("summary", "Details"), facts);
-      results.append(checks);
+      details.append(element("summary", "Details"), listOfFacts(verdict));
+      results.append(listOfChecks(verdict));
       if (verdict.facts.length) results.append(details);
     }
 
@@ -145,19 +178,7 @@ extension DemoPage {
 
     for (const step of steps) step.addEventListener("click", () => press(step));
 
-    const done = document.getElementById("done");
-    done.addEventListener("click", async () => {
-      const result = document.getElementById("result");
-      try {
-        const { holds, checks, failures } = await post("/done", {});
-        result.textContent = failures
-          ? `✗ ${failures} of ${checks} checks failed. You can close this page.`
-          : `${holds ? "✓ " : ""}Checks succeeded: ${checks}. You can close this page.`;
-        for (const button of [...steps, done]) button.disabled = true;
-      } catch (error) {
-        result.textContent = `✗ ${error.message}`;
-      }
-    });
+    endAtDone({}, () => {});
 
     if (!window.PublicKeyCredential) {
       const result = document.getElementById("result");

@@ -27,6 +27,10 @@ struct DemoResponse: Sendable {
   /// Whether the demo ends once this is sent.
   var endsDemo = false
 
+  /// A file of the page.
+  static func file(_ contentType: String, _ text: String) -> Self {
+    Self(status: 200, contentType: contentType, body: Array(text.utf8))
+  }
   static func json(_ value: JSON, status: Int = 200) -> Self { Self(status: status, body: Array(value.line.utf8)) }
   static func refused(_ status: Int, _ reason: String) -> Self { json(["error": .string(reason)], status: status) }
 }
@@ -105,10 +109,10 @@ final class DemoSite: DemoWebSite {
 
   private func page(_ request: DemoRequest, _ state: inout State, _ now: ContinuousClock.Instant) -> DemoResponse {
     switch request.path {
-    case "/demo.js": return DemoResponse(status: 200, contentType: "text/javascript", body: Array(DemoPage.script.utf8))
-    case "/demo.css": return DemoResponse(status: 200, contentType: "text/css", body: Array(DemoPage.style.utf8))
+    case "/demo.js": return .file("text/javascript", DemoPage.script)
+    case "/demo.css": return .file("text/css", DemoPage.style)
     case start, "/":
-      var page = DemoResponse(status: 200, contentType: "text/html", body: Array(DemoPage.html.utf8))
+      var page = DemoResponse.file("text/html", DemoPage.html)
       if session(request, state) == nil {
         guard request.path == start else {
           return .refused(403, "open the address that liquid-auth demo has printed")

@@ -1,23 +1,10 @@
 extension DAppPage {
   /// The page's script, in the order of a dApp: subscribe to the request, answer the wallet's offer, ask over the channel.
-  static let script = #"""
-    "use strict";
-
-    // What a dApp's server would know. Here the server also writes and reads the messages (CBOR, base64url).
-    async function post(path, content) {
-      let answer;
-      try {
-        answer = await fetch(path, {
-          method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content),
-        });
-      } catch {
-        throw new Error("The demo has ended. Start it again in the terminal: liquid-auth demo --dapp");
-      }
-      const result = await answer.json();
-      if (!answer.ok) throw new Error(result.error);
-      return result;
-    }
-
+  ///
+  /// With `post` it asks what a dApp's server would know; here the server also writes and reads the messages (CBOR,
+  /// base64url).
+  static let script =
+    DemoPage.beginning("--dapp") + #"""
     // Socket.IO 4 over one web socket: Engine.IO packets 0 open, 2 ping, 3 pong, 4 message; in a message 0 connect,
     // 2 event, 3 acknowledgement.
     class Socket {
@@ -114,28 +101,6 @@ extension DAppPage {
 
     connect().catch((error) => say(1, `✗ ${error.message}`, true));
 
-    function element(name, text, ...classes) {
-      const made = document.createElement(name);
-      made.textContent = text;
-      made.classList.add(...classes);
-      return made;
-    }
-
-    function show(results, verdict) {
-      const checks = element("ul", "", "checks");
-      for (const { check, holds } of verdict.checks) {
-        const line = element("li", "", holds ? "ok" : "failed");
-        const mark = element("span", holds ? "✓" : "✗", "mark");
-        mark.setAttribute("role", "img");
-        mark.setAttribute("aria-label", holds ? "succeeded:" : "failed:");
-        line.append(mark, check);
-        checks.append(line);
-      }
-      const facts = element("dl", "");
-      for (const { name, value } of verdict.facts) facts.append(element("dt", name), element("dd", value));
-      results.append(checks, facts);
-    }
-
     at("sign").addEventListener("click", async () => {
       at("sign").disabled = true;
       at("results-2").replaceChildren();
@@ -148,7 +113,7 @@ extension DAppPage {
         });
         channel.send(frame);
         const verdict = await post("/answer", { requestId, frame: await answer });
-        show(at("results-2"), verdict);
+        at("results-2").append(listOfChecks(verdict), listOfFacts(verdict));
         say(2, verdict.holds ? "✓ The signature is valid." : "✗ The signature was not accepted.", !verdict.holds);
       } catch (error) {
         say(2, `✗ ${error.message}`, true);
@@ -156,18 +121,7 @@ extension DAppPage {
       at("sign").disabled = channel.readyState !== "open";
     });
 
-    at("done").addEventListener("click", async () => {
-      try {
-        const { holds, checks, failures } = await post("/done", { requestId });
-        at("result").textContent = failures
-          ? `✗ ${failures} of ${checks} checks failed. You can close this page.`
-          : `${holds ? "✓ " : ""}Checks succeeded: ${checks}. You can close this page.`;
-        at("sign").disabled = at("done").disabled = true;
-        peer?.close();
-      } catch (error) {
-        at("result").textContent = `✗ ${error.message}`;
-      }
-    });
+    endAtDone({ requestId }, () => peer?.close());
 
     """#
 }

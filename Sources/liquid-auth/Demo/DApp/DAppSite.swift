@@ -98,9 +98,9 @@ final class DAppSite: DemoWebSite {
 
   private func page(_ request: DemoRequest) -> DemoResponse {
     switch request.path {
-    case "/dapp.js": DemoResponse(status: 200, contentType: "text/javascript", body: Array(DAppPage.script.utf8))
-    case "/demo.css": DemoResponse(status: 200, contentType: "text/css", body: Array(DemoPage.style.utf8))
-    case start: DemoResponse(status: 200, contentType: "text/html", body: Array(DAppPage.html.utf8))
+    case "/dapp.js": .file("text/javascript", DAppPage.script)
+    case "/demo.css": .file("text/css", DemoPage.style)
+    case start: .file("text/html", DAppPage.html)
     case "/": .refused(403, "open the address that liquid-auth demo has printed")
     // Wallets and dApps that poll first: they must begin with a web socket here.
     case let path where path.hasPrefix("/socket.io/"): .refused(400, "this service has web sockets only")
