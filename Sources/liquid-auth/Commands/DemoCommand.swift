@@ -48,17 +48,12 @@ struct DemoCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    if dapp {
-      let results = try await BrowserDemo(port: port ?? 0, opensBrowser: !noOpen, isJSON: output.json).runDApp()
-      if !results.holds { throw ExitCode(1) }
-      return
-    }
-    if browser {
-      if let obstacle = try Self.obstacle(at: PlaceOptions.parse([])) {
+    if browser || dapp {
+      if browser, let obstacle = try Self.obstacle(at: PlaceOptions.parse([])) {
         StandardStream.error.write("liquid-auth: \(obstacle.printable)")
       }
-      let results = try await BrowserDemo(port: port ?? 0, opensBrowser: !noOpen, isJSON: output.json).run()
-      if !results.holds { throw ExitCode(1) }
+      let demo = BrowserDemo(port: port ?? 0, opensBrowser: !noOpen, isJSON: output.json)
+      guard try await dapp ? demo.runDApp() : demo.run() else { throw ExitCode(1) }
       return
     }
     let transcript = Transcript(isQuiet: output.json)

@@ -283,6 +283,17 @@ import Testing
     #expect(try post("/ask", asked).status == 403, "the page has gone")
   }
 
+  @Test func `the summary names what a demo with a wallet needs, and its events count it`() {
+    var results = DAppResults(checks: 1, failures: 0, signatures: 0, storedIDs: [[1, 2, 3, 4, 5, 6, 7]])
+    #expect(results.text.hasPrefix("\nno check failed, but a demo needs a signature\n"))
+    #expect(results.text.contains("liquid-auth credentials remove 010203040506\n"))
+    results.signatures = 1
+    #expect(results.text.hasPrefix("\nall 1 check hold\n"))
+    #expect(
+      results.json.line
+        == #"{"holds": true, "checks": 1, "failures": 0, "signatures": 1, "storedPasskeys": ["01020304050607"]}"#)
+  }
+
   // Holds: DEMO-7
   @Test func `a passkey for a request that no page waits for is not among those to delete`() throws {
     _ = try registered()

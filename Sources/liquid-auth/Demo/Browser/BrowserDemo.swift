@@ -15,11 +15,16 @@ struct BrowserDemo: Sendable {
   let opensBrowser: Bool
   let isJSON: Bool
 
-  /// Runs the demo; returns its results, which it has printed.
-  func run() async throws(CommandFailure) -> DemoResults {
+  /// Runs the demo; returns whether it holds, and prints the results.
+  func run() async throws(CommandFailure) -> Bool {
     let site = try await show { [isJSON] port in DemoSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
-    end(site.results)
-    return site.results
+    return end(site.results)
+  }
+
+  /// Does the same with a wallet.
+  func runDApp() async throws(CommandFailure) -> Bool {
+    let site = try await show { [isJSON] port in DAppSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
+    return end(site.results)
   }
 
   /// Serves a site, which is made for its port, until the user ends it.
@@ -52,8 +57,10 @@ struct BrowserDemo: Sendable {
     }
   }
 
-  private func end(_ results: DemoResults) {
-    writeResult(isJSON ? JSON.finished(results).line : results.text, isJSON: isJSON)
+  private func end(_ results: some DemoTotals) -> Bool {
+    let finished: JSON = ["event": "finished"]
+    writeResult(isJSON ? finished.adding(results.json).line : results.text, isJSON: isJSON)
+    return results.holds
   }
 
   /// Opens the page with xdg-open; returns `false` without a desktop, or if xdg-open fails.
@@ -115,22 +122,22 @@ extension DemoEvent {
   }
 }
 
-extension DemoResults {
+extension DemoTotals {
   /// How many digits of an id name a passkey on the command line; ids are random after their first byte.
-  private static let digits = 12
+  private static var digits: Int { 12 }
 
   /// For people: the totals, and how to delete what the demo has stored.
   var text: String {
-    let counts = "\(checks) \(checks == 1 ? "check" : "checks")"
+    let all = "\(checks) \(checks == 1 ? "check" : "checks")"
     let verdict =
       failures > 0
-      ? "\(failures) of \(counts) failed"
-      : holds ? "all \(counts) hold" : "no check failed, but a demo needs a registration and a sign-in"
+      ? "\(failures) of \(all) failed"
+      : holds ? "all \(all) hold" : "no check failed, but a demo needs \(Self.needs)"
     return "\n\(verdict)" + (storedIDs.isEmpty ? "" : "\n\(Self.removal(of: storedIDs))")
   }
 
   /// How to delete test passkeys.
-  static func removal(of ids: [[UInt8]]) -> String {
+  private static func removal(of ids: [[UInt8]]) -> String {
     let commands = ids.map { "  liquid-auth credentials remove \($0.hexadecimal.prefix(digits))" }
     return """
       the test \(ids.count == 1 ? "passkey is" : "passkeys are") still on your key; to delete:
@@ -141,11 +148,6 @@ extension DemoResults {
 }
 
 extension JSON {
-  /// The last event: `{"event": "finished", …}` with the totals.
-  fileprivate static func finished(_ results: DemoResults) -> JSON {
-    (["event": "finished"] as JSON).adding(results.json)
-  }
-
   /// This object with the members of another one after its own.
   func adding(_ other: JSON) -> JSON {
     guard case .object(let members) = self, case .object(let more) = other else { return self }

@@ -32,11 +32,17 @@ struct DemoResponse: Sendable {
     Self(status: 200, contentType: contentType, body: Array(text.utf8))
   }
   static func json(_ value: JSON, status: Int = 200) -> Self { Self(status: status, body: Array(value.line.utf8)) }
+  /// The answer to the button that ends the demo.
+  static func ending(_ totals: some DemoTotals) -> Self {
+    var response = json(totals.json)
+    response.endsDemo = true
+    return response
+  }
   static func refused(_ status: Int, _ reason: String) -> Self { json(["error": .string(reason)], status: status) }
 }
 
-/// The totals of a demo.
-struct DemoResults: Equatable, Sendable {
+/// The totals of a demo in a browser.
+struct DemoResults: DemoTotals, Equatable, Sendable {
   var checks = 0
   var failures = 0
   var registrations = 0
@@ -46,6 +52,8 @@ struct DemoResults: Equatable, Sendable {
 
   /// Whether every check succeeded, and there was a registration and a sign-in.
   var holds: Bool { failures == 0 && registrations > 0 && signIns > 0 }
+  static let needs = "a registration and a sign-in"
+  var counts: JSON { ["registrations": .number(Int64(registrations)), "signIns": .number(Int64(signIns))] }
 }
 
 /// The site of `liquid-auth demo --browser`: requests in, answers out; all state is in memory.
@@ -193,9 +201,7 @@ final class DemoSite: DemoWebSite {
         state.results.add(verdict, of: failure.ceremony, made: 0)
         return (.json(verdict.json), .verified(failure.ceremony, verdict))
       case "/done":
-        var response = DemoResponse.json(state.results.json)
-        response.endsDemo = true
-        return (response, nil)
+        return (.ending(state.results), nil)
       default: return (.refused(404, "there is no such request"), nil)
       }
     } catch let refusal as DemoSession.Refusal {
@@ -208,18 +214,8 @@ final class DemoSite: DemoWebSite {
 
 extension DemoResults {
   fileprivate mutating func add(_ verdict: DemoVerdict, of ceremony: DemoCeremony, made passkeys: Int) {
-    checks += verdict.checks.count
-    failures += verdict.checks.count { !$0.holds }
+    add(verdict)
     registrations += passkeys
     if verdict.holds, !ceremony.isRegistration { signIns += 1 }
-  }
-
-  /// `{"holds", "checks", "failures", "registrations", "signIns", "storedPasskeys": [id …]}`.
-  var json: JSON {
-    [
-      "holds": .bool(holds), "checks": .number(Int64(checks)), "failures": .number(Int64(failures)),
-      "registrations": .number(Int64(registrations)), "signIns": .number(Int64(signIns)),
-      "storedPasskeys": .array(storedIDs.map(JSON.hex)),
-    ]
   }
 }

@@ -56,6 +56,35 @@ enum DemoEvent<Step: DemoStep>: Equatable, Sendable {
   case unfinished(Step, reason: String)
 }
 
+/// The totals of a demo with a page.
+protocol DemoTotals {
+  var checks: Int { get set }
+  var failures: Int { get set }
+  /// The ids of the passkeys that the demo has stored.
+  var storedIDs: [[UInt8]] { get }
+  /// Whether every check succeeded, and there was all that a demo needs.
+  var holds: Bool { get }
+  /// What a demo needs, besides checks that succeed.
+  static var needs: String { get }
+  /// The members of `json` that count what this demo needs.
+  var counts: JSON { get }
+}
+
+extension DemoTotals {
+  mutating func add(_ verdict: DemoVerdict) {
+    checks += verdict.checks.count
+    failures += verdict.checks.count { !$0.holds }
+  }
+
+  /// `{"holds", "checks", "failures", …, "storedPasskeys": [id …]}`.
+  var json: JSON {
+    let totals: JSON = [
+      "holds": .bool(holds), "checks": .number(Int64(checks)), "failures": .number(Int64(failures)),
+    ]
+    return totals.adding(counts).adding(["storedPasskeys": .array(storedIDs.map(JSON.hex))])
+  }
+}
+
 /// What happens at the site of `liquid-auth demo --browser`.
 typealias DemoSiteEvent = DemoEvent<DemoCeremony>
 

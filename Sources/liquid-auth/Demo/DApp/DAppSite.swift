@@ -6,7 +6,7 @@ import Recovery
 import Synchronization
 
 /// The totals of a demo with a wallet.
-struct DAppResults: Equatable, Sendable {
+struct DAppResults: DemoTotals, Equatable, Sendable {
   var checks = 0
   var failures = 0
   var signatures = 0
@@ -15,6 +15,8 @@ struct DAppResults: Equatable, Sendable {
 
   /// Whether every check succeeded, and there was a signature.
   var holds: Bool { failures == 0 && signatures > 0 }
+  static let needs = "a signature"
+  var counts: JSON { ["signatures": .number(Int64(signatures))] }
 }
 
 /// The site of `liquid-auth demo --dapp`: a Liquid Auth service, and the page of a dApp; all state is in memory.
@@ -127,10 +129,7 @@ final class DAppSite: DemoWebSite {
         return verify(answered.frame, answered.requestId.text, &state)
       case "/done":
         let id = try decodeJSON(Asked.self, from: request.body).requestId.text
-        guard state.requests[id] != nil else { return unknown }
-        var response = DemoResponse.json(state.results.json)
-        response.endsDemo = true
-        return Outcome(response: response)
+        return state.requests[id] == nil ? unknown : Outcome(response: .ending(state.results))
       default: return Outcome(response: .refused(404, "there is no such request"))
       }
     } catch {
@@ -262,20 +261,5 @@ final class DAppSite: DemoWebSite {
     }
     guard signals.contains(event.name), let address = state.peers[ObjectIdentifier(socket)]?.address else { return [] }
     return state.peers.values.filter { $0.address == address }.map { ($0.socket, "42\(array)") }
-  }
-}
-
-extension DAppResults {
-  fileprivate mutating func add(_ verdict: DemoVerdict) {
-    checks += verdict.checks.count
-    failures += verdict.checks.count { !$0.holds }
-  }
-
-  /// `{"holds", "checks", "failures", "signatures", "storedPasskeys": [id …]}`.
-  var json: JSON {
-    [
-      "holds": .bool(holds), "checks": .number(Int64(checks)), "failures": .number(Int64(failures)),
-      "signatures": .number(Int64(signatures)), "storedPasskeys": .array(storedIDs.map(JSON.hex)),
-    ]
   }
 }
