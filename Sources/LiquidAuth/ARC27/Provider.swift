@@ -123,9 +123,9 @@ extension Provider.Network {
 }
 
 /// Random UUIDs: RFC 9562 §5.4, which ARC-27 requires for every id.
-enum UUIDv4 {
+package enum UUIDv4 {
   /// Draws one, in lower case.
-  static func make(using generator: inout some RandomNumberGenerator) -> String {
+  package static func make(using generator: inout some RandomNumberGenerator) -> String {
     var bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80

@@ -8,6 +8,14 @@ import Recovery
 struct BrowserRelyingParty {
   /// A page of `http://localhost` can use no other rp.id.
   static let rpID = "localhost"
+  /// What a registration asks for at each site of a demo: the members `rp` and `pubKeyCredParams`.
+  static var request: JSON {
+    [
+      "rp": ["id": .string(rpID), "name": "Liquid Auth demo"],
+      "pubKeyCredParams": .array(
+        COSEAlgorithm.allCases.map { ["type": "public-key", "alg": .number($0.rawValue)] }),
+    ]
+  }
   /// The longest credential id: WebAuthn §7.1, step 25.
   static let longestID = 1023
   /// The most transports that a browser names; further ones are ignored.

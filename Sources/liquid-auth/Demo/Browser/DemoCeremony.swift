@@ -116,6 +116,10 @@ struct DemoVerdict: Equatable, Sendable {
   var holds: Bool { !checks.isEmpty && checks.allSatisfy(\.holds) }
 
   mutating func check(_ name: String, _ holds: Bool) { checks.append(.init(name: name, holds: holds)) }
+  /// Counts an answer that cannot be read as a check that fails.
+  mutating func fail(_ error: BrowserRelyingParty.Malformed) {
+    check("the answer can be read: \(error.reason)", false)
+  }
   mutating func note(_ name: String, _ value: String) { facts.append(Fact(name: name, value: value)) }
 }
 

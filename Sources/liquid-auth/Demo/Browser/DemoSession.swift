@@ -93,7 +93,7 @@ struct DemoSession {
         if let passkey { passkeys.append(passkey) }
       }
     } catch {
-      verdict.check("the answer can be read: \(error.reason)", false)
+      verdict.fail(error)
     }
     if verdict.holds { succeeded.insert(ceremony) }
     return verdict
@@ -143,15 +143,12 @@ extension DemoSession {
   private func creation(_ ceremony: DemoCeremony, _ challenge: [UInt8]) -> JSON {
     let isPasskey = ceremony != .secondFactor
     let excluded = ceremony == .excluded ? passkeys.filter(\.isDiscoverable) : []
-    return [
+    return BrowserRelyingParty.request.adding([
       "challenge": .base64URL(challenge),
-      "rp": ["id": .string(BrowserRelyingParty.rpID), "name": "Liquid Auth demo"],
       "user": [
         "id": .base64URL(userID), "name": .string(userName),
         "displayName": .string("\(userName) of liquid-auth demo"),
       ],
-      "pubKeyCredParams": .array(
-        COSEAlgorithm.allCases.map { ["type": "public-key", "alg": .number($0.rawValue)] }),
       "excludeCredentials": .array(excluded.map(Self.descriptor)),
       "authenticatorSelection": [
         "residentKey": .string(isPasskey ? "required" : "discouraged"), "requireResidentKey": .bool(isPasskey),
@@ -159,7 +156,7 @@ extension DemoSession {
       ],
       "attestation": "none", "timeout": Self.timeout,
       "extensions": isPasskey ? ["prf": [:]] : [:],
-    ]
+    ])
   }
 
   private func signIn(_ ceremony: DemoCeremony, _ challenge: [UInt8]) -> JSON {

@@ -63,12 +63,7 @@ final class DemoSite: DemoWebSite {
   /// The longest body of a request, bytes.
   static let longestBody = 65_536
 
-  /// `localhost:PORT`, the only host that is answered: any other name leads to 127.0.0.1 by DNS rebinding.
   let host: String
-  /// The origin of the page.
-  var origin: String { "http://\(host)" }
-  /// The page's address, which is new for each demo: other users of the machine do not know it.
-  var address: String { origin + start }
   /// The path of the first request of a browser; after it, the browser's cookie opens "/", too.
   let start = "/" + Base64URL.encode(randomBytes(16))
   private let cookie: String
@@ -84,7 +79,7 @@ final class DemoSite: DemoWebSite {
 
   /// - Parameter report: takes each event, in order; it is called during a request.
   init(port: Int, at now: ContinuousClock.Instant, report: @escaping @Sendable (DemoSiteEvent) -> Void) {
-    host = port == 80 ? "localhost" : "localhost:\(port)"
+    host = DemoSite.host(at: port)
     // Cookies do not belong to a port: two demos at a time need two names.
     cookie = "liquid-auth-demo-\(port)"
     self.report = report

@@ -2,8 +2,10 @@ import NIOHTTP1
 
 /// What the demo's server serves: a page, and the requests that follow.
 protocol DemoWebSite: Sendable {
-  /// The page's address, which the demo prints and opens.
-  var address: String { get }
+  /// `localhost:PORT`, the only host that is answered: any other name leads to 127.0.0.1 by DNS rebinding.
+  var host: String { get }
+  /// The path of the page, which is new for each demo: other users of the machine do not know it.
+  var start: String { get }
   /// When the page, or the wallet, sent its last request.
   var lastRequest: ContinuousClock.Instant { get }
   /// The headers of every answer.
@@ -24,6 +26,14 @@ protocol DemoWebSite: Sendable {
 }
 
 extension DemoWebSite {
+  /// The host of a port.
+  static func host(at port: Int) -> String { port == 80 ? "localhost" : "localhost:\(port)" }
+
+  /// The origin of the page.
+  var origin: String { "http://\(host)" }
+  /// The page's address, which the demo prints and opens.
+  var address: String { origin + start }
+
   var hasSockets: Bool { false }
 
   func takesSocket(_ request: DemoRequest) -> Bool { false }

@@ -72,14 +72,10 @@ struct DAppService {
     }
     let name = JSON(wish.username)
     return begin(request) { challenge in
-      [
-        "challenge": .base64URL(challenge),
-        "rp": ["id": .string(BrowserRelyingParty.rpID), "name": "Liquid Auth demo"],
-        "user": ["id": name, "name": name, "displayName": name],
-        "pubKeyCredParams": .array(
-          COSEAlgorithm.allCases.map { ["type": "public-key", "alg": .number($0.rawValue)] }),
+      BrowserRelyingParty.request.adding([
+        "challenge": .base64URL(challenge), "user": ["id": name, "name": name, "displayName": name],
         "timeout": Self.timeout, "attestation": "none", "excludeCredentials": [], "extensions": ["liquid": .bool(true)],
-      ]
+      ])
     }
   }
 
@@ -96,7 +92,7 @@ struct DAppService {
     do throws(BrowserRelyingParty.Malformed) {
       (verdict, made) = try site.verify(answer, of: .passkey, challenge: challenge, known: [])
     } catch {
-      verdict.check("the answer can be read: \(error.reason)", false)
+      verdict.fail(error)
     }
     let liquid = credential.clientExtensionResults.liquid
     let address = verdict.checkAddress(liquid, challenge: challenge)
@@ -138,7 +134,7 @@ struct DAppService {
       verdict = try site.verify(
         answer, of: .secondFactorSignIn, challenge: challenge, with: &known.passkey, userID: Array(owner.text.utf8))
     } catch {
-      verdict.check("the answer can be read: \(error.reason)", false)
+      verdict.fail(error)
     }
     let liquid = credential.clientExtensionResults.liquid
     let address = verdict.checkAddress(liquid, challenge: challenge)

@@ -54,17 +54,8 @@ struct DAppSignature: Sendable {
       genesisHash: Provider.Network(.testnet).genesisHash)
     transaction = try Transaction(
       payingNothing: account, note: Array("liquid-auth demo --dapp".utf8), parameters)
-    id = Self.uuid()
-  }
-
-  /// A random UUID (RFC 9562 §5.4).
-  private static func uuid() -> String {
-    var bytes = randomBytes(16)
-    bytes[6] = bytes[6] & 0x0F | 0x40
-    bytes[8] = bytes[8] & 0x3F | 0x80
-    var text = ""
-    for (index, byte) in bytes.enumerated() { text += ([4, 6, 8, 10].contains(index) ? "-" : "") + byte.hexadecimal }
-    return text
+    var generator = SystemRandomNumberGenerator()
+    id = UUIDv4.make(using: &generator)
   }
 
   /// The message for the data channel: a CBOR map in base64url.

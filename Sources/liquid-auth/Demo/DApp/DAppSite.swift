@@ -27,12 +27,7 @@ final class DAppSite: DemoWebSite {
   /// The most requests that pages wait for at a time.
   static let mostRequests = 64
 
-  /// `localhost:PORT`, the only host that is answered.
   let host: String
-  /// The origin of page and service.
-  var origin: String { "http://\(host)" }
-  var address: String { origin + start }
-  /// The path of the page, which is new for each demo: other users of the machine do not know it.
   let start = "/" + Base64URL.encode(randomBytes(16))
   private let report: @Sendable (DAppEvent) -> Void
 
@@ -70,7 +65,7 @@ final class DAppSite: DemoWebSite {
 
   /// - Parameter report: takes each event, in order; it is called during a request.
   init(port: Int, at now: ContinuousClock.Instant, report: @escaping @Sendable (DAppEvent) -> Void) {
-    let host = port == 80 ? "localhost" : "localhost:\(port)"
+    let host = DAppSite.host(at: port)
     self.host = host
     self.report = report
     state = Mutex(State(service: DAppService(origin: "http://\(host)"), lastRequest: now))
