@@ -107,11 +107,9 @@ struct LiquidAuthCommand: AsyncParsableCommand {
 
   /// The failure for a mistake in the command line: what is wrong, and the usage.
   static func mistake(_ error: any Error, in arguments: [String]) -> CommandFailure {
-    let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
-    // The messages about a shell without completions have three lines.
-    var sentence = message(for: error).replacing(".\nPlease use ", with: "; use ").replacing(":\n    ", with: ": ")
-      .replacing(". Please provide one of ", with: "; give one of ").withoutCapital
-    if sentence.hasSuffix(".") { sentence.removeLast() }
+    let whole = fullMessage(for: error)
+    let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
+    let sentence = CommandLineMistake.sentence(message(for: error), of: whole)
     return CommandFailure(
       misspelledCommand(in: arguments) ?? unknownOption(in: arguments) ?? sentence, code: .usage, usage: usage)
   }

@@ -7,6 +7,7 @@ import Testing
   static let refused: [[String]] = [
     ["bogus"],
     ["init", "--words", "13"],
+    ["rotate", "begin", "--words", "twelve"],
     ["init", "--import", "--words", "24"],
     ["init", "--import", "--shares", "2-of-3"],
     ["init", "--shares"],
@@ -104,6 +105,29 @@ import Testing
       "the value '012' is invalid for '<id>': give at least 4 digits of the id; see: liquid-auth credentials list"
     ),
     (["lock", "--control", ""], "--control takes a path of 1 to 107 bytes"),
+    (
+      ["init", "--words", "abc"],
+      "the value 'abc' is invalid for '--words <count>': a phrase has 12, 15, 18, 21 or 24 words"
+    ),
+    (
+      ["rotate", "begin", "--words", "13"],
+      "the value '13' is invalid for '--words <number>': a phrase has 12, 15, 18, 21 or 24 words"
+    ),
+    (
+      ["vault", "add"],
+      "missing expected argument '<type>': what unlocks the vault: tpm, fido2, secret-service or systemd-creds"
+    ),
+    (["config", "always-uv"], "missing expected argument '<value>': on or off"),
+    (
+      ["config", "verification"],
+      "missing expected argument '<way> ...': fingerprint, pam and passphrase, each at most once"
+    ),
+    (["credentials", "show"], "missing expected argument '<id>': the first digits of its id, 4 or more"),
+    (["import"], "missing expected argument '<file>': the file of the other password manager"),
+    (
+      ["derive"],
+      "missing expected argument '--origin <origin>': the site's relying party id, such as example.com, not its address"
+    ),
     (["lock", "--state-dir", ""], "--state-dir takes the path of a directory"),
     (
       ["recover", "--rp", "a", "--user-handle", "b", "--counter", "-1"],

@@ -175,7 +175,7 @@ extension BackupCommand {
         input is not a terminal, its first lines are these. It also works without a running authenticator.
         """)
 
-    @Argument(help: "The file.", completion: .file()) var file: String
+    @Argument(help: "The backup file.", completion: .file()) var file: String
     @Flag(help: "Ask for shares of the phrase instead of the phrase.") var shares = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions

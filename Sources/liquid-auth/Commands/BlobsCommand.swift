@@ -80,7 +80,7 @@ struct BlobsCommand: ParsableCommand {
       help: "The first digits of the passkey's id, 4 or more.", completion: .list([]),
       transform: CredentialsCommand.digits)
     var id: String
-    @Argument(help: "The file.", completion: .file()) var file: String
+    @Argument(help: "The file with its new content.", completion: .file()) var file: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -185,7 +185,7 @@ struct BlobsCommand: ParsableCommand {
   struct Import: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Replace all large blobs with an exported file.")
-    @Argument(help: "The file.", completion: .file()) var file: String
+    @Argument(help: "A file of `liquid-auth blobs export`.", completion: .file()) var file: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 

@@ -22,7 +22,7 @@ struct ImportCommand: PlacedCommand {
       also works without a running authenticator.
       """)
 
-  @Argument(help: "The file.", completion: .file()) var file: String
+  @Argument(help: "The file of the other password manager.", completion: .file()) var file: String
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
 

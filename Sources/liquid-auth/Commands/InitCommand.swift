@@ -29,7 +29,8 @@ struct InitCommand: PlacedCommand {
   var isImport = false
 
   @Option(
-    help: ArgumentHelp("How many words a new phrase has: 12, 15, 18, 21 or 24. (default: 24)", valueName: "count"))
+    help: ArgumentHelp("How many words a new phrase has: 12, 15, 18, 21 or 24. (default: 24)", valueName: "count"),
+    transform: InitCommand.wordCount)
   var words: Int?
 
   @Option(
@@ -55,12 +56,17 @@ struct InitCommand: PlacedCommand {
 
   /// Checks the options for a phrase.
   static func check(isImport: Bool, words: Int?, shares: SharePolicy?) throws {
-    guard words.map(BIP39Phrase.wordCounts.contains) ?? true else {
-      throw ValidationError("--words must be 12, 15, 18, 21 or 24")
-    }
     guard isImport else { return }
     guard words == nil else { throw ValidationError("--words is only for a new phrase; omit --words or --import") }
     guard shares == nil else { throw ValidationError("--shares is only for a new phrase; omit --shares or --import") }
+  }
+
+  /// Reads how many words a new phrase has.
+  @Sendable static func wordCount(_ text: String) throws(ValidationError) -> Int {
+    guard let count = Int(text), BIP39Phrase.wordCounts.contains(count) else {
+      throw ValidationError("a phrase has 12, 15, 18, 21 or 24 words")
+    }
+    return count
   }
 
   func run() throws {

@@ -37,7 +37,9 @@ struct RotateCommand: ParsableCommand {
 
     @Flag(name: .customLong("import"), help: "Use an existing phrase instead of a new one.")
     var isImport = false
-    @Option(help: ArgumentHelp("The number of words of the new phrase. (default: 24)", valueName: "number"))
+    @Option(
+      help: ArgumentHelp("The number of words of the new phrase. (default: 24)", valueName: "number"),
+      transform: InitCommand.wordCount)
     var words: Int?
     @Option(
       help: ArgumentHelp("Show the new phrase as SLIP-39 shares, such as 2-of-3.", valueName: "t-of-n"),

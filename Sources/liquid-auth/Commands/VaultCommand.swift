@@ -75,7 +75,7 @@ struct VaultCommand: ParsableCommand {
 
         keyring, security-key and systemd are other names for secret-service, fido2 and systemd-creds.
         """)
-    @Argument(help: "What unlocks the vault.")
+    @Argument(help: "What unlocks the vault: tpm, fido2, secret-service or systemd-creds.")
     var type: ProtectorChoice
     @Flag(help: "Unlock also when the authenticator starts, not only for a request.")
     var autoUnlock = false
