@@ -69,12 +69,13 @@ struct WalletCommand: ParsableCommand {
         Glibc.exit(EXIT_SUCCESS)
       }
       // With --json, an event reports the failure, whatever else is wrong with the command line.
-      if CommandLine.arguments.contains("--json") {
-        let failure = WalletFailure(message(for: error).withoutCapital, code: .mistake)
+      let arguments = Array(CommandLine.arguments.dropFirst())
+      if arguments.contains("--json") {
+        let failure = WalletFailure(sentence(of: error, in: arguments), code: .mistake)
         let place = CommandPlace(stateDirectory: nil, control: nil)
         EventOutput(isJSON: true, since: .now, in: place).report(.failed(failure))
       } else {
-        StandardStream.error.write(mistake(error))
+        StandardStream.error.write(mistake(error, in: arguments))
       }
       Glibc.exit(WalletFailure.Code.mistake.rawValue)
     }
@@ -95,12 +96,29 @@ struct WalletCommand: ParsableCommand {
   }
 
   /// A mistake in the command line: what is wrong, then the usage.
-  static func mistake(_ error: any Error) -> String {
+  static func mistake(_ error: any Error, in arguments: [String]) -> String {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     // It repeats the command line, which may contain a dApp's link.
-    return "liquid-auth-wallet: \(message(for: error).withoutCapital)\n\(usage)"
+    return "liquid-auth-wallet: \(sentence(of: error, in: arguments))\n\(usage)"
       .split(separator: "\n", omittingEmptySubsequences: false).map { DisplayText.line(String($0)) }
       .joined(separator: "\n")
+  }
+
+  /// What is wrong with the command line: a command or an option that does not exist, before anything else.
+  private static func sentence(of error: any Error, in arguments: [String]) -> String {
+    var (command, words): (any ParsableCommand.Type, ArraySlice<String>) = (Self.self, arguments[...])
+    while let name = words.first,
+      let next = command.configuration.subcommands.first(where: { $0._commandName == name })
+    {
+      command = next
+      words.removeFirst()
+    }
+    let names = command.configuration.subcommands.map { $0._commandName }
+    if let name = words.first, !names.isEmpty, !name.hasPrefix("-") {
+      return "unknown command '\(name)'\(CommandLineMistake.suggestion(for: name, in: names))"
+    }
+    return CommandLineMistake.unknownOption(in: words, help: helpMessage(for: command, includeHidden: true))
+      ?? CommandLineMistake.sentence(message(for: error), of: fullMessage(for: error))
   }
 }
 

@@ -58,12 +58,33 @@ struct LinksTests {
 
 struct MistakesTests {
   @Test func `an unknown option is escaped for the terminal`() throws {
-    let error = #expect(throws: (any Error).self) {
-      try WalletCommand.parseAsRoot(["connect", "-", "--\u{1B}[2J"])
-    }
-    let text = WalletCommand.mistake(try #require(error))
+    let arguments = ["connect", "-", "--\u{1B}[2J"]
+    let error = try #require(throws: (any Error).self) { try WalletCommand.parseAsRoot(arguments) }
+    let text = WalletCommand.mistake(error, in: arguments)
     #expect(text.hasPrefix("liquid-auth-wallet: unknown option '--\\u{1B}[2J'\nUsage: "))
     #expect(!text.contains("\u{1B}"))
+  }
+}
+
+struct WrongCommandLineTests {
+  // Holds: INPUT-11
+  @Test(arguments: [
+    (["conect", "liquid://a.example"], "unknown command 'conect'; did you mean 'connect'?"),
+    (["keyri", "regster"], "unknown command 'regster'; did you mean 'register'?"),
+    (["connect", "--timout", "3", "-"], "unknown option '--timout'; did you mean '--timeout'?"),
+    (["rekey", "--acount", "x"], "unknown option '--acount'; did you mean '--account'?"),
+    (
+      ["connect", "-", "--timeout", "x"],
+      "the value 'x' is invalid for '--timeout <seconds>': it is a whole number, 1 to 3600"
+    ),
+    (["connect", "a", "b"], "unexpected argument 'b'"),
+    (["keyri", "login"], "missing expected argument '<email>': your email address at the service"),
+    (["rekey"], "missing expected argument '<network>': the network: mainnet-v1.0, testnet-v1.0 or betanet-v1.0"),
+    (["rekey", "main"], "the network is one of mainnet-v1.0, testnet-v1.0, betanet-v1.0"),
+  ])
+  func `the error says what is wrong, and what is right`(_ arguments: [String], _ sentence: String) throws {
+    let error = try #require(throws: (any Error).self) { try WalletCommand.parseAsRoot(arguments) }
+    #expect(WalletCommand.mistake(error, in: arguments).hasPrefix("liquid-auth-wallet: \(sentence)\nUsage: "))
   }
 }
 

@@ -52,8 +52,10 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
       prompt could be shown.
       """) var once = false
 
-  @Option(help: ArgumentHelp("How long to wait for the channel to the dApp (1 to 3600).", valueName: "seconds"))
-  var timeout = 120
+  @Option(
+    help: ArgumentHelp("How long to wait for the channel to the dApp (1 to 3600).", valueName: "seconds"),
+    transform: Self.seconds)
+  var timeout: Int = 120
 
   @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.") var hold = false
 
@@ -70,7 +72,11 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     guard !(noIceServers && !iceServer.isEmpty) else {
       throw ValidationError("give --ice-server or --no-ice-servers, not both")
     }
-    guard 1...3600 ~= timeout else { throw ValidationError("--timeout is 1 to 3600 seconds.") }
+  }
+
+  @Sendable private static func seconds(_ text: String) throws(ValidationError) -> Int {
+    guard let number = Int(text), 1...3600 ~= number else { throw ValidationError("it is a whole number, 1 to 3600") }
+    return number
   }
 
   func perform() async throws {
