@@ -355,12 +355,16 @@ def test_the_browser_is_opened(tmp_path, session, status, is_opened):
         assert demo.wait(20 * PATIENCE) == 1
 
 
-@pytest.mark.parametrize("runs", [False, True])
-def test_an_authenticator_that_browsers_do_not_see_is_named(key, tmp_path, runs):
+@pytest.mark.parametrize("state", ["none runs", "runs", "without a vault"])
+def test_an_authenticator_that_browsers_do_not_see_is_named(key, tmp_path, state):
     """The command asks the authenticator in the default place."""
     assert key.control_socket.name == "control.sock"
-    if runs:
+    vault = key.state / "vault"
+    if state != "none runs":
         (tmp_path / "liquid-auth").symlink_to(key.control_socket.parent)
+    if state == "without a vault":
+        key.ask("lock")
+        vault.rename(tmp_path / "vault")
     environment = {"XDG_RUNTIME_DIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "none")}
     with subprocess.Popen([BIN / "liquid-auth", "demo", "--browser", "--no-open"], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as demo:
@@ -368,6 +372,11 @@ def test_an_authenticator_that_browsers_do_not_see_is_named(key, tmp_path, runs)
         assert demo.stdout.readline().startswith("open this page in a browser on this machine: http://localhost:")
         demo.send_signal(signal.SIGTERM)
         assert demo.wait(20 * PATIENCE) == 1
-    assert line == "liquid-auth: " + (
-        f"the authenticator uses {key.transport}, which browsers do not see\n" if runs else
-        f"there is no vault, because {tmp_path}/none/liquid-auth does not exist; make one with: liquid-auth setup\n")
+    if state == "without a vault":
+        (tmp_path / "vault").rename(vault)
+        key.unlock()
+    assert line == "liquid-auth: " + {
+        "none runs": f"there is no vault, because {tmp_path}/none/liquid-auth does not exist; make one with: liquid-auth setup\n",
+        "runs": f"the authenticator uses {key.transport}, which browsers do not see\n",
+        "without a vault": "the authenticator has no vault; make one with: liquid-auth setup\n",
+    }[state]

@@ -70,10 +70,11 @@ struct DemoCommand: AsyncParsableCommand {
 }
 
 extension DemoCommand {
-  /// Why browsers do not see an authenticator in this place, lower case, no full stop; `nil` if they can.
+  /// Why browsers cannot use an authenticator in this place, lower case, no full stop; `nil` if they can.
   static func obstacle(at place: PlaceOptions) -> String? {
     do throws(CommandFailure) {
       let status = try place.connect().ask(GetStatus())
+      if status.vault == .missing { return "the authenticator has no vault; make one with: liquid-auth setup" }
       if let other = status.otherTransport { return "the authenticator uses \(other), which browsers do not see" }
       return status.attached ? nil : "the device is detached, so browsers do not see it; run: liquid-auth status"
     } catch {
