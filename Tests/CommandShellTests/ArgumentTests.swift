@@ -252,6 +252,7 @@ import Testing
     (["ping"], "'ping'"), (["list"], "'list'"), (["remove", "0123"], "'remove'"), (["Remove"], "'Remove'"),
     (["rename", "0123"], "'rename'; did you mean 'credentials rename'?"),
     (["verify"], "'verify'; did you mean 'log verify'?"),
+    (["rekey", "testnet-v1.0"], "'rekey'; did you mean 'liquid-auth-wallet rekey'?"),
     (["extra"], "'extra'"), (["\u{1B}[2J"], "'\\u{1B}[2J'"), (["", "--json"], "''"),
   ])
   func `an unknown command is named in the error, also after help`(_ arguments: [String], _ name: String) throws {

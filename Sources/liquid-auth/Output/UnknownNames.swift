@@ -39,6 +39,8 @@ extension LiquidAuthCommand {
   static func suggestion(for name: String, in group: any ParsableCommand.Type) -> String {
     let own = group.configuration.subcommands.map { $0._commandName }
     let typed = name.lowercased()
+    // Only the wallet program has it.
+    if typed == "rekey" { return "; did you mean 'liquid-auth-wallet rekey'?" }
     let elsewhere = own.contains(typed) ? [] : paths(of: typed, in: Self.self)
     guard elsewhere.isEmpty else { return elsewhere.count == 1 ? "; did you mean '\(elsewhere[0])'?" : "" }
     return CommandLineMistake.suggestion(for: name, in: own)
