@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/landlock.h>
+#include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
@@ -245,6 +246,16 @@ uint64_t clinux_peer_instance(int socket) {
   uint64_t instance = fstat(process, &status) == 0 ? status.st_ino : 0;
   close(process);
   return instance;
+}
+
+int clinux_has_peer_ended(int socket) {
+  int process = -1;
+  socklen_t size = sizeof process;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &size) != 0 || process < 0) return errno != ENOPROTOOPT;
+  struct pollfd end = {.fd = process, .events = POLLIN};
+  const int ended = poll(&end, 1, 0) != 0;
+  close(process);
+  return ended;
 }
 
 int clinux_is_listening(int socket, const char *path) {

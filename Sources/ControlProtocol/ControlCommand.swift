@@ -15,6 +15,10 @@ package protocol ControlCommand: Sendable {
   static var wait: ControlWait { get }
   /// The longest request, bytes, command byte included; at most ``ControlMessage/maximumSize``.
   static var maximumRequestSize: Int { get }
+  /// Whether the ticket of a terminal takes the place of the passphrase: for a while after a command there gave it.
+  ///
+  /// Only for a command of the owner that changes nothing, and shows no more than the list of passkeys.
+  static var goesByTicket: Bool { get }
 
   /// Reads the members of a request; ignores unknown ones.
   init(_ members: CBORMap) throws(ControlFailure)
@@ -40,6 +44,8 @@ extension ControlCommand {
   package static var wait: ControlWait { .queue }
 
   package static var maximumRequestSize: Int { ControlMessage.maximumPlainSize }
+
+  package static var goesByTicket: Bool { false }
 
   /// Reads the members; the caller wipes `body` afterwards.
   package init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure) {

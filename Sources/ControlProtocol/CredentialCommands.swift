@@ -35,6 +35,7 @@ package struct CredentialReference: Hashable, Sendable {
 /// meanwhile moves no other one to another page.
 package struct ListCredentials: ControlCommand {
   package static let code: UInt8 = 0x54
+  package static let goesByTicket = true
   /// `next` of the previous page; `nil` for the first page.
   package var before: Int64?
 

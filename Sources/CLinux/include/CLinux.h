@@ -136,6 +136,10 @@ int clinux_peer_process(int socket, pid_t *process);
 /// From Linux 6.9 on, no other process has it until the next boot. Before, all processes have the same one.
 uint64_t clinux_peer_instance(int socket);
 
+/// 1 if the process that connected a socket of AF_UNIX has ended, so that another one can have its number; 0 if it runs, or
+/// before Linux 6.5, which does not say.
+int clinux_has_peer_ended(int socket);
+
 /// 1 if the descriptor is a listening SOCK_SEQPACKET socket bound to this path; 0 if not.
 int clinux_is_listening(int socket, const char *path);
 

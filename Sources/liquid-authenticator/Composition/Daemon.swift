@@ -149,12 +149,13 @@ final class Daemon: Sendable {
       let socket = try ControlSocket(listeningAt: controlPath)
       let isPassed = socket.isPassed
       let service = DaemonService(
-        router: router, key: key, fingerprints: fingerprints, followers: followers, history: history,
+        router: router, key: key, fingerprints: fingerprints, followers: followers,
+        tickets: TerminalTickets(clock: loop), history: history,
         withdrawRequests: { [self] in await withdrawRequests() }, sessionProblem: { [self] in sessionProblem })
       let listener = ControlListener(
         socket, on: loop,
         makeSession: { [log] in
-          ControlSession(client: $0, service: service) { log.request(log.text(of: $0)) }
+          ControlSession(client: $0, service: service, terminal: $1) { log.request(log.text(of: $0)) }
         }, log: controlLog.write)
       control.withLock { $0 = listener }
       router.prompter.backEnd.problem.map(log.warning)

@@ -18,6 +18,7 @@ struct DaemonService: ControlService {
   let key: CTAPHIDDriver
   let fingerprints: FingerprintReader?
   let followers: BackupFollowers
+  let tickets: TerminalTickets
   let history: HistoryRecorder
   /// Withdraws all requests and their dialogs, and waits for their end, for a few seconds at most.
   let withdrawRequests: @Sendable () async -> Void

@@ -127,7 +127,7 @@ final class ControlListener: Polled {
   private let arrivals = ArrivalPause()
   private let socket: ControlSocket
   private let peer: @Sendable (Int32) -> ControlSocket.Peer
-  private let makeSession: @Sendable (UInt64) -> ControlSession
+  private let makeSession: @Sendable (UInt64, TerminalSession?) -> ControlSession
   private let loop: EventLoop
   private let log: @Sendable (String) -> Void
 
@@ -135,11 +135,11 @@ final class ControlListener: Polled {
   ///
   /// - Parameters:
   ///   - peer: returns the process that made a connection.
-  ///   - makeSession: makes the session of the connection with this number; numbers are unique.
+  ///   - makeSession: makes the session of the connection with this number, from this terminal; numbers are unique.
   init(
     _ socket: consuming ControlSocket, on loop: EventLoop,
     peer: @escaping @Sendable (Int32) -> ControlSocket.Peer = { ControlSocket.peer(of: $0) },
-    makeSession: @escaping @Sendable (UInt64) -> ControlSession,
+    makeSession: @escaping @Sendable (UInt64, TerminalSession?) -> ControlSession,
     log: @escaping @Sendable (String) -> Void
   ) {
     self.socket = socket
@@ -230,7 +230,7 @@ final class ControlListener: Polled {
       state.lastNumber += 1
       state.lastEvent += 1
       state.connections[descriptor] = Connection(
-        number: state.lastNumber, session: makeSession(state.lastNumber),
+        number: state.lastNumber, session: makeSession(state.lastNumber, ControlSocket.terminal(of: descriptor)),
         process: peer(descriptor), lastEvent: state.lastEvent)
     }
   }

@@ -14,6 +14,8 @@ actor ControlSession {
   /// Gets a line for each request of a wallet that is refused without a prompt.
   let log: @Sendable (LogLine) -> Void
   let client: UInt64
+  /// The terminal of the client; `nil` if it has none.
+  let terminal: TerminalSession?
   /// Whether ``Hello`` has succeeded.
   var isGreeted = false
   /// The unlocking for which this connection has given the passphrase: until the vault is locked, the connection may
@@ -33,9 +35,13 @@ actor ControlSession {
   typealias Standing = (isGreeted: Bool, isVerified: Bool)
   var standing: Standing { (isGreeted, isVerified) }
 
-  init(client: UInt64, service: any ControlService, log: @escaping @Sendable (LogLine) -> Void) {
+  init(
+    client: UInt64, service: any ControlService, terminal: TerminalSession? = nil,
+    log: @escaping @Sendable (LogLine) -> Void
+  ) {
     self.client = client
     self.service = service
+    self.terminal = terminal
     self.log = log
   }
 
@@ -72,6 +78,8 @@ actor ControlSession {
 protocol ControlService: Sendable {
   /// The connections that wait for changes of the store.
   var followers: BackupFollowers { get }
+  /// The terminals in which the passphrase was given.
+  var tickets: TerminalTickets { get }
 
   /// Returns the authenticator's status; never waits for a person.
   func status() async -> AuthenticatorStatus

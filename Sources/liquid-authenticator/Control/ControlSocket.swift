@@ -64,4 +64,13 @@ struct ControlSocket: ~Copyable {
     guard clinux_peer_process(connection, &process) == 0, process > 0 else { return Peer(number: nil) }
     return Peer(number: process, instance: clinux_peer_instance(connection))
   }
+
+  /// The terminal of the process that made a connection; `nil` if it has none, or has ended.
+  static func terminal(of connection: Int32) -> TerminalSession? {
+    // The number of a process that runs was not given to another one.
+    guard let process = peer(of: connection).number, let terminal = TerminalSession(of: process),
+      clinux_has_peer_ended(connection) == 0
+    else { return nil }
+    return terminal
+  }
 }

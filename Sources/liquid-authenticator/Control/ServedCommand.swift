@@ -8,7 +8,9 @@ protocol ServedCommand: ControlCommand {
   func handle(in session: isolated ControlSession) async throws -> Answer
 }
 
-/// A command for the owner: it needs the vault's passphrase on the connection, and runs in turn with the ceremonies.
+/// A command for the owner: it needs the vault's passphrase on the connection, or a ticket if it goes by ticket.
+///
+/// It runs in turn with the ceremonies.
 protocol OwnerCommand: ServedCommand {
   /// The kind and the site of the entry in the history; `nil` if the command only reads.
   var recorded: (kind: HistoryEntry.Kind, site: String?)? { get }
@@ -32,7 +34,9 @@ extension OwnerCommand {
 
   /// Calls ``handle(_:)`` in turn with the ceremonies.
   func inTurn(of session: isolated ControlSession) async throws -> Answer {
-    try await session.asOwner(recordedAs: recorded?.kind, of: recorded?.site) { owner in try handle(&owner) }
+    try await session.asOwner(recordedAs: recorded?.kind, of: recorded?.site, byTicket: Self.goesByTicket) { owner in
+      try handle(&owner)
+    }
   }
 }
 
@@ -43,14 +47,16 @@ extension ControlSession {
   ///   - kind: the kind of the entry in the history; `nil` if the work only reads.
   ///   - site: the site of that entry.
   ///   - changes: whether the work may change credentials, so that unfinished enumerations end.
+  ///   - byTicket: whether a ticket of the client's terminal takes the place of the passphrase.
   /// - Throws: `passphraseRequired` if the vault was locked since.
   func asOwner<Answer: Sendable>(
-    recordedAs kind: HistoryEntry.Kind? = nil, of site: String? = nil, changes: Bool = true,
+    recordedAs kind: HistoryEntry.Kind? = nil, of site: String? = nil, changes: Bool = true, byTicket: Bool = false,
     _ work: @escaping @Sendable (inout Owner) throws -> Answer
   ) async throws -> Answer {
-    guard let verified else { throw Self.passphraseRequired }
+    let ticket = byTicket ? terminal.flatMap { service.tickets.unlocking(of: $0) } : nil
+    guard let unlocking = verified ?? ticket else { throw Self.passphraseRequired }
     return try await service.inTurn(changes: changes) { authenticator in
-      try Self.serve(&authenticator, for: verified, recordedAs: kind, of: site, work)
+      try Self.serve(&authenticator, for: unlocking, recordedAs: kind, of: site, work)
     }
   }
 

@@ -42,7 +42,11 @@ extension Unlock: ServedCommand {
     // A wrong passphrase revokes the access that the right one gave.
     session.verified = nil
     session.dropTransfer()
-    session.verified = try await session.service.unlock(secret)
+    let (tickets, terminal) = (session.service.tickets, session.terminal)
+    if let terminal { tickets.drop(of: terminal) }
+    let unlocking = try await session.service.unlock(secret)
+    session.verified = unlocking
+    if let terminal { tickets.give(to: terminal, for: unlocking) }
     return Done()
   }
 }

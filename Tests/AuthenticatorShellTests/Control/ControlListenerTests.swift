@@ -28,7 +28,7 @@ final class OpenControlSocket: Sendable {
     listener = ControlListener(
       try ControlSocket(listeningAt: path), on: try loop ?? Self.loop.get(),
       peer: { processes?.peer ?? ControlSocket.peer(of: $0) },
-      makeSession: { ControlSession(client: $0, service: service, log: { _ in }) }, log: lines.add)
+      makeSession: { number, _ in ControlSession(client: number, service: service, log: { _ in }) }, log: lines.add)
   }
 
   deinit {

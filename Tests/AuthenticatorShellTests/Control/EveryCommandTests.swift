@@ -19,8 +19,10 @@ import Testing
     service.person.withLock { $0 = UserPrompter(testing: ScriptedBackEnd(refuses: true)) }
   }
 
-  private static func session(_ client: UInt64, _ service: ScriptedService) -> ControlSession {
-    ControlSession(client: client, service: service, log: { _ in })
+  private static func session(
+    _ client: UInt64, _ service: ScriptedService, in terminal: TerminalSession? = nil
+  ) -> ControlSession {
+    ControlSession(client: client, service: service, terminal: terminal, log: { _ in })
   }
 
   private static func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes { SecretBytes(copying: $0) } }
@@ -127,6 +129,30 @@ import Testing
     #expect(await ask(right) == .ok)
     openVault()
     #expect(await ask(request) == .passphraseRequired)
+  }
+
+  // Holds: CONTROL-20
+  @Test func `only the list of passkeys is marked as going by ticket`() {
+    #expect(ControlRequest.commands.filter { $0.goesByTicket }.map { $0.code } == [ListCredentials.code])
+  }
+
+  // Holds: CONTROL-20
+  @Test(arguments: requests.indices.filter { !isForEveryone(requests[$0]) })
+  func `with the ticket of a terminal, only the list of passkeys needs no passphrase`(_ index: Int) async {
+    let request = Self.requests[index]
+    let terminal = TerminalSession(device: 0x8801, leader: 100, start: 5000)
+    openVault()
+    // An earlier command in the terminal gave the passphrase.
+    let earlier = Self.session(6, service, in: terminal)
+    #expect(await ask(Hello(), in: earlier) == .ok)
+    #expect(await ask(Unlock(Self.secret(ScriptedService.passphrase)), in: earlier) == .ok)
+    let later = Self.session(7, service, in: terminal)
+    #expect(await ask(Hello(), in: later) == .ok)
+    let isList = request is ListCredentials
+    #expect(await ask(request, in: later) == (isList ? .ok : .passphraseRequired))
+    #expect(service.calls.withLock { $0 } == (isList ? ["unlock", "in turn"] : ["unlock"]), "nothing else was done")
+    // The ticket does not make its connection the owner's.
+    #expect(await later.standing.isVerified == false)
   }
 
   @Test(arguments: requests.indices.filter { isForEveryone(requests[$0]) })

@@ -26,12 +26,20 @@ final class ScriptedService: ControlService {
   let beforeTurn = Mutex<(@Sendable () throws -> Void)?>(nil)
 
   let followers = BackupFollowers()
+  /// The clock of the tickets.
+  let clock: ManualClock
+  let tickets: TerminalTickets
   /// Whether turns begin without a vault, and find it locked.
   let hasLockedTurns = Mutex(false)
   /// Who answers the prompts; `nil` for a back end that agrees by a button.
   let person = Mutex<(any UserInteraction)?>(nil)
 
-  init(vault: OpenVault? = nil) { self.vault = Mutex(vault) }
+  init(vault: OpenVault? = nil) {
+    self.vault = Mutex(vault)
+    let clock = ManualClock()
+    self.clock = clock
+    tickets = TerminalTickets(clock: clock)
+  }
 
   private func note(_ call: String) { calls.withLock { $0.append(call) } }
 
