@@ -9,6 +9,7 @@ struct CredentialsCommand: ParsableCommand {
     abstract: "List and change the passkeys of this machine.",
     discussion: """
       Each command asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. \
+      In a terminal where you typed it, `list` does not ask again for five minutes, while the vault is open. \
       Name a passkey by the first digits of its id, as `list` shows them. Only discoverable passkeys are stored on this \
       machine.
       """,
@@ -20,8 +21,8 @@ struct CredentialsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connectAsOwner()
-      let all = try connection.credentials()
+      let connection = try place.connect()
+      let all = try connection.readByTicket(connection.credentials)
       output.write(CredentialText.list(all), json: .array(all.map(\.json)))
     }
   }

@@ -91,6 +91,17 @@ extension ControlConnection {
       return passphrase
     }
   }
+
+  /// Reads what goes by ticket; asks for the passphrase if this terminal has no ticket.
+  ///
+  /// A passphrase in standard input is always verified, so that a script has the same result in every terminal.
+  func readByTicket<Result>(_ read: () throws(CommandFailure) -> Result) throws(CommandFailure) -> Result {
+    if PassphraseInput.isTyped {
+      do throws(CommandFailure) { return try read() } catch  where error.code == .passphrase {}
+    }
+    try unlock()
+    return try read()
+  }
 }
 
 /// Reads the passphrase of a vault from the user.
@@ -155,6 +166,9 @@ enum PassphraseInput {
     }
     return passphrase
   }
+
+  /// Whether the user types the passphrase on a terminal.
+  static var isTyped: Bool { terminal != nil }
 
   /// The terminal, if standard input is one.
   private static var terminal: TerminalDevice? { isatty(STDIN_FILENO) == 1 ? try? TerminalDevice() : nil }
