@@ -21,7 +21,9 @@ package enum AssuanLine {
     /// libgpg-error's code, whose low 16 bits are the error, and the server's message.
     case error(code: UInt32, text: String)
     case data(Range<Int>)
-    /// A status line or a comment, which changes nothing.
+    /// The status line of a pinentry whose window was closed, and not by a button; its error follows.
+    case closed
+    /// Another status line or a comment, which changes nothing.
     case remark
   }
 
@@ -57,7 +59,8 @@ package enum AssuanLine {
     switch word {
     case _ where word.elementsEqual("D".utf8) && word.count < line.count: return .data(rest)
     case _ where word.elementsEqual("OK".utf8): return .ok
-    case _ where word.elementsEqual("S".utf8): return .remark
+    case _ where word.elementsEqual("S".utf8):
+      return line[rest].elementsEqual("BUTTON_INFO close".utf8) ? .closed : .remark
     case _ where word.elementsEqual("ERR".utf8):
       let digits = line[rest].prefix { $0 != UInt8(ascii: " ") }
       guard let code = UInt32(String(decoding: digits, as: UTF8.self)) else { throw .malformed }

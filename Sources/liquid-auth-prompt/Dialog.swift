@@ -69,5 +69,8 @@ struct PromptError: Error, Equatable {
   /// Lower case, no full stop.
   let words: String
 
+  /// The person closed the dialog, and pressed no button.
+  static let closed = PromptError(.cancelled, "closed")
+
   init(_ error: AssuanError, _ words: String) { (self.error, self.words) = (error, words) }
 }

@@ -148,10 +148,9 @@ struct Notifications: DialogBackEnd {
         }
       }
       if signal.isSignal(Self.name, "NotificationClosed", of: daemon), try signal.number() == id {
-        // 2: the person closed it, which refuses, as with the window of a pinentry. For other reasons, the person did not
-        // close it.
+        // 2: the person closed it. For other reasons, the person did not close it.
         return try signal.number() == 2
-          ? .failure(PromptError(.cancelled, "closed"))
+          ? .failure(.closed)
           : .failure(PromptError(.general, "the notification was closed before it was answered"))
       }
       return nil

@@ -63,6 +63,7 @@ struct PromptServer {
       Descriptor.write(AssuanLine.ok, to: STDOUT_FILENO)
       return request != .end
     } catch {
+      if error == .closed { Descriptor.write(AssuanLine.closed, to: STDOUT_FILENO) }
       Descriptor.write(AssuanLine.error(error.error, error.words), to: STDOUT_FILENO)
       return true
     }

@@ -44,6 +44,12 @@ import Testing
     #expect(long.count == AssuanLine.limit && long.last == UInt8(ascii: "\n"))
   }
 
+  @Test func `a client reads the status line of a closed dialog`() throws {
+    let line = AssuanLine.closed
+    #expect(line.last == UInt8(ascii: "\n"))
+    #expect(try Array(line.dropLast()).withUnsafeBytes { try AssuanLine.reply($0) } == .closed)
+  }
+
   @Test(arguments: [0, 1, 256, AssuanLine.dataLimit])
   func `data arrives byte for byte in one line`(count: Int) throws {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }

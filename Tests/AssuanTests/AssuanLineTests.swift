@@ -27,6 +27,7 @@ import Testing
   @Test(
     arguments: [
       ("OK", .ok), ("OK Pleased to meet you", .ok), ("OK ", .ok), ("S PASSPHRASE_FROM_CACHE", .remark), ("S", .remark),
+      ("S BUTTON_INFO close", .closed), ("S BUTTON_INFO closed", .remark), ("S BUTTON_INFO", .remark),
       ("# a comment", .remark), ("#", .remark), ("D abc", .data(2..<5)), ("D ", .data(2..<2)), ("D  x", .data(2..<4)),
       ("ERR 83886179 Operation cancelled <Pinentry>", .error(code: 83_886_179, text: "Operation cancelled <Pinentry>")),
       ("ERR 99", .error(code: 99, text: "")), ("ERR 99 ", .error(code: 99, text: "")),

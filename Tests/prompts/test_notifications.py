@@ -368,6 +368,19 @@ class TestProgram:
         process.stdin.flush()
         return process
 
+    # Holds: PROMPT-18
+    @pytest.mark.parametrize("way, replies", [
+        ("refused", [b"ERR 83886194 not confirmed\n"]),
+        ("closed", [b"S BUTTON_INFO close\n", b"ERR 83886179 closed\n"]),
+    ], ids=["refused", "closed"])
+    def test_a_closed_notification_is_told_from_a_refused_one(self, double, way, replies):
+        process = self.confirm()
+        shown = double.wait_for_notification()
+        double.press(shown.id, "refuse") if way == "refused" else double.close(shown.id, DISMISSED)
+        assert [process.stdout.readline() for _ in ("greeting", "SETDESC", *replies)][2:] == replies
+        process.stdin.close()
+        assert process.wait(5 * PATIENCE) == 0
+
     # Holds: PROMPT-13
     def test_SIGTERM_closes_the_notification(self, double):
         process = self.confirm()

@@ -29,7 +29,8 @@ The control file is an object; every member is optional:
   behaviour          CONFIRM                          GETPIN
   approve            OK                               D passphrase, OK
   deny               ERR 83886194 Not confirmed       ERR 83886179 Operation cancelled
-  cancel             ERR 83886179                     ERR 83886179       (Escape, or the window closed)
+  cancel             ERR 83886179                     ERR 83886179       (Escape, or the window of some closed)
+  close              S BUTTON_INFO close, ERR 83886179   the same        (the window of pinentry-gtk-2 closed)
   timeout            ERR 83886142 Timeout             ERR 83886142
   unable             ERR 83918950 Inappropriate ioctl  ERR 83918950      (pinentry-gnome3 without a prompter)
   never              no answer until it is killed     the same
@@ -200,7 +201,9 @@ class Dialog:
         }.get(self.behaviour)
         if special:
             special()
-        elif self.behaviour == "cancel":
+        elif self.behaviour in ("cancel", "close"):
+            if self.behaviour == "close":
+                say("S BUTTON_INFO close")
             self.answer(command, CANCELLED)
         elif self.behaviour == "timeout":
             self.answer(command, TIMED_OUT)

@@ -163,6 +163,7 @@ struct PinentrySession: Sendable {
     var lines = AssuanLineBuffer(memory: UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.linesSize]))
     let data = UnsafeMutableRawBufferPointer(rebasing: memory[Self.linesSize...])
     var length = 0
+    var isClosed = false
     while true {
       guard let line = try Self.assuan({ () throws(AssuanLine.Fault) in try lines.nextLine() }) else {
         try wait(for: child.output, POLLIN, until: deadline, cancellation)
@@ -175,6 +176,7 @@ struct PinentrySession: Sendable {
       }
       switch try Self.assuan({ () throws(AssuanLine.Fault) in try AssuanLine.reply(line) }) {
       case .remark: continue
+      case .closed: isClosed = true
       case .data(let range):
         do {
           length += try AssuanLine.unescape(
@@ -183,7 +185,7 @@ struct PinentrySession: Sendable {
         } catch {
           throw error == .tooLong ? .overlong : .garbled
         }
-      case .error(let code, let text): throw Self.stop(code, text)
+      case .error(let code, let text): throw Self.stop(code, text, isClosed: isClosed)
       case .ok:
         // A pinentry sends nothing without a request.
         guard lines.isEmpty else { throw .garbled }
@@ -198,10 +200,10 @@ struct PinentrySession: Sendable {
     do { return try body() } catch { throw .garbled }
   }
 
-  private static func stop(_ code: UInt32, _ text: String) -> PinentryFailure {
+  private static func stop(_ code: UInt32, _ text: String, isClosed: Bool) -> PinentryFailure {
     switch AssuanError(code: code) {
     case .timedOut: .noAnswer(.timedOut)
-    case .cancelled, .notConfirmed, .fullyCancelled: .noAnswer(.declined)
+    case .cancelled, .notConfirmed, .fullyCancelled: isClosed ? .closed : .noAnswer(.declined)
     default: .refused(text.isEmpty ? "error \(code)" : text)
     }
   }
@@ -221,6 +223,8 @@ struct PinentrySession: Sendable {
 enum PinentryFailure: Error, Equatable, Sendable {
   /// The person did not answer, or the client withdrew the request.
   case noAnswer(UserInteractionError)
+  /// The person closed the dialog, and pressed no button.
+  case closed
   /// It could not be started.
   case notStarted(SystemNumber)
   /// It closed its output, usually because it ended.
@@ -239,7 +243,7 @@ enum PinentryFailure: Error, Equatable, Sendable {
   /// Whether the program ends by itself.
   var endsByItself: Bool {
     switch self {
-    case .noAnswer(.declined), .ended, .refused: true
+    case .noAnswer(.declined), .closed, .ended, .refused: true
     default: false
     }
   }
@@ -252,8 +256,11 @@ enum PinentryFailure: Error, Equatable, Sendable {
   func outcome(
     of program: String, _ kind: Pinentry.Kind, flavor: String?, ending: ChildProcess.Ending?
   ) -> PromptFailure {
-    if case .noAnswer(let error) = self { return .noAnswer(error) }
-    return .unavailable(description(of: program, kind, flavor: flavor, ending: ending))
+    switch self {
+    case .noAnswer(let error): .noAnswer(error)
+    case .closed: .closed
+    default: .unavailable(description(of: program, kind, flavor: flavor, ending: ending))
+    }
   }
 
   /// For the log: what happened, then what to do.
@@ -262,6 +269,7 @@ enum PinentryFailure: Error, Equatable, Sendable {
   ) -> String {
     switch self {
     case .noAnswer(let error): "\(program) did not answer: \(error)"
+    case .closed: "\(program) did not answer: closed"
     case .notStarted(let number):
       "cannot start \(program): \(number); \(kind.remedy(for: number))"
     case .ended:

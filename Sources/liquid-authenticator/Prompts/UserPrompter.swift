@@ -430,6 +430,7 @@ actor UserPrompter: UserInteraction {
   private func refusal(_ failure: PromptFailure) -> UserInteractionError {
     switch failure {
     case .noAnswer(let error): return error
+    case .closed: return .declined
     case .unavailable(let words):
       fault = words
       isAnswered = false

@@ -185,12 +185,29 @@ import Testing
     #expect(start.environment?["LANG"] == ProcessInfo.processInfo.environment["LANG"])
   }
 
-  @Test(arguments: ["deny", "cancel"])
+  @Test(arguments: ["deny", "cancel", "close"])
   func `a refusal is declined, and is not logged`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour])
     await #expect(throws: UserInteractionError.declined) { try await scripted.prompter().confirm(Self.prompt) }
     await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.prompter()) }
     #expect(scripted.lines.isEmpty)
+    #expect(try await scripted.ends())
+  }
+
+  // Holds: PROMPT-18
+  @Test(arguments: [("close", true), ("cancel", false), ("deny", false)])
+  func `a window that was closed is told from a button that refuses`(behaviour: String, isClosed: Bool) async throws {
+    let scripted = try ScriptedPinentry(["behaviour": behaviour])
+    let pinentry = Pinentry(
+      helper: try HelperProcess(program: scripted.program), environment: { _ in nil }, terminal: nil,
+      executor: globalConcurrentExecutor)
+    for takesPassphrase in [false, true] {
+      var text = Self.text
+      text.takesPassphrase = takesPassphrase
+      try await pinentry.open(text)
+      await #expect(throws: isClosed ? PromptFailure.closed : .noAnswer(.declined)) { try await pinentry.ask(text) }
+      #expect(await !pinentry.isOpen)
+    }
     #expect(try await scripted.ends())
   }
 
