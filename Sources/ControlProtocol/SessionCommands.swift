@@ -88,7 +88,9 @@ package struct AcceptStore: SecretCommand {
   }
 }
 
-/// Attaches or detaches the device: {1: action}; a power cycle needs the passphrase on this connection.
+/// Attaches or detaches the device, or shows a closed prompt again: {1: action}.
+///
+/// A power cycle needs the passphrase on this connection.
 package struct PlugDevice: ControlCommand {
   package static let code: UInt8 = 0x5B
   package static let wait = ControlWait.work
@@ -104,6 +106,8 @@ package struct PlugDevice: ControlCommand {
     /// The same, as after a power cycle: a reset is accepted for ten seconds, and the count of wrong PINs in a row
     /// restarts.
     case powerCycle = 4
+    /// The prompt that the person closed, and that the device's client still waits for, is shown again.
+    case askAgain = 5
   }
 
   package var action: Action

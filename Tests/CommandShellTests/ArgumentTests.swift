@@ -393,6 +393,8 @@ import Testing
     ["device", "detach"],
     ["device", "replug"],
     ["device", "replug", "--power-cycle"],
+    ["device", "ask-again"],
+    ["device", "ask-again", "--json", "--control", "/c"],
     ["pin", "status", "--json"],
     ["pin", "set"],
     ["pin", "change", "--control", "/c"],

@@ -128,6 +128,7 @@ import Testing
     Case("detach", PlugDevice(.detach), [0x5B, 0xA1, 0x01, 0x02]),
     Case("replug", PlugDevice(.replug), [0x5B, 0xA1, 0x01, 0x03]),
     Case("power cycle", PlugDevice(.powerCycle), [0x5B, 0xA1, 0x01, 0x04]),
+    Case("a closed prompt again", PlugDevice(.askAgain), [0x5B, 0xA1, 0x01, 0x05]),
     Case("a PIN", SetPIN(secret("1234")), [0x5C, 0xA1, 0x00, 0x44] + Array("1234".utf8)),
     Case("no PIN", RemovePIN(), [0x5D]),
     Case("no readers", ForgetReaders(), [0x68]),

@@ -579,7 +579,7 @@ class TestWalletCommands:
 class TestHelp:
     COMMANDS = ["", "init", "status", "doctor", "credentials", "credentials list", "credentials show", "credentials rename",
                 "credentials remove", "recover", "derive", "lock", "unlock", "device", "device attach", "device detach",
-                "device replug", "link", "demo", "pin", "pin status", "pin set", "pin change", "pin remove", "config", "config show",
+                "device replug", "device ask-again", "link", "demo", "pin", "pin status", "pin set", "pin change", "pin remove", "config", "config show",
                 "config always-uv", "config min-pin-length", "config force-pin-change",
                 "config forget-readers", "policy", "blobs", "blobs list",
                 "blobs get", "blobs set", "blobs delete", "blobs export", "blobs import"]

@@ -5,11 +5,13 @@ import contextlib
 import gettext
 import json
 import os
+import subprocess
 
 from fido2 import cbor
 from support import catalogue, wire
 from support.authenticator import PASSPHRASE, running, wait_for
 from support.ceremonies import OWN, client, client_data_hash, history, register
+from support.patience import PATIENCE
 
 #: The locale of the session.
 LANGUAGE = os.environ.get("PROMPTS_LANG", "C.UTF-8")
@@ -32,6 +34,19 @@ def prompters():
 
 def status(key, status=0):
     return json.loads(key.run("status", "--json", "--control", key.control_socket, status=status).stdout)
+
+
+def ask_again(key):
+    """Run `liquid-auth device ask-again` once the request waits that had the dialog which was closed."""
+    def done():
+        command = key.command("device", "ask-again", "--control", key.control_socket)
+        run = subprocess.run(command, capture_output=True, text=True, env=key.environment, timeout=60 * PATIENCE)
+        assert run.returncode == 0 or NOTHING_WAITS in run.stderr, run.stderr
+        return run
+    wait_for("closed prompt", lambda: done().returncode == 0)
+
+
+NOTHING_WAITS = "no prompt was closed for which a browser still waits"
 
 
 def means(key):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import all_means, means, only_pinentry, prompters, status, words
+from prompts.requesting import all_means, ask_again, means, only_pinentry, prompters, status, words
 from support import figures
 from support.authenticator import wait_for
 from support.ceremonies import Request
@@ -87,10 +87,12 @@ class TestPerson:
         closed(unlocked, daemon)
 
     def test_clicks_the_text(self, unlocked, daemon):
-        """A click on the text closes the notification with both daemons, which refuses."""
+        """A click on the text closes the notification with both daemons, which answers nothing."""
         request = Request(unlocked)
         daemon.click(100, 60)
-        assert request.end() == CtapError.ERR.OPERATION_DENIED
+        ask_again(unlocked)
+        request.withdrawn.set()
+        assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
         closed(unlocked, daemon)
 
     def test_gets_texts_that_are_long(self, unlocked, daemon, picture):

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from fido2.ctap import CtapError
-from prompts.requesting import running, words
+from prompts.requesting import ask_again, running, words
 from support import wire
 from support.authenticator import PASSPHRASE, wait_for
 from support.ceremonies import Request
@@ -150,6 +150,22 @@ class TestPersonAtAWindow:
         window.wait()
         window.screen.press("Escape")
         assert request.end() == CtapError.ERR.OPERATION_DENIED
+        window.wait_for_none()
+
+    # Holds: PROMPT-18
+    def test_closes_the_window(self, key, window, program):
+        """That of pinentry-gtk-2 comes back when the person asks for it. That of pinentry-qt refuses, like its button."""
+        key.unlock()
+        request = Request(key)
+        first = window.wait()
+        window.screen.press("alt+F4")
+        if program == "pinentry-gtk-2":
+            ask_again(key)
+            window.wait(after=first)
+            window.agree()
+            assert request.end() == "approved"
+        else:
+            assert request.end() == CtapError.ERR.OPERATION_DENIED
         window.wait_for_none()
 
     @pytest.mark.parametrize("asked_for", [{}, {"uv": True}], ids=["presence", "passphrase"])

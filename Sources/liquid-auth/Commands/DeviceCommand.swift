@@ -5,14 +5,14 @@ import ControlProtocol
 struct DeviceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "device",
-    abstract: "Attach or detach the authenticator's device.",
+    abstract: "Attach or detach the authenticator's device, or show a prompt again that you closed.",
     discussion: """
       A reset is accepted only in the first ten seconds after the authenticator's start. After three wrong PINs in a \
       row, the PIN can be tried again only after the next start. `replug --power-cycle` counts as a start, and asks for \
       the vault's passphrase. Attaching and detaching without --power-cycle do not count, because any program of yours \
       can do that.
       """,
-    subcommands: [Attach.self, Detach.self, Replug.self])
+    subcommands: [Attach.self, Detach.self, Replug.self, AskAgain.self])
 
   struct Attach: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Attach the device.")
@@ -40,6 +40,22 @@ struct DeviceCommand: ParsableCommand {
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
     func run() throws { try perform(powerCycle ? .powerCycle : .replug, at: place, output) }
+  }
+
+  struct AskAgain: PlacedCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show the prompt again that you closed, while the browser still waits.",
+      discussion: """
+        A notification that you close, or the window of pinentry-gtk-2, does not refuse the request. The other prompts \
+        refuse it when you close them.
+        """)
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      try place.connect().ask(PlugDevice(.askAgain))
+      output.write("the prompt is shown again", json: ["shown": .bool(true)])
+    }
   }
 
   private static func perform(

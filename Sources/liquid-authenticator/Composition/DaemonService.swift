@@ -69,6 +69,10 @@ struct DaemonService: ControlService {
     case .detach: await key.detach()
     case .replug: try await key.replug()
     case .powerCycle: try await key.powerCycle()
+    case .askAgain:
+      guard await router.prompter.askAgain() else {
+        throw ControlFailure(.notAllowed, "no prompt was closed for which a browser still waits")
+      }
     }
   }
 

@@ -85,7 +85,7 @@ protocol ControlService: Sendable {
   func status() async -> AuthenticatorStatus
   /// Forgets what the vault holds; never waits for a person.
   func lock() async
-  /// Attaches or detaches the device; never waits for a person.
+  /// Attaches or detaches the device, or shows a closed prompt again; never waits for a person.
   func device(_ action: PlugDevice.Action) async throws
 
   /// Verifies the vault's passphrase in full, and opens the vault if it is locked.

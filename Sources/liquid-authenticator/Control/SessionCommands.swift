@@ -113,8 +113,8 @@ extension ControlSession {
 
 extension PlugDevice: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
-    // Any program of the user can replug the device. Only the owner can allow one more chance for a reset, or three
-    // more PINs: once for each time the passphrase is typed.
+    // Any program of the user can replug the device, and bring back a prompt that the person closed. Only the owner can
+    // allow one more chance for a reset, or three more PINs: once for each time the passphrase is typed.
     if action == .powerCycle {
       guard session.isVerified else { throw ControlSession.passphraseRequired }
       session.verified = nil

@@ -95,6 +95,7 @@ extension PromptPages {
     last.warning = prompt.warning.map(catalogue.text)
     last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
     last.needsReading = prompt.needsReading
+    last.isNotice = prompt.isNotice
     last.isPresence = before.isEmpty && !prompt.needsReading && !prompt.isOfWallet
   }
 
@@ -296,6 +297,16 @@ extension UserPrompt {
     Self.siteLines(of: unservedSite ?? "") + [
       Message("The site accepts only certain passkeys. This authenticator has none of them, so the sign-in fails.")
     ]
+  }
+
+  /// Whether the request fails, whatever the user answers.
+  fileprivate var isNotice: Bool {
+    switch purpose {
+    case .alreadyRegistered: true
+    case .signIn: accountCount == 0
+    case .select: unservedSite != nil
+    default: false
+    }
   }
 
   fileprivate var noPasskeyLines: [Message] {

@@ -70,6 +70,8 @@ struct PromptText: Sendable, Equatable {
   var mayConcernAnotherKey = false
   /// Whether it only asks for presence at a registration or a sign-in, on one page of a few lines.
   var isPresence = false
+  /// Whether it leaves nothing to decide: the request fails, whatever the user answers.
+  var isNotice = false
   /// Whether an OK counts only after ``UserPrompter/shortestReading``.
   var needsReading = false
   /// Whether the user agrees by typing ``entry``, and not with a button.

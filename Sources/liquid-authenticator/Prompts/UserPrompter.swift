@@ -76,6 +76,8 @@ actor UserPrompter: UserInteraction {
   private var isAnswered = false
   /// How many pages in a row were answered faster than a person can read.
   private var quickAnswers = 0
+  /// Where the wait for a dialog that the person closed hears that it is wanted again; `nil` if none was closed.
+  var recalls: AsyncStream<Recall>.Continuation?
   /// What verified the user the last time.
   private let verified = Mutex(HistoryEntry.Verification.none)
 
@@ -381,11 +383,15 @@ actor UserPrompter: UserInteraction {
       let opened = clock.now
       // If the request's deadline comes first, its timer is enough.
       let isLimited = deadline.map { limit < $0 } ?? true
-      let outcome = await limited(until: isLimited ? limit : nil) { [dialog] in await self.ask(dialog) }
+      let outcome = await limited(until: isLimited ? limit : nil) { [dialog] in await self.askOrReopen(dialog) }
       // Once for each page: a key held down sends several answers.
       if isFirst { count(outcome, since: opened) }
       isFirst = false
-      switch try outcome.get() {
+      guard let answer = try outcome.get() else {
+        limit = clock.now.advanced(by: longest)
+        continue
+      }
+      switch answer {
       case .agreed where !page.takesPassphrase:
         guard page.needsReading, clock.now < opened.advanced(by: Self.shortestReading) else { return nil }
         // Too soon for a person who reads: a key held down, or a click meant for another window.
@@ -410,7 +416,7 @@ actor UserPrompter: UserInteraction {
     }
   }
 
-  private func count(_ outcome: Result<PromptAnswer, UserInteractionError>, since opened: Instant) {
+  private func count(_ outcome: Result<PromptAnswer?, UserInteractionError>, since opened: Instant) {
     switch outcome {
     case .success, .failure(.declined):
       let isQuick = clock.now < opened.advanced(by: Self.quickest)
@@ -427,7 +433,7 @@ actor UserPrompter: UserInteraction {
   }
 
   /// The error for the request; if the dialog cannot be shown, logs why.
-  private func refusal(_ failure: PromptFailure) -> UserInteractionError {
+  func refusal(_ failure: PromptFailure) -> UserInteractionError {
     switch failure {
     case .noAnswer(let error): return error
     case .closed: return .declined

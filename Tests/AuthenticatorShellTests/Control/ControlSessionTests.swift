@@ -61,9 +61,11 @@ import Testing
     #expect(try AuthenticatorStatus(decoding: await session.answer(to: .command(GetStatus()))).processID == 7)
     #expect(await ask(Lock()) == .ok)
     #expect(await ask(PlugDevice(.replug)) == .ok)
+    #expect(await ask(PlugDevice(.askAgain)) == .ok)
     #expect(await ask(NewStore(Self.passphrase())) == .ok)
     #expect(await ask(AcceptStore(Self.passphrase())) == .ok)
-    #expect(service.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore", "acceptStore"])
+    let calls = ["ctap [4] of 5", "lock", "device replug", "device askAgain", "newStore", "acceptStore"]
+    #expect(service.calls.withLock { $0 } == calls)
   }
 
   // Holds: CONTROL-5, PIN-18
