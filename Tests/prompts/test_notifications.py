@@ -155,12 +155,48 @@ class TestNotification:
         time.sleep(1)
         assert request.thread.is_alive() and prompters()
         double.close(shown.id, DISMISSED)
-        ask_again(unlocked)
-        # The second call was that of the other program, which has no id of its own.
+        # The offer to ask again. The second call was that of the other program, which has no id of its own.
         double.wait_for_notification(3)
         double.press(shown.id + 1, "refuse")
         assert request.end() == CtapError.ERR.OPERATION_DENIED
         assert unlocked.pinentry.asked() == 0
+
+    # Holds: PROMPT-18
+    @pytest.mark.parametrize("way", ["again", "refused", "closed too", "command"])
+    def test_a_closed_one_is_offered_again(self, unlocked, double, way):
+        request = Request(unlocked, rp_id="shop.example", name="alice")
+        double.close(double.wait_for_notification().id, DISMISSED)
+        offer = double.wait_for_notification(2)
+        assert offer.summary == words("A program still waits for your answer")
+        assert offer.body.split("\n") == [
+            words("Make a new passkey?"), words("Site: {1}", "shop.example"), words("Account: {1}", "&quot;alice&quot;")]
+        assert list(offer.buttons.items()) == [("refuse", words("Deny")), ("agree", words("Ask again"))]
+        if way == "again":
+            double.press(offer.id, "agree")
+        elif way == "refused":
+            double.press(offer.id, "refuse")
+        else:
+            if way == "closed too":
+                double.close(offer.id, DISMISSED)
+            ask_again(unlocked)
+        if way != "refused":
+            double.press(double.wait_for_notification(3).id, "agree")
+        assert request.end() == (CtapError.ERR.OPERATION_DENIED if way == "refused" else "approved")
+        wait_for("end of the program", lambda: not prompters(), 3)
+        assert offer.id in double.closed() and unlocked.pinentry.asked() == 0
+        assert means(unlocked) == all_means(unlocked)
+
+    # Holds: PROMPT-18
+    def test_a_closed_window_is_offered_again(self, auto, double):
+        auto.pinentry.set(["close", "approve"])
+        auto.start()
+        request = Request(auto)
+        offer = double.wait_for_notification()
+        assert offer.body.split("\n")[0] == words("Unlock your passkeys?")
+        double.press(offer.id, "agree")
+        double.press(double.wait_for_notification(2).id, "agree")
+        assert request.end() == "approved"
+        assert [event["command"] for event in auto.pinentry.events("ask")] == ["GETPIN", "GETPIN"]
 
     def test_only_presence_is_asked_for_by_a_notification(self, auto, double):
         """The pinentry asks for the passphrase, and shows pages that must be read."""

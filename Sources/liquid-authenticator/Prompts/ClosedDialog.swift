@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import Messages
 
 /// A dialog that the person closed, and pressed no button, while the client still waits.
 ///
@@ -11,6 +12,8 @@ extension UserPrompter {
   enum Recall: Sendable {
     /// The person asks for it again.
     case again
+    /// The person refuses the request.
+    case refused
     /// Another request waits.
     case displaced
   }
@@ -32,7 +35,7 @@ extension UserPrompter {
     }
     await backEnd.close()
     do throws(UserInteractionError) {
-      try await waitForRecall(beside: status)
+      try await waitForRecall(of: dialog, beside: status)
       try await open(dialog)
       return .success(nil)
     } catch {
@@ -50,10 +53,14 @@ extension UserPrompter {
     return true
   }
 
-  /// Waits until the person asks for the dialog again; another request ends the wait at once.
-  private func waitForRecall(beside status: RequestStatus) async throws(UserInteractionError) {
+  /// Waits until the person asks for the dialog again, by command or in a notification; another request ends the wait at
+  /// once.
+  private func waitForRecall(
+    of dialog: PromptText, beside status: RequestStatus
+  ) async throws(UserInteractionError) {
     let (recalls, sender) = AsyncStream.makeStream(of: Recall.self)
     self.recalls = sender
+    let offering = Task(executorPreference: executor) { await self.offer(dialog.offer, sender) }
     let watching = Task(executorPreference: executor) { [clock] in
       while await !status.isAwaited() {
         do throws(CancellationError) {
@@ -70,13 +77,39 @@ extension UserPrompter {
       break
     }
     self.recalls = nil
+    offering.cancel()
     watching.cancel()
+    await offering.value
     await watching.value
     switch recall {
     case .again?: return
+    case .refused?: throw .declined
     case .displaced?: throw .timedOut
     // The task was cancelled.
     case nil: throw .cancelled
     }
+  }
+
+  /// Shows a notification with the choice, where there are notifications; the person can close it, too.
+  private func offer(_ offer: PromptText, _ sender: AsyncStream<Recall>.Continuation) async {
+    guard let notifications = backEnd.notifications else { return }
+    do throws(PromptFailure) {
+      try await notifications.open(offer)
+      _ = try await notifications.ask(offer)
+      sender.yield(.again)
+    } catch {
+      if error == .noAnswer(.declined) { sender.yield(.refused) }
+    }
+    await notifications.close()
+  }
+}
+
+extension PromptText {
+  /// The question whether to show this dialog again; its other button is the one that refuses here.
+  var offer: PromptText {
+    PromptText(
+      headline: catalogue.text(Message("A program still waits for your answer")),
+      details: [headline] + details.prefix(2), agree: catalogue.text(Message("Ask again")), refuse: refuse,
+      catalogue: catalogue)
   }
 }

@@ -112,6 +112,8 @@ actor Pinentry: PromptBackEnd {
     kind != .notifications || dialog.isPresence && !dialog.takesPassphrase
   }
 
+  nonisolated var notifications: (any PromptBackEnd)? { kind == .notifications ? self : nil }
+
   /// Reports a missing program, or a GnuPG pinentry without display and terminal; nothing is known of other programs.
   nonisolated var problem: String? {
     if let fault {

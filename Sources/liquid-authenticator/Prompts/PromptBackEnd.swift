@@ -16,6 +16,9 @@ protocol PromptBackEnd: Sendable {
   /// Whether it can show this dialog at all.
   func suits(_ dialog: PromptText) -> Bool
 
+  /// What shows notifications, for a dialog of any kind; `nil` if nothing does.
+  var notifications: (any PromptBackEnd)? { get }
+
   /// Checks whether it can show a dialog now, without showing one.
   ///
   /// - Parameter limit: how long the check may take.
@@ -48,6 +51,7 @@ protocol PromptBackEnd: Sendable {
 extension PromptBackEnd {
   var problem: String? { nil }
   func suits(_ dialog: PromptText) -> Bool { true }
+  var notifications: (any PromptBackEnd)? { nil }
   func selfTest(within limit: Duration) async -> String? { nil }
   func open(_ dialog: PromptText) async throws(PromptFailure) {}
   var isOpen: Bool { get async { true } }

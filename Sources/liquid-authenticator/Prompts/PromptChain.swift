@@ -44,6 +44,8 @@ actor PromptChain: PromptBackEnd {
 
   nonisolated func suits(_ dialog: PromptText) -> Bool { all.contains { $0.suits(dialog) } }
 
+  nonisolated var notifications: (any PromptBackEnd)? { all.compactMap(\.notifications).first }
+
   /// How long the test at the start may take, when the bus and the notification daemon can be busy.
   static let firstTest = Duration.seconds(10)
   /// How long the test before a dialog may take: the dialog waits for the test.

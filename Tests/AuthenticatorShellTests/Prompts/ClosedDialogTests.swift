@@ -16,11 +16,16 @@ private final class Person: PromptBackEnd {
   }
 
   let name = "test"
+  let notifications: (any PromptBackEnd)?
   private let (acts, acting) = AsyncStream.makeStream(of: Act.self)
-  private let dialogs = Mutex((opened: 0, shown: [String]()))
+  private let dialogs = Mutex((opened: 0, closed: 0, shown: [String]()))
+
+  init(notifications: Person? = nil) { self.notifications = notifications }
 
   /// How many dialogs were opened.
   var opened: Int { dialogs.withLock { $0.opened } }
+  /// How many were closed afterwards.
+  var closed: Int { dialogs.withLock { $0.closed } }
   /// The headlines or remarks shown, in order.
   var shown: [String] { dialogs.withLock { $0.shown } }
 
@@ -29,6 +34,8 @@ private final class Person: PromptBackEnd {
   func sees(_ count: Int) async { while shown.count < count { await Task.yield() } }
 
   func open(_ dialog: PromptText) async throws(PromptFailure) { dialogs.withLock { $0.opened += 1 } }
+
+  func close() async { dialogs.withLock { $0.closed += 1 } }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     dialogs.withLock { $0.shown.append(dialog.remark ?? dialog.headline) }
@@ -101,6 +108,53 @@ struct ClosedDialogTests {
     #expect(person.opened == 4)
     #expect(await !prompter.askAgain())
     #expect(clock.sleeperCount == 0)
+  }
+
+  /// What the person does in the notification.
+  enum Choice: CaseIterable {
+    case again
+    case refused
+    case closed
+    case unanswered
+  }
+
+  @Test(arguments: Choice.allCases)
+  func `a notification offers a closed dialog again`(_ choice: Choice) async {
+    let notification = Person()
+    let window = Person(notifications: notification)
+    let prompter = UserPrompter(testing: PromptChain([window]) { _ in }, verifier: verifier, clock: clock)
+    let asked = ask(prompter)
+    await window.sees(1)
+    window.does(.closes)
+    await notification.sees(1)
+    #expect(notification.shown == ["A program still waits for your answer"])
+    switch choice {
+    case .again: notification.does(.agrees)
+    case .refused: notification.does(.refuses)
+    case .closed:
+      notification.does(.closes)
+      while notification.closed == 0 { await Task.yield() }
+      #expect(await prompter.askAgain())
+    case .unanswered: #expect(await prompter.askAgain())
+    }
+    if choice != .refused {
+      await window.sees(2)
+      #expect(notification.closed == 1, "it is gone before the dialog is back")
+      window.does(.agrees)
+    }
+    #expect(await asked.value == (choice == .refused ? "declined" : "present"))
+    #expect(notification.opened == 1 && notification.closed == 1)
+    #expect(clock.sleeperCount == 0)
+  }
+
+  @Test func `the offer names the act and the site, and refuses with the same button`() {
+    let register = UserPrompt(
+      purpose: .register, rpID: "example.com", accountName: "al", accountDisplayName: "Alice")
+    let offer = PromptText(register).offer
+    #expect(offer.details == ["Make a new passkey?", "Site: example.com", #"Account: "al""#])
+    #expect([offer.agree, offer.refuse] == ["Ask again", "Deny"])
+    #expect(!offer.takesPassphrase)
+    #expect(PromptText(UserPrompt(purpose: .reset(importedPasskeys: 0))).offer.refuse == "Keep")
   }
 
   @Test func `a dialog that was closed and comes back can be refused`() async {
