@@ -37,6 +37,11 @@ struct Askpass: DialogBackEnd {
     line.isEmpty || line.elementsEqual("yes".utf8) { $0 | 0x20 == $1 }
   }
 
+  /// Such programs only ask.
+  func tell(_ dialog: Dialog) throws(PromptError) {
+    throw PromptError(.notImplemented, "\(program) cannot show a text without a question")
+  }
+
   func passphrase(_ dialog: Dialog) throws(PromptError) -> SecretBytes {
     unsetenv("SSH_ASKPASS_PROMPT")
     return try run(text(dialog, isConfirmation: false), dialog.limit, refused: .cancelled)

@@ -31,6 +31,8 @@ struct Dialog: Equatable {
     case confirmation
     /// A passphrase.
     case passphrase
+    /// Nothing of the person: the text is shown.
+    case message
     /// Whether questions can be shown now.
     case selfTest
     case end
@@ -55,6 +57,7 @@ struct Dialog: Equatable {
     case "RESET": self = Dialog()
     case "CONFIRM": return .confirmation
     case "GETPIN": return .passphrase
+    case "MESSAGE": return .message
     case "GETINFO" where text == "self-test": return .selfTest
     case "BYE": return .end
     default: throw PromptError(.unknownCommand, "unknown command")

@@ -64,6 +64,14 @@ struct Notifications: DialogBackEnd {
     close(id, bus)
   }
 
+  /// Shows a notification without buttons, which the daemon closes by itself.
+  func tell(_ dialog: Dialog) throws(PromptError) {
+    let bus = try SessionBus<PromptError>(service: Self.name, until: .now + dialog.limit)
+    let reply = try bus.call(Self.path, Self.name, "GetCapabilities", within: Self.answer)
+    let isMarkup = try reply.texts("s").contains("body-markup")
+    _ = try show(NotificationText(dialog, isMarkup: isMarkup), nil, of: dialog, bus)
+  }
+
   /// What opens the menu of a daemon that shows no buttons: dunst's default.
   ///
   /// mako has none.
@@ -103,10 +111,15 @@ struct Notifications: DialogBackEnd {
     return (capabilities, daemon)
   }
 
+  /// - Parameter buttons: `nil` for a notification that asks nothing.
   /// - Returns: the notification's id.
   private func show(
-    _ text: NotificationText, _ buttons: Buttons, of dialog: Dialog, _ bus: SessionBus<PromptError>
+    _ text: NotificationText, _ buttons: Buttons?, of dialog: Dialog, _ bus: SessionBus<PromptError>
   ) throws(PromptError) -> UInt32 {
+    // A question is critical: shown even while other notifications are held back, and until it is answered. It expires, in
+    // milliseconds, in case this program is killed. What asks nothing expires as the daemon decides.
+    let (urgency, expiry): (UInt8, Int32) =
+      buttons == nil ? (1, -1) : (2, Int32(clamping: dialog.limit.components.seconds * 1000))
     let reply = try bus.call(Self.path, Self.name, "Notify", within: Self.answer) { call throws(PromptError) in
       try call.append(dialog.title)
       try call.append(UInt32(0))
@@ -115,19 +128,17 @@ struct Notifications: DialogBackEnd {
       try call.append(text.body)
       try call.append("a", of: "s") { () throws(PromptError) in
         // The order of GTK and GNOME's prompter, so that the same button is at the same place.
-        for text in [buttons.refuse, dialog.refuse, buttons.agree, dialog.agree] {
+        for text in buttons.map({ [$0.refuse, dialog.refuse, $0.agree, dialog.agree] }) ?? [] {
           try call.append(text)
         }
       }
       try call.append("a", of: "{sv}") { () throws(PromptError) in
-        // Critical: shown even while other notifications are held back, and until it is answered.
         try call.append("e", of: "sv") { () throws(PromptError) in
           try call.append("urgency")
-          try call.append("v", of: "y") { () throws(PromptError) in try call.append(UInt8(2)) }
+          try call.append("v", of: "y") { () throws(PromptError) in try call.append(urgency) }
         }
       }
-      // The expiry, in milliseconds: closes the notification if this program is killed.
-      try call.append(Int32(clamping: dialog.limit.components.seconds * 1000))
+      try call.append(expiry)
     }
     return try reply.number()
   }

@@ -5,7 +5,7 @@ import ProcessIO
 
 /// Shows a dialog: a notification, or a program like ssh-askpass.
 ///
-/// Each call blocks until there is an answer, the time limit is over, or standard input ends.
+/// Each call that asks blocks until there is an answer, the time limit is over, or standard input ends.
 protocol DialogBackEnd {
   /// Whether a question can be shown now.
   func selfTest(_ dialog: Dialog) throws(PromptError)
@@ -13,6 +13,8 @@ protocol DialogBackEnd {
   func confirm(_ dialog: Dialog) throws(PromptError)
   /// Asks for a passphrase, at most ``AssuanLine/dataLimit`` bytes.
   func passphrase(_ dialog: Dialog) throws(PromptError) -> SecretBytes
+  /// Shows the text, and does not wait for the person.
+  func tell(_ dialog: Dialog) throws(PromptError)
 }
 
 /// Serves one client on standard input and output, as pinentry does.
@@ -56,6 +58,7 @@ struct PromptServer {
       case .nothing, .end: break
       case .selfTest: try backEnd.selfTest(dialog)
       case .confirmation: try backEnd.confirm(dialog)
+      case .message: try backEnd.tell(dialog)
       case .passphrase:
         defer { dialog.remark = nil }
         write(try backEnd.passphrase(dialog))

@@ -44,6 +44,7 @@ import Testing
       GETINFO self-test
       CONFIRM
       GETPIN
+      MESSAGE
       BYE
 
       """
@@ -54,12 +55,12 @@ import Testing
           title: "Liquid Auth", description: "Sign in?\n\nSite: a.example", label: "Vault passphrase:",
           agree: "Sign in", refuse: "Deny", remark: "Wrong passphrase", limit: .seconds(30)))
     #expect(
-      answers == Array(repeating: "nothing", count: 8) + ["selfTest", "confirmation", "passphrase", "end"])
+      answers == Array(repeating: "nothing", count: 8) + ["selfTest", "confirmation", "passphrase", "message", "end"])
   }
 
   // Holds: PROMPT-9
   @Test func `unknown commands and malformed limits are refused, and change nothing`() throws {
-    let (dialog, answers) = try Self.take("SETTIMEOUT x\nSETTIMEOUT -1\nMESSAGE\nGETINFO pid\nX\n", size: 1000)
+    let (dialog, answers) = try Self.take("SETTIMEOUT x\nSETTIMEOUT -1\nSETREPEAT\nGETINFO pid\nX\n", size: 1000)
     #expect(dialog == Dialog())
     #expect(
       answers == ["the time limit is not a number", "the time limit is not a number"]

@@ -213,6 +213,38 @@ class TestNotification:
         assert len(double.shown()) == 1
 
 
+# Holds: PROMPT-19
+class TestSuccess:
+    """`--on-success notify`."""
+
+    def test_a_success_is_told(self, auto, double):
+        auto.extra += ["--on-success", "notify"]
+        auto.start()
+        auto.unlock()
+        request = Request(auto, rp_id="shop.example")
+        double.press(double.wait_for_notification().id, "agree")
+        assert request.end() == "approved"
+        told = double.wait_for_notification(2)
+        assert (told.summary, told.body) == (words("Passkey made"), words("Site: {1}", "shop.example"))
+        assert told.buttons == {} and dict(told.hints) == {"urgency": 1} and told.expires == -1
+        wait_for("end of the program", lambda: not prompters(), 3)
+        assert told.id not in double.closed()
+        request = Request(auto, request.made)
+        double.press(double.wait_for_notification(3).id, "refuse")
+        assert request.end() == CtapError.ERR.OPERATION_DENIED
+        time.sleep(1)
+        assert len(double.shown()) == 3, "a refusal is not told"
+
+    def test_without_a_daemon_the_log_says_so(self, key, bus):
+        key.extra = ["--on-success", "notify"]
+        with key:
+            key.unlock()
+            assert Request(key).end() == "approved"
+            line = "no notification told of a success: no notification daemon runs"
+            wait_for("line in the log", lambda: line in key.said())
+            assert "example.com" not in key.said()
+
+
 class TestFallback:
     """If a way cannot show a prompt, the log says so once, and the next way shows the prompt."""
 

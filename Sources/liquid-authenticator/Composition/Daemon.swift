@@ -104,10 +104,12 @@ final class Daemon: Sendable {
     }
     self.followers = followers
     let refused = RefusedPrograms(clock: loop)
+    let notices = options.notifiesOfSuccess ? Self.notices(by: helper, prompter, log) : nil
     let report: @Sendable (CommandReport) -> Void = { report in
       refused.ended(report)
       idle?.ended(report)
       history.ended(report)
+      notices?.ended(report)
       if let line = CeremonyLog.line(report) {
         (report.error == nil ? log.request : refusals.write)(log.text(of: line))
       }
@@ -141,6 +143,19 @@ final class Daemon: Sendable {
     self.router = router
     self.log = log
     controlLog = LogLimit(of: "the control socket", lines: 10, clock: loop, output: log.warning)
+  }
+
+  /// Shows notifications of what succeeded; each by a program of its own, beside those of prompts.
+  private static func notices(by helper: HelperProcess, _ prompter: UserPrompter, _ log: Log) -> SuccessNotices {
+    SuccessNotices(
+      isScreenLocked: { await prompter.isScreenLocked() }, catalogue: prompter.catalogue, executor: prompter.executor,
+      show: { text in
+        let notification = Pinentry(
+          .notifications, helper: helper, environment: environmentVariable, terminal: nil, executor: prompter.executor)
+        do throws(PromptFailure) { try await notification.tell(text) } catch {
+          if case .unavailable(let words) = error { log.notice("no notification told of a success: \(words)") }
+        }
+      })
   }
 
   /// Opens the control socket, then makes the device appear: when the device is there, the socket is open.

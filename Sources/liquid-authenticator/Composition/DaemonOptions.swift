@@ -46,6 +46,8 @@ struct DaemonOptions: Equatable, Sendable {
   var session = SessionPolicy()
   var sandbox = SandboxChoice.on
   var logLevel = LogLevelChoice.info
+  /// Whether a notification tells of each registration and sign-in that succeeded.
+  var notifiesOfSuccess = false
 
   /// Whether the device is detached while the user's session is in the background.
   var detachesInBackground: Bool { session.detachesInBackground && transport.isHIDRaw }
@@ -105,7 +107,7 @@ struct DaemonOptions: Equatable, Sendable {
   private static let names = [
     "--transport", "--verification", "--prompt", "--pinentry", "--askpass", "--state-dir", "--control",
     "--beside-hardware-key", "--max-passkeys", "--lock-on", "--lock-after", "--in-background", "--sandbox",
-    "--log-level",
+    "--log-level", "--on-success",
   ]
 
   private mutating func set(_ name: String, _ value: String) throws(Refusal) {
@@ -128,6 +130,8 @@ struct DaemonOptions: Equatable, Sendable {
       session.idleLimit = try Self.choice(name, value, of: SessionPolicy.idleLimitValues, SessionPolicy.idleLimit)
     case "--sandbox": sandbox = try Self.choice(name, value, of: SandboxChoice.allCases, SandboxChoice.init)
     case "--log-level": logLevel = try Self.choice(name, value, of: LogLevelChoice.allCases, LogLevelChoice.init)
+    case "--on-success":
+      notifiesOfSuccess = try Self.choice(name, value, of: "nothing, notify") { ["nothing": false, "notify": true][$0] }
     case "--in-background":
       session.detachesInBackground = try Self.choice(name, value, of: "detach, stay") {
         ["detach": true, "stay": false][$0]
@@ -193,6 +197,9 @@ struct DaemonOptions: Equatable, Sendable {
       --in-background detach|stay       Whether the device is detached while another
                                         user's session is in the foreground.
                                         (default: detach)
+      --on-success nothing|notify       What follows a registration or sign-in: with
+                                        notify, a notification names the site.
+                                        (default: nothing)
       --sandbox on|off                  Whether the program gives up the rights that
                                         it does not need. Only debuggers such as
                                         valgrind need off. (default: on)

@@ -196,6 +196,17 @@ actor Pinentry: PromptBackEnd {
     return try await step { cancellation throws(PinentryFailure) in try session.ask(dialog, cancellation) }
   }
 
+  /// Shows a text with no button, and does not wait for the user; only for notifications.
+  func tell(_ text: PromptText) async throws(PromptFailure) {
+    try await open(text)
+    guard let session else { throw .noAnswer(.unavailable) }
+    try await step { [limits] cancellation throws(PinentryFailure) in
+      try session.tell(within: limits.setUp, cancellation)
+    }
+    close()
+    await ended()
+  }
+
   /// Does not wait: a program that has answered ends by itself.
   func close() {
     guard let session else { return }

@@ -87,6 +87,11 @@ struct PinentrySession: Sendable {
     return .typed(try secret(until: deadline, cancellation))
   }
 
+  /// Shows the text without a question.
+  func tell(within limit: Duration, _ cancellation: Cancellation) throws(PinentryFailure) {
+    try send("MESSAGE", until: ContinuousClock.now + limit, cancellation)
+  }
+
   /// Ends the program; `grace` is for one that has answered and closes its window by itself.
   ///
   /// - Returns: how it ended, if it ended by itself.

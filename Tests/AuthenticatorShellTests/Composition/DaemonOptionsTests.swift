@@ -13,6 +13,12 @@ struct DaemonOptionsTests {
     #expect(options.control == nil)
     #expect(options.besideHardwareKey == nil)
     #expect(options.maximumPasskeys == 10_000)
+    #expect(!options.notifiesOfSuccess)
+  }
+
+  @Test(arguments: [("notify", true), ("nothing", false)])
+  func `a notification of a success is a choice`(value: String, notifies: Bool) throws {
+    #expect(try DaemonOptions(["--on-success", value]).notifiesOfSuccess == notifies)
   }
 
   @Test(arguments: [
@@ -47,6 +53,7 @@ struct DaemonOptionsTests {
     ),
     (["--sandbox", "of"], "the value 'of' is invalid for '--sandbox'; the values are: on, off"),
     (["--log-level", "all"], "the value 'all' is invalid for '--log-level'; the values are: info, debug"),
+    (["--on-success", "beep"], "the value 'beep' is invalid for '--on-success'; the values are: nothing, notify"),
     (["--in-background", "hide"], "the value 'hide' is invalid for '--in-background'; the values are: detach, stay"),
     (
       ["--lock-on", "suspend,foo"],

@@ -13,6 +13,7 @@ _liquid_authenticator() {
     --lock-on) words='suspend screen-lock switch never' ;;
     --lock-after) words='never' ;;
     --in-background) words='detach stay' ;;
+    --on-success) words='nothing notify' ;;
     --sandbox) words='on off' ;;
     --log-level) words='info debug' ;;
     --max-passkeys) ;;
@@ -21,7 +22,7 @@ _liquid_authenticator() {
     --control) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
     *)
         words='--transport --verification --prompt --pinentry --askpass --state-dir --control --beside-hardware-key
-            --max-passkeys --lock-on --lock-after --in-background --sandbox --log-level --version --help'
+            --max-passkeys --lock-on --lock-after --in-background --on-success --sandbox --log-level --version --help'
         ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -12,6 +12,7 @@ complete -c liquid-authenticator -l max-passkeys -x -d 'The most passkeys that s
 complete -c liquid-authenticator -l lock-on -x -a 'suspend screen-lock switch never' -d 'Lock the vault on these events'
 complete -c liquid-authenticator -l lock-after -x -a 'never' -d 'Lock the vault after hours without use'
 complete -c liquid-authenticator -l in-background -x -a 'detach stay' -d 'While another session is in the foreground'
+complete -c liquid-authenticator -l on-success -x -a 'nothing notify' -d 'What follows a success'
 complete -c liquid-authenticator -l sandbox -x -a 'on off' -d 'Give up the rights that are not needed'
 complete -c liquid-authenticator -l log-level -x -a 'info debug' -d 'Whether the log names sites'
 complete -c liquid-authenticator -l version -d 'Show the version'

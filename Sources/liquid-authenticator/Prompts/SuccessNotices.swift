@@ -1,0 +1,42 @@
+import CTAP2
+import Messages
+import Recovery
+
+/// Tells the person of each registration and sign-in that succeeded, with `--on-success notify`.
+///
+/// A desktop can show notifications on a locked screen, too. So they name the site only on a screen that is not locked.
+struct SuccessNotices: Sendable {
+  /// Whether the screen is locked; `nil` if that is unknown.
+  let isScreenLocked: @Sendable () async -> Bool?
+  /// The user's language.
+  let catalogue: Catalogue
+  let executor: any TaskExecutor
+  /// Shows a text without buttons, and does not wait for the person.
+  let show: @Sendable (PromptText) async -> Void
+
+  /// Shows the text for a command that has ended; its answer does not wait for that.
+  ///
+  /// - Returns: what shows it; `nil` if there is nothing to tell.
+  @discardableResult
+  func ended(_ report: CommandReport) -> Task<Void, Never>? {
+    guard report.error == nil, let headline = report.kind.flatMap(Self.headline(of:)) else { return nil }
+    let site = report.site.map { UserPrompt.siteLines(of: $0.text) } ?? []
+    return Task(executorPreference: executor) {
+      let lines = await isScreenLocked() == false ? site : []
+      await show(
+        PromptText(
+          headline: catalogue.text(headline), details: catalogue.texts(lines), agree: "", refuse: "",
+          catalogue: catalogue))
+    }
+  }
+
+  private static func headline(of kind: HistoryEntry.Kind) -> Message? {
+    switch kind {
+    case .register: Message("Passkey made")
+    case .signIn: Message("Passkey used to sign in")
+    case .u2fRegister: Message("Second factor made")
+    case .u2fSignIn: Message("Second factor used to sign in")
+    default: nil
+    }
+  }
+}
