@@ -1,0 +1,94 @@
+package import CBOR
+
+/// Commands that repair one thing, each as its words, which no shell has read.
+package struct Remedy: Equatable, Sendable {
+  package let commands: [[String]]
+  /// Whether `liquid-auth doctor --fix` runs it: it needs no additional rights, and changes at most the user's own
+  /// services.
+  package let isSafe: Bool
+
+  package init(_ commands: [String]..., isSafe: Bool = false) { self.init(commands, isSafe: isSafe) }
+
+  package init(_ commands: [[String]], isSafe: Bool = false) {
+    self.commands = commands
+    self.isSafe = isSafe
+  }
+
+  /// Adds the options for the place to our own commands.
+  package func completed(_ options: [String]) -> Remedy {
+    Remedy(
+      commands.map { ["liquid-auth", "liquid-authenticator"].contains($0.first) ? $0 + options : $0 }, isSafe: isSafe)
+  }
+}
+
+/// What is wrong and what to do: {1: kind, 2: reason, 3: hint?, 4: [[word …] …]?, 5: is safe?}.
+///
+/// Programs decide by kind and remedy, so that the words are free to change.
+package struct Problem: Equatable, Sendable {
+  /// The problems that programs distinguish.
+  package enum Kind: UInt8, Sendable, CaseIterable {
+    /// Any other problem.
+    case other = 0
+    /// The vault is missing or damaged; the remedy makes another.
+    case vault = 1
+    /// What the counter in the TPM found wrong at the last opening of the store.
+    case counter = 2
+    /// The PIN cannot be used.
+    case pin = 3
+    /// Dialogs may have no display and no terminal.
+    case noDisplay = 4
+    /// The authenticator does not run; the remedy starts it.
+    case notRunning = 5
+    /// The device is detached, and no other problem explains it.
+    case detached = 6
+  }
+
+  package var kind: Kind
+  /// What is wrong: lower case, no full stop.
+  package var reason: String
+  /// What to do, if anything can be done: lower case, no full stop.
+  package var hint: String?
+  /// The commands that do it.
+  package var remedy: Remedy?
+
+  package init(_ reason: String, hint: String? = nil, remedy: Remedy? = nil, kind: Kind = .other) {
+    (self.kind, self.reason, self.hint, self.remedy) = (kind, reason, hint, remedy)
+  }
+
+  /// A problem with one command of plain words, which ends the hint: `make one with: liquid-auth setup`.
+  package init(_ reason: String, hint: String, with command: [String], kind: Kind = .other) {
+    self.init(
+      reason, hint: "\(hint) with: \(command.joined(separator: " "))", remedy: Remedy(command), kind: kind)
+  }
+
+  /// The reason, then the hint.
+  package var text: String { hint.map { "\(reason); \($0)" } ?? reason }
+}
+
+extension Problem {
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    reason = try decoded(members.requiredText(2))
+    hint = try decoded(members.optionalText(3))
+    // A later version may have more kinds.
+    kind = Kind(rawValue: try members.requiredInteger(1, as: UInt8.self)) ?? .other
+    let isSafe = try decoded(members.optionalBool(5)) ?? false
+    guard let list = try decoded(members.optionalArray(4)) else { return }
+    var commands: [[String]] = []
+    for value in list {
+      let words = value.array ?? []
+      let texts = words.compactMap(\.text)
+      guard !words.isEmpty, texts.count == words.count else {
+        throw ControlFailure(.unexpectedType, "a command must be a list of words")
+      }
+      commands.append(texts)
+    }
+    if !commands.isEmpty { remedy = Remedy(commands, isSafe: isSafe) }
+  }
+
+  package var members: CBORMap {
+    CBORMap(present: [
+      1: .number(kind.rawValue), 2: .text(reason), 3: hint.map(CBORValue.text),
+      4: remedy.map { .array($0.commands.map(CBORValue.texts)) }, 5: remedy?.isSafe == true ? .bool(true) : nil,
+    ])
+  }
+}

@@ -1,0 +1,49 @@
+import CBOR
+import ControlProtocol
+import Testing
+
+@Suite struct ProblemTests {
+  @Test func `a problem with a command ends with it, and has it as the remedy`() {
+    let problem = Problem("there is no vault", hint: "make one", with: ["liquid-auth", "setup"], kind: .vault)
+    #expect(problem.text == "there is no vault; make one with: liquid-auth setup")
+    #expect(problem.remedy == Remedy(["liquid-auth", "setup"]) && problem.remedy?.isSafe == false)
+    #expect(Problem("it is damaged").text == "it is damaged")
+  }
+
+  @Test func `the place is added to our own commands only`() {
+    let remedy = Remedy(["liquid-auth", "init"], ["sudo", "rm", "/x"], ["liquid-authenticator"], isSafe: true)
+    #expect(
+      remedy.completed(["--control", "/a b"])
+        == Remedy(
+          ["liquid-auth", "init", "--control", "/a b"], ["sudo", "rm", "/x"],
+          ["liquid-authenticator", "--control", "/a b"], isSafe: true))
+  }
+
+  @Test func `a problem has its exact members, and crosses the socket whole`() throws {
+    #expect(Problem("r").members == [1: 0, 2: "r"])
+    let whole = Problem("r", hint: "h", remedy: Remedy(["a", "b c"], ["d"], isSafe: true), kind: .pin)
+    #expect(whole.members == [1: 3, 2: "r", 3: "h", 4: [["a", "b c"], ["d"]], 5: true])
+    for kind in Problem.Kind.allCases {
+      for problem in [
+        whole, Problem("r"), Problem("r", hint: "h"), Problem("r", hint: "h", with: ["a", "b"]),
+      ] {
+        var problem = problem
+        problem.kind = kind
+        #expect(try Problem(problem.members) == problem)
+      }
+    }
+  }
+
+  @Test func `a kind of a later version is another problem, and a remedy needs commands of words`() throws {
+    #expect(try Problem([1: 99, 2: "r"]) == Problem("r"))
+    #expect(try Problem([1: 0, 2: "r", 4: []]) == Problem("r"))
+    for (members, failure) in [
+      ([2: "r"], .missingParameter), ([1: 0], .missingParameter), ([1: 300, 2: "r"], .invalidParameter),
+      ([1: 0, 2: 5], .unexpectedType), ([1: 0, 2: "r", 4: [[]]], .unexpectedType),
+      ([1: 0, 2: "r", 4: ["a"]], .unexpectedType), ([1: 0, 2: "r", 4: [["a", 1]]], .unexpectedType),
+      ([1: 0, 2: "r", 5: 1], .unexpectedType),
+    ] as [(CBORMap, ControlStatus)] {
+      #expect(throws: ControlFailure(failure, "")) { try Problem(members) }
+    }
+  }
+}
