@@ -278,7 +278,7 @@ import UHID
     var findings = Self.healthy
     findings.isSudo = true
     let text = "under sudo, doctor would check root's key; run it as the user at the desktop"
-    #expect(findings.checks == [.problem(.authenticator, text, mend: Mend(["liquid-auth", "doctor"]))])
+    #expect(findings.checks == [.problem(.authenticator, text, mend: Remedy(["liquid-auth", "doctor"]))])
   }
 
   @Test func `kernel module`() {

@@ -9,8 +9,8 @@ import Testing
 @Suite struct DoctorReportTests {
   static let report = DoctorReport(checks: [
     .ok(.kernelModule, "uhid is loaded"),
-    .problem(.node, "it \u{1B}[2J is gone", mend: Mend(["liquid-auth", "device", "replug"])),
-    .note(.firefox, "x", about: "y\n", mend: Mend(["rm", "a 'b'", "--c=d"], isSafe: true)),
+    .problem(.node, "it \u{1B}[2J is gone", mend: Remedy(["liquid-auth", "device", "replug"])),
+    .note(.firefox, "x", about: "y\n", mend: Remedy(["rm", "a 'b'", "--c=d"], isSafe: true)),
   ])
 
   @Test func `text has a mark, a title and an explanation, and the command below`() {
@@ -37,22 +37,22 @@ import Testing
   }
 
   @Test func `only safe commands are run, each once`() {
-    let safe = Mend(["true"], isSafe: true)
+    let safe = Remedy(["true"], isSafe: true)
     let report = DoctorReport(checks: [
       .problem(.service, "a", mend: safe), .problem(.node, "b", mend: safe),
-      .problem(.rule, "c", mend: Mend(["false"])), .note(.memlock, "d", mend: Mend(["id"], isSafe: true)),
+      .problem(.rule, "c", mend: Remedy(["false"])), .note(.memlock, "d", mend: Remedy(["id"], isSafe: true)),
     ])
-    #expect(report.safeMends == [safe, Mend(["id"], isSafe: true)])
+    #expect(report.safeMends == [safe, Remedy(["id"], isSafe: true)])
   }
 
-  @Test func `a mend adds the place to our own commands, and is quoted for a shell`() {
-    let mend = Mend(["liquid-auth", "init"], ["sudo", "rm", "$(x)"], ["", "=a", "a:b"])
+  @Test func `a remedy adds the place to our own commands, and is quoted for a shell`() {
+    let mend = Remedy(["liquid-auth", "init"], ["sudo", "rm", "$(x)"], ["", "=a", "a:b"])
     #expect(
       mend.completed(["--control", "/a b"]).text
         == "liquid-auth init --control '/a b' && sudo rm '$(x)' && '' '=a' a:b")
   }
 
-  @Test func `the command at the end of a sentence is a mend`() {
+  @Test func `the command at the end of a sentence is a remedy`() {
     for (sentence, command) in [
       ("there is no vault; make one with: liquid-auth setup", "liquid-auth setup"),
       (
@@ -63,12 +63,12 @@ import Testing
       ("load it with: sudo modprobe uhid (in a container, use pty)", "sudo modprobe uhid"),
       ("apply it with: sudo a --b && sudo c", "sudo a --b && sudo c"),
     ] {
-      #expect(Mend(endOf: sentence)?.text == command)
+      #expect(Remedy(endOf: sentence)?.text == command)
     }
     for sentence in ["", "it is damaged", "with: ", "join with: sudo usermod \"$USER\", and log in again"] {
-      #expect(Mend(endOf: sentence) == nil)
+      #expect(Remedy(endOf: sentence) == nil)
     }
-    #expect(Mend(endOf: "restrict access with: chmod 600 '/a'")?.isSafe == false)
+    #expect(Remedy(endOf: "restrict access with: chmod 600 '/a'")?.isSafe == false)
   }
 
   /// What breaks in each of the fifteen problems; a line that only informs shows the same note on a healthy system.

@@ -35,9 +35,9 @@ struct DoctorCommand: PlacedCommand {
   }
 
   /// Runs the commands until one fails; the second report shows the effect.
-  private static func perform(_ mend: Mend) {
+  private static func perform(_ mend: Remedy) {
     for command in mend.commands {
-      StandardStream.error.write("running: \(Mend(command).text.printable)")
+      StandardStream.error.write("running: \(Remedy(command).text.printable)")
       guard case .unknown(let reason) = Tool.run(command, within: mendLimit).output(of: command[0]) else { continue }
       StandardStream.error.write("liquid-auth: \(reason.printable)")
       return

@@ -1,3 +1,5 @@
+import ControlProtocol
+
 // The lines about browsers and other applications.
 extension DoctorFindings {
   var snapBrowsers: [Check] {
@@ -6,7 +8,7 @@ extension DoctorFindings {
       guard snap.isConnected else {
         return .problem(
           .snapBrowser, "it cannot open security keys", about: snap.name,
-          mend: Mend(["sudo", "snap", "connect", "\(snap.name):u2f-devices"]))
+          mend: Remedy(["sudo", "snap", "connect", "\(snap.name):u2f-devices"]))
       }
       guard let node = ownNode else {
         return .note(.snapBrowser, "cannot be checked: there is no node", about: snap.name)
@@ -21,8 +23,8 @@ extension DoctorFindings {
         isNamed ? "udev has not given it access to \(node.path)" : "this snapd gives it no access to \(node.path)",
         about: snap.name,
         mend: isNamed
-          ? Mend(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
-          : Mend(["sudo", "snap", "refresh", "snapd"]))
+          ? Remedy(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
+          : Remedy(["sudo", "snap", "refresh", "snapd"]))
     }
   }
 
@@ -34,7 +36,7 @@ extension DoctorFindings {
         ? .ok(.flatpakBrowser, "it can open devices", about: browser.id)
         : .problem(
           .flatpakBrowser, "it cannot open hidraw devices; the repair allows it all devices, from its next start",
-          about: browser.id, mend: Mend(["flatpak", "override", "--user", "--device=all", browser.id]))
+          about: browser.id, mend: Remedy(["flatpak", "override", "--user", "--device=all", browser.id]))
     }
   }
 
@@ -50,7 +52,7 @@ extension DoctorFindings {
       let pattern = #"/"\#(off.name.split(separator: ".").joined(separator: "\\."))"/d"#
       return .problem(
         .firefox, "\(text); close Firefox before you remove it", about: off.name,
-        mend: Mend((off.isSystem ? ["sudo"] : []) + ["sed", "-i", pattern] + off.files))
+        mend: Remedy((off.isSystem ? ["sudo"] : []) + ["sed", "-i", pattern] + off.files))
     }
   }
 

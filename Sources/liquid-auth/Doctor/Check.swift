@@ -1,3 +1,4 @@
+import ControlProtocol
 import StateDirectory
 
 /// One line of `liquid-auth doctor`: a part of this system, and whether it does what the key needs.
@@ -35,7 +36,7 @@ struct Check: Equatable {
   /// A phrase without a full stop.
   var explanation: String
   /// What repairs it.
-  var mend: Mend?
+  var mend: Remedy?
 
   /// `kernel module`.
   var title: String {
@@ -47,28 +48,16 @@ struct Check: Equatable {
     Check(name: name, subject: subject, state: .ok, explanation: explanation)
   }
 
-  static func note(_ name: Name, _ explanation: String, about subject: String? = nil, mend: Mend? = nil) -> Check {
+  static func note(_ name: Name, _ explanation: String, about subject: String? = nil, mend: Remedy? = nil) -> Check {
     Check(name: name, subject: subject, state: .note, explanation: explanation, mend: mend)
   }
 
-  static func problem(_ name: Name, _ explanation: String, about subject: String? = nil, mend: Mend? = nil) -> Check {
+  static func problem(_ name: Name, _ explanation: String, about subject: String? = nil, mend: Remedy? = nil) -> Check {
     Check(name: name, subject: subject, state: .problem, explanation: explanation, mend: mend)
   }
 }
 
-/// The commands that repair one thing, each as its words.
-struct Mend: Equatable {
-  private(set) var commands: [[String]]
-  /// Whether `--fix` runs it: it needs no additional rights, and changes at most the user's own services.
-  let isSafe: Bool
-
-  init(_ commands: [String]..., isSafe: Bool = false) { self.init(commands, isSafe: isSafe) }
-
-  init(_ commands: [[String]], isSafe: Bool = false) {
-    self.commands = commands
-    self.isSafe = isSafe
-  }
-
+extension Remedy {
   /// The command at the end of a sentence of ours, `…; make one with: liquid-auth setup`; `nil` if there is none.
   init?(endOf sentence: String) {
     guard let start = sentence.ranges(of: "with: ").last?.upperBound else { return nil }
@@ -87,13 +76,6 @@ struct Mend: Equatable {
 
   /// The command line for a shell.
   var text: String { commands.map { $0.map(Self.quoted).joined(separator: " ") }.joined(separator: " && ") }
-
-  /// Adds the options for the place to our own commands.
-  func completed(_ options: [String]) -> Mend {
-    var mend = self
-    mend.commands = commands.map { ["liquid-auth", "liquid-authenticator"].contains($0[0]) ? $0 + options : $0 }
-    return mend
-  }
 
   /// Leaves `--name=value` and `snap:plug` as they are, which a shell reads as one word.
   private static func quoted(_ word: String) -> String {

@@ -10,13 +10,13 @@ extension DoctorFindings {
   /// A file of ours is missing; `mend` is what comes before the installation.
   private func incomplete(_ name: Check.Name, _ text: String, after mend: [[String]] = []) -> Check {
     guard isPackaged else {
-      return .problem(name, "\(text); run the repair in the clone", mend: Mend(mend + [["scripts/run"]]))
+      return .problem(name, "\(text); run the repair in the clone", mend: Remedy(mend + [["scripts/run"]]))
     }
     // Package managers have no copy of a package that was installed from a file.
     let file = packages == nil ? "" : ", for example with: sudo apt install --reinstall ./liquid-auth_*.deb"
     return .problem(
       name, "\(text); install the package liquid-auth again from its file\(file)",
-      mend: mend.isEmpty ? nil : Mend(mend))
+      mend: mend.isEmpty ? nil : Remedy(mend))
   }
 
   /// A problem that a package solves.
@@ -36,7 +36,7 @@ extension DoctorFindings {
     guard !words.isEmpty else {
       return .problem(name, "\(text); \(again ? "reinstall" : "install") the package that Debian calls \(package)")
     }
-    return .problem(name, text, mend: Mend(["sudo"] + words + [package]))
+    return .problem(name, text, mend: Remedy(["sudo"] + words + [package]))
   }
 
   var kernelModule: Check {
@@ -48,16 +48,17 @@ extension DoctorFindings {
     case .absent:
       .problem(
         .kernelModule,
-        hasSystemd ? "uhid is not loaded" : "uhid is not loaded; in a container, load it on the host", mend: Mend(load))
+        hasSystemd ? "uhid is not loaded" : "uhid is not loaded; in a container, load it on the host",
+        mend: Remedy(load))
     case .blocked(let path):
       .problem(
         .kernelModule, "uhid is not loaded, because \(path) forbids it",
-        mend: Mend(["sudo", "sed", "-i", "-E", #"/^\s*(install|blacklist)\s+uhid\b/d"#, path], load))
+        mend: Remedy(["sudo", "sed", "-i", "-E", #"/^\s*(install|blacklist)\s+uhid\b/d"#, path], load))
     case .updated(let kernel):
       .problem(
         .kernelModule,
         "the modules of the running kernel \(kernel) are gone, as happens after an update; restart the machine",
-        mend: Mend(["sudo", "reboot"]))
+        mend: Remedy(["sudo", "reboot"]))
     case .unavailable(let kernel): unavailableModule(of: kernel)
     }
   }
@@ -72,7 +73,7 @@ extension DoctorFindings {
     return .problem(
       .kernelModule,
       "\(text), because it is the one for cloud machines; install another, and restart the machine with it",
-      mend: Mend(["sudo", "apt-get", "install", "linux-image-\(kernel[start...])"]))
+      mend: Remedy(["sudo", "apt-get", "install", "linux-image-\(kernel[start...])"]))
   }
 
   var broker: Check {
@@ -82,13 +83,13 @@ extension DoctorFindings {
       guard kernelModule.state == .ok, let problem = system.uhidProblem else {
         return .note(.broker, "not used without systemd")
       }
-      return .problem(.broker, problem, mend: Mend(endOf: problem))
+      return .problem(.broker, problem, mend: Remedy(endOf: problem))
     }
     if status?.transport == "uhid" {
       return .note(.broker, "not used: the authenticator opens /dev/uhid itself (--transport uhid)")
     }
     let unit = "liquid-auth-broker.socket"
-    let start = Mend(["sudo", "systemctl", "enable", "--now", unit])
+    let start = Remedy(["sudo", "systemctl", "enable", "--now", unit])
     switch brokerUnit {
     case .unknown(let reason):
       return hasBrokerSocket
@@ -96,14 +97,14 @@ extension DoctorFindings {
         : .problem(.broker, "there is no socket \(BrokerMessage.path); \(reason)", mend: start)
     case .known(let found) where found.load == "masked":
       return .problem(
-        .broker, "\(unit) is masked", mend: Mend(["sudo", "systemctl", "unmask", unit], start.commands[0]))
+        .broker, "\(unit) is masked", mend: Remedy(["sudo", "systemctl", "unmask", unit], start.commands[0]))
     case .known(let found) where found.load != "loaded":
       return incomplete(.broker, "\(unit) is not installed")
     case .known(let found) where found.active != "active":
       return .problem(.broker, "\(unit) is \(found.active)", mend: start)
     case .known where !hasBrokerSocket:
       return .problem(
-        .broker, "the socket \(BrokerMessage.path) was removed", mend: Mend(["sudo", "systemctl", "restart", unit]))
+        .broker, "the socket \(BrokerMessage.path) was removed", mend: Remedy(["sudo", "systemctl", "restart", unit]))
     case .known(let found) where found.file == "disabled":
       return .problem(.broker, "\(unit) does not start with the machine", mend: start)
     case .known: return .ok(.broker, "\(unit) is active")
@@ -120,7 +121,7 @@ extension DoctorFindings {
     case .replaced(let path, let ours):
       let text = "\(path) takes the place of our rule, or is an earlier version of it"
       guard ours != nil else { return incomplete(.rule, text, after: [["sudo", "rm", path]]) }
-      return .problem(.rule, text, mend: Mend([["sudo", "rm", path]] + apply))
+      return .problem(.rule, text, mend: Remedy([["sudo", "rm", path]] + apply))
     case .present(let path): return rules(from: path)
     }
   }
@@ -138,7 +139,7 @@ extension DoctorFindings {
     guard let group else {
       let make =
         hasSystemd ? ["systemd-sysusers", "liquid-auth.conf"] : ["groupadd", "--system", groupName]
-      return .problem(.rule, "there is no group \(groupName)", mend: Mend([["sudo"] + make] + apply))
+      return .problem(.rule, "there is no group \(groupName)", mend: Remedy([["sudo"] + make] + apply))
     }
     // Files of a package stay, and are only named.
     let own = otherRules.filter { $0.hasPrefix("/etc/") }
@@ -147,15 +148,15 @@ extension DoctorFindings {
       ? "" : "; \(otherRules.joined(separator: " and ")) \(otherRules.count == 1 ? "has" : "have") a rule for it, too"
     let again = (own.isEmpty ? [] : [["sudo", "rm"] + own]) + apply
     guard uhid.mode & 0o007 == 0 else {
-      return .problem(.rule, "every user can open /dev/uhid, and so emulate a keyboard\(others)", mend: Mend(again))
+      return .problem(.rule, "every user can open /dev/uhid, and so emulate a keyboard\(others)", mend: Remedy(again))
     }
     guard !uhid.hasACL || uhid.mode & 0o070 == 0 else {
       return .problem(
         .rule, "an ACL lets others open /dev/uhid, and so emulate a keyboard\(others)",
-        mend: Mend(again + [["sudo", "setfacl", "--remove-all", "/dev/uhid"]]))
+        mend: Remedy(again + [["sudo", "setfacl", "--remove-all", "/dev/uhid"]]))
     }
     guard uhid.mode & 0o777 == 0o660, uhid.group == group else {
-      return .problem(.rule, "udev has not applied \(path) to /dev/uhid\(others)", mend: Mend(again))
+      return .problem(.rule, "udev has not applied \(path) to /dev/uhid\(others)", mend: Remedy(again))
     }
     return membership ?? .ok(.rule, path)
   }
@@ -168,7 +169,7 @@ extension DoctorFindings {
         .rule,
         "you are in the group \(groupName), so every program of yours can emulate a keyboard; the broker does "
           + "not need that: leave the group, and log in again",
-        mend: Mend(["sudo", "gpasswd", "-d", member, groupName]))
+        mend: Remedy(["sudo", "gpasswd", "-d", member, groupName]))
     }
     guard groupName == SystemFindings.group, system.sessionHasGroup else { return nil }
     return .problem(
@@ -186,19 +187,19 @@ extension DoctorFindings {
       return .problem(
         .node, "there is no device, because the authenticator is not running", mend: isStartable ? starting : nil)
     }
-    let attach = Mend(["liquid-auth", "device", "attach"])
+    let attach = Remedy(["liquid-auth", "device", "attach"])
     if let other = status.steppedAsideFor {
       return .note(.node, "the device is detached while \(other) is plugged in", mend: attach)
     }
     guard status.attached else { return .problem(.node, "the device is detached", mend: attach) }
-    let replug = Mend(["liquid-auth", "device", "replug"])
+    let replug = Remedy(["liquid-auth", "device", "replug"])
     guard let path = status.node else {
       return .problem(.node, "the device has no node that udev has handled", mend: replug)
     }
     guard let node = ownNode, let access = node.access else {
       return .problem(.node, "\(path) is gone", mend: replug)
     }
-    let trigger = Mend(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
+    let trigger = Remedy(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
     guard node.isOpenable else { return .problem(.node, "you cannot open \(path)", mend: trigger) }
     // A node of the broker is only for its user; with another transport, whoever sits at the machine has an ACL.
     let isOfBroker = node.place == UHIDIdentity.Maker.broker.rawValue
@@ -212,7 +213,7 @@ extension DoctorFindings {
     guard !isOfBroker || !node.tags.contains("uaccess") else {
       return .problem(
         .node, "udev gives \(path) to whoever sits at the machine (tag uaccess)",
-        mend: Mend([["sudo", "udevadm", "control", "--reload"]] + trigger.commands))
+        mend: Remedy([["sudo", "udevadm", "control", "--reload"]] + trigger.commands))
     }
     return .ok(.node, "\(path), which you can open")
   }
@@ -223,7 +224,7 @@ extension DoctorFindings {
     guard node.descriptor == UHIDIdentity.reportDescriptor else {
       return .problem(
         .reportDescriptor, "that of \(node.path) is not that of a security key",
-        mend: Mend(["liquid-auth", "device", "replug"]))
+        mend: Remedy(["liquid-auth", "device", "replug"]))
     }
     return .ok(.reportDescriptor, "usage page F1D0, reports of 64 bytes")
   }
@@ -239,7 +240,7 @@ extension DoctorFindings {
       }
       return .problem(
         .fidoProperties, "udev has not marked \(node.path) as a security key (ID_FIDO_TOKEN)",
-        mend: Mend(["sudo", "udevadm", "trigger", "--action=change", "--settle", "/sys/class/hidraw/\(node.name)"]))
+        mend: Remedy(["sudo", "udevadm", "trigger", "--action=change", "--settle", "/sys/class/hidraw/\(node.name)"]))
     }
     return .ok(.fidoProperties, "udev has marked \(node.path) as a security key")
   }
@@ -252,12 +253,12 @@ extension DoctorFindings {
       guard status?.steppedAsideFor == nil else {
         return .note(
           .secondKey, "only this key answers while it is plugged in (--beside-hardware-key step-aside)", about: name,
-          mend: Mend(["liquid-auth", "device", "attach"]))
+          mend: Remedy(["liquid-auth", "device", "attach"]))
       }
       return .note(
         .secondKey,
         "browsers ask both keys; detach ours, or start the authenticator with --beside-hardware-key step-aside",
-        about: name, mend: status?.attached == true ? Mend(["liquid-auth", "device", "detach"]) : nil)
+        about: name, mend: status?.attached == true ? Remedy(["liquid-auth", "device", "detach"]) : nil)
     }
   }
 }

@@ -11,31 +11,31 @@ extension DoctorFindings {
 
   private var isMasked: Bool { isUserService && units.contains { $0.load == "masked" } }
 
-  private static let makingVault = Mend(["liquid-auth", "setup"])
+  private static let makingVault = Remedy(["liquid-auth", "setup"])
 
   /// What starts the authenticator, which needs a vault.
-  var starting: Mend {
+  var starting: Remedy {
     if status == nil, vault.isThere == false { return Self.makingVault }
-    if isMasked { return Mend(systemctl("unmask") + UserService.units, UserService.enabling) }
-    return hasUserService ? Mend(UserService.enabling, isSafe: true) : Mend(system.starting)
+    if isMasked { return Remedy(systemctl("unmask") + UserService.units, UserService.enabling) }
+    return hasUserService ? Remedy(UserService.enabling, isSafe: true) : Remedy(system.starting)
   }
 
   /// What starts the running authenticator again, if systemd can.
   ///
   /// It locks the vault and withdraws a prompt.
-  var restarting: Mend? {
+  var restarting: Remedy? {
     guard hasUserService, !isByHand else { return nil }
     let isSafe = status.map { $0.vault != .unlocked && !$0.waiting } ?? true
-    return Mend(systemctl("restart") + [UserService.units[1]], isSafe: isSafe)
+    return Remedy(systemctl("restart") + [UserService.units[1]], isSafe: isSafe)
   }
 
   /// The repair of a problem of the authenticator or of the vault's file.
   ///
   /// - Returns: the text of the problem, and the commands, if there are any.
-  private func repair(_ problem: String) -> (text: String, mend: Mend?) {
+  private func repair(_ problem: String) -> (text: String, mend: Remedy?) {
     // Only the owner knows whether somebody else put an old copy back.
-    if problem == status?.counterProblem { return (problem, Mend(["man", "liquid-auth-vault"])) }
-    guard let mend = Mend(endOf: problem) else { return (problem, nil) }
+    if problem == status?.counterProblem { return (problem, Remedy(["man", "liquid-auth-vault"])) }
+    guard let mend = Remedy(endOf: problem) else { return (problem, nil) }
     switch mend.commands {
     case [["liquid-auth", "init", "--import"]], Self.makingVault.commands:
       var commands = mend.commands
@@ -44,7 +44,7 @@ extension DoctorFindings {
         guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (problem, mend) }
         commands.insert(["mv", "--no-clobber", path, "\(path).damaged"], at: 0)
       }
-      if case .notRunning = authenticator { return (problem, Mend(commands)) }
+      if case .notRunning = authenticator { return (problem, Remedy(commands)) }
       // The vault cannot be made while an authenticator runs, which holds the lock of the state directory.
       guard hasUserService, units.contains(where: { $0.active == "active" }) else {
         return (Self.afterStop(problem), nil)
@@ -52,7 +52,7 @@ extension DoctorFindings {
       let stop = systemctl("stop") + UserService.units
       // Setup starts the service.
       let start = mend == Self.makingVault ? [] : [systemctl("start") + [UserService.units[0]]]
-      return (problem, Mend([stop] + commands + start))
+      return (problem, Remedy([stop] + commands + start))
     default: return (problem, mend)
     }
   }
@@ -94,7 +94,7 @@ extension DoctorFindings {
       // The line about the node is only for devices of the kernel.
       guard otherTransport != nil else { return .ok(.authenticator, "\(text); its device is detached") }
       return .problem(
-        .authenticator, "\(text); its device is detached", mend: Mend(["liquid-auth", "device", "attach"]))
+        .authenticator, "\(text); its device is detached", mend: Remedy(["liquid-auth", "device", "attach"]))
     }
   }
 
@@ -117,11 +117,11 @@ extension DoctorFindings {
       guard status == nil else {
         return .note(
           .service, "\(name) had failed, and this command started it again",
-          mend: Mend(["journalctl", "--user", "--unit", name]))
+          mend: Remedy(["journalctl", "--user", "--unit", name]))
       }
       return .problem(
         .service, "\(name) has failed",
-        mend: Mend(
+        mend: Remedy(
           systemctl("reset-failed") + [name], systemctl("restart") + [UserService.units[0]], isSafe: true))
     }
     let disabled = zip(UserService.units, [socket, service]).filter { $0.1.file != "enabled" }.map(\.0)
@@ -139,7 +139,7 @@ extension DoctorFindings {
       return .note(
         .service,
         "this desktop does not start graphical-session.target, so the key starts only for its first client; add this "
-          + "command to the session's autostart", mend: Mend(systemctl("start") + [name]))
+          + "command to the session's autostart", mend: Remedy(systemctl("start") + [name]))
     }
     return .ok(.service, "it starts with your session")
   }
@@ -178,7 +178,7 @@ extension DoctorFindings {
     if information.isPINSet, tries?.needsReplug == true {
       return .problem(
         .verification, "three wrong PINs in a row: the PIN can be tried again after a power cycle",
-        mend: Mend(["liquid-auth", "device", "replug", "--power-cycle"]))
+        mend: Remedy(["liquid-auth", "device", "replug", "--power-cycle"]))
     }
     if information.isPINSet, information.forcePINChange {
       let problem = repair(OwnerSettings.pinMustBeChanged)
@@ -191,7 +191,7 @@ extension DoctorFindings {
     guard information.canVerify || information.isPINSet else {
       return .note(
         .verification, "nothing verifies you, so sites that require verification refuse the key",
-        mend: Mend(["liquid-auth", "pin", "set"]))
+        mend: Remedy(["liquid-auth", "pin", "set"]))
     }
     return .ok(
       .verification,
@@ -205,7 +205,7 @@ extension DoctorFindings {
     return information.alwaysUV
       ? .note(
         .u2f, "off while always-uv is on: sites that know only U2F do not work",
-        mend: Mend(["liquid-auth", "config", "always-uv", "off"]))
+        mend: Remedy(["liquid-auth", "config", "always-uv", "off"]))
       : .ok(.u2f, "on, beside FIDO2")
   }
 

@@ -1,3 +1,4 @@
+import ControlProtocol
 import Glibc
 
 /// The result of `liquid-auth doctor`, before it is text or JSON.
@@ -10,8 +11,8 @@ struct DoctorReport: Equatable {
   var exitCode: Int32 { isHealthy ? 0 : 1 }
 
   /// What `--fix` runs, each once.
-  var safeMends: [Mend] {
-    var mends: [Mend] = []
+  var safeMends: [Remedy] {
+    var mends: [Remedy] = []
     for mend in checks.compactMap(\.mend) where mend.isSafe && !mends.contains(mend) { mends.append(mend) }
     return mends
   }
