@@ -52,30 +52,31 @@ indirect enum StoreFault: Error, Equatable {
     case .missing:
       RecoveryError(
         .store, "the store \(store) of the vault \(vault) is missing",
-        hint: "put it back, or make an empty one with: \(Self.newStore)")
+        hint: "put it back, or make an empty one", with: Self.newStore)
     case .exists:
       RecoveryError(.store, "there is a store already, \(store)", hint: "it is not overwritten: move it away first")
     case .damaged(let what):
       RecoveryError(
         .store, "the store \(store) is damaged: \(what)",
-        hint: "put a good copy in its place, or move it away and run: \(Self.newStore)")
+        hint: "put a good copy in its place, or move it away and run: \(Self.newStore.joined(separator: " "))")
     case .rowsChanged:
       RecoveryError(
         .store,
         "the store \(store) was modified outside liquid-auth: an old row was put back, or a row was removed",
-        hint: "restore the right copy, or accept the store as it is with: liquid-auth recover --accept-store")
+        hint: "restore the right copy, or accept the store as it is",
+        with: ["liquid-auth", "recover", "--accept-store"])
     case .rowsUnchanged:
       RecoveryError(.store, "the store \(store) and its history are unmodified: there is nothing to accept")
     case .noHistoryHead:
       RecoveryError(
         .store, "the history in the store \(store) was modified outside liquid-auth: its end is unknown",
-        hint: "look at it with: liquid-auth log verify")
+        hint: "look at it", with: ["liquid-auth", "log", "verify"])
     case .newer:
       RecoveryError(.store, "the store \(store) was written by a newer version", hint: "use a newer liquid-auth")
     case .foreign:
       RecoveryError(
         .store, "the store \(store) belongs to another vault than \(vault)",
-        hint: "put the right one back, or move it away and run: \(Self.newStore)")
+        hint: "put the right one back, or move it away and run: \(Self.newStore.joined(separator: " "))")
     case .uncommitted(let reason): Self.undecided(reason.error(store: store, vault: vault))
     case .closed:
       RecoveryError(.store, "the store \(store) was closed meanwhile", hint: "try again")
@@ -93,7 +94,7 @@ indirect enum StoreFault: Error, Equatable {
     }
   }
 
-  private static let newStore = "liquid-auth recover --new-store"
+  private static let newStore = ["liquid-auth", "recover", "--new-store"]
 
   private static func undecided(_ error: RecoveryError) -> RecoveryError {
     RecoveryError(

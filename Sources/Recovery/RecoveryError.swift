@@ -44,11 +44,19 @@ public struct RecoveryError: Error, Sendable {
   public let reason: String
   /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
+  /// The words of the command in the hint that repairs it.
+  public let command: [String]?
 
-  public init(_ kind: Kind, _ reason: String, hint: String? = nil) {
+  public init(_ kind: Kind, _ reason: String, hint: String? = nil, command: [String]? = nil) {
     self.kind = kind
     self.reason = reason
     self.hint = hint
+    self.command = command
+  }
+
+  /// An error with one command of plain words, which ends the hint: `look at it with: liquid-auth log verify`.
+  public init(_ kind: Kind, _ reason: String, hint: String, with command: [String]) {
+    self.init(kind, reason, hint: "\(hint) with: \(command.joined(separator: " "))", command: command)
   }
 }
 

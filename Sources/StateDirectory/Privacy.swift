@@ -41,7 +41,7 @@ public enum Privacy {
       let remedy = isShared ? "give --state-dir DIR" : "restrict access with: chmod \(mode) '\(path)'"
       throw StateDirectoryError(
         .notPrivate, "other users can access \(path) (mode \(found))",
-        hint: remedy)
+        hint: remedy, command: isShared ? nil : ["chmod", mode, path])
     }
   }
 

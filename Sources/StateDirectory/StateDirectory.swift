@@ -40,7 +40,8 @@ public struct StateDirectory: Sendable, Equatable {
     guard stat(path, &status) == 0 else {
       guard errno == ENOENT else { throw .system("open", path) }
       throw StateDirectoryError(
-        .noVault, "there is no vault, because \(path) does not exist", hint: "make one with: liquid-auth setup")
+        .noVault, "there is no vault, because \(path) does not exist", hint: "make one",
+        with: ["liquid-auth", "setup"])
     }
     try Privacy.check(status, path, type: S_IFDIR, mode: "700")
     (self.path, identity) = (path, FileIdentity(status))

@@ -38,11 +38,19 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
   public let reason: String
   /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
+  /// The words of the command in the hint that repairs it.
+  public let command: [String]?
 
-  init(_ kind: Kind, _ reason: String, hint: String? = nil) {
+  init(_ kind: Kind, _ reason: String, hint: String? = nil, command: [String]? = nil) {
     self.kind = kind
     self.reason = reason
     self.hint = hint
+    self.command = command
+  }
+
+  /// An error with one command of plain words, which ends the hint: `make one with: liquid-auth setup`.
+  init(_ kind: Kind, _ reason: String, hint: String, with command: [String]) {
+    self.init(kind, reason, hint: "\(hint) with: \(command.joined(separator: " "))", command: command)
   }
 
   /// The error of a failed system call: "cannot write /home/…/vault.new: No space left on device".

@@ -40,7 +40,7 @@ extension StateDirectory {
     switch error.kind {
     case .system(let number): StateDirectoryError(.system(errno: number), error.reason, hint: error.hint)
     case .diskFull: StateDirectoryError(.system(errno: ENOSPC), error.reason, hint: error.hint)
-    default: StateDirectoryError(.unusableStore, error.description)
+    default: StateDirectoryError(.unusableStore, error.reason, hint: error.hint, command: error.command)
     }
   }
 
@@ -78,7 +78,7 @@ extension StateDirectory {
         .missing,
         "the store \(storePath) of the vault \(vaultPath) is missing"
           + (wasBegun ? "; a new one was being made when liquid-auth was ended" : ""),
-        hint: "put it back, or make an empty one with: liquid-auth recover --new-store")
+        hint: "put it back, or make an empty one", with: ["liquid-auth", "recover", "--new-store"])
     }
     try Privacy.check(status, storePath, type: S_IFREG, mode: "600")
     try Self.checkWritable(storePath)
@@ -231,7 +231,7 @@ extension StateDirectory {
       case .noSuchSlot, .lastSlot: .unchanged
       case .notAVault, .unsupportedVersion, .damaged, .limitExceeded: .damaged
       }
-    return kind == .unchanged || error == .wrongPassphrase
-      ? StateDirectoryError(kind, "\(error)") : StateDirectoryError(kind, "\(vaultPath): \(error)")
+    let file = kind == .unchanged || error == .wrongPassphrase ? "" : "\(vaultPath): "
+    return StateDirectoryError(kind, file + error.reason, hint: error.hint, command: error.command)
   }
 }

@@ -12,13 +12,14 @@ extension StateDirectory {
     let file = open(vaultPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       guard errno == ENOENT else { throw .system("read", vaultPath) }
-      let hasStore = try isStoreThere
-      let again =
-        "put the vault back, or make a new one from shares with liquid-auth recover --shares, or from the phrase with: "
-        + "liquid-auth init --import"
+      guard try isStoreThere else {
+        throw StateDirectoryError(
+          .noVault, "there is no vault \(vaultPath)", hint: "make one", with: ["liquid-auth", "setup"])
+      }
       throw StateDirectoryError(
-        .noVault, "there is no vault \(vaultPath)\(hasStore ? ", but its store is there" : "")",
-        hint: hasStore ? again : "make one with: liquid-auth setup")
+        .noVault, "there is no vault \(vaultPath), but its store is there",
+        hint: "put the vault back, or make a new one from shares with liquid-auth recover --shares, or from the phrase",
+        with: ["liquid-auth", "init", "--import"])
     }
     defer { close(file) }
     var status = stat()

@@ -331,24 +331,47 @@ public enum VaultError: Error, Equatable, Sendable {
 }
 
 extension VaultError: CustomStringConvertible {
-  /// The reason, then what to do.
-  public var description: String {
+  /// The reason, then the hint.
+  public var description: String { hint.map { "\(reason); \($0)" } ?? reason }
+
+  /// What happened: lower case, no full stop.
+  public var reason: String {
     switch self {
-    case .notAVault: "not a vault; \(Self.remedy)"
-    case .unsupportedVersion(let version): "vault version \(version) is unknown; use a newer liquid-auth"
-    case .damaged(let what): "damaged vault: \(what); \(Self.remedy)"
-    case .limitExceeded(let what): "vault refused: \(what); \(Self.remedy)"
+    case .notAVault: "not a vault"
+    case .unsupportedVersion(let version): "vault version \(version) is unknown"
+    case .damaged(let what): "damaged vault: \(what)"
+    case .limitExceeded(let what): "vault refused: \(what)"
     case .wrongPassphrase: "the passphrase is wrong"
-    case .outOfMemory: "not enough memory to try the passphrase; close other programs and try again"
-    case .noSuchSlot: "there is no such slot; list the slots with: liquid-auth vault list"
-    case .lastSlot:
-      "a passphrase must remain, because other ways to unlock can fail; change it with: liquid-auth vault passphrase"
-    case .wrongKey: "the key does not open this slot; remove the slot, and add it again"
-    case .changedSlot: "this slot was modified outside liquid-auth; remove the slot, and add it again"
+    case .outOfMemory: "not enough memory to try the passphrase"
+    case .noSuchSlot: "there is no such slot"
+    case .lastSlot: "a passphrase must remain, because other ways to unlock can fail"
+    case .wrongKey: "the key does not open this slot"
+    case .changedSlot: "this slot was modified outside liquid-auth"
     }
   }
 
-  private static let remedy =
-    "put a good copy in its place, or move it away and make a new vault from shares with liquid-auth recover --shares, "
-    + "or from the phrase with: liquid-auth init --import"
+  /// What to do, if anything can be done: lower case, no full stop.
+  public var hint: String? {
+    switch self {
+    case .notAVault, .damaged, .limitExceeded:
+      "put a good copy in its place, or move it away and make a new vault from shares with liquid-auth recover "
+        + "--shares, or from the phrase with: \(Self.making.joined(separator: " "))"
+    case .unsupportedVersion: "use a newer liquid-auth"
+    case .wrongPassphrase: nil
+    case .outOfMemory: "close other programs and try again"
+    case .noSuchSlot: "list the slots with: liquid-auth vault list"
+    case .lastSlot: "change it with: liquid-auth vault passphrase"
+    case .wrongKey, .changedSlot: "remove the slot, and add it again"
+    }
+  }
+
+  /// The words of the command in the hint that makes the vault again.
+  public var command: [String]? {
+    switch self {
+    case .notAVault, .damaged, .limitExceeded: Self.making
+    default: nil
+    }
+  }
+
+  private static let making = ["liquid-auth", "init", "--import"]
 }

@@ -79,6 +79,7 @@ import Testing
     try temporary.set(mode: 0o755)
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path) }
     #expect(error?.hint == (isOfVault ? "restrict access with: chmod 700 '\(temporary.path)'" : "give --state-dir DIR"))
+    #expect(error?.command == (isOfVault ? ["chmod", "700", temporary.path] : nil))
   }
 
   /// No account has this group; Tests/support/accounts.py tests private groups.

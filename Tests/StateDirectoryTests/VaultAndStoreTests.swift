@@ -67,6 +67,7 @@ import Vault
     let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
     #expect(error?.kind == .noVault)
     #expect(error?.description.hasSuffix("or from the phrase with: liquid-auth init --import") == true)
+    #expect(error?.command == ["liquid-auth", "init", "--import"])
     #expect(error?.description.contains("make a new one from shares with liquid-auth recover --shares") == true)
 
     let refusal = #expect(throws: StateDirectoryError.self) { try make(form: .sealed) }
@@ -142,7 +143,7 @@ import Vault
     // The vault is not written: it does not know the store.
     try kill(with: first)
     let error = #expect(throws: StateDirectoryError.self) { try openStore() }
-    #expect(error?.kind == .missing)
+    #expect(error?.kind == .missing && error?.command == ["liquid-auth", "recover", "--new-store"])
     #expect(error?.reason.hasSuffix("is missing; a new one was being made when liquid-auth was ended") == true)
     // A log that is left belongs to another store.
     try temporary.write([1], to: "credentials.sqlite-wal")

@@ -68,6 +68,7 @@ import Testing
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
     #expect(error?.kind == .noVault)
     #expect(error?.description == "there is no vault \(directory.vaultPath); make one with: liquid-auth setup")
+    #expect(error?.command == ["liquid-auth", "setup"])
   }
 
   @Test(arguments: [(0, "it is empty"), (65_537, "it is too large"), (200_000, "it is too large")])
@@ -77,6 +78,8 @@ import Testing
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
     #expect(error?.kind == .damaged)
     #expect(error?.description.hasPrefix("\(directory.vaultPath): damaged vault: \(why); ") == true)
+    #expect(error?.reason == "\(directory.vaultPath): damaged vault: \(why)")
+    #expect(error?.command == ["liquid-auth", "init", "--import"])
     #expect(temporary.bytes(of: "vault") == bytes)
   }
 
