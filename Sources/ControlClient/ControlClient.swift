@@ -265,14 +265,16 @@ extension ControlClient {
       return .failed("cannot reach the authenticator at \(path): \(SystemNumber(number))")
     }
     return .notRunning(
-      "the authenticator is not running (no program listens at \(path)); start it with: liquid-authenticator")
+      Problem(
+        "the authenticator is not running (no program listens at \(path))", hint: "start it",
+        with: ["liquid-authenticator"], kind: .notRunning))
   }
 }
 
 /// Why a request failed.
 package enum ControlClientError: Error, Equatable {
   /// No program listens.
-  case notRunning(String)
+  case notRunning(Problem)
   /// The authenticator refused the request.
   case refused(ControlFailure)
   /// The connection could not be made, or broke.
@@ -283,7 +285,8 @@ extension ControlClientError: CustomStringConvertible {
   /// Lower case, no full stop: what happened, then what to do.
   package var description: String {
     switch self {
-    case .notRunning(let reason), .failed(let reason): reason
+    case .notRunning(let problem): problem.text
+    case .failed(let reason): reason
     case .refused(let failure): failure.description
     }
   }

@@ -14,7 +14,7 @@ package struct GetStatus: PlainCommand {
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
 /// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
 /// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?, 30: problem of the counter?,
-/// 31: problem of the PIN?}.
+/// 31: problem of the PIN?, 32: [problem with its kind and remedy …]?}; 11, 30 and 31 have the texts only.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -48,8 +48,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var fingerprint: [UInt8]?
   /// Whether a prompt waits for a person.
   package var waiting: Bool
-  /// What is wrong and what to do, a sentence each.
-  package var problems: [String]
+  /// What is wrong and what to do.
+  package var problems: [Problem]
   /// Where vault and store are.
   package var stateDirectory: String
   /// How many credentials the store has; only while unlocked.
@@ -83,23 +83,18 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var previousFingerprint: [UInt8]?
   /// Whether the last prompts were answered faster than a person can read them.
   package var promptsAnswerByThemselves: Bool
-  /// What the counter in the TPM found wrong at the last opening of the store; one of ``problems`` too.
-  package var counterProblem: String?
-  /// Why the PIN cannot be used; one of ``problems`` too.
-  package var pinProblem: String?
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
-    problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
+    problems: [Problem] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
     lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
     defaultPolicy: UInt8? = nil, backupTime: UInt64? = nil, backupCheckTime: UInt64? = nil,
     backupFolder: String? = nil, followReport: FollowReport? = nil, previousFingerprint: [UInt8]? = nil,
-    promptsAnswerByThemselves: Bool = false, counterProblem: String? = nil, pinProblem: String? = nil
+    promptsAnswerByThemselves: Bool = false
   ) {
-    (self.previousFingerprint, self.counterProblem) = (previousFingerprint, counterProblem)
-    self.pinProblem = pinProblem
+    self.previousFingerprint = previousFingerprint
     self.promptsAnswerByThemselves = promptsAnswerByThemselves
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
     (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
@@ -127,7 +122,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     prompt = try decoded(members.requiredText(8))
     fingerprint = try decoded(members.optionalBytes(9))
     waiting = try decoded(members.requiredBool(10))
-    problems = try members.texts(11, "a problem")
+    problems = try Self.problems(members)
     stateDirectory = try decoded(members.requiredText(12))
     credentials = try decoded(members.optionalUnsigned(13))
     steppedAsideFor = try decoded(members.optionalText(14))
@@ -144,23 +139,42 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     followReport = try decoded(members.optionalMap(25)).map { (map) throws(ControlFailure) in try FollowReport(map) }
     previousFingerprint = try decoded(members.optionalBytes(28))
     promptsAnswerByThemselves = try decoded(members.optionalBool(29)) ?? false
-    counterProblem = try decoded(members.optionalText(30))
-    pinProblem = try decoded(members.optionalText(31))
   }
 
+  /// Reads the problems; an older authenticator of this version of the protocol gives no member 32.
+  private static func problems(_ members: CBORMap) throws(ControlFailure) -> [Problem] {
+    let texts = try members.texts(11, "a problem")
+    guard let list = try decoded(members.optionalArray(32)) else {
+      let (counter, pin) = (try decoded(members.optionalText(30)), try decoded(members.optionalText(31)))
+      return texts.map { Problem($0, kind: $0 == counter ? .counter : $0 == pin ? .pin : .other) }
+    }
+    var problems: [Problem] = []
+    for value in list {
+      guard let members = value.map else { throw ControlFailure(.unexpectedType, "a problem is not a map") }
+      problems.append(try Problem(members))
+    }
+    return problems
+  }
+
+  /// The problem of a kind that there is at most once.
+  package func problem(_ kind: Problem.Kind) -> Problem? { problems.first { $0.kind == kind } }
+
   package var members: CBORMap {
-    CBORMap(present: [
+    var members = CBORMap(present: [
       1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
       5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .text(verification), 8: .text(prompt),
-      9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems), 12: .text(stateDirectory),
-      13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
+      9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems.map(\.text)),
+      12: .text(stateDirectory), 13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
       18: lockReason.map(CBORValue.text), 19: unlockedBy.map(CBORValue.text), 20: counter.map(CBORValue.unsigned),
       21: defaultPolicy.map(CBORValue.number), 22: backupTime.map(CBORValue.unsigned),
       23: backupCheckTime.map(CBORValue.unsigned), 24: backupFolder.map(CBORValue.text),
       25: followReport.map { .map($0.members) }, 28: previousFingerprint.map(CBORValue.bytes),
-      29: promptsAnswerByThemselves ? .bool(true) : nil, 30: counterProblem.map(CBORValue.text),
-      31: pinProblem.map(CBORValue.text),
+      29: promptsAnswerByThemselves ? .bool(true) : nil,
     ])
+    members[30] = problem(.counter).map { .text($0.text) }
+    members[31] = problem(.pin).map { .text($0.text) }
+    if !problems.isEmpty { members[32] = .array(problems.map { .map($0.members) }) }
+    return members
   }
 }

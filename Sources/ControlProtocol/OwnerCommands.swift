@@ -113,10 +113,12 @@ package struct OwnerSettings: ControlAnswer, Equatable {
   }
 
   /// The problem if the PIN is shorter than the minimum, or the owner requires a new one.
-  package static let pinMustBeChanged =
-    "the PIN must be changed before its next use; change it with: liquid-auth pin change"
+  package static let pinMustBeChanged = Problem(
+    "the PIN must be changed before its next use", hint: "change it", with: ["liquid-auth", "pin", "change"],
+    kind: .pin)
   /// The problem if every ceremony asks for verification, and neither passphrase nor PIN can verify.
-  package static let nothingVerifies = "nothing can verify you; set a PIN with: liquid-auth pin set"
+  package static let nothingVerifies = Problem(
+    "nothing can verify you", hint: "set a PIN", with: ["liquid-auth", "pin", "set"])
 }
 
 /// Ends the persistent token (permission pcmr), with which programs list passkeys without asking again.

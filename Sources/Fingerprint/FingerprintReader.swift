@@ -110,6 +110,12 @@ package enum FingerprintFailure: Error, Equatable {
   /// What is wrong, then what to do: lower case, no full stop.
   case failed(String)
 
+  /// The reader works, and knows no finger of the user.
+  package static let noFinger = Self.failed(
+    "no finger is enrolled; enroll one with: \(enrolling.joined(separator: " "))")
+  /// The command that enrolls one.
+  package static let enrolling = ["fprintd-enroll"]
+
   /// The failure for the name of a D-Bus error; the message of the error comes from another program and is not shown.
   ///
   /// - Parameter hasAnswered: whether fprintd has answered an earlier call. If the bus does not know it then, it has
@@ -119,7 +125,7 @@ package enum FingerprintFailure: Error, Equatable {
     self =
       switch name {
       case fprint + "NoSuchDevice": .failed("there is no fingerprint reader")
-      case fprint + "NoEnrolledPrints": .failed("no finger is enrolled; enroll one with: fprintd-enroll")
+      case fprint + "NoEnrolledPrints": .noFinger
       case fprint + "AlreadyInUse": .inUse
       case fprint + "PermissionDenied":
         .failed("polkit does not let this session use the fingerprint reader; log in at this machine")

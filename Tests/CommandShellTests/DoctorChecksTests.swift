@@ -82,7 +82,7 @@ import UHID
 
   /// Nothing ran before the question, and systemd did not start it.
   private static func stop(_ findings: inout Findings) {
-    findings.authenticator = .notRunning("x")
+    findings.authenticator = .notRunning(Problem("x"))
     findings.serviceUnit = .known(.init(load: "loaded", active: "inactive", file: "enabled"))
   }
 
@@ -98,14 +98,16 @@ import UHID
           Self.change(&$0) { status in (status.attached, status.transport) = (false, transport) }
         } == [line])
     }
-    #expect(lines { $0.authenticator = .notRunning("nothing listens") } == ["problem|nothing listens|*\(Self.enable)"])
+    #expect(
+      lines { $0.authenticator = .notRunning(Problem("nothing listens")) }
+        == ["problem|nothing listens|*\(Self.enable)"])
     for work: (inout Findings) -> Void in [
       { $0.socketUnit = .unknown("x") }, { $0.serviceUnit = .known(.init(load: "not-found", active: "", file: "")) },
       { $0.isUserService = false },
     ] {
       #expect(
         lines {
-          $0.authenticator = .notRunning("nothing listens")
+          $0.authenticator = .notRunning(Problem("nothing listens"))
           work(&$0)
         } == ["problem|nothing listens|liquid-authenticator"])
     }
@@ -116,23 +118,26 @@ import UHID
         : "the authenticator is not running, because there is no vault"
       #expect(
         Self.lines(name) {
-          ($0.authenticator, $0.vault) = (.notRunning("nothing listens"), VaultFinding(isThere: false))
+          ($0.authenticator, $0.vault) = (.notRunning(Problem("nothing listens")), VaultFinding(isThere: false))
         }
           == ["problem|\(reason)|liquid-auth setup"])
     }
     // The vault's line has the repair.
-    let damaged = VaultFinding(isThere: true, problem: "it is damaged; make it again with: liquid-auth setup")
+    let damaged = VaultFinding(
+      isThere: true,
+      problem: Problem("it is damaged", hint: "make it again", with: ["liquid-auth", "setup"], kind: .vault))
     for (name, line) in [
       (Check.Name.authenticator, "the authenticator is not running, because the vault cannot be used|-"),
       (.node, "there is no device, because the authenticator is not running|-"),
       (.vault, "it is damaged; make it again with: liquid-auth setup|liquid-auth setup"),
     ] {
       #expect(
-        Self.lines(name) { ($0.authenticator, $0.vault) = (.notRunning("nothing listens"), damaged) }
+        Self.lines(name) { ($0.authenticator, $0.vault) = (.notRunning(Problem("nothing listens")), damaged) }
           == ["problem|\(line)"])
     }
     let withoutUHID = { (findings: inout Findings) in
-      findings.authenticator = .notRunning("it is not running; start it with: liquid-authenticator")
+      findings.authenticator = .notRunning(
+        Problem("it is not running", hint: "start it", with: ["liquid-authenticator"], kind: .notRunning))
       (findings.isUserService, findings.system.uhid) = (false, .absent)
     }
     let start = "liquid-authenticator --transport pty"
@@ -149,23 +154,26 @@ import UHID
   }
 
   @Test func `problems of the authenticator have a command`() {
-    let lines = { (problems: [String], work: (inout Findings) -> Void) in
+    let lines = { (problems: [Problem], work: (inout Findings) -> Void) in
       Self.lines(.authenticator) {
         Self.change(&$0) { $0.problems = problems }
         work(&$0)
       }
     }
-    #expect(lines(["a", "b"]) { _ in } == ["problem|a; also: b|\(Self.restart)"])
+    #expect(lines([Problem("a"), Problem("b")]) { _ in } == ["problem|a; also: b|\(Self.restart)"])
+    let unset = Problem("nothing verifies you", hint: "set a PIN", with: ["liquid-auth", "pin", "set"])
     #expect(
-      lines(["a", "set a PIN with: liquid-auth pin set"]) { _ in }
-        == ["problem|a; also: set a PIN with: liquid-auth pin set|liquid-auth pin set"])
-    for old in [
-      "the store is an old copy; accept this copy with: liquid-auth vault counter accept",
-      "this TPM does not have the counter; make a new one with: liquid-auth vault counter on",
-    ] {
-      let found = lines([old]) { Self.change(&$0) { $0.counterProblem = old } }
-      #expect(found == ["problem|\(old)|man liquid-auth-vault"], "that is the owner's choice")
-    }
+      lines([Problem("a"), unset]) { _ in }
+        == ["problem|a; also: nothing verifies you; set a PIN with: liquid-auth pin set|liquid-auth pin set"])
+    // Only kind and remedy count, whatever the words are.
+    #expect(
+      lines([Problem("set a PIN with: liquid-auth pin set")]) { _ in }
+        == ["problem|set a PIN with: liquid-auth pin set|\(Self.restart)"])
+    let old = Problem(
+      "the store is an old copy", hint: "accept this copy", with: ["liquid-auth", "vault", "counter", "accept"],
+      kind: .counter)
+    #expect(
+      lines([old]) { _ in } == ["problem|\(old.text)|man liquid-auth-vault"], "that is the owner's choice")
     // A restart does not help without a display, or with a damaged vault or broker; and systemd can only restart its
     // service.
     for work: (inout Findings) -> Void in [
@@ -176,10 +184,10 @@ import UHID
         $0.serviceUnit = $0.socketUnit
       },
     ] {
-      #expect(lines(["a"], work) == ["problem|a|-"])
+      #expect(lines([Problem("a")], work) == ["problem|a|-"])
     }
     // It locks the vault and withdraws a prompt, so --fix leaves it to the person.
-    let unlocked = lines(["a"]) { Self.change(&$0) { $0.vault = .unlocked } }
+    let unlocked = lines([Problem("a")]) { Self.change(&$0) { $0.vault = .unlocked } }
     #expect(unlocked == ["problem|a|systemctl --user restart liquid-authenticator.service"])
   }
 
@@ -197,7 +205,7 @@ import UHID
     #expect(
       lines { $0.prompt = "terminal" } == ["note|a prompt waits for you on the authenticator's terminal|-"])
     #expect(
-      lines { $0.problems = ["a"] } == [
+      lines { $0.problems = [Problem("a")] } == [
         "problem|a; also: \(text)|systemctl --user restart liquid-authenticator.service"
       ])
   }
@@ -228,7 +236,7 @@ import UHID
           + "journalctl --user --unit liquid-authenticator.service"
       ])
     #expect(
-      lines { ($0.serviceUnit, $0.authenticator) = (unit("failed", "enabled"), .notRunning("x")) } == [
+      lines { ($0.serviceUnit, $0.authenticator) = (unit("failed", "enabled"), .notRunning(Problem("x"))) } == [
         "problem|liquid-authenticator.service has failed|*systemctl --user reset-failed liquid-authenticator.service "
           + "&& systemctl --user restart liquid-authenticator.socket"
       ])
@@ -258,7 +266,7 @@ import UHID
     #expect(
       lines {
         disabled(&$0)
-        $0.authenticator = .notRunning("x")
+        $0.authenticator = .notRunning(Problem("x"))
       } == ["problem|\(both), \(start) session|*\(Self.enable)"])
     #expect(
       lines {
@@ -459,7 +467,7 @@ import UHID
     let trigger = "sudo udevadm trigger --action=add --settle /sys/class/hidraw/hidraw3"
     #expect(lines { _ in } == ["ok|/dev/hidraw3, which you can open|-"])
     #expect(
-      lines { $0.authenticator = .notRunning("x") } == [
+      lines { $0.authenticator = .notRunning(Problem("x")) } == [
         "problem|there is no device, because the authenticator is not running|*\(Self.enable)"
       ])
     #expect(
@@ -552,7 +560,7 @@ import UHID
     #expect(
       with {
         $0.nodes[1].product = ""
-        $0.authenticator = .notRunning("x")
+        $0.authenticator = .notRunning(Problem("x"))
       } == ["note|[/dev/hidraw4] \(beside)|-"])
     #expect(
       with { Self.change(&$0) { $0.steppedAsideFor = "/dev/hidraw4 Example Key" } } == [

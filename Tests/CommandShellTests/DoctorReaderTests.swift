@@ -47,7 +47,7 @@ import UHID
 
     /// The findings; programs that are asked answer from `answers`, by their words.
     func findings(
-      _ authenticator: DoctorFindings.Authenticator = .notRunning("x"), environment: [String: String] = [:],
+      _ authenticator: DoctorFindings.Authenticator = .notRunning(Problem("x")), environment: [String: String] = [:],
       synchronized: Bool = false, user: UInt32 = 1000, isUserService: Bool = true, answers: [String: Tool.Result] = [:]
     ) -> DoctorFindings {
       FindingsReader(
@@ -397,7 +397,7 @@ import UHID
     _ = reader.findings(
       {
         order.append("question")
-        return .notRunning("x")
+        return .notRunning(Problem("x"))
       }, vault: VaultFinding(isThere: true), system: StatusReportTests.fine)
     #expect(
       order.prefix(4)

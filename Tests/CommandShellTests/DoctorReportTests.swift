@@ -52,25 +52,6 @@ import Testing
         == "liquid-auth init --control '/a b' && sudo rm '$(x)' && '' '=a' a:b")
   }
 
-  @Test func `the command at the end of a sentence is a remedy`() {
-    for (sentence, command) in [
-      ("there is no vault; make one with: liquid-auth setup", "liquid-auth setup"),
-      (
-        "make one from shares with liquid-auth recover --shares, or from the phrase with: liquid-auth init --import",
-        "liquid-auth init --import"
-      ),
-      ("others can access it; restrict access with: chmod 600 '/a b/c'", "chmod 600 '/a b/c'"),
-      ("load it with: sudo modprobe uhid (in a container, use pty)", "sudo modprobe uhid"),
-      ("apply it with: sudo a --b && sudo c", "sudo a --b && sudo c"),
-    ] {
-      #expect(Remedy(endOf: sentence)?.text == command)
-    }
-    for sentence in ["", "it is damaged", "with: ", "join with: sudo usermod \"$USER\", and log in again"] {
-      #expect(Remedy(endOf: sentence) == nil)
-    }
-    #expect(Remedy(endOf: "restrict access with: chmod 600 '/a'")?.isSafe == false)
-  }
-
   /// What breaks in each of the fifteen problems; a line that only informs shows the same note on a healthy system.
   private static let causes: [@Sendable (inout DoctorFindings) -> Void] = [
     { ($0.snaps[0].isConnected, $0.flatpaks[0].hasAllDevices) = (false, false) },
@@ -107,7 +88,7 @@ import Testing
     { _ in },
     { findings in
       findings.nodes = []
-      DoctorChecksTests.change(&findings) { ($0.vault, $0.problems) = (.unusable, ["it is damaged"]) }
+      DoctorChecksTests.change(&findings) { ($0.vault, $0.problems) = (.unusable, [Problem("it is damaged")]) }
     },
     { $0.snapApplications = ["bitwarden"] },
     { $0.driver = .unavailable(in: "6.1.0") },

@@ -92,27 +92,30 @@ import Testing
   @Test func vault() {
     let next = "the next request asks for the passphrase, unless another slot unlocks the vault"
     #expect(lines(.vault) { _ in } == ["ok|locked; \(next)|-"])
-    let with = { (vault: AuthenticatorStatus.VaultCondition, problems: [String]) in
+    let with = { (vault: AuthenticatorStatus.VaultCondition, problems: [Problem]) in
       lines(.vault) { DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (vault, problems) } }
     }
     #expect(with(.unlocked, []) == ["ok|unlocked|-"])
-    #expect(with(.unusable, ["it is damaged"]) == ["problem|it is damaged|-"])
-    let damaged =
-      "damaged vault: x; put a good copy in its place, or move it away and make a new vault from shares with "
-      + "liquid-auth recover --shares, or from the phrase with: liquid-auth init --import"
+    #expect(with(.unusable, [Problem("it is damaged")]) == ["problem|it is damaged|-"])
+    let damaged = Problem(
+      "damaged vault: x",
+      hint: "put a good copy in its place, or move it away and make a new vault from shares with "
+        + "liquid-auth recover --shares, or from the phrase", with: ["liquid-auth", "init", "--import"], kind: .vault)
     let moving = "mv --no-clobber '/a b/vault' '/a b/vault.damaged' && liquid-auth init --import"
     #expect(
       lines(.vault) {
-        ($0.authenticator, $0.vault) = (.notRunning("x"), .init(isThere: true, problem: damaged, path: "/a b/vault"))
-      } == ["problem|\(damaged)|\(moving)"])
+        $0.authenticator = .notRunning(Problem("x"))
+        $0.vault = .init(isThere: true, problem: damaged, path: "/a b/vault")
+      } == ["problem|\(damaged.text)|\(moving)"])
     let stop = "systemctl --user stop liquid-authenticator.socket liquid-authenticator.service"
     #expect(
       with(.unusable, [damaged]) == [
-        "problem|\(damaged)|\(stop) && mv --no-clobber /s/vault /s/vault.damaged "
+        "problem|\(damaged.text)|\(stop) && mv --no-clobber /s/vault /s/vault.damaged "
           + "&& liquid-auth init --import && systemctl --user start liquid-authenticator.socket"
       ])
-    let missing = "there is no vault /s/vault; make one with: liquid-auth setup"
-    #expect(with(.missing, [missing]) == ["problem|\(missing)|\(stop) && liquid-auth setup"])
+    let missing = Problem(
+      "there is no vault /s/vault", hint: "make one", with: ["liquid-auth", "setup"], kind: .vault)
+    #expect(with(.missing, [missing]) == ["problem|\(missing.text)|\(stop) && liquid-auth setup"])
     #expect(
       lines(.vault) {
         DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (.missing, [missing]) }
@@ -146,26 +149,33 @@ import Testing
         } == ["problem|\(stopping)|-"])
     }
     // There is no file to move.
-    let gone =
-      "its store is there; make a new one from shares with liquid-auth recover --shares, or from the phrase with: "
-      + "liquid-auth init --import"
+    let gone = Problem(
+      "its store is there", hint: "make a new one from shares with liquid-auth recover --shares, or from the phrase",
+      with: ["liquid-auth", "init", "--import"], kind: .vault)
     #expect(
       with(.missing, [gone]) == [
-        "problem|\(gone)|\(stop) && liquid-auth init --import && systemctl --user start liquid-authenticator.socket"
+        "problem|\(gone.text)|\(stop) && liquid-auth init --import "
+          + "&& systemctl --user start liquid-authenticator.socket"
       ])
-    let lost = "the store is missing; put it back, or make an empty one with: liquid-auth recover --new-store"
-    #expect(with(.unusable, [lost]) == ["problem|\(lost)|liquid-auth recover --new-store"])
+    let lost = Problem(
+      "the store is missing", hint: "put it back, or make an empty one",
+      with: ["liquid-auth", "recover", "--new-store"])
+    #expect(with(.unusable, [lost]) == ["problem|\(lost.text)|liquid-auth recover --new-store"])
     #expect(with(.unusable, []) == ["problem|it cannot be used|-"])
     #expect(
       lines(.vault) { DoctorChecksTests.change(&$0) { $0.lockReason = "before a suspend" } }
         == ["ok|locked before a suspend; \(next)|-"])
     for (found, line) in [
       (VaultFinding(isThere: true), "ok|there is one, and no authenticator uses it|-"),
-      (VaultFinding(isThere: false, problem: "x"), "problem|there is no vault|liquid-auth setup"),
-      (VaultFinding(isThere: true, problem: "it is open to others"), "problem|it is open to others|-"),
-      (VaultFinding(isThere: nil, problem: "cannot open it"), "problem|cannot open it|-"),
+      (VaultFinding(isThere: false, problem: Problem("x")), "problem|there is no vault|liquid-auth setup"),
+      (VaultFinding(isThere: true, problem: Problem("it is open to others")), "problem|it is open to others|-"),
+      (VaultFinding(isThere: nil, problem: Problem("cannot open it")), "problem|cannot open it|-"),
       (
-        VaultFinding(isThere: true, problem: "others can read it; restrict access with: chmod 600 '/a b'"),
+        VaultFinding(
+          isThere: true,
+          problem: Problem(
+            "others can read it", hint: "restrict access with: chmod 600 '/a b'",
+            remedy: Remedy(["chmod", "600", "/a b"]))),
         "problem|others can read it; restrict access with: chmod 600 '/a b'|chmod 600 '/a b'"
       ),
     ] {
@@ -191,19 +201,20 @@ import Testing
         ]
     )
     for (problem, mend) in [
-      ("the PIN is blocked: no tries are left; set another with: liquid-auth pin change", "liquid-auth pin change"),
-      ("the PIN is blocked, because the store may be an old copy: see liquid-auth-vault(1)", "-"),
-      ("the PIN must be changed before its next use; change it with: liquid-auth pin change", "liquid-auth pin change"),
+      (Problem("it is blocked", hint: "set another", with: ["liquid-auth", "pin", "change"]), "liquid-auth pin change"),
+      (Problem("the PIN is blocked, because the store may be an old copy: see liquid-auth-vault(1)"), "-"),
+      (OwnerSettings.pinMustBeChanged, "liquid-auth pin change"),
     ] {
       for information in [with(true, false, true, false), nil] {
         let work = { (findings: inout DoctorFindings) in
           findings.authenticator = .running(
             DoctorChecksTests.status(), information, TriesLeft(pin: 0, needsReplug: false))
           DoctorChecksTests.change(&findings) {
-            ($0.problems, $0.pinProblem) = (["the clock is wrong", problem], problem)
+            $0.problems = [Problem("the clock is wrong"), problem]
+            $0.problems[1].kind = .pin
           }
         }
-        #expect(lines(.verification, work) == ["problem|\(problem)|\(mend)"])
+        #expect(lines(.verification, work) == ["problem|\(problem.text)|\(mend)"])
         #expect(
           lines(.authenticator, work) == ["problem|the clock is wrong|\(DoctorChecksTests.restart)"],
           "the line about verification has the problem of the PIN")
@@ -322,13 +333,13 @@ import Testing
     #expect(
       lines(.pinentry) {
         ($0.pinentry.target, $0.hasX, $0.hasWayland) = ("pinentry-curses", false, false)
-        $0.authenticator = .notRunning("nothing listens")
+        $0.authenticator = .notRunning(Problem("nothing listens"))
       } == [note])
     #expect(
       lines(.pinentry) {
         ($0.pinentry.target, $0.hasX, $0.hasWayland) = ("pinentry-curses", false, false)
         DoctorChecksTests.change(&$0) {
-          $0.problems = ["pinentry may be unable to show a dialog: the authenticator found no display and no terminal"]
+          $0.problems = [Problem("no display", kind: .noDisplay)]
         }
       } == [note])
   }

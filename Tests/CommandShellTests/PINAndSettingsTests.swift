@@ -110,7 +110,7 @@ private func information(
         "verification": .array([.string("pam"), .string("fingerprint"), .string("passphrase")]),
         "alwaysUv": .bool(false), "minimumPinLength": .number(6),
         "minimumPinLengthSites": .array([.string("a.example"), .string("\u{1B}[2J")]), "forcePinChange": .bool(true),
-        "enterpriseAttestation": .bool(false), "problems": .array([.string(OwnerSettings.pinMustBeChanged)]),
+        "enterpriseAttestation": .bool(false), "problems": .array([.string(OwnerSettings.pinMustBeChanged.text)]),
       ])
   }
 
@@ -134,7 +134,7 @@ private func information(
     #expect(SettingsReport(settings(false), information(uv: true)).text(of: change) == text)
     #expect(
       SettingsReport(settings(true), information(uv: true)).text(of: change)
-        == "\(text)\n\nto do\n- \(OwnerSettings.pinMustBeChanged)")
+        == "\(text)\n\nto do\n- \(OwnerSettings.pinMustBeChanged.text)")
   }
 
   @Test(arguments: [(true, false, false), (false, false, false), (true, true, false), (true, false, true)])

@@ -11,7 +11,7 @@ import Testing
     "there is no /dev/uhid; load its driver with: sudo modprobe uhid (in a container, use --transport unix:PATH or pty)"
 
   static func running(
-    vault: AuthenticatorStatus.VaultCondition = .unlocked, attached: Bool = true, problems: [String] = []
+    vault: AuthenticatorStatus.VaultCondition = .unlocked, attached: Bool = true, problems: [Problem] = []
   ) -> AuthenticatorStatus {
     AuthenticatorStatus(
       processID: 42, vault: vault, transport: "uhid", attached: attached, node: attached ? "/dev/hidraw3" : nil,
@@ -101,7 +101,7 @@ import Testing
     let register = "Register your key at a site with passkeys now, such as https://webauthn.io."
     let unseen = "Browsers do not see this key. To use it in browsers, start the authenticator without --transport."
     let remain = "Problems remain; to see them, run: liquid-auth doctor --state-dir /s"
-    let blocked = Self.running(problems: ["the PIN is blocked"])
+    let blocked = Self.running(problems: [Problem("the PIN is blocked", kind: .pin)])
     var other = Self.running()
     other.transport = "unix:/k"
     let cases: [(status: AuthenticatorStatus?, skipped: [String], signedIn: [String])] = [
@@ -110,8 +110,8 @@ import Testing
       (blocked, [register, remain], [register, remain]),
       (other, [unseen], [register]),
       (Self.running(attached: false), [remain], [register, remain]),
-      (Self.running(vault: .missing, problems: ["there is no vault"]), [remain], [register, remain]),
-      (Self.running(vault: .unusable, problems: ["the vault is damaged"]), [remain], [register, remain]),
+      (Self.running(vault: .missing, problems: [Problem("there is no vault")]), [remain], [register, remain]),
+      (Self.running(vault: .unusable, problems: [Problem("the vault is damaged")]), [remain], [register, remain]),
       (nil, [remain], [register, remain]),
     ]
     for (status, skipped, signedIn) in cases {
@@ -152,9 +152,9 @@ import Testing
     let idle = StatusReport(running: status, system: Self.fine)
     #expect(idle.text.contains("\nbackup check   none yet\nbackup folder  /home/a/Sync\nverification"))
     let problem = "no program keeps the backups in /home/a/Sync up to date; start it with: "
-    #expect(idle.problems == [problem + "liquid-auth backup follow"])
+    #expect(idle.problems.map(\.text) == [problem + "liquid-auth backup follow"])
     #expect(
-      StatusReport(running: status, system: Self.fine, hasBackupService: true).problems
+      StatusReport(running: status, system: Self.fine, hasBackupService: true).problems.map(\.text)
         == [problem + "systemctl --user start liquid-auth-backup.service"])
     #expect(idle.json.description.contains(#""backupFolder": "/home/a/Sync""#))
     #expect(idle.json.description.contains(#""backupFiles": null"#))
@@ -168,7 +168,7 @@ import Testing
       report.text.contains(
         "\nbackup folder  /home/a/Sync\n               c0-b-1.liquid: 1 passkey added, 2026-11-26 03:01:02 UTC\n"
           + "               x\\u{1B}.liquid: not merged: it is empty, 1970-01-01 00:00:00 UTC\nverification"))
-    #expect(report.problems == ["/home/a/Sync is not there"])
+    #expect(report.problems.map(\.text) == ["/home/a/Sync is not there"])
     #expect(report.json.description.contains(#""result": "1 passkey added""#))
     #expect(report.json.description.contains(#""merged": false"#))
   }
@@ -252,19 +252,20 @@ import Testing
 
   @Test func `problems that the authenticator reports are the only ones shown`() {
     let report = StatusReport(
-      running: Self.running(vault: .unusable, attached: false, problems: ["the vault /s/vault is damaged"]),
+      running: Self.running(vault: .unusable, attached: false, problems: [Problem("the vault /s/vault is damaged")]),
       system: Self.fine)
-    #expect(report.problems == ["the vault /s/vault is damaged"])
+    #expect(report.problems.map(\.text) == ["the vault /s/vault is damaged"])
     #expect(report.text.hasSuffix("\n\nto do\n- the vault /s/vault is damaged"))
   }
 
   @Test func `a detached device gives the reason if there is one, and else how to attach it`() {
     var system = Self.fine
     #expect(
-      StatusReport(running: Self.running(attached: false), system: system).problems
+      StatusReport(running: Self.running(attached: false), system: system).problems.map(\.text)
         == ["the device is detached; attach it with: liquid-auth device attach"])
     system.uhid = .absent
-    #expect(StatusReport(running: Self.running(attached: false), system: system).problems == [Self.noDevice])
+    #expect(
+      StatusReport(running: Self.running(attached: false), system: system).problems.map(\.text) == [Self.noDevice])
   }
 
   @Test func `a device that has stepped aside names the other key, and how to attach anyway`() {
@@ -275,7 +276,7 @@ import Testing
     let report = StatusReport(running: status, system: system)
     #expect(report.text.contains("\ndevice         detached while /dev/hidraw4 Example Key is plugged in\n"))
     #expect(
-      report.problems == [
+      report.problems.map(\.text) == [
         "the device is detached while /dev/hidraw4 Example Key is plugged in; unplug that key, or attach the device beside it with: "
           + "liquid-auth device attach"
       ])
@@ -285,36 +286,37 @@ import Testing
   @Test(arguments: [nil, "/dev/hidraw4 Example Key"])
   func `a problem of the PIN does not hide that the device is detached`(_ other: String?) {
     var status = Self.running(attached: false, problems: [OwnerSettings.pinMustBeChanged])
-    (status.steppedAsideFor, status.pinProblem) = (other, OwnerSettings.pinMustBeChanged)
+    status.steppedAsideFor = other
     let problems = StatusReport(running: status, system: Self.fine).problems
     #expect(problems.count == 2 && problems.first == OwnerSettings.pinMustBeChanged)
-    #expect(problems.last?.hasSuffix("liquid-auth device attach") == true)
+    #expect(problems.last?.remedy == Remedy(["liquid-auth", "device", "attach"]))
     let fault = StatusReport(
-      running: Self.running(attached: false, problems: ["the vault is damaged"]), system: Self.fine)
-    #expect(fault.problems == ["the vault is damaged"])
+      running: Self.running(attached: false, problems: [Problem("the vault is damaged")]), system: Self.fine)
+    #expect(fault.problems.map(\.text) == ["the vault is damaged"])
   }
 
   @Test func `without an authenticator the problems are in order: vault, device, authenticator`() {
     var system = Self.fine
     system.uhid = .absent
     let report = StatusReport(
-      stateDirectory: "/s", vault: VaultFinding(isThere: false, problem: "no vault"),
+      stateDirectory: "/s", vault: VaultFinding(isThere: false, problem: Problem("no vault")),
       failure: CommandFailure("not running", code: .notRunning), system: system)
     #expect(report.isRunning == false)
     // It would not start without a vault.
-    #expect(report.problems == ["no vault", Self.noDevice])
+    #expect(report.problems.map(\.text) == ["no vault", Self.noDevice])
     #expect(
       report.text.hasPrefix(
         "authenticator  not running\nvault          missing\nstate          /s\n\nto do\n- no vault\n"))
   }
 
-  private static let stopped = "it is not running; start it with: liquid-authenticator"
+  private static let stopped = Problem(
+    "it is not running", hint: "start it", with: ["liquid-authenticator"], kind: .notRunning)
 
   @Test func `a vault that cannot be used is shown as such, and the authenticator is not to be started`() {
     let report = StatusReport(
-      stateDirectory: "/s", vault: VaultFinding(isThere: true, problem: "the vault /s/vault is damaged"),
+      stateDirectory: "/s", vault: VaultFinding(isThere: true, problem: Problem("the vault /s/vault is damaged")),
       failure: CommandFailure(Self.stopped, code: .notRunning), system: Self.fine)
-    #expect(report.problems == ["the vault /s/vault is damaged"])
+    #expect(report.problems.map(\.text) == ["the vault /s/vault is damaged"])
     #expect(report.text.contains("\nvault          unusable\n"))
     #expect(report.json.description.contains(#""vault": "unusable""#))
   }
@@ -325,16 +327,16 @@ import Testing
       StatusReport(
         stateDirectory: "/s", vault: VaultFinding(isThere: true),
         failure: CommandFailure(Self.stopped, code: .notRunning), system: system
-      ).problems
+      ).problems.map(\.text)
     }
-    #expect(problems() == [Self.stopped])
+    #expect(problems() == ["it is not running; start it with: liquid-authenticator"])
     system.uhid = .absent
     #expect(
       problems() == [
         Self.noDevice,
         "it is not running; while /dev/uhid cannot be used, start it with: liquid-authenticator --transport pty",
       ])
-    let other = "log in again and start with: liquid-authenticator"
+    let other = Problem("log in again", hint: "start", with: ["liquid-authenticator"])
     #expect(system.completing(other) == other)
     system.uhid = .forbidden
     #expect(problems().last?.hasSuffix("start it with: liquid-authenticator --transport pty") == true)
@@ -342,7 +344,7 @@ import Testing
 
   @Test func `unknown facts are shown as unknown`() {
     let report = StatusReport(
-      stateDirectory: "/s", vault: VaultFinding(isThere: nil, problem: "cannot open /s"),
+      stateDirectory: "/s", vault: VaultFinding(isThere: nil, problem: Problem("cannot open /s")),
       failure: CommandFailure("cannot reach the authenticator"), system: Self.fine)
     #expect(
       report.text == """
@@ -391,15 +393,17 @@ import Testing
   ) {
     let findings = SystemFindings(
       uhid: .forbidden, groupExists: groupExists, isMember: isMember, sessionHasGroup: sessionHasGroup)
-    #expect(findings.uhidProblem?.contains(remedy) == true)
+    #expect(findings.uhidProblem?.text.contains(remedy) == true)
   }
 
   @Test func `with systemd the remedy is the broker, whatever the groups`() {
     for hasGroup in [false, true] {
       let findings = SystemFindings(
         uhid: .forbidden, groupExists: true, isMember: hasGroup, sessionHasGroup: hasGroup, hasSystemd: true)
-      #expect(findings.uhidProblem?.contains("usermod") == false)
-      #expect(findings.uhidProblem?.hasSuffix("sudo systemctl enable --now liquid-auth-broker.socket") == true)
+      #expect(findings.uhidProblem?.text.contains("usermod") == false)
+      #expect(
+        findings.uhidProblem?.remedy
+          == Remedy(["sudo", "systemctl", "enable", "--now", "liquid-auth-broker.socket"]))
     }
   }
 

@@ -18,7 +18,7 @@ import Testing
 
   static let status = AuthenticatorStatus(
     processID: 258, vault: .unlocked, transport: "uhid", attached: true, node: "/dev/hidraw0", access: "you",
-    verification: "none", prompt: "tty", fingerprint: [1, 2, 3, 4], waiting: true, problems: ["p"],
+    verification: "none", prompt: "tty", fingerprint: [1, 2, 3, 4], waiting: true, problems: [Problem("p")],
     stateDirectory: "/s", credentials: 3, steppedAsideFor: "h", algorandSignatures: 4, associationSignatures: 300,
     hasReaders: true, unlockedBy: "k", counter: 9, defaultPolicy: 2, backupTime: 5, backupCheckTime: 6,
     backupFolder: "/b", followReport: FollowReport(problem: "q"), previousFingerprint: [5, 6, 7, 8])
@@ -393,7 +393,7 @@ import Testing
   }
 
   @Test func `status has its exact bytes`() throws {
-    var packet: [UInt8] = [0x00, 0xB8, 0x19, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64]
+    var packet: [UInt8] = [0x00, 0xB8, 0x1A, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64]
     packet += Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
     packet += Array("/dev/hidraw0".utf8) + [0x06, 0x63] + Array("you".utf8) + [0x07, 0x64] + Array("none".utf8)
     packet += [0x08, 0x63] + Array("tty".utf8) + [0x09, 0x44, 1, 2, 3, 4]
@@ -402,15 +402,32 @@ import Testing
     packet += [0x13, 0x61, 0x6B, 0x14, 0x09, 0x15, 0x02, 0x16, 0x05, 0x17, 0x06]
     packet += [0x18, 0x18, 0x62, 0x2F, 0x62, 0x18, 0x19, 0xA2, 0x01, 0x80, 0x02, 0x61, 0x71]
     packet += [0x18, 0x1C, 0x44, 5, 6, 7, 8]
-    #expect(Self.status.encoded == packet)
-    #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
+    let problems: [UInt8] = [0x18, 0x20, 0x81, 0xA2, 0x01, 0x00, 0x02, 0x61, 0x70]
+    #expect(Self.status.encoded == packet + problems)
+    #expect(try AuthenticatorStatus(decoding: packet + problems) == Self.status)
     var quick = Self.status
     quick.promptsAnswerByThemselves = true
-    (quick.counterProblem, quick.pinProblem) = ("c", "p")
-    packet[2] += 3
-    packet += [0x18, 0x1D, 0xF5, 0x18, 0x1E, 0x61, 0x63, 0x18, 0x1F, 0x61, 0x70]
-    #expect(quick.encoded == packet)
-    #expect(try AuthenticatorStatus(decoding: packet) == quick)
+    packet[2] += 1
+    packet += [0x18, 0x1D, 0xF5]
+    #expect(quick.encoded == packet + problems)
+    #expect(try AuthenticatorStatus(decoding: packet + problems) == quick)
+  }
+
+  @Test func `a status has its problems as texts too, for a client that knows no others`() throws {
+    var status = Self.status
+    status.problems = [
+      Problem("a"), Problem("c", hint: "h", kind: .counter), Problem("p", hint: "x", with: ["y", "z"], kind: .pin),
+    ]
+    #expect(status.problem(.pin) == status.problems[2] && status.problem(.vault) == nil)
+    var members = status.members
+    #expect(members[11] == ["a", "c; h", "p; x with: y z"])
+    #expect(members[30] == "c; h" && members[31] == "p; x with: y z")
+    #expect(try AuthenticatorStatus(members) == status)
+    // An older authenticator has only the texts.
+    members[32] = nil
+    let read = try AuthenticatorStatus(members)
+    #expect(
+      read.problems == [Problem("a"), Problem("c; h", kind: .counter), Problem("p; x with: y z", kind: .pin)])
   }
 
   @Test func `the status of a locked, detached device leaves out unknown members`() throws {

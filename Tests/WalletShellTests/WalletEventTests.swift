@@ -230,7 +230,7 @@ struct FailureCodesTests {
   }
 
   @Test func `a missing authenticator is not a refusal`() {
-    #expect(PortError(.notRunning("gone")) == .unreachable("gone"))
+    #expect(PortError(.notRunning(Problem("gone"))) == .unreachable("gone"))
     #expect(PortError(.failed("gone")) == .unreachable("gone"))
   }
 }

@@ -196,8 +196,8 @@ struct SettingsReport: Equatable {
   }
 
   private static func problems(_ alwaysUV: Bool, isPINSet: Bool, canVerify: Bool, mustBeChanged: Bool) -> [String] {
-    guard isPINSet else { return alwaysUV && !canVerify ? [OwnerSettings.nothingVerifies] : [] }
-    return mustBeChanged ? [OwnerSettings.pinMustBeChanged] : []
+    guard isPINSet else { return alwaysUV && !canVerify ? [OwnerSettings.nothingVerifies.text] : [] }
+    return mustBeChanged ? [OwnerSettings.pinMustBeChanged.text] : []
   }
 
   /// For people: what a change did.

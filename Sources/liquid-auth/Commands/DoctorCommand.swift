@@ -60,7 +60,7 @@ struct DoctorCommand: PlacedCommand {
 
   private var vault: VaultFinding {
     do { return VaultFinding(at: try place.statePath()) } catch {
-      return VaultFinding(isThere: nil, problem: error.description)
+      return VaultFinding(isThere: nil, problem: error.problem)
     }
   }
 
@@ -72,7 +72,7 @@ struct DoctorCommand: PlacedCommand {
       let information = try? connection.keyInformation()
       return .running(status, information, information.flatMap { try? connection.triesLeft($0) })
     } catch {
-      return error.code == .notRunning ? .notRunning(error.description) : .unknown(error.description)
+      return error.code == .notRunning ? .notRunning(error.problem) : .unknown(error.description)
     }
   }
 

@@ -53,8 +53,8 @@ struct LogCommand: ParsableCommand {
       let found = try connection.ask(CheckHistory())
       guard found.faults.isEmpty else { throw CommandFailure(HistoryText.faults(found, at: place)) }
       // Nothing in a copy of the whole store shows its age; the counter in the TPM does.
-      if let problem = try connection.ask(GetStatus()).counterProblem {
-        throw CommandFailure("the history is whole, but it may not be the newest: \(problem)")
+      if let problem = try connection.ask(GetStatus()).problem(.counter) {
+        throw CommandFailure("the history is whole, but it may not be the newest: \(problem.text)")
       }
       output.write(HistoryText.whole(found), json: found.json)
     }

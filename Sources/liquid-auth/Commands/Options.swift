@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlClient
+import ControlProtocol
 import Glibc
 import ProcessIO
 import StateDirectory
@@ -50,6 +51,13 @@ extension PlaceOptions {
     } catch {
       throw CommandFailure(error)
     }
+  }
+
+  /// Adds the place options to the command at the end of a problem's text.
+  func completing(_ problem: Problem) -> Problem {
+    var problem = problem
+    if let hint = problem.hint { problem.hint = completing(hint) } else { problem.reason = completing(problem.reason) }
+    return problem
   }
 
   /// Connects to the authenticator.

@@ -124,7 +124,7 @@ struct PINReport: Equatable {
         "three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle")
     }
     if information.forcePINChange {
-      problems.append(OwnerSettings.pinMustBeChanged)
+      problems.append(OwnerSettings.pinMustBeChanged.text)
     }
     return problems
   }

@@ -1,3 +1,4 @@
+import ControlProtocol
 import Glibc
 import UHID
 
@@ -29,34 +30,43 @@ struct SystemFindings: Equatable {
   /// The command that starts an authenticator here; if `/dev/uhid` cannot be used, browsers do not see it.
   var starting: [String] { ["liquid-authenticator"] + (uhidProblem == nil ? [] : ["--transport", "pty"]) }
 
-  /// If `/dev/uhid` cannot be used, adds `--transport pty` to `…; start it with: liquid-authenticator`; returns any other
-  /// sentence unchanged.
-  func completing(_ sentence: String) -> String {
-    let ending = "start it with: liquid-authenticator"
-    guard uhidProblem != nil, sentence.hasSuffix(ending) else { return sentence }
-    return sentence.dropLast(ending.count) + "while /dev/uhid cannot be used, \(ending) --transport pty"
+  /// If `/dev/uhid` cannot be used, an authenticator that does not run is started with `--transport pty`; returns any
+  /// other problem unchanged.
+  func completing(_ problem: Problem) -> Problem {
+    guard uhidProblem != nil, problem.kind == .notRunning else { return problem }
+    return Problem(
+      problem.reason, hint: "while /dev/uhid cannot be used, start it", with: starting, kind: .notRunning)
   }
 
   /// Why the device cannot appear, and what to do; `nil` when it can.
-  var uhidProblem: String? {
-    switch uhid {
+  var uhidProblem: Problem? {
+    let forbidden = "you do not have permission to open /dev/uhid"
+    return switch uhid {
     case .usable: nil
     case .absent:
-      "there is no /dev/uhid; load its driver with: sudo modprobe uhid (in a container, use --transport unix:PATH or pty)"
+      Problem(
+        "there is no /dev/uhid",
+        hint: "load its driver with: sudo modprobe uhid (in a container, use --transport unix:PATH or pty)",
+        remedy: Remedy(["sudo", "modprobe", "uhid"]))
     case .forbidden where hasSystemd:
-      "the broker, which makes the device, cannot be reached; start its socket with: sudo systemctl enable --now "
-        + "liquid-auth-broker.socket"
+      Problem(
+        "the broker, which makes the device, cannot be reached", hint: "start its socket",
+        with: ["sudo", "systemctl", "enable", "--now", "liquid-auth-broker.socket"])
     case .forbidden where !groupExists:
-      "you do not have permission to open /dev/uhid; in the clone, install the udev rule with: scripts/run"
+      Problem(forbidden, hint: "in the clone, install the udev rule", with: ["scripts/run"])
     case .forbidden where !isMember:
-      "you do not have permission to open /dev/uhid; join its group with: sudo usermod --append --groups \(Self.group) \"$USER\", "
-        + "and log in again"
+      Problem(
+        forbidden,
+        hint: "join its group with: sudo usermod --append --groups \(Self.group) \"$USER\", and log in again")
     case .forbidden where !sessionHasGroup:
-      "you are in the group \(Self.group), but this session started before that; log in again and start with: "
-        + "liquid-authenticator"
+      Problem(
+        "you are in the group \(Self.group), but this session started before that", hint: "log in again and start",
+        with: ["liquid-authenticator"])
     case .forbidden:
-      "you do not have permission to open /dev/uhid although you are in the group \(Self.group); apply the udev rule with: "
-        + "sudo udevadm control --reload && sudo udevadm trigger /dev/uhid"
+      Problem(
+        "\(forbidden) although you are in the group \(Self.group)",
+        hint: "apply the udev rule with: sudo udevadm control --reload && sudo udevadm trigger /dev/uhid",
+        remedy: Remedy(["sudo", "udevadm", "control", "--reload"], ["sudo", "udevadm", "trigger", "/dev/uhid"]))
     }
   }
 }

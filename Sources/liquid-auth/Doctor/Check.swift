@@ -58,22 +58,6 @@ struct Check: Equatable {
 }
 
 extension Remedy {
-  /// The command at the end of a sentence of ours, `…; make one with: liquid-auth setup`; `nil` if there is none.
-  init?(endOf sentence: String) {
-    guard let start = sentence.ranges(of: "with: ").last?.upperBound else { return nil }
-    // A remark in parentheses may follow. A path is in single quotes; double quotes hold a shell's variable, as in
-    // "$USER".
-    let text = String(sentence[start...].prefix { $0 != "(" })
-    guard !text.contains("\"") else { return nil }
-    let commands = text.split(separator: " && ").map { command in
-      command.split(separator: "'").enumerated().flatMap { index, piece in
-        index == 1 ? [String(piece)] : piece.split(separator: " ").map(String.init)
-      }
-    }
-    guard !commands.isEmpty, commands.allSatisfy({ !$0.isEmpty }) else { return nil }
-    self.init(commands)
-  }
-
   /// The command line for a shell.
   var text: String { commands.map { $0.map(Self.quoted).joined(separator: " ") }.joined(separator: " && ") }
 

@@ -7,7 +7,7 @@ struct DoctorFindings: Equatable {
     /// It answers; the key's information is `nil` if it cannot be read now.
     case running(AuthenticatorStatus, KeyInformation?, TriesLeft?)
     /// Nothing listens: why, and what to do.
-    case notRunning(String)
+    case notRunning(Problem)
     /// Whether it runs cannot be found out.
     case unknown(String)
   }

@@ -32,45 +32,37 @@ extension DoctorFindings {
   /// The repair of a problem of the authenticator or of the vault's file.
   ///
   /// - Returns: the text of the problem, and the commands, if there are any.
-  private func repair(_ problem: String) -> (text: String, mend: Remedy?) {
+  private func repair(_ problem: Problem) -> (text: String, mend: Remedy?) {
     // Only the owner knows whether somebody else put an old copy back.
-    if problem == status?.counterProblem { return (problem, Remedy(["man", "liquid-auth-vault"])) }
-    guard let mend = Remedy(endOf: problem) else { return (problem, nil) }
-    switch mend.commands {
-    case [["liquid-auth", "init", "--import"]], Self.makingVault.commands:
-      var commands = mend.commands
-      // A vault that is there is never overwritten.
-      if status.map({ $0.vault != .missing }) ?? (vault.isThere == true) {
-        guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (problem, mend) }
-        commands.insert(["mv", "--no-clobber", path, "\(path).damaged"], at: 0)
-      }
-      if case .notRunning = authenticator { return (problem, Remedy(commands)) }
-      // The vault cannot be made while an authenticator runs, which holds the lock of the state directory.
-      guard hasUserService, units.contains(where: { $0.active == "active" }) else {
-        return (Self.afterStop(problem), nil)
-      }
-      let stop = systemctl("stop") + UserService.units
-      // Setup starts the service.
-      let start = mend == Self.makingVault ? [] : [systemctl("start") + [UserService.units[0]]]
-      return (problem, Remedy([stop] + commands + start))
-    default: return (problem, mend)
+    if problem.kind == .counter { return (problem.text, Remedy(["man", "liquid-auth-vault"])) }
+    guard problem.kind == .vault, let remedy = problem.remedy else { return (problem.text, problem.remedy) }
+    var commands = remedy.commands
+    // A vault that is there is never overwritten.
+    if status.map({ $0.vault != .missing }) ?? (vault.isThere == true) {
+      guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (problem.text, remedy) }
+      commands.insert(["mv", "--no-clobber", path, "\(path).damaged"], at: 0)
     }
-  }
-
-  /// The problem, with the stop of the authenticator before what else there is to do.
-  private static func afterStop(_ problem: String) -> String {
-    guard let end = problem.ranges(of: "; ").last?.upperBound else { return problem }
-    return "\(problem[..<end])stop the authenticator first, then \(problem[end...])"
+    if case .notRunning = authenticator { return (problem.text, Remedy(commands)) }
+    // The vault cannot be made while an authenticator runs, which holds the lock of the state directory.
+    guard hasUserService, units.contains(where: { $0.active == "active" }) else {
+      var stopping = problem
+      stopping.hint = problem.hint.map { "stop the authenticator first, then \($0)" }
+      return (stopping.text, nil)
+    }
+    let stop = systemctl("stop") + UserService.units
+    // Setup starts the service.
+    let start = remedy == Self.makingVault ? [] : [systemctl("start") + [UserService.units[0]]]
+    return (problem.text, Remedy([stop] + commands + start))
   }
 
   var runs: Check {
     switch authenticator {
-    case .notRunning(let reason):
+    case .notRunning(let problem):
       let stopped = "the authenticator is not running, because"
       if vault.isThere == false { return .problem(.authenticator, "\(stopped) there is no vault", mend: starting) }
       // The line about the vault has the repair.
       if vault.problem != nil { return .problem(.authenticator, "\(stopped) the vault cannot be used") }
-      return .problem(.authenticator, system.completing(reason), mend: starting)
+      return .problem(.authenticator, system.completing(problem).text, mend: starting)
     case .unknown(let reason): return .problem(.authenticator, reason, mend: restarting)
     case .running(let status, _, _):
       let waiting =
@@ -78,7 +70,7 @@ extension DoctorFindings {
         ? "a prompt waits for you on the authenticator's terminal"
         : "a prompt waits for you (\(status.prompt)); it can be behind another window"
       // The line about verification gives the problem of the PIN.
-      let problems = status.problems.filter { $0 != status.pinProblem }
+      let problems = status.problems.filter { $0.kind != .pin }
       guard problems.isEmpty else {
         let repairs = problems.map(repair)
         let texts = repairs.map(\.text) + (status.waiting ? [waiting] : [])
@@ -166,7 +158,9 @@ extension DoctorFindings {
   }
 
   var verification: Check {
-    if let problem = status?.pinProblem.map(repair) { return .problem(.verification, problem.text, mend: problem.mend) }
+    if let problem = status?.problem(.pin).map(repair) {
+      return .problem(.verification, problem.text, mend: problem.mend)
+    }
     guard case .running(let status, let information?, let tries) = authenticator else {
       return .note(.verification, "cannot be checked: the authenticator gives no information")
     }

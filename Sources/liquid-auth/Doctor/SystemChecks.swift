@@ -24,7 +24,7 @@ extension DoctorFindings {
   /// there is no display.
   private var mayLackDisplay: Bool {
     guard let status else { return !hasX && !hasWayland }
-    return status.problems.contains { $0.contains("may be unable to show a dialog") }
+    return status.problem(.noDisplay) != nil
   }
 
   /// The variables with which the bus and systemd start programs on the desktop.

@@ -23,19 +23,25 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   }
 
   let code: Code
-  /// Lower case, no full stop: what happened, then what to do.
-  let description: String
+  let problem: Problem
   /// The lines of the usage, if the command line was wrong.
   let usage: String?
   /// Whether the authenticator has another version of the control protocol.
   let isVersionMismatch: Bool
 
-  init(_ description: String, code: Code = .failed, usage: String? = nil, isVersionMismatch: Bool = false) {
+  init(_ problem: Problem, code: Code = .failed, usage: String? = nil, isVersionMismatch: Bool = false) {
     self.code = code
-    self.description = description
+    self.problem = problem
     self.usage = usage
     self.isVersionMismatch = isVersionMismatch
   }
+
+  init(_ description: String, code: Code = .failed, usage: String? = nil, isVersionMismatch: Bool = false) {
+    self.init(Problem(description), code: code, usage: usage, isVersionMismatch: isVersionMismatch)
+  }
+
+  /// Lower case, no full stop: what happened, then what to do.
+  var description: String { problem.text }
 
   /// Adds the place options to the command at the end of the description, if there is one.
   func completed(by place: PlaceOptions?) -> CommandFailure {
@@ -128,7 +134,7 @@ extension CommandFailure {
   /// The failure for an error of the connection to the authenticator.
   init(_ error: ControlClientError) {
     switch error {
-    case .notRunning(let reason): self.init(reason, code: .notRunning)
+    case .notRunning(let problem): self.init(problem, code: .notRunning)
     case .refused(let failure): self.init(failure)
     case .failed(let reason): self.init(reason)
     }

@@ -14,7 +14,7 @@ struct StatusReport: Equatable {
   /// unknown.
   let vault: String
   /// What is wrong and what to do, in the order to do it.
-  var problems: [String]
+  var problems: [Problem]
 
   /// The report for an authenticator that runs.
   ///
@@ -35,29 +35,33 @@ struct StatusReport: Equatable {
       }
     var problems = status.problems
     // A problem of the PIN does not detach the device.
-    let hasReason = problems.contains { $0 != status.pinProblem }
+    let hasReason = problems.contains { $0.kind != .pin }
     if let other = status.steppedAsideFor, !hasReason {
       problems.append(
-        "the device is detached while \(other) is plugged in; unplug that key, or attach the device beside it with: "
-          + "liquid-auth device attach")
+        Problem(
+          "the device is detached while \(other) is plugged in",
+          hint: "unplug that key, or attach the device beside it", with: Self.attaching))
     } else if !status.attached, !hasReason {
       problems.append(
         status.otherTransport == nil ? system.uhidProblem ?? Self.detached : Self.detached)
     }
     if let folder = status.backupFolder {
-      if let problem = status.followReport?.problem { problems.append(problem) }
+      if let problem = status.followReport?.problem { problems.append(Problem(problem)) }
       if status.followReport == nil {
-        let start = hasBackupService() ? BackupService.starting : "liquid-auth backup follow"
-        problems.append("no program keeps the backups in \(folder) up to date; start it with: \(start)")
+        let start = hasBackupService() ? BackupService.starting : ["liquid-auth", "backup", "follow"]
+        problems.append(
+          Problem("no program keeps the backups in \(folder) up to date", hint: "start it", with: start))
       }
     }
     self.problems = problems
   }
 
   /// Whether the device is detached, and no other problem explains it.
-  var isDetachedWithoutReason: Bool { problems.contains(Self.detached) }
+  var isDetachedWithoutReason: Bool { problems.contains { $0.kind == .detached } }
 
-  private static let detached = "the device is detached; attach it with: liquid-auth device attach"
+  private static let attaching = ["liquid-auth", "device", "attach"]
+  private static let detached = Problem(
+    "the device is detached", hint: "attach it", with: attaching, kind: .detached)
 
   /// The report without an answer of the authenticator; `failure` says why.
   init(stateDirectory: String, vault: VaultFinding, failure: CommandFailure, system: SystemFindings) {
@@ -68,7 +72,7 @@ struct StatusReport: Equatable {
       vault.isThere.map { $0 ? vault.problem == nil ? "present" : "unusable" : "missing" } ?? Self.unknown
     // The authenticator does not start before the vault is repaired.
     let isOfVault = vault.problem != nil && failure.code == .notRunning
-    let reason = isOfVault || failure.description == vault.problem ? nil : system.completing(failure.description)
+    let reason = isOfVault || failure.description == vault.problem?.text ? nil : system.completing(failure.problem)
     problems = [vault.problem, system.uhidProblem, reason].compactMap { $0 }
   }
 
@@ -120,7 +124,7 @@ extension StatusReport {
     rows.append(["state", stateDirectory])
     let lines = table(rows.map { $0.map(\.printable) })
     return problems.isEmpty
-      ? lines : lines + "\n\nto do\n" + problems.map { "- \($0.printable)" }.joined(separator: "\n")
+      ? lines : lines + "\n\nto do\n" + problems.map { "- \($0.text.printable)" }.joined(separator: "\n")
   }
 
   /// The folder of backups, and the last result for each file of another machine.
@@ -198,7 +202,7 @@ extension StatusReport {
       } ?? .null,
       "defaultPolicy": JSON(status?.defaultPolicy.map(PolicyReport.word)),
       "stateDirectory": .string(stateDirectory),
-      "problems": .array(problems.map(JSON.string)),
+      "problems": .array(problems.map { .string($0.text) }),
     ]
   }
 }

@@ -32,7 +32,7 @@ struct Setup {
       """
 
       Until this is repaired, browsers cannot find a key on this machine:
-      - \($0.printable)
+      - \($0.text.printable)
       To check all parts, run: \(doctor)
       To see a sign-in without a browser, run: liquid-auth demo
 
@@ -247,7 +247,7 @@ struct Setup {
         return
       }
       terminal.show("\nThere are problems:\n")
-      for problem in problems { terminal.show("- \(place.completing(problem).printable)\n".wrappedForTerminal) }
+      for problem in problems { terminal.show("- \(place.completing(problem.text).printable)\n".wrappedForTerminal) }
       var answer: String
       repeat {
         answer = try terminal.ask("Press Enter to check again, or s and Enter to continue anyway: ").lowercased()

@@ -60,7 +60,7 @@ enum UserService {
 enum BackupService {
   static let unit = "liquid-auth-backup.service"
   /// The command that starts it.
-  static let starting = "systemctl --user start \(unit)"
+  static let starting = systemctl + ["start", unit]
 
   private static let systemctl = ["systemctl", "--user"]
 

@@ -1,4 +1,5 @@
 import CTAPHID
+import ControlProtocol
 
 /// Drives the device: passes events of transport, clock and authenticator to the state machine in order, and decides
 /// nothing.
@@ -50,7 +51,7 @@ actor CTAPHIDDriver {
   private let log: Log
   private var attendance = AttachmentPolicy()
   private var poweredUpAt: Instant
-  private var fault: String?
+  private var fault: Problem?
   private var life: Attachment?
   /// The attachment that is being made.
   private var attaching: Task<Result<Void, TransportError>, Never>?
@@ -86,7 +87,7 @@ actor CTAPHIDDriver {
   var times: Times { Times(pluggedInAt: life?.pluggedInAt ?? Instant(nanoseconds: 0), poweredUpAt: poweredUpAt) }
 
   /// Why the device is not attached, if not by a command or for another key.
-  var problem: String? {
+  var problem: Problem? {
     guard !isAttached else { return nil }
     if attendance.waitsForSession { return Self.inBackground }
     return isSettled ? fault : Self.stillAttaching
@@ -95,8 +96,9 @@ actor CTAPHIDDriver {
   /// Whether no attachment is being made, and the first one has succeeded or failed.
   private var isSettled: Bool { hasBegun && attaching == nil }
 
-  static let stillAttaching = "the device is still being attached; look again in a few seconds with: liquid-auth status"
-  private static let inBackground = "the device is detached while another user's session is in the foreground"
+  static let stillAttaching = Problem(
+    "the device is still being attached", hint: "look again in a few seconds", with: ["liquid-auth", "status"])
+  private static let inBackground = Problem("the device is detached while another user's session is in the foreground")
 
   /// The other key for which the device is detached.
   var steppedAsideFor: OtherKey? { attendance.steppedAsideFor }
@@ -111,7 +113,7 @@ actor CTAPHIDDriver {
 
   /// Records why the device is not attached, instead of ``begin(beside:)``.
   func failed(_ error: TransportError) {
-    fault = error.description
+    fault = error.problem
     hasBegun = true
   }
 
@@ -203,7 +205,7 @@ actor CTAPHIDDriver {
       await begin(try await transport.attach())
       return .success(())
     } catch {
-      fault = error.description
+      fault = error.problem
       return .failure(error)
     }
   }

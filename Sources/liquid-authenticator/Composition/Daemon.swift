@@ -1,6 +1,7 @@
 import AlgorandStatements
 import CTAP2
 import CTAPHID
+import ControlProtocol
 import CredentialDB
 import Fingerprint
 import Glibc
@@ -173,7 +174,7 @@ final class Daemon: Sendable {
           ControlSession(client: $0, service: service, terminal: $1) { log.request(log.text(of: $0)) }
         }, log: controlLog.write)
       control.withLock { $0 = listener }
-      router.prompter.backEnd.problem.map(log.warning)
+      if let problem = router.prompter.backEnd.problem { log.warning(problem.text) }
       // Not awaited, because a notification daemon can be slow to answer.
       Task(executorPreference: loop) { [backEnd = router.prompter.backEnd] in
         await backEnd.selfTest(within: PromptChain.firstTest)

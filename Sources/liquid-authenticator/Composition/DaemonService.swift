@@ -33,14 +33,13 @@ struct DaemonService: ControlService {
     let open = router.vault.current
     let (credentials, state) = open?.store.overview() ?? (nil, nil)
     let reported = open == nil ? router.vault.reported : state?.settings.reported
-    let pinProblem = Self.pinProblem(vault, reported)
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: verification(reported), prompt: router.prompter.backEnd.name,
       fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
       problems: problems(
-        vault, reported, pin: pinProblem, device: await key.problem,
+        vault, reported, device: await key.problem,
         prompts: [await router.prompter.problem] + (await router.prompter.problems(of: reported?.means ?? []))),
       stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
@@ -51,8 +50,7 @@ struct DaemonService: ControlService {
       backupCheckTime: state?.backup.checked, backupFolder: state?.backup.folder,
       followReport: state?.backup.folder == nil ? nil : followers.report,
       previousFingerprint: vault.previousFingerprint,
-      promptsAnswerByThemselves: await router.prompter.answersByItself, counterProblem: vault.counterProblem,
-      pinProblem: pinProblem)
+      promptsAnswerByThemselves: await router.prompter.answersByItself)
   }
 
   /// Locks the vault and closes the store, after a change that is being written.
@@ -242,36 +240,50 @@ struct DaemonService: ControlService {
 
   /// - Parameter settings: `nil` if they cannot be read now.
   private func problems(
-    _ vault: VaultStatus, _ settings: ReportedSettings?, pin: String?, device: String?, prompts: [String?]
-  ) -> [String] {
+    _ vault: VaultStatus, _ settings: ReportedSettings?, device: Problem?, prompts: [Problem?]
+  ) -> [Problem] {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
-    return
-      ([
-        vault.fault?.description, vault.counterProblem, history.problem,
-        router.vault.openStore?.writeFailure?.description,
-        sessionProblem(), device,
-      ] + prompts + [
-        nothingVerifies ? OwnerSettings.nothingVerifies : nil, pin, SecretBytes.areLocked ? nil : Self.notLocked,
-      ]).compactMap { $0 }
+    let before: [Problem?] = [
+      vault.fault.map { Problem($0) }, vault.counterProblem.map { Problem($0, kind: .counter) }, history.problem,
+      router.vault.openStore?.writeFailure.map { Problem($0) }, sessionProblem().map { Problem($0) }, device,
+    ]
+    let after: [Problem?] = [
+      nothingVerifies ? OwnerSettings.nothingVerifies : nil, Self.pinProblem(vault, settings),
+      SecretBytes.areLocked ? nil : Self.notLocked,
+    ]
+    return (before + prompts + after).compactMap { $0 }
   }
 
-  private static func pinProblem(_ vault: VaultStatus, _ settings: ReportedSettings?) -> String? {
+  private static func pinProblem(_ vault: VaultStatus, _ settings: ReportedSettings?) -> Problem? {
     guard let settings, settings.isPINSet else { return nil }
     if settings.pinRetries == 0 { return vault.counterProblem == nil ? pinBlocked : pinBlockedByCounter }
     return settings.forcePINChange ? OwnerSettings.pinMustBeChanged : nil
   }
 
-  private static let pinBlocked = "the PIN is blocked: no tries are left; set another with: liquid-auth pin change"
-  private static let pinBlockedByCounter =
-    "the PIN is blocked, because the store may be an old copy: see liquid-auth-vault(1)"
-  private static let notLocked = """
-    the system did not lock all memory that holds secrets, so they may be written to swap; raise the limit to \
-    1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= in a systemd unit) and restart liquid-authenticator
-    """
+  private static let pinBlocked = Problem(
+    "the PIN is blocked: no tries are left", hint: "set another", with: ["liquid-auth", "pin", "change"], kind: .pin)
+  private static let pinBlockedByCounter = Problem(
+    "the PIN is blocked, because the store may be an old copy: see liquid-auth-vault(1)", kind: .pin)
+  private static let notLocked = Problem(
+    "the system did not lock all memory that holds secrets, so they may be written to swap",
+    hint: "raise the limit to 1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= in a systemd unit) and restart "
+      + "liquid-authenticator")
 
   private func condition(of vault: VaultStatus) -> AuthenticatorStatus.VaultCondition {
     if vault.isUnlocked { return .unlocked }
     guard let fault = vault.fault else { return .locked }
     return fault.kind == .noVault && access(router.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
+  }
+}
+
+extension Problem {
+  fileprivate init(_ error: StateDirectoryError) {
+    self.init(
+      error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) },
+      kind: [.noVault, .damaged].contains(error.kind) ? .vault : .other)
+  }
+
+  fileprivate init(_ error: RecoveryError) {
+    self.init(error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) })
   }
 }

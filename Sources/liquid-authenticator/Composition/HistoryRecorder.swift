@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CredentialDB
 import Recovery
 import Synchronization
@@ -31,10 +32,10 @@ final class HistoryRecorder: Sendable {
   private let unwritten = Mutex(Unwritten())
   /// The store whose next change has the entry of the present request.
   private let changing = Mutex<CredentialDB?>(nil)
-  private let fault = Mutex<String?>(nil)
+  private let fault = Mutex<Problem?>(nil)
 
   /// What the last opening of the store found wrong with the end of the history, and what to do.
-  var problem: String? { fault.withLock(\.self) }
+  var problem: Problem? { fault.withLock(\.self) }
 
   /// The entries that are not written yet.
   private struct Unwritten {
@@ -90,10 +91,12 @@ final class HistoryRecorder: Sendable {
       if let last = unwritten.withLock(\.storeID), last != id { drop() }
       unwritten.withLock { $0.storeID = id }
       let problem = store.historyFault.map {
-        "the history was modified outside liquid-auth: \($0); look at it with: liquid-auth log verify"
+        Problem(
+          "the history was modified outside liquid-auth: \($0)", hint: "look at it",
+          with: ["liquid-auth", "log", "verify"])
       }
       fault.withLock { $0 = problem }
-      if let problem { log(problem) }
+      if let problem { log(problem.text) }
       append(to: store)
     case .opened: write()
     case .newStore:

@@ -51,7 +51,7 @@ extension UserPrompter {
       for await event in events {
         switch event {
         case .said(.failure(let failure), _, _):
-          failed(.pam, failure.description)
+          failed(.pam, failure.description, remedy: HelperProcess.startingAccountService(after: failure))
           return .success(.next(remark: nil))
         case .said(.success((let current, let message)), let time, let isUnlocked):
           conversation = current
@@ -197,10 +197,19 @@ extension HelperProcess {
   /// Why PAM cannot verify if nothing listens at its socket.
   static func noAccountService(hasSystemd: Bool) -> String {
     hasSystemd
-      ? "nothing listens at the socket of liquid-auth-pam; start it with: systemctl --user start liquid-auth-pam.socket"
+      ? "nothing listens at the socket of liquid-auth-pam; start it with: \(starting.joined(separator: " "))"
       : "verification by PAM needs a user service of systemd, and this machine does not run systemd; use fingerprint or "
         + "passphrase"
   }
+
+  /// The command that starts the service, if nothing listens at its socket.
+  static func startingAccountService(
+    after failure: ProtectorFailure, hasSystemd: Bool = HelperProcess.hasSystemd
+  ) -> [String]? {
+    failure.kind == .noService && hasSystemd ? starting : nil
+  }
+
+  private static let starting = ["systemctl", "--user", "start", "liquid-auth-pam.socket"]
 
   /// Begins a conversation with `liquid-auth-pam`, which systemd starts for each connection.
   @Sendable func converse(_ request: AccountRequest) -> Result<AccountConversation, ProtectorFailure> {

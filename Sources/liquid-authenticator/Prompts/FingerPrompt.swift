@@ -69,7 +69,9 @@ extension UserPrompter {
           advice = PromptText.wrongFinger(triesLeft: triesLeft)
         case .read(.success(.unread(let words)), dialog): advice = words
         case .read(.failure(let failure), dialog):
-          if case .failed(let words) = failure { failed(.fingerprint, words) }
+          if case .failed(let words) = failure {
+            failed(.fingerprint, words, remedy: failure == .noFinger ? FingerprintFailure.enrolling : nil)
+          }
           return .success(.next(remark: nil))
         case .answered(let answer, dialog): return answer.map { _ in .next(remark: nil) }
         case .locked:

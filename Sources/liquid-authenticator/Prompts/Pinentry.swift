@@ -1,5 +1,6 @@
 import CLinux
 import CTAP2
+import ControlProtocol
 import Glibc
 import ProcessIO
 
@@ -115,14 +116,16 @@ actor Pinentry: PromptBackEnd {
   nonisolated var notifications: (any PromptBackEnd)? { kind == .notifications ? self : nil }
 
   /// Reports a missing program, or a GnuPG pinentry without display and terminal; nothing is known of other programs.
-  nonisolated var problem: String? {
+  nonisolated var problem: Problem? {
     if let fault {
       let failure = PinentryFailure.notStarted(fault)
-      return "no prompt can be shown: \(failure.description(of: program, kind, ending: nil))"
+      return Problem("no prompt can be shown: \(failure.description(of: program, kind, ending: nil))")
     }
     guard kind == .pinentry, isOfGnuPG, !hasDisplayOrTerminal else { return nil }
-    return "\(program) may be unable to show a dialog: the authenticator found no display and no terminal; "
-      + "start it from the desktop, set GPG_TTY, or start it in a terminal with --prompt terminal"
+    return Problem(
+      "\(program) may be unable to show a dialog: the authenticator found no display and no terminal",
+      hint: "start it from the desktop, set GPG_TTY, or start it in a terminal with --prompt terminal",
+      kind: .noDisplay)
   }
 
   private nonisolated var isOfGnuPG: Bool {

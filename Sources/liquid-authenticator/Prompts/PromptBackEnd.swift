@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CryptoPrimitives
 import ProcessIO
 
@@ -11,7 +12,7 @@ protocol PromptBackEnd: Sendable {
   var name: String { get }
 
   /// Why dialogs cannot, or may not, be shown, and what to do; `nil` if no reason is known.
-  var problem: String? { get }
+  var problem: Problem? { get }
 
   /// Whether it can show this dialog at all.
   func suits(_ dialog: PromptText) -> Bool
@@ -49,7 +50,7 @@ protocol PromptBackEnd: Sendable {
 }
 
 extension PromptBackEnd {
-  var problem: String? { nil }
+  var problem: Problem? { nil }
   func suits(_ dialog: PromptText) -> Bool { true }
   var notifications: (any PromptBackEnd)? { nil }
   func selfTest(within limit: Duration) async -> String? { nil }

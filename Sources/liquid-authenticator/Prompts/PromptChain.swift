@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import Messages
 import Synchronization
 
@@ -37,7 +38,7 @@ actor PromptChain: PromptBackEnd {
   }
 
   /// The problem of the first that can show every dialog, if all of those have one.
-  nonisolated var problem: String? {
+  nonisolated var problem: Problem? {
     let problems = all.filter { $0.suits(PromptText.unlock(for: nil, in: .english)) }.map(\.problem)
     return problems.contains(nil) ? nil : problems.first ?? nil
   }

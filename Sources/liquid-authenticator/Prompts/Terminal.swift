@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import Messages
@@ -15,9 +16,10 @@ struct Terminal: PromptBackEnd {
 
   let name = "terminal"
 
-  var problem: String? {
+  var problem: Problem? {
     if (try? TerminalDevice(at: path)) != nil { return nil }
-    return "no prompt can be shown: the authenticator has no terminal; start it in one, or with --prompt pinentry"
+    return Problem(
+      "no prompt can be shown: the authenticator has no terminal", hint: "start it in one, or with --prompt pinentry")
   }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {

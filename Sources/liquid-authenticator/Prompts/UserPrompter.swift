@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import ControlProtocol
 import CryptoPrimitives
 import Fingerprint
 import Messages
@@ -71,7 +72,7 @@ actor UserPrompter: UserInteraction {
   /// Why the last dialog could not be shown or completed; `nil` if it could.
   private var fault: String?
   /// Why a means could not verify the last time that it was tried.
-  private var faultOfMeans: [VerificationMeans: String] = [:]
+  private var faultOfMeans: [VerificationMeans: Problem] = [:]
   /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
   private var isAnswered = false
   /// How many pages in a row were answered faster than a person can read.
@@ -120,24 +121,26 @@ actor UserPrompter: UserInteraction {
   nonisolated var isAsking: Bool { turns.isTaken }
 
   /// Why dialogs cannot be shown, or why the last one failed.
-  var problem: String? {
+  var problem: Problem? {
     if !isAnswered, let problem = backEnd.problem { return problem }
-    return fault.map { "the last dialog failed: \($0)" }
+    return fault.map { Problem("the last dialog failed: \($0)") }
   }
 
   /// Whether the last pages were answered, agreed to or refused, faster than a person can read them.
   var answersByItself: Bool { quickAnswers >= Self.quickInARow }
 
   /// Why a means could not verify the last time that it was tried, for each of these.
-  func problems(of means: [VerificationMeans]) -> [String] { means.compactMap { faultOfMeans[$0] } }
+  func problems(of means: [VerificationMeans]) -> [Problem] { means.compactMap { faultOfMeans[$0] } }
 
   /// Notes and logs that a means could not verify.
   ///
-  /// - Parameter words: what is wrong, then what to do: lower case, no full stop.
-  func failed(_ means: VerificationMeans, _ words: String) {
-    let line = "\(means.subject) cannot verify: \(words)"
-    faultOfMeans[means] = line
-    log(line)
+  /// - Parameters:
+  ///   - words: what is wrong, then what to do: lower case, no full stop.
+  ///   - remedy: the words of the command that repairs it.
+  func failed(_ means: VerificationMeans, _ words: String, remedy: [String]? = nil) {
+    let problem = Problem("\(means.subject) cannot verify: \(words)", remedy: remedy.map { Remedy($0) })
+    faultOfMeans[means] = problem
+    log(problem.text)
   }
 
   /// Notes that a means works.

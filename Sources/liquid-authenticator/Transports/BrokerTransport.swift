@@ -1,5 +1,6 @@
 import CLinux
 import CTAPHID
+import ControlProtocol
 import Glibc
 import ProcessIO
 import StateDirectory
@@ -51,7 +52,8 @@ struct BrokerTransport: ReportTransport {
       connection = try connect()
     } catch {
       throw TransportError(
-        "reach the broker at \(BrokerMessage.path)", errno: error.number, hint: Self.hint(error.number))
+        "reach the broker at \(BrokerMessage.path)", errno: error.number, hint: Self.hint(error.number),
+        remedy: Self.remedy(error.number))
     }
     do throws(TransportError) {
       try begin(connection)
@@ -87,10 +89,17 @@ struct BrokerTransport: ReportTransport {
     case EAGAIN: "the broker is busy; try again later"
     case ENOENT where !hasSystemd, ECONNREFUSED where !hasSystemd:
       "it needs systemd, which this machine does not run; use --transport uhid"
-    case ENOENT, ECONNREFUSED: "start it with: sudo systemctl enable --now liquid-auth-broker.socket"
+    case ENOENT, ECONNREFUSED: "start it with: \(starting.joined(separator: " "))"
     default: "see: systemctl status liquid-auth-broker.socket"
     }
   }
+
+  /// What starts the broker, if nothing listens there.
+  static func remedy(_ number: Int32, hasSystemd: Bool = HelperProcess.hasSystemd) -> Remedy? {
+    hasSystemd && [ENOENT, ECONNREFUSED].contains(number) ? Remedy(starting) : nil
+  }
+
+  private static let starting = ["sudo", "systemctl", "enable", "--now", "liquid-auth-broker.socket"]
 }
 
 /// A connection at which the broker is ready.

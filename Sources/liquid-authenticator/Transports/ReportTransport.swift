@@ -1,4 +1,5 @@
 import CTAPHID
+import ControlProtocol
 import ProcessIO
 import Synchronization
 import UHID
@@ -95,15 +96,17 @@ enum TransportChoice: Equatable, Sendable {
 
 /// Why the device cannot be made.
 struct TransportError: Error, CustomStringConvertible {
-  /// Lower case, no full stop: what happened, then what to do.
-  let description: String
+  let problem: Problem
 
-  init(_ description: String) { self.description = description }
+  init(_ description: String) { problem = Problem(description) }
 
   /// The error of a failed system call, with the system's message.
-  init(_ action: String, errno number: Int32, hint: String? = nil) {
-    description = "cannot \(action): \(SystemNumber(number))" + (hint.map { "; " + $0 } ?? "")
+  init(_ action: String, errno number: Int32, hint: String? = nil, remedy: Remedy? = nil) {
+    problem = Problem("cannot \(action): \(SystemNumber(number))", hint: hint, remedy: remedy)
   }
+
+  /// Lower case, no full stop: what happened, then what to do.
+  var description: String { problem.text }
 }
 
 /// An event that the host causes.

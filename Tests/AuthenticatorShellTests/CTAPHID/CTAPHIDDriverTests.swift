@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import ControlProtocol
 import Synchronization
 import TestVectors
 import Testing

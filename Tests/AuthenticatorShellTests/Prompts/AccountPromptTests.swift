@@ -1,6 +1,7 @@
 import Assuan
 import CTAP2
 import CTAPHID
+import ControlProtocol
 import CryptoPrimitives
 import Fingerprint
 import Glibc
@@ -480,7 +481,7 @@ struct AccountPromptTests {
       /etc/pam.d/liquid-auth
       """
     #expect(lines.all == [words])
-    #expect(await prompter.problems(of: [.pam]) == [words])
+    #expect(await prompter.problems(of: [.pam]).map(\.text) == [words])
     #expect(await prompter.problems(of: [.fingerprint]) == [])
   }
 
@@ -519,7 +520,12 @@ struct AccountPromptTests {
       "PAM cannot verify: nothing listens at its socket", "a fingerprint cannot verify: there is no reader",
     ]
     #expect(lines.all == failures)
-    #expect(await none.problems(of: [.pam, .fingerprint]) == failures)
+    #expect(await none.problems(of: [.pam, .fingerprint]).map(\.text) == failures)
+
+    let noFinger: UserPrompter.ReadFingers = { _ in .failure(.noFinger) }
+    let unenrolled = prompter(Typist(), ScriptedAccount(), readFingers: noFinger)
+    #expect(await unenrolled.outcome(of: prompt([.fingerprint]), verification: true) == "verified")
+    #expect(await unenrolled.problems(of: [.fingerprint]).map(\.remedy) == [Remedy(["fprintd-enroll"])])
 
     let dialogs = Typist()
     let second = prompter(dialogs, ScriptedAccount([.asks("a"), .accepted]), readFingers: noReader)
@@ -544,4 +550,10 @@ struct AccountPromptTests {
     HelperProcess.noAccountService(hasSystemd: false)
       == "verification by PAM needs a user service of systemd, and this machine does not run systemd; use fingerprint or "
       + "passphrase")
+  let missing = ProtectorFailure(.noService, "")
+  #expect(
+    HelperProcess.startingAccountService(after: missing, hasSystemd: true)
+      == ["systemctl", "--user", "start", "liquid-auth-pam.socket"])
+  #expect(HelperProcess.startingAccountService(after: missing, hasSystemd: false) == nil)
+  #expect(HelperProcess.startingAccountService(after: ProtectorFailure(.failed, ""), hasSystemd: true) == nil)
 }

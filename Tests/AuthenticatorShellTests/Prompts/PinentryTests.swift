@@ -158,8 +158,18 @@ import Testing
       .notifications, helper: try HelperProcess(program: "pinentry", prompt: ""), environment: { _ in nil },
       terminal: nil, executor: globalConcurrentExecutor)
     let reason = "cannot start liquid-auth-prompt: No such file or directory; install liquid-auth again"
-    #expect(notifications.problem == "no prompt can be shown: \(reason)")
+    #expect(notifications.problem?.text == "no prompt can be shown: \(reason)")
     #expect(await notifications.selfTest(within: .seconds(1)) == reason)
+  }
+
+  @Test func `only a pinentry without display and terminal has the problem that doctor names`() async throws {
+    let scripted = try ScriptedPinentry()
+    for (name, kind) in [(nil, .noDisplay), ("DISPLAY", nil), ("GPG_TTY", nil)] as [(String?, Problem.Kind?)] {
+      let pinentry = Pinentry(
+        helper: try HelperProcess(program: scripted.program), environment: { $0 == name ? "x" : nil }, terminal: nil,
+        executor: globalConcurrentExecutor)
+      #expect(pinentry.problem?.kind == kind)
+    }
   }
 
   @Test func `a program that is not executable is found before a dialog, also in PATH`() async throws {
@@ -172,7 +182,7 @@ import Testing
         executor: globalConcurrentExecutor)
       let reason =
         "cannot start \(program): Permission denied; make it executable, or name another with --askpass PROGRAM"
-      #expect(askpass.problem == "no prompt can be shown: \(reason)")
+      #expect(askpass.problem?.text == "no prompt can be shown: \(reason)")
       #expect(await askpass.selfTest(within: .seconds(1)) == reason)
     }
   }

@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import Fingerprint
 import Recovery
 import Synchronization
@@ -22,7 +23,7 @@ import Testing
       faults = Mutex((open, ask))
     }
 
-    var problem: String? { faults.withLock { $0.open == nil ? nil : "\(name) is broken" } }
+    var problem: Problem? { faults.withLock { $0.open == nil ? nil : Problem("\(name) is broken") } }
 
     func suits(_ dialog: PromptText) -> Bool { !isForPresence || dialog.isPresence && !dialog.takesPassphrase }
 
@@ -163,7 +164,7 @@ import Testing
     let fault = PromptFailure.unavailable("broken")
     let (result, chain) = await outcome([Way("n", isForPresence: true, open: fault), Way("w", open: fault)])
     #expect(result == "unavailable")
-    #expect(chain.problem == "w is broken")
+    #expect(chain.problem?.text == "w is broken")
     #expect(PromptChain([Way("w", open: fault), Way("t")]) { _ in }.problem == nil)
   }
 

@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import ControlProtocol
 import CryptoPrimitives
 import Messages
 import Synchronization
@@ -189,7 +190,7 @@ struct PromptQueueTests {
   /// A back end that cannot show the first dialog.
   private final class Failing: PromptBackEnd {
     let name = "failing"
-    let problem: String? = "no prompt can be shown"
+    let problem: Problem? = Problem("no prompt can be shown")
     private let failures = Mutex(1)
 
     func open(_ dialog: PromptText) async throws(PromptFailure) {
@@ -206,10 +207,10 @@ struct PromptQueueTests {
   @Test func `a problem with the last dialog is cleared when the next is shown`() async throws {
     let lines = Lines()
     let prompter = UserPrompter(testing: Failing(), log: lines.add)
-    #expect(await prompter.problem == "no prompt can be shown")
+    #expect(await prompter.problem?.text == "no prompt can be shown")
     #expect(await prompter.outcome(of: select) == "unavailable")
     #expect(lines.all == ["cannot start it"])
-    #expect(await prompter.problem == "no prompt can be shown")
+    #expect(await prompter.problem?.text == "no prompt can be shown")
     #expect(await prompter.outcome(of: select) == "present")
     #expect(await prompter.problem == nil, "dialogs work, whatever the environment suggests")
   }

@@ -1,4 +1,5 @@
 import CTAPHID
+import ControlProtocol
 import Glibc
 import StateDirectory
 import TestSupport
@@ -128,7 +129,12 @@ struct BrokerTransportTests {
       error?.description
         == "cannot reach the broker at \(BrokerMessage.path): No such file or directory; "
         + BrokerTransport.hint(ENOENT))
+    #expect(error?.problem.remedy == BrokerTransport.remedy(ENOENT))
     for number in [ENOENT, ECONNREFUSED] {
+      #expect(
+        BrokerTransport.remedy(number, hasSystemd: true)
+          == Remedy(["sudo", "systemctl", "enable", "--now", "liquid-auth-broker.socket"]))
+      #expect(BrokerTransport.remedy(number, hasSystemd: false) == nil)
       #expect(
         BrokerTransport.hint(number, hasSystemd: true)
           == "start it with: sudo systemctl enable --now liquid-auth-broker.socket")
