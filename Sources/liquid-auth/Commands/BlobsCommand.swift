@@ -32,7 +32,7 @@ struct BlobsCommand: ParsableCommand {
       let report = LargeBlobReport(
         try LargeBlobArray(serialized: serialized), used: serialized.count,
         capacity: try connection.keyInformation().largeBlobCapacity, holders: try connection.largeBlobHolders())
-      output.write(place.completing(report.text), json: report.json)
+      output.write(report.text, json: report.json)
     }
   }
 

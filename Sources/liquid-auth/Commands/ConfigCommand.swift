@@ -158,7 +158,7 @@ extension PlaceOptions {
   /// - Parameter change: the settings that the text has; without a change, all.
   fileprivate func write(_ report: SettingsReport, of change: ChangeSettings? = nil, _ output: OutputOptions) {
     var report = report
-    report.problems = report.problems.map(completing)
+    report.problems = report.problems.map { $0 + arguments }
     output.write(change.map { report.text(of: $0) } ?? report.text, json: report.json)
   }
 }
@@ -172,7 +172,7 @@ struct SettingsReport: Equatable {
   let forcePINChange: Bool
   /// The sites that may read the minimum PIN length; `nil` without the vault's passphrase.
   let sites: [String]?
-  /// What is wrong and what to do.
+  /// What is wrong and what to do; each ends with a command.
   var problems: [String]
 
   /// The settings that any program can read.

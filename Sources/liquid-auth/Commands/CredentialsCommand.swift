@@ -100,10 +100,11 @@ struct CredentialsCommand: ParsableCommand {
           throw CommandFailure("removed the passkey; cannot delete its large blob: \(error); \(remedy)")
         }
       }
-      let left = blob.map { _ in withBlob ? ", and its large blob" : "; its large blob is still on the key; \(remedy)" }
+      let left = blob.map { _ in
+        withBlob ? ", and its large blob" : "; its large blob is still on the key; \(remedy)\(place.arguments)"
+      }
       output.write(
-        place.completing(
-          "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)\(left ?? "")"),
+        "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)\(left ?? "")",
         json: [
           "removed": .hex(credential.credentialID),
           "largeBlob": blob.map { _ in .string(withBlob ? "deleted" : "kept") } ?? .null,

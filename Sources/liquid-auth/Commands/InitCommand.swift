@@ -83,7 +83,7 @@ struct InitCommand: PlacedCommand {
       """
       made \(made.path.printable)\(store)
       fingerprint \(made.fingerprint.hexadecimal)
-      \(place.completing("next: start the authenticator with: \(UserService.starting(place))"))
+      next: start the authenticator with: \(UserService.starting(place))\(place.arguments)
       """,
       json: [
         "vault": .string(made.path), "fingerprint": .hex(made.fingerprint),

@@ -31,7 +31,7 @@ struct LogCommand: ParsableCommand {
         json: .array(entries.map(\.json)))
       let found = try connection.ask(CheckHistory())
       if !found.faults.isEmpty {
-        StandardStream.error.write("liquid-auth: \(place.completing(HistoryText.warning(found)))")
+        StandardStream.error.write("liquid-auth: \(HistoryText.warning(found))\(place.arguments)")
       }
     }
 

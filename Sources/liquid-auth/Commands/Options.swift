@@ -29,7 +29,7 @@ protocol PlacedCommand: ParsableCommand {
 extension PlaceOptions {
   private var commandPlace: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
 
-  /// The place options for a command that ends with a path, which ``completing(_:)`` does not recognize.
+  /// The place options, each after a space, for the end of one of our commands.
   var arguments: String { commandPlace.arguments }
 
   /// Adds the place options to the command at the end of a sentence.

@@ -31,7 +31,7 @@ struct PINCommand: ParsableCommand {
       let connection = try place.connect()
       let information = try connection.keyInformation()
       var report = PINReport(information: information, tries: try connection.triesLeft(information))
-      report.problems = report.problems.map(place.completing)
+      report.problems = report.problems.map { $0 + place.arguments }
       output.write(report.text, json: report.json)
     }
   }
@@ -106,7 +106,7 @@ struct PINCommand: ParsableCommand {
 struct PINReport: Equatable {
   let information: KeyInformation
   let tries: TriesLeft
-  /// What prevents use of the PIN, and what to do.
+  /// What prevents use of the PIN, and what to do; each ends with a command.
   var problems: [String]
 
   init(information: KeyInformation, tries: TriesLeft) {

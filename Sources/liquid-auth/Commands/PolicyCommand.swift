@@ -147,7 +147,7 @@ struct PolicyCommand: PlacedCommand {
     if report.verifies {
       let information = try connection.keyInformation()
       if !information.canVerify, !information.isPINSet {
-        report.problems = [place.completing(OwnerSettings.nothingVerifies.text)]
+        report.problems = [OwnerSettings.nothingVerifies.text + place.arguments]
       }
     }
     output.write(report.text, json: report.json)

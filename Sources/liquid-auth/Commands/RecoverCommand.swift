@@ -101,8 +101,8 @@ struct RecoverCommand: PlacedCommand {
       }.entries
       let history = entries == 0 ? "starts again" : "is whole, with \(entries) \(entries == 1 ? "entry" : "entries")"
       return output.write(
-        place.completing(
-          "accepted the store as it is; its history \(history); check the passkeys with: liquid-auth credentials list"),
+        "accepted the store as it is; its history \(history); check the passkeys with: liquid-auth credentials list"
+          + place.arguments,
         json: ["store": .string("accepted"), "entries": .number(Int64(clamping: entries))])
     }
     let connection = try place.connectAsOwner()

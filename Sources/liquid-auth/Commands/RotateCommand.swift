@@ -58,7 +58,7 @@ struct RotateCommand: ParsableCommand {
       let old = try vault.checkRotation()
       let history = try vault.checkHistory()
       if !history.faults.isEmpty {
-        StandardStream.error.write("liquid-auth: \(place.completing(HistoryText.warning(history)))")
+        StandardStream.error.write("liquid-auth: \(HistoryText.warning(history))\(place.arguments)")
       }
       let (mainKey, root) = try keys(of: typed)
       let new = Subkey.fingerprint(of: mainKey)
@@ -73,13 +73,12 @@ struct RotateCommand: ParsableCommand {
         throw isImport ? error : error.afterNewPhrase(new, isShares: shares != nil)
       }
       output.write(
-        place.completing(
-          """
-          the vault has both phrases now, and is locked
-          fingerprint \(new.hexadecimal), of the old phrase \(old.hexadecimal)
-          make a backup of the new phrase with: liquid-auth backup FILE\(place.arguments)
-          see what is left of the old phrase with: liquid-auth rotate list
-          """),
+        """
+        the vault has both phrases now, and is locked
+        fingerprint \(new.hexadecimal), of the old phrase \(old.hexadecimal)
+        make a backup of the new phrase with: liquid-auth backup FILE\(place.arguments)
+        see what is left of the old phrase with: liquid-auth rotate list\(place.arguments)
+        """,
         json: ["fingerprint": .hex(new), "previousFingerprint": .hex(old)])
     }
 
@@ -119,7 +118,7 @@ struct RotateCommand: ParsableCommand {
 
     func run() throws {
       let report = try OwnedVault(at: place).rotation()
-      output.write(place.completing(report.text), json: report.json)
+      output.write(report.text + place.arguments, json: report.json)
     }
   }
 
@@ -149,7 +148,7 @@ struct RotateCommand: ParsableCommand {
       let vault = try OwnedVault(at: place)
       try vault.giveUp(GiveUpSites(sites, isOfU2F: isOfU2F))
       let report = try vault.rotation()
-      output.write(place.completing(report.text), json: report.json)
+      output.write(report.text + place.arguments, json: report.json)
     }
   }
 

@@ -20,7 +20,7 @@ struct StatusCommand: PlacedCommand {
   func run() throws {
     var report = try Self.report(place)
     report.problems = report.problems.map(place.completing)
-    let pointer = report.problems.isEmpty ? "" : place.completing(Self.pointer)
+    let pointer = report.problems.isEmpty ? "" : Self.pointer + place.arguments
     output.write((report.text + pointer).wrappedForTerminal, json: report.json)
     guard report.problems.isEmpty else {
       throw ExitCode(report.isRunning == false || report.status?.vault == .missing ? 2 : 1)

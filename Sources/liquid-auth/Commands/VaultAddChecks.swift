@@ -47,7 +47,7 @@ extension VaultCommand.Add {
     let list = numbers.map(String.init).joined(separator: " and ")
     return (isOne ? "slot \(list) is" : "slots \(list) are")
       + " also of the type \(type.rawValue); if you no longer need \(isOne ? "it" : "them"), "
-      + numbers.map { place.completing(removal($0)) }.joined(separator: "; then ")
+      + numbers.map { removal($0) + place.arguments }.joined(separator: "; then ")
   }
 
   private static func removal(_ number: Int) -> String { "run: liquid-auth vault remove \(number)" }

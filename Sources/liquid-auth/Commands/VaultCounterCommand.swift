@@ -75,7 +75,7 @@ extension VaultCommand {
       if case .refused = error {
         left = remains(of: index, "the new counter")
       } else {
-        let advice = place.completing("run: liquid-auth vault counter on")
+        let advice = "run: liquid-auth vault counter on\(place.arguments)"
         left =
           "\(isStill("the new counter", index)), because the authenticator may use it; \(advice); "
           + "then remove this one with: tpm2_nvundefine \(hexadecimal(index))"

@@ -41,10 +41,7 @@ struct Setup {
   }
 
   /// One of our commands with the place options.
-  private func command(_ words: String) -> String {
-    let introduction = "run: "
-    return String(place.completing(introduction + words).dropFirst(introduction.count)).printable
-  }
+  private func command(_ words: String) -> String { (words + place.arguments).printable }
 
   private func begin(_ number: Int, _ title: String) { terminal.show("\n\(number). \(title)\n\n") }
 
