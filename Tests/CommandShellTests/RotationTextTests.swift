@@ -83,9 +83,11 @@ import Testing
 
   @Test func `a failure while a new phrase is shown says that the vault was not changed`() {
     #expect(
-      CommandFailure.cancelledAtPhrase.ofPresentVault.description
+      CommandFailure.cancelledAtPhrase(isSecond: true).description
         == "cancelled; the vault was not changed, and the words that you wrote down are useless; destroy the paper")
-    #expect(CommandFailure("other", code: .usage).ofPresentVault == CommandFailure("other", code: .usage))
+    #expect(
+      CommandFailure.cancelledAtShares(isSecond: true).description
+        == "cancelled; the vault was not changed, and the shares that you wrote down are useless; destroy the papers")
   }
 
   // Holds: ROTATE-2

@@ -83,8 +83,7 @@ struct RotateCommand: ParsableCommand {
     }
 
     private static func typedPhrase() throws(CommandFailure) -> BIP39Phrase {
-      let phrase: BIP39Phrase
-      do throws(CommandFailure) { phrase = try PhraseInput.valid() } catch { throw error.ofPresentVault }
+      let phrase = try PhraseInput.valid()
       phrase.warnIfExample()
       return phrase
     }
@@ -93,12 +92,8 @@ struct RotateCommand: ParsableCommand {
     private func keys(of typed: BIP39Phrase?) throws(CommandFailure) -> (SecretBytes, SecretBytes) {
       if let typed { return try InitCommand.keys(of: typed) }
       if isImport { return try InitCommand.keys(of: Self.typedPhrase()) }
-      do throws(CommandFailure) {
-        let (phrase, _) = try InitCommand.newPhrase(words: words ?? 24, shares: shares, isSecond: true)
-        return try InitCommand.keys(of: phrase)
-      } catch {
-        throw error.ofPresentVault
-      }
+      let (phrase, _) = try InitCommand.newPhrase(words: words ?? 24, shares: shares, isSecond: true)
+      return try InitCommand.keys(of: phrase)
     }
   }
 

@@ -73,13 +73,22 @@ extension CommandFailure {
   /// The result could not be written; the reason is in `errno`.
   static var unwritten: CommandFailure { CommandFailure("cannot write to standard output: \(SystemNumber())") }
 
+  /// What a new phrase was not used for.
+  ///
+  /// - Parameter isSecond: whether it was for a vault that has another phrase.
+  static func unused(isSecond: Bool) -> String { isSecond ? "the vault was not changed" : "no vault was made" }
+
   /// The user cancelled before confirming the words of a new phrase that was shown.
-  static let cancelledAtPhrase = CommandFailure(
-    "cancelled; no vault was made, and the words that you wrote down are useless; destroy the paper")
+  static func cancelledAtPhrase(isSecond: Bool) -> CommandFailure {
+    CommandFailure(
+      "cancelled; \(unused(isSecond: isSecond)), and the words that you wrote down are useless; destroy the paper")
+  }
 
   /// The user cancelled before confirming the words of all shares of a new phrase.
-  static let cancelledAtShares = CommandFailure(
-    "cancelled; no vault was made, and the shares that you wrote down are useless; destroy the papers")
+  static func cancelledAtShares(isSecond: Bool) -> CommandFailure {
+    CommandFailure(
+      "cancelled; \(unused(isSecond: isSecond)), and the shares that you wrote down are useless; destroy the papers")
+  }
 
   /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(
@@ -91,11 +100,6 @@ extension CommandFailure {
 }
 
 extension CommandFailure {
-  /// The same for a command that adds a phrase to a vault, instead of making one.
-  var ofPresentVault: CommandFailure {
-    CommandFailure(description.replacing("no vault was made", with: "the vault was not changed"), code: code)
-  }
-
   /// The same for a command that had a new phrase on paper, and may have added it to the vault.
   ///
   /// The vault can have the phrase although the command failed: if the directory could not be synchronised after the file

@@ -38,7 +38,7 @@ enum PhraseDialogue {
   /// Shows the phrase, then asks for words of it at random positions.
   ///
   /// - Parameter isSecond: whether the user has the paper of another phrase.
-  /// - Throws: ``CommandFailure/cancelledAtPhrase`` if the user cancels.
+  /// - Throws: ``CommandFailure/cancelledAtPhrase(isSecond:)`` if the user cancels.
   static func confirm(
     _ phrase: BIP39Phrase, isSecond: Bool = false, on terminal: TerminalDevice,
     using generator: inout some RandomNumberGenerator
@@ -50,8 +50,9 @@ enum PhraseDialogue {
         Anyone who has them has your passkeys, on any machine.
         """,
       prompt: "Word",
-      refusal: "the words on paper are not the phrase; no vault was made. Destroy the paper, and run the command again",
-      cancelled: .cancelledAtPhrase)
+      refusal: "the words on paper are not the phrase; \(CommandFailure.unused(isSecond: isSecond)). Destroy the "
+        + "paper, and run the command again",
+      cancelled: .cancelledAtPhrase(isSecond: isSecond))
     try confirm(paper, on: terminal, using: &generator)
   }
 
@@ -60,7 +61,7 @@ enum PhraseDialogue {
   /// The first words are not asked for: they are almost the same in all shares.
   ///
   /// - Parameter isSecond: whether the user has the paper of another phrase.
-  /// - Throws: ``CommandFailure/cancelledAtShares`` if the user cancels.
+  /// - Throws: ``CommandFailure/cancelledAtShares(isSecond:)`` if the user cancels.
   static func confirm(
     _ shares: [Share], isSecond: Bool = false, on terminal: TerminalDevice,
     using generator: inout some RandomNumberGenerator
@@ -76,9 +77,9 @@ enum PhraseDialogue {
           Anyone who has \(enough) has your passkeys, on any machine.
           """,
         prompt: "\(name), word", unasked: Share.headerWordCount,
-        refusal: "the words on paper are not share \(number); no vault was made. Destroy the papers of all shares, and "
-          + "run the command again",
-        cancelled: .cancelledAtShares)
+        refusal: "the words on paper are not share \(number); \(CommandFailure.unused(isSecond: isSecond)). Destroy "
+          + "the papers of all shares, and run the command again",
+        cancelled: .cancelledAtShares(isSecond: isSecond))
       try confirm(paper, on: terminal, using: &generator)
     }
   }
