@@ -58,16 +58,23 @@ package struct ControlStatus: RawRepresentable, Hashable, Sendable {
 package struct ControlFailure: Error, Sendable {
   /// The byte on the wire.
   package let status: ControlStatus
-  /// Lower case, no full stop: what happened, then what to do; it never holds a secret.
-  package let reason: String
+  /// What happened, and what to do; it never holds a secret.
+  package let problem: Problem
   /// The index of the transaction at fault, from 0.
   package let transaction: UInt64?
   /// The right group id, 32 bytes, if the transactions name a wrong one.
   package let group: [UInt8]?
 
-  package init(_ status: ControlStatus, _ reason: String, transaction: UInt64? = nil, group: [UInt8]? = nil) {
-    (self.status, self.reason, self.transaction, self.group) = (status, reason, transaction, group)
+  package init(_ status: ControlStatus, _ problem: Problem, transaction: UInt64? = nil, group: [UInt8]? = nil) {
+    (self.status, self.problem, self.transaction, self.group) = (status, problem, transaction, group)
   }
+
+  package init(_ status: ControlStatus, _ reason: String, transaction: UInt64? = nil, group: [UInt8]? = nil) {
+    self.init(status, Problem(reason), transaction: transaction, group: group)
+  }
+
+  /// Lower case, no full stop: what happened, then what to do.
+  package var reason: String { problem.text }
 
   /// The failure for a CBOR error.
   package init(_ error: CBORError) {
@@ -82,19 +89,23 @@ package struct ControlFailure: Error, Sendable {
     }
   }
 
-  /// The answer with this failure: status ‖ {1: reason, 2: transaction?, 3: group?}.
+  /// The answer with this failure: status ‖ {1: reason, 2: transaction?, 3: group?, 4: problem, if it has more than a
+  /// reason}.
   package var encoded: [UInt8] {
     var members: CBORMap = [1: .text(reason)]
     members[2] = transaction.map(CBORValue.unsigned)
     members[3] = group.map(CBORValue.bytes)
+    if problem != Problem(reason) { members[4] = .map(problem.members) }
     return [status.rawValue] + CBOREncoder.encode(.map(members))
   }
 
   /// Reads the members after a status byte other than 0; skips unreadable ones.
   init(_ status: ControlStatus, decodingMembers bytes: [UInt8]) {
     let members = try? CBORMap(decodingMembers: bytes)
+    let reason = (try? members?.optionalText(1)) ?? ""
+    let problem = (try? members?.optionalMap(4)).flatMap { try? Problem($0) }
     self.init(
-      status, (try? members?.optionalText(1)) ?? "", transaction: try? members?.optionalUnsigned(2),
+      status, problem ?? Problem(reason), transaction: try? members?.optionalUnsigned(2),
       group: try? members?.optionalBytes(3))
   }
 }

@@ -421,7 +421,7 @@ import Testing
     #expect(status.problem(.pin) == status.problems[2] && status.problem(.vault) == nil)
     var members = status.members
     #expect(members[11] == ["a", "c; h", "p; x with: y z"])
-    #expect(members[30] == "c; h" && members[31] == "p; x with: y z")
+    #expect(members[30]?.text == "c; h" && members[31]?.text == "p; x with: y z")
     #expect(try AuthenticatorStatus(members) == status)
     // An older authenticator has only the texts.
     members[32] = nil
@@ -447,6 +447,26 @@ import Testing
     } catch {
       #expect(error == failure)
       #expect(error.reason == "no")
+    }
+  }
+
+  @Test func `a failure carries what to do beside its reason`() {
+    let problem = Problem("no", hint: "do", with: ["a"])
+    let failure = ControlFailure(.unavailable, problem)
+    #expect(failure.reason == "no; do with: a" && failure.description == failure.reason)
+    do throws(ControlFailure) {
+      _ = try Done(decoding: failure.encoded)
+      Issue.record("a failure is read as success")
+    } catch {
+      #expect(error == failure && error.problem == problem)
+    }
+    // An older client reads the text, and a problem that cannot be read is left out.
+    let unreadable: [UInt8] = [0xF3, 0xA2, 0x01, 0x62, 0x6E, 0x6F, 0x04, 0xA0]
+    do throws(ControlFailure) {
+      _ = try Done(decoding: unreadable)
+      Issue.record("a failure is read as success")
+    } catch {
+      #expect(error.problem == Problem("no"))
     }
   }
 

@@ -130,8 +130,8 @@ struct BackupCommand: ParsableCommand {
       guard let stamp = try named.stamp() else { return nil }
       let present = try named.read(atMost: BackupFile.maximumSize)
       guard !present.isEmpty else { return stamp }
-      let result = try vault.merge(present, onlyCompares: true) { reason in
-        CommandFailure("\(file) is not replaced: \(reason)\(reason.contains("; ") ? "" : "; name another file")")
+      let result = try vault.merge(present, onlyCompares: true) { problem in
+        CommandFailure("\(file) is not replaced: \(problem.reason); \(problem.hint ?? "name another file")")
       }
       if result.backupHasMore, !BackupText.isReplaced(result, always: replace) {
         throw CommandFailure(BackupText.hasMore(result, file, at: place))
@@ -280,7 +280,7 @@ struct RestoreCommand: PlacedCommand {
     guard !content.isEmpty else { throw CommandFailure("\(name) is empty; nothing was changed") }
     if let file, let advice = PaperBackup.advice(onPDF: content, file) { throw fault(advice) }
     do throws(RecoveryError) { try BackupReader.checkForm(of: content) } catch { throw fault(error.description) }
-    let result = try OwnedVault(at: place).merge(content, onlyCompares: false, fault: fault)
+    let result = try OwnedVault(at: place).merge(content, onlyCompares: false) { fault($0.text) }
     output.write(BackupText.restored(result), json: result.json)
   }
 }

@@ -184,23 +184,23 @@ extension OwnedVault {
 
   /// Merges a backup into the store, or only compares it (Recovery §9).
   ///
-  /// - Parameter fault: the failure for a file that cannot be merged, for this reason.
+  /// - Parameter fault: the failure for a file that cannot be merged, with this problem.
   func merge(
-    _ file: [UInt8], onlyCompares: Bool, fault: (String) -> CommandFailure
+    _ file: [UInt8], onlyCompares: Bool, fault: (Problem) -> CommandFailure
   ) throws(CommandFailure) -> MergeResult {
     switch self {
     case .there(let connection, _):
       do throws(ControlClientError) { return try connection.merge(file, onlyCompares: onlyCompares) } catch {
-        if case .refused(let failure) = error, failure.status == .invalidParameter { throw fault(failure.description) }
+        if case .refused(let failure) = error, failure.status == .invalidParameter { throw fault(failure.problem) }
         throw CommandFailure(error)
       }
     case .here:
       let previous = try fingerprints().previous
       return try inStore { (store, keys) throws(CommandFailure) in
-        let merge = try attempt(orThrow: fault) { () throws(RecoveryError) in
+        let merge = try attempt(orThrow: { fault(Problem($0.reason, hint: $0.hint)) }) { () throws(RecoveryError) in
           BackupMerge(try BackupReader(file: file, keys: keys, previous: previous), now: unixMilliseconds())
         }
-        while try attempt(orThrow: fault, merge.readPage) {
+        while try attempt(orThrow: { fault(Problem($0.reason, hint: $0.hint)) }, merge.readPage) {
           try attempt { () throws(RecoveryError) in try merge.comparePage(with: store) }
         }
         guard !onlyCompares, merge.preview.changesStore else { return MergeResult(merge.preview) }
@@ -255,7 +255,7 @@ extension OwnedVault {
       }
     case .here:
       return try inStore { (store, keys) throws(CommandFailure) in
-        let prepared = try attempt(orThrow: fault) { () throws(RecoveryError) in
+        let prepared = try attempt(orThrow: { fault($0.description) }) { () throws(RecoveryError) in
           try PasskeyImport(list: passkeys.encoded, keys: keys)
         }
         let outcomes = try attempt { () throws(RecoveryError) in
@@ -300,8 +300,8 @@ extension OwnedVault {
   }
 
   /// The failure of a merge that may have written a part.
-  private static func partial(_ merge: BackupMerge) -> (String) -> CommandFailure {
-    { CommandFailure(merge.report.changesStore ? "\($0); \(BackupMerge.isPartial)" : $0) }
+  private static func partial(_ merge: BackupMerge) -> (RecoveryError) -> CommandFailure {
+    { CommandFailure(merge.report.changesStore ? "\($0); \(BackupMerge.isPartial)" : "\($0)") }
   }
 
   /// Records the time of a backup or a check, for the status; a failure is only a warning.
@@ -340,9 +340,10 @@ extension OwnedVault {
 
   /// Runs work on a store or a file; its error becomes a failure with the same words.
   func attempt<Result>(
-    orThrow failure: (String) -> CommandFailure = { CommandFailure($0) }, _ work: () throws(RecoveryError) -> Result
+    orThrow failure: (RecoveryError) -> CommandFailure = { CommandFailure($0.description) },
+    _ work: () throws(RecoveryError) -> Result
   ) throws(CommandFailure) -> Result {
-    do { return try work() } catch { throw failure(error.description) }
+    do { return try work() } catch { throw failure(error) }
   }
 }
 

@@ -276,14 +276,16 @@ struct DaemonService: ControlService {
   }
 }
 
+// MARK: - Problems of the libraries' errors
+
 extension Problem {
-  fileprivate init(_ error: StateDirectoryError) {
+  init(_ error: StateDirectoryError) {
     self.init(
       error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) },
       kind: [.noVault, .damaged].contains(error.kind) ? .vault : .other)
   }
 
-  fileprivate init(_ error: RecoveryError) {
+  init(_ error: RecoveryError) {
     self.init(error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) })
   }
 }

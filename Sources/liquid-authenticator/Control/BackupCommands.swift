@@ -330,7 +330,7 @@ extension ControlSession {
     _ body: @escaping @Sendable () throws(RecoveryError) -> Answer
   ) async throws(ControlFailure) -> Answer {
     do throws(RecoveryError) { return try await work(body) } catch {
-      throw ControlFailure(.invalidParameter, error.description)
+      throw ControlFailure(.invalidParameter, Problem(error))
     }
   }
 

@@ -161,8 +161,8 @@ extension ControlFailure {
         case .unchanged: .notAllowed
         default: .unavailable
         }
-      self.init(status, error.description)
-    case let error as TransportError: self.init(.unavailable, error.description)
+      self.init(status, Problem(error))
+    case let error as TransportError: self.init(.unavailable, error.problem)
     case is CancellationError: self.init(.keepaliveCancel, "the request was withdrawn")
     default: self.init(.other, "\(error)")
     }
@@ -191,6 +191,6 @@ extension ControlFailure {
       case .noKey, .policy: .invalidParameter
       case .full, .key, .lastEpoch, .notAuthentic, .malformed, .columnsExchanged, .newerVersion, .anotherPhrase: .other
       }
-    self.init(status, error.description)
+    self.init(status, Problem(error))
   }
 }
