@@ -60,7 +60,8 @@ extension Authenticator {
   /// Refuses to show a passkey if the policy of its site, or of the host that the wallet names, is `deny`.
   private func refuseDenied(rpID: String, host: String?, by vault: OpenVault) async throws(CTAPError) {
     guard try vault.policy(rpID: rpID, origin: host ?? rpID) == .deny else { return }
-    try await reported("show a passkey", .showPasskey, of: rpID) { () async throws(CTAPError) in
+    try await reported("show a passkey", .showPasskey, of: rpID) {
+      () async throws(CTAPError) -> (Void, HistoryEntry.Verification) in
       throw CTAPError.deniedByPolicy
     }
   }
@@ -68,7 +69,8 @@ extension Authenticator {
   private func agreeToShowPasskey(
     of rpID: String, for host: String?, with vault: OpenVault
   ) async throws(CTAPError) {
-    try await reported("show a protected passkey", .showPasskey, of: rpID) { () async throws(CTAPError) in
+    try await reported("show a protected passkey", .showPasskey, of: rpID) {
+      () async throws(CTAPError) -> (Void, HistoryEntry.Verification) in
       guard canVerify else {
         throw CTAPError(
           .invalidOption,
@@ -77,7 +79,8 @@ extension Authenticator {
       }
       var prompt = UserPrompt(purpose: .wallet(.showPasskey), rpID: rpID)
       prompt.host = host
-      _ = try await agreement(to: prompt, with: vault)
+      let consent = try await agreement(to: prompt, with: vault)
+      return ((), consent.verification)
     }
   }
 
@@ -94,7 +97,8 @@ extension Authenticator {
     let isMessage = if case .message? = statements.first { true } else { false }
     let kind = isMessage ? HistoryEntry.Kind.signMessage : .signTransactions
     let request = "sign \(statements.count) for a wallet"
-    return try await reported(request, kind, of: prompt.origin) { () async throws(CTAPError) in
+    return try await reported(request, kind, of: prompt.origin) {
+      () async throws(CTAPError) -> ([[UInt8]], HistoryEntry.Verification) in
       let vault = try await vault(for: .prompt(prompt))
       if let origin = prompt.origin { try refuseDenied(origin: origin, by: vault) }
       let account = try vault[phrase].account()
@@ -110,7 +114,7 @@ extension Authenticator {
           throw CTAPError(.other, "the Algorand account cannot sign: \(error)")
         }
       }
-      return signatures
+      return (signatures, consent.verification)
     }
   }
 
@@ -144,13 +148,14 @@ extension Authenticator {
     let purpose = WalletPurpose.signAssociation(
       publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service)
     let prompt = UserPrompt(purpose: .wallet(purpose))
-    return try await reported("sign for Keyri", .signAssociation, of: service) { () async throws(CTAPError) in
+    return try await reported("sign for Keyri", .signAssociation, of: service) {
+      () async throws(CTAPError) -> ([UInt8], HistoryEntry.Verification) in
       let vault = try await vault(for: .prompt(prompt))
       try refuseDenied(origin: service, by: vault)
       let key = try vault.association(publicUserID)
       let consent = try await agreement(to: prompt, with: vault)
       do throws(CryptoError) {
-        return try key.signature(for: data, consent: consent)
+        return (try key.signature(for: data, consent: consent), consent.verification)
       } catch {
         throw CTAPError(error)
       }

@@ -24,9 +24,10 @@ extension Authenticator {
     }
   }
 
-  /// Runs `body` and reports the request, its origin and its outcome; `body` verifies the user if verification is set up.
+  /// Runs `body`, which returns what verified the user too, and reports the request, its origin and its outcome.
   package func reported<Answer>(
-    _ request: String, _ kind: HistoryEntry.Kind, of origin: String?, _ body: () async throws(CTAPError) -> Answer
+    _ request: String, _ kind: HistoryEntry.Kind, of origin: String?,
+    _ body: () async throws(CTAPError) -> (Answer, HistoryEntry.Verification)
   ) async throws(CTAPError) -> Answer {
     let start = now()
     var outcome = CommandReport(command: request, rpID: origin, error: nil, elapsed: .zero, kind: kind)
@@ -35,8 +36,8 @@ extension Authenticator {
       report(outcome)
     }
     do throws(CTAPError) {
-      let answer = try await body()
-      if canVerify { outcome.verification = interaction.lastVerification }
+      let (answer, verification) = try await body()
+      outcome.verification = verification
       return answer
     } catch {
       outcome.error = error

@@ -197,7 +197,7 @@ struct CommandDetails: Sendable {
   var rpID: String?
   /// The kind of the entry in the history, if it does not depend on the request alone.
   var kind: HistoryEntry.Kind?
-  /// What verified the user, if the response does not show it.
+  /// What verified the user.
   var verification: HistoryEntry.Verification?
 }
 

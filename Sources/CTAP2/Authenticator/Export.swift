@@ -25,9 +25,11 @@ extension Authenticator {
     var prompt = UserPrompt(purpose: .export(passkeys: found.count, sites: sites))
     prompt.leavesOutPreviousPhrase = vault.previous != nil
     let site = sites?.count == 1 ? sites?.first : nil
-    return try await reported("export passkeys", .exportPasskeys, of: site) { () async throws(CTAPError) in
+    return try await reported("export passkeys", .exportPasskeys, of: site) {
+      () async throws(CTAPError) -> (PasskeyExport, HistoryEntry.Verification) in
       let consent = try await agreement(to: prompt, with: vault)
-      return PasskeyExport(of: found.map(\.tag), consent: consent)
+      let verification = consent.verification
+      return (PasskeyExport(of: found.map(\.tag), consent: consent), verification)
     }
   }
 }

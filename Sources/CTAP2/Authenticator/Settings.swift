@@ -52,12 +52,10 @@ extension Authenticator {
   ///
   /// - Parameter error: with which the request ends after the change.
   func expectChange<Command: AuthenticatorCommand>(
-    by command: Command.Type, _ request: Command.Request, verification: HistoryEntry.Verification = .none,
-    error: CTAPError? = nil, in vault: OpenVault
+    by command: Command.Type, _ request: Command.Request, error: CTAPError? = nil, in vault: OpenVault
   ) {
     var report = CommandReport(
-      command: command.name, rpID: request.rpID, error: error, elapsed: .zero, kind: command.kind(of: request),
-      verification: verification)
+      command: command.name, rpID: request.rpID, error: error, elapsed: .zero, kind: command.kind(of: request))
     report.add(details)
     expect(report, vault.store)
   }

@@ -112,7 +112,6 @@ extension Authenticator {
     outcome.kind = command.kind(of: request)
     defer { outcome.add(details) }
     let response = try await perform(command, request, in: context)
-    outcome.verification = command.verification(of: request, response, on: self)
     return response.encoded(for: &self)
   }
 
@@ -149,8 +148,4 @@ public protocol AuthenticatorCommand: Sendable {
 
   /// What the history calls the request; `nil` if it does not keep it.
   static func kind(of request: Request) -> HistoryEntry.Kind?
-  /// What verified the user of a request that succeeded.
-  static func verification(
-    of request: Request, _ response: Response, on authenticator: Authenticator
-  ) -> HistoryEntry.Verification
 }

@@ -52,9 +52,10 @@ extension ClientPIN: AuthenticatorCommand {
     try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
     // A PIN allows verification, as the passphrase does, and management of the device: without this prompt, a program
     // could set a PIN and use it.
-    _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
-    authenticator.expectChange(
-      by: Self.self, request, verification: verification(of: request, .done, on: authenticator), in: vault)
+    let consent = try await authenticator.confirm(
+      prompt, verification: authenticator.interaction.canVerify, with: vault)
+    authenticator.details.verification = consent.verification
+    authenticator.expectChange(by: Self.self, request, in: vault)
     try vault.save(settings)
     return .done
   }
@@ -73,8 +74,8 @@ extension ClientPIN: AuthenticatorCommand {
       throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not match newPinEnc and pinHashEnc")
     }
     try authenticator.checkPIN(hash, secret, vault)
-    authenticator.expectChange(
-      by: Self.self, request, verification: verification(of: request, .done, on: authenticator), in: vault)
+    authenticator.details.verification = .pin
+    authenticator.expectChange(by: Self.self, request, in: vault)
     try authenticator.setPIN(StoredPIN(decrypting: encrypted, with: secret), in: vault)
     return .done
   }
@@ -105,6 +106,7 @@ extension ClientPIN: AuthenticatorCommand {
     guard try !vault.settings().forcePINChange else {
       throw CTAPError(isLegacy ? .pinInvalid : .pinPolicyViolation, "the PIN must be changed first")
     }
+    authenticator.details.verification = .pin
     return try token(permissions, request, secret, userPresent: false, vault, on: &authenticator)
   }
 
@@ -132,7 +134,8 @@ extension ClientPIN: AuthenticatorCommand {
       (prompt.storedAccounts, prompt.moreStoredAccounts) = try vault.accounts(at: rpID)
     }
     do throws(UserInteractionError) {
-      _ = try await authenticator.ask(prompt, verification: true, with: vault)
+      let consent = try await authenticator.ask(prompt, verification: true, with: vault)
+      authenticator.details.verification = consent.verification
     } catch {
       throw CTAPError(ofToken: error)
     }
@@ -150,8 +153,7 @@ extension ClientPIN: AuthenticatorCommand {
       let kept = settings.persistentToken ?? .random(count: 32)
       if settings.persistentToken == nil {
         settings.persistentToken = kept
-        authenticator.expectChange(
-          by: Self.self, request, verification: verification(of: request, .done, on: authenticator), in: vault)
+        authenticator.expectChange(by: Self.self, request, in: vault)
         try vault.save(settings)
       }
       return .token(try secret.encrypt(kept))

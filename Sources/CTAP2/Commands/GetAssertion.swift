@@ -62,8 +62,9 @@ extension GetAssertion: AuthenticatorCommand {
     let isShown = !isSilent && !authenticator.spares(prompt, verification)
     let consent =
       isSilent
-      ? UserConsent.silent(userVerified: verification == .byToken)
+      ? UserConsent.silent(verifiedByToken: verification == .byToken)
       : try await authenticator.consent(prompt, verification, with: vault)
+    authenticator.details.verification = consent.verification
     // Only step 9 clears the flags and permissions of the token, and it is for requests with presence.
     if options.up != false { authenticator.pinUVAuth.useUpToken() }
 
@@ -78,8 +79,7 @@ extension GetAssertion: AuthenticatorCommand {
     // history, which only the store of the present phrase gets.
     let (address, now) = (prompt.algorandAddress, authenticator.wallClock())
     if phrase == .present, kept.userPresent {
-      authenticator.expectChange(
-        by: Self.self, request, verification: Self.verification(of: request, response, on: authenticator), in: vault)
+      authenticator.expectChange(by: Self.self, request, in: vault)
     }
     if let writer = authenticator.writer, kept.userPresent, first.record == nil {
       try await withTaskExecutorPreference(writer) { () async throws(CTAPError) in
@@ -95,7 +95,7 @@ extension GetAssertion: AuthenticatorCommand {
         ceremony: ceremony, credentials: credentials, consent: kept,
         details: CommandDetails(
           rpID: request.rpIdentifier, kind: kind(of: request).map { _ in .nextSignIn },
-          verification: Self.verification(of: request, response, on: authenticator)),
+          verification: authenticator.details.verification),
         context: context, unlocking: vault.unlocking, since: authenticator.now())
     } else if request.allowList.isEmpty {
       // The prompt named the only account there is. Without this Chromium shows an account chooser after it.

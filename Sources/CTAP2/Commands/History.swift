@@ -1,28 +1,17 @@
 public import Recovery
 
-// The entry of each command in the history: Recovery §6. Commands whose kind does not depend on the request alone set
-// `Authenticator.details`. Other commands leave no entry.
+// The entry of each command in the history: Recovery §6. A command sets what verified the user, and a kind that does not
+// depend on the request alone, in `Authenticator.details`. Other commands leave no entry.
 
 extension AuthenticatorCommand {
   /// Most requests are no ceremonies.
   public static func kind(of request: Request) -> HistoryEntry.Kind? { nil }
-  /// Most commands verify nobody.
-  public static func verification(
-    of request: Request, _ response: Response, on authenticator: Authenticator
-  ) -> HistoryEntry.Verification { .none }
 }
 
 extension MakeCredential {
   /// A registration, unless it only selects a key.
   public static func kind(of request: Request) -> HistoryEntry.Kind? {
     SelectionByRegistration.isMeant(by: request) ? nil : .register
-  }
-
-  /// The token, or the UV flag.
-  public static func verification(
-    of request: Request, _ response: Response, on authenticator: Authenticator
-  ) -> HistoryEntry.Verification {
-    request.pinUvAuth.verification(in: response.attestation.authenticatorData, on: authenticator)
   }
 }
 
@@ -31,19 +20,6 @@ extension GetAssertion {
   public static func kind(of request: Request) -> HistoryEntry.Kind? {
     let verifies = request.options.uv == true && request.pinUvAuth.param == nil
     return request.asksForPresence || verifies ? .signIn : nil
-  }
-
-  /// The token, or the UV flag.
-  public static func verification(
-    of request: Request, _ response: Response, on authenticator: Authenticator
-  ) -> HistoryEntry.Verification { request.pinUvAuth.verification(in: response.authenticatorData, on: authenticator) }
-}
-
-extension PINUVAuthParameters {
-  /// - Parameter data: authenticator data; byte 32 has the flags.
-  fileprivate func verification(in data: [UInt8], on authenticator: Authenticator) -> HistoryEntry.Verification {
-    guard AuthenticatorData.Flags(rawValue: data[32]).contains(.userVerified) else { return .none }
-    return param == nil ? authenticator.interaction.lastVerification : .token
   }
 }
 
@@ -56,28 +32,11 @@ extension ClientPIN {
     case .getPINRetries, .getKeyAgreement, .getUVRetries: nil
     }
   }
-
-  /// By sub-command.
-  public static func verification(
-    of request: Request, _ response: Response, on authenticator: Authenticator
-  ) -> HistoryEntry.Verification {
-    switch request.subcommand {
-    case .changePIN, .getPinToken, .getPinUvAuthTokenUsingPinWithPermissions: .pin
-    case .getPinUvAuthTokenUsingUvWithPermissions: authenticator.interaction.lastVerification
-    case .setPIN: authenticator.canVerify ? authenticator.interaction.lastVerification : .none
-    case .getPINRetries, .getKeyAgreement, .getUVRetries: .none
-    }
-  }
 }
 
 extension Reset {
   /// Every reset.
   public static func kind(of request: Request) -> HistoryEntry.Kind? { .reset }
-
-  /// The means by which the dialog verified the user, if verification is set up.
-  public static func verification(
-    of request: Request, _ response: Response, on authenticator: Authenticator
-  ) -> HistoryEntry.Verification { authenticator.canVerify ? authenticator.interaction.lastVerification : .none }
 }
 
 extension U2FCommand {

@@ -62,6 +62,7 @@ extension MakeCredential: AuthenticatorCommand {
     // The extension `liquid` signs for an origin, which can have another policy than the rp.id.
     if prompt.origin != nil { try await authenticator.refuseDenied(prompt, by: vault) }
     let consent = try await authenticator.consent(prompt, verification, with: vault)
+    authenticator.details.verification = consent.verification
     authenticator.pinUVAuth.useUpToken()
 
     // 16–19. The key pair, its record and its attestation.
@@ -84,8 +85,7 @@ extension MakeCredential: AuthenticatorCommand {
       of: credential, format: request.attestationFormat, vault: vault, consent: consent)
 
     // 17.3. The record is durable before the answer exists, with the entry of the history.
-    authenticator.expectChange(
-      by: Self.self, request, verification: verification(of: request, response, on: authenticator), in: vault)
+    authenticator.expectChange(by: Self.self, request, in: vault)
     try stored(vault.save(credential))
     return response
   }

@@ -26,14 +26,13 @@ public enum Reset: AuthenticatorCommand {
     let vaults = vault.phrases.reversed().map { vault[$0] }
     for vault in vaults { _ = try stateAfterReset(of: vault) }
     let prompt = UserPrompt(purpose: try losses(of: vault, now: authenticator.wallClock()))
-    _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
+    let consent = try await authenticator.confirm(
+      prompt, verification: authenticator.interaction.canVerify, with: vault)
+    authenticator.details.verification = consent.verification
     // Only the store of the present phrase, which is the last, gets entries.
     for open in vaults {
       let state = try stateAfterReset(of: open)
-      if open.unlocking === vault.unlocking {
-        authenticator.expectChange(
-          by: Self.self, request, verification: verification(of: request, NoResponse(), on: authenticator), in: vault)
-      }
+      if open.unlocking === vault.unlocking { authenticator.expectChange(by: Self.self, request, in: vault) }
       try stored(open.store.removeAll(state: state))
     }
     authenticator.pinUVAuth.forgetAll()

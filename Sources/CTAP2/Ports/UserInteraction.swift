@@ -219,13 +219,20 @@ extension UserPrompt.Purpose {
 public struct Confirmation: Sendable, Hashable {
   /// Whether the user agreed to this prompt.
   public let userPresent: Bool
+  /// What verified the user in this prompt; `none` if nothing did.
+  public let verification: HistoryEntry.Verification
   /// Whether this prompt verified the user.
-  public let userVerified: Bool
+  public var userVerified: Bool { verification != .none }
 
   /// Records what the user did.
-  public init(userPresent: Bool = true, userVerified: Bool) {
+  public init(userPresent: Bool = true, verification: HistoryEntry.Verification) {
     self.userPresent = userPresent
-    self.userVerified = userVerified
+    self.verification = verification
+  }
+
+  /// Records what the user did, where only the passphrase verifies.
+  public init(userPresent: Bool = true, userVerified: Bool) {
+    self.init(userPresent: userPresent, verification: userVerified ? .passphrase : .none)
   }
 }
 
@@ -255,8 +262,6 @@ public protocol UserInteraction: Sendable {
   var canVerify: Bool { get }
   /// How often verification can still fail before it is blocked: uvRetries of CTAP §6.5.5.3.
   var verificationTriesLeft: Int { get }
-  /// The means by which a prompt verified the user the last time.
-  var lastVerification: HistoryEntry.Verification { get }
 
   /// Shows the prompt and waits for the user; cancelling the task withdraws it.
   ///
@@ -272,11 +277,6 @@ public protocol UserInteraction: Sendable {
 extension UserInteraction {
   /// Refuses at once.
   public func refuse(_ prompt: UserPrompt) async -> UserInteractionError { .declined }
-}
-
-extension UserInteraction {
-  /// The passphrase, which every authenticator with verification has.
-  public var lastVerification: HistoryEntry.Verification { .passphrase }
 }
 
 /// The purpose of a wallet's prompt.

@@ -163,7 +163,7 @@ extension Authenticator {
     case .checkOnly: throw CTAPError(.upRequired, "the key handle is ours")
     case .signWithoutPresence:
       return try sign(
-        data[..<32], application, credential, key, consent: .silent(userVerified: false))
+        data[..<32], application, credential, key, consent: .silent(verifiedByToken: false))
     case .enforcePresence:
       guard let confirmation, confirmation.userPresent else {
         var prompt = prompt

@@ -7,7 +7,6 @@ import Messages
 import ProcessIO
 import ProtectorProtocol
 import Recovery
-import Synchronization
 
 /// Asks the person on behalf of the device and the control socket: the dialogs of one request at a time, with time
 /// limits.
@@ -79,8 +78,6 @@ actor UserPrompter: UserInteraction {
   private var quickAnswers = 0
   /// Where the wait for a dialog that the person closed hears that it is wanted again; `nil` if none was closed.
   var recalls: AsyncStream<Recall>.Continuation?
-  /// What verified the user the last time.
-  private let verified = Mutex(HistoryEntry.Verification.none)
 
   /// - Parameters:
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
@@ -152,7 +149,6 @@ actor UserPrompter: UserInteraction {
   nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
   /// How many wrong tries of fingers and PAM together are still allowed before only the passphrase verifies.
   nonisolated var triesOfMeans: Int { verifier?.triesOfMeans ?? 0 }
-  nonisolated var lastVerification: HistoryEntry.Verification { verified.withLock { $0 } }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
@@ -172,8 +168,7 @@ actor UserPrompter: UserInteraction {
       case .locked, nil: .ended(.unavailable)
       }
     }
-    if let verified { self.verified.withLock { $0 = verified } }
-    return Confirmation(userVerified: verified != nil)
+    return Confirmation(verification: verified ?? .none)
   }
 
   /// The time limit of the present task's request, if its client gets keepalives.
@@ -210,7 +205,6 @@ actor UserPrompter: UserInteraction {
     let pages = PromptPages(dialog, askedThrough: await doorLines(), beside: others)
     guard let accepted = try await ask(pages.all, within: patience, atLeast: Self.answer, by: nil, judge)
     else { throw .unavailable }
-    verified.withLock { $0 = .passphrase }
     return accepted
   }
 

@@ -157,8 +157,7 @@ struct AccountPromptTests {
   @Test func `the answer to a question verifies, in a dialog with the page`() async throws {
     let (dialogs, account) = (Typist(["secret"]), ScriptedAccount([.asks("Password: "), .accepted]))
     let prompter = prompter(dialogs, account)
-    #expect(try await prompter.confirm(prompt(), verification: true).userVerified)
-    #expect(prompter.lastVerification == .pam)
+    #expect(try await prompter.confirm(prompt(), verification: true).verification == .pam)
     #expect(dialogs.shown.map(\.details) == [["Site: example.com", "", "The system asks: \"Password: \""]])
     #expect(dialogs.shown.map(\.agree) == ["Sign in"] && dialogs.shown.map(\.label) == ["Your answer:"])
     #expect(account.answers == ["secret"] && lines.all == [])
@@ -171,8 +170,7 @@ struct AccountPromptTests {
     let account = ScriptedAccount(
       [.asks("a"), .says("no"), .wrong], [.asks("b"), .wrong], [.asks("c"), .wrong], [.asks("d"), .accepted])
     let prompter = prompter(dialogs, account)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .passphrase)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "passphrase")
     let entries = dialogs.shown.filter(\.takesPassphrase)
     #expect(
       entries.map(\.remark) == [
@@ -215,11 +213,11 @@ struct AccountPromptTests {
     async let outcome = prompter.outcome(of: prompt(), verification: true)
     await dialogs.shows(1)
     dialogs.agree()
-    #expect(await outcome == "verified")
+    #expect(await outcome == "passphrase")
     #expect(dialogs.shown[0].details == ["Site: example.com", "", "The system says: \"Touch\\u{202E}\""])
     #expect(dialogs.shown[0].agree == "Use passphrase" && !dialogs.shown[0].takesPassphrase)
     #expect(!dialogs.shown[0].isPresence, "no notification, which the desktop may hide")
-    #expect(prompter.lastVerification == .passphrase && lines.all == [])
+    #expect(lines.all == [])
     await account.allEnded()
   }
 
@@ -256,8 +254,7 @@ struct AccountPromptTests {
     await dialogs.shows(1)
     if wasOpen { clock.advance(by: UserPrompter.shortestReading) }
     account.goOn()
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == (wasOpen ? .pam : .passphrase))
+    #expect(await outcome == (wasOpen ? "pam" : "passphrase"))
   }
 
   // Holds: ACCOUNT-7
@@ -270,8 +267,7 @@ struct AccountPromptTests {
     await dialogs.shows(1)
     if wasOpen { clock.advance(by: UserPrompter.shortestReading) }
     account.goOn()
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == (wasOpen ? .pam : .passphrase))
+    #expect(await outcome == (wasOpen ? "pam" : "passphrase"))
   }
 
   // Holds: ACCOUNT-7
@@ -283,8 +279,8 @@ struct AccountPromptTests {
     await dialogs.shows(1)
     clock.advance(by: UserPrompter.shortestReading)
     account.goOn()
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .passphrase && account.begun == 2)
+    #expect(await outcome == "passphrase")
+    #expect(account.begun == 2)
   }
 
   // Holds: FINGER-15
@@ -297,8 +293,7 @@ struct AccountPromptTests {
     clock.advance(by: UserPrompter.shortestReading)
     screen.set(isLocked: true)
     account.goOn()
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .passphrase)
+    #expect(await outcome == "passphrase")
   }
 
   // Holds: ACCOUNT-4
@@ -326,8 +321,7 @@ struct AccountPromptTests {
     await dialogs.shows(1)
     clock.advance(by: UserPrompter.shortestReading)
     account.goOn()
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .passphrase)
+    #expect(await outcome == "passphrase")
     let words = "its stack decided without a question, and the request may not have been seen"
     #expect(lines.all == ["PAM cannot verify: \(words); see: man liquid-auth-pam"])
   }
@@ -338,8 +332,8 @@ struct AccountPromptTests {
     screen.set(isLocked: true)
     dialogs.isOfGNOME()
     let prompter = prompter(dialogs, account)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .pam && lines.all == [])
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "pam")
+    #expect(lines.all == [])
   }
 
   // Holds: ACCOUNT-7
@@ -351,8 +345,7 @@ struct AccountPromptTests {
     clock.advance(by: UserPrompter.shortestReading)
     dialogs.isGone()
     account.goOn()
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .passphrase)
+    #expect(await outcome == "passphrase")
   }
 
   // Holds: ACCOUNT-9
@@ -371,10 +364,10 @@ struct AccountPromptTests {
         nil, "Wrong answer, 1 try left", "The system did not verify you",
       ])
     dialogs.refusesPassphrase(false)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .passphrase && account.begun == 5 && prompter.verificationTriesLeft == 8)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .pam && account.begun == 6)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "passphrase")
+    #expect(account.begun == 5 && prompter.verificationTriesLeft == 8)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "pam")
+    #expect(account.begun == 6)
     await account.allEnded()
   }
 
@@ -421,8 +414,8 @@ struct AccountPromptTests {
     let (dialogs, account) = (Typist(), ScriptedAccount([.asks("a"), .reports("no"), .wrong], last))
     let prompter = prompter(dialogs, account)
     async let outcome = prompter.outcome(of: prompt(), verification: true)
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .pam && prompter.verificationTriesLeft == 8)
+    #expect(await outcome == "pam")
+    #expect(prompter.verificationTriesLeft == 8)
     let entries = dialogs.shown.filter(\.takesPassphrase)
     #expect(entries.map(\.remark) == [nil, "Wrong answer, 2 tries left"])
   }
@@ -464,8 +457,8 @@ struct AccountPromptTests {
     asking.cancel()
     #expect(await asking.value == "cancelled")
     #expect(prompter.verificationTriesLeft == 7)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .pam && prompter.verificationTriesLeft == 8)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "pam")
+    #expect(prompter.verificationTriesLeft == 8)
     await account.allEnded()
   }
 
@@ -474,8 +467,8 @@ struct AccountPromptTests {
   func `a stack that asks and says nothing verifies nobody`(_ message: AccountMessage) async {
     let (dialogs, account) = (Typist(), ScriptedAccount([message], [message]))
     let prompter = prompter(dialogs, account)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .passphrase && account.begun == 1)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "passphrase")
+    #expect(account.begun == 1)
     let words = """
       PAM cannot verify: its stack decided without a question or a message, so the request was not shown; see: \
       /etc/pam.d/liquid-auth
@@ -495,7 +488,7 @@ struct AccountPromptTests {
       await clock.sleeper(until: UserPrompter.shortestReading * number)
       clock.advance(by: UserPrompter.shortestReading)
     }
-    #expect(await outcome == "verified")
+    #expect(await outcome == "pam")
     #expect(dialogs.shown.map(\.remark) == [nil, "No answer entered", "The answer is too long"])
     #expect(account.answers == [String(repeating: "b", count: 511)])
   }
@@ -504,8 +497,8 @@ struct AccountPromptTests {
   @Test func `too many questions end the conversation`() async {
     let account = ScriptedAccount(Array(repeating: .asks("a"), count: 33) + [.accepted])
     let prompter = prompter(Typist(), account)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .passphrase && account.answers.count == 32)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "passphrase")
+    #expect(account.answers.count == 32)
     #expect(lines.all == ["PAM cannot verify: it sends too many questions and messages"])
     await account.allEnded()
   }
@@ -514,8 +507,7 @@ struct AccountPromptTests {
   @Test func `each means is tried in its order, and the passphrase is the last`() async {
     let noReader: UserPrompter.ReadFingers = { _ in .failure(.failed("there is no reader")) }
     let none = prompter(Typist(), ScriptedAccount(), readFingers: noReader)
-    #expect(await none.outcome(of: prompt([.pam, .fingerprint]), verification: true) == "verified")
-    #expect(none.lastVerification == .passphrase)
+    #expect(await none.outcome(of: prompt([.pam, .fingerprint]), verification: true) == "passphrase")
     let failures = [
       "PAM cannot verify: nothing listens at its socket", "a fingerprint cannot verify: there is no reader",
     ]
@@ -529,15 +521,14 @@ struct AccountPromptTests {
 
     let dialogs = Typist()
     let second = prompter(dialogs, ScriptedAccount([.asks("a"), .accepted]), readFingers: noReader)
-    #expect(await second.outcome(of: prompt([.fingerprint, .pam]), verification: true) == "verified")
-    #expect(second.lastVerification == .pam)
+    #expect(await second.outcome(of: prompt([.fingerprint, .pam]), verification: true) == "pam")
     #expect(await second.problems(of: [.pam]) == [])
 
     let match: UserPrompter.ReadFingers = { _ in .success(.match) }
     let account = ScriptedAccount([.asks("a"), .accepted])
     let first = prompter(Typist(), account, readFingers: match)
-    #expect(await first.outcome(of: prompt([.fingerprint, .pam]), verification: true) == "verified")
-    #expect(first.lastVerification == .fingerprint && account.begun == 0)
+    #expect(await first.outcome(of: prompt([.fingerprint, .pam]), verification: true) == "fingerprint")
+    #expect(account.begun == 0)
   }
 }
 

@@ -136,8 +136,7 @@ struct FingerPromptTests {
     async let confirmation = prompter.confirm(prompt(), verification: true)
     await dialog.shows(1)
     reader.put(.match)
-    #expect(try await confirmation.userVerified)
-    #expect(prompter.lastVerification == .fingerprint)
+    #expect(try await confirmation.verification == .fingerprint)
     #expect(
       dialog.shown.map(\.details) == [["Site: example.com", "", "Touch the fingerprint reader to agree."]])
     #expect(dialog.shown.map(\.agree) == ["Use passphrase"])
@@ -152,8 +151,7 @@ struct FingerPromptTests {
       await dialog.shows(number)
       reader.put(.noMatch)
     }
-    #expect(try await confirmation.userVerified)
-    #expect(prompter.lastVerification == .passphrase)
+    #expect(try await confirmation.verification == .passphrase)
     #expect(
       dialog.shown.map { $0.details.last ?? "" } == [
         "Touch the fingerprint reader to agree.", "The finger was not recognised, 2 tries left.",
@@ -206,8 +204,7 @@ struct FingerPromptTests {
     try await Task.sleep(for: .milliseconds(20))
     #expect(reader.counts == (1, 1))
     dialog.hold(false)
-    #expect(try await confirmation.userVerified)
-    #expect(prompter.lastVerification == .fingerprint)
+    #expect(try await confirmation.verification == .fingerprint)
     #expect(reader.counts == (2, 2))
   }
 
@@ -244,12 +241,11 @@ struct FingerPromptTests {
       ])
     dialog.refusesPassphrase(false)
     let started = reader.counts.started
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(reader.counts.started == started && prompter.lastVerification == .passphrase)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "passphrase")
+    #expect(reader.counts.started == started)
     #expect(prompter.verificationTriesLeft == 8)
     reader.put(.match)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .fingerprint)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "fingerprint")
   }
 
   // Holds: FINGER-14
@@ -343,7 +339,7 @@ struct FingerPromptTests {
     let lines = Lines()
     let prompter = prompter(lines)
     reader.fail("there is no fingerprint reader")
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "passphrase")
     #expect(dialog.shown.last?.takesPassphrase == true)
     #expect(lines.all == ["a fingerprint cannot verify: there is no fingerprint reader"])
     await reader.freed(1)
@@ -354,12 +350,11 @@ struct FingerPromptTests {
     let prompter = prompter()
     screen.set(isLocked: true)
     reader.put(.match)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .passphrase && reader.counts.started == 0)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "passphrase")
+    #expect(reader.counts.started == 0)
     #expect(dialog.shown.map(\.remark) == ["The screen was locked"])
     screen.set(isLocked: false)
-    #expect(await prompter.outcome(of: prompt(), verification: true) == "verified")
-    #expect(prompter.lastVerification == .fingerprint)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "fingerprint")
   }
 
   // Holds: FINGER-15
@@ -369,8 +364,8 @@ struct FingerPromptTests {
     await dialog.shows(1)
     await reader.started(1)
     screen.set(isLocked: true)
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .passphrase && dialog.shown.last?.remark == "The screen was locked")
+    #expect(await outcome == "passphrase")
+    #expect(dialog.shown.last?.remark == "The screen was locked")
     await reader.ended(1)
   }
 
@@ -384,8 +379,7 @@ struct FingerPromptTests {
     await reader.started(1)
     screen.set(isLocked: isLocked, isTold: false)
     reader.put(.match)
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .passphrase)
+    #expect(await outcome == "passphrase")
     let words = "logind does not report whether the screen is locked; see: systemctl status systemd-logind"
     #expect(lines.all == (isLocked == nil ? ["a fingerprint cannot verify: \(words)"] : []))
   }
@@ -419,8 +413,7 @@ struct FingerPromptTests {
     await dialog.shows(2)
     #expect(!dialog.shown[1].takesPassphrase)
     dialog.answer(true)
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .passphrase)
+    #expect(await outcome == "passphrase")
   }
 
   // Holds: FINGER-16
@@ -435,8 +428,7 @@ struct FingerPromptTests {
     dialog.answer(true)
     await dialog.shows(3)
     reader.put(.match)
-    #expect(await outcome == "verified")
-    #expect(prompter.lastVerification == .fingerprint)
+    #expect(await outcome == "fingerprint")
     #expect(dialog.shown.map(\.agree) == ["Use fingerprint", "Use passphrase", "Use passphrase"])
     #expect(
       dialog.shown.map(\.details.last) == [
@@ -481,13 +473,13 @@ struct FingerPromptTests {
     await clock.sleeper(until: UserPrompter.shortestReading * 3)
     clock.advance(by: UserPrompter.shortestReading)
     reader.put(.match)
-    #expect(await outcome == "verified")
+    #expect(await outcome == "fingerprint")
     #expect(dialog.shown.map(\.agree) == ["Use fingerprint", "Use fingerprint", "Use passphrase"])
   }
 
   @Test func `without the setting, or for presence, no finger is read`() async {
     let prompter = prompter()
-    #expect(await prompter.outcome(of: UserPrompt(purpose: .signIn), verification: true) == "verified")
+    #expect(await prompter.outcome(of: UserPrompt(purpose: .signIn), verification: true) == "passphrase")
     async let outcome = prompter.outcome(of: prompt())
     await dialog.shows(2)
     dialog.answer(true)

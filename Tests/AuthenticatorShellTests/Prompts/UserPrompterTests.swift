@@ -179,7 +179,7 @@ struct PromptQueueTests {
       clock.advance(by: UserPrompter.shortestReading)
       slow.answer()
     }
-    #expect(await signing.value == (verifies ? "verified" : "present"))
+    #expect(await signing.value == (verifies ? "passphrase" : "present"))
     try await other.value
     #expect(
       slow.shown == (1...3).map { "Sign these 3 transactions? (part \($0) of 3)" }
@@ -246,7 +246,7 @@ struct PromptTimeTests {
     slow.answer()
     #expect(await outcome() == "present")
     slow.answer()
-    #expect(await outcome(verification: true) == "verified")
+    #expect(await outcome(verification: true) == "passphrase")
     slow.answer(false)
     #expect(await outcome() == "declined")
     #expect(clock.sleeperCount == 0)
@@ -272,7 +272,7 @@ struct PromptTimeTests {
     await clock.sleeper(until: .seconds(120))
     clock.advance(by: .milliseconds(119_999))
     slow.answer()
-    #expect(await asked.value == "verified")
+    #expect(await asked.value == "passphrase")
     #expect(clock.sleeperCount == 0)
   }
 

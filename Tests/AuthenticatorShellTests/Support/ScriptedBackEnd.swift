@@ -59,10 +59,11 @@ extension UserPrompter {
     _ = try await confirm(prompt, verification: false)
   }
 
-  /// The result of a prompt as text, so that it can be compared.
+  /// The result of a prompt as text, so that it can be compared; what verified, if something did.
   func outcome(of prompt: UserPrompt, verification: Bool = false) async -> String {
     do throws(UserInteractionError) {
-      return try await confirm(prompt, verification: verification).userVerified ? "verified" : "present"
+      let confirmation = try await confirm(prompt, verification: verification)
+      return confirmation.userVerified ? "\(confirmation.verification)" : "present"
     } catch {
       return "\(error)"
     }

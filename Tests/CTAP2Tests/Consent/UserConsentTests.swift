@@ -41,9 +41,21 @@ import Testing
     #expect(Self.flags(UserConsent(confirmation, verified: true)) == [present, true])
   }
 
+  @Test func `a consent says what verified`() {
+    let finger = Confirmation(verification: .fingerprint)
+    #expect(Self.means(UserConsent(finger)) == .fingerprint)
+    #expect(Self.means(UserConsent(finger).part()) == .fingerprint)
+    #expect(Self.means(UserConsent(finger).kept.part()) == .fingerprint)
+    #expect(Self.means(UserConsent(finger, verified: true)) == .fingerprint)
+    #expect(Self.means(UserConsent(finger).verifiedByToken()) == .token)
+    #expect(Self.means(UserConsent(Confirmation(verification: .none), verified: true)) == .passphrase)
+    #expect(Self.means(.ofToken()) == .token)
+  }
+
   @Test(arguments: [false, true]) func `a silent consent has no presence`(_ verified: Bool) {
-    #expect(Self.flags(.silent(userVerified: verified)) == [false, verified])
+    #expect(Self.flags(.silent(verifiedByToken: verified)) == [false, verified])
   }
 
   private static func flags(_ consent: consuming UserConsent) -> [Bool] { [consent.userPresent, consent.userVerified] }
+  private static func means(_ consent: consuming UserConsent) -> HistoryEntry.Verification { consent.verification }
 }

@@ -1,4 +1,5 @@
 import CTAP2
+import Recovery
 import Synchronization
 
 /// A user who follows a script, and agrees to every prompt after its end.
@@ -9,6 +10,8 @@ final class ScriptedPerson: UserInteraction {
     case agree
     /// Agrees, after a side effect.
     case agreeAfter(@Sendable () -> Void)
+    /// Agrees, and passes verification by this means when it is requested.
+    case verify(by: HistoryEntry.Verification)
     /// Agrees, with these flags as the result of the back end.
     case answer(userPresent: Bool, userVerified: Bool)
     /// Fails with an error.
@@ -72,6 +75,7 @@ final class ScriptedPerson: UserInteraction {
     case .agreeAfter(let event):
       event()
       return Confirmation(userVerified: verification)
+    case .verify(let means): return Confirmation(verification: verification ? means : .none)
     case .answer(let userPresent, let userVerified):
       return Confirmation(userPresent: userPresent, userVerified: userVerified)
     case .fail(let error): throw error
