@@ -1,7 +1,7 @@
 public import Recovery
 
-// The entry of each command in the history: Recovery §6. A command sets what verified the user, and a kind that does not
-// depend on the request alone, in `Authenticator.details`. Other commands leave no entry.
+// The entry of each command in the history: Recovery §6. A command sets what verified the user in
+// `Authenticator.details`, and also a kind that does not depend on the request alone. Other commands leave no entry.
 
 extension AuthenticatorCommand {
   /// Most requests are no ceremonies.
@@ -37,19 +37,6 @@ extension ClientPIN {
 extension Reset {
   /// Every reset.
   public static func kind(of request: Request) -> HistoryEntry.Kind? { .reset }
-}
-
-extension U2FCommand {
-  /// A registration or a sign-in with presence; `nil` for a message that asks nobody, or only selects a key.
-  var kind: HistoryEntry.Kind? {
-    switch instruction {
-    case .register:
-      RPIDHash(bytes: Array(data.suffix(32))).map(SelectionByRegistration.isMeant) == true ? nil : .u2fRegister
-    // P1 is enforce-user-presence-and-sign.
-    case .authenticate: parameter == 0x03 ? .u2fSignIn : nil
-    case .version: nil
-    }
-  }
 }
 
 extension HistoryEntry.Outcome {

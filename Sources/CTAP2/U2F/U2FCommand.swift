@@ -52,6 +52,21 @@ struct U2FCommand: Sendable {
   }
 }
 
+extension U2FCommand {
+  /// What the history calls it: a registration or a sign-in with presence.
+  ///
+  /// `nil` for a message that asks nobody, or only selects a key.
+  var kind: HistoryEntry.Kind? {
+    switch instruction {
+    case .register:
+      RPIDHash(bytes: Array(data.suffix(32))).map(SelectionByRegistration.isMeant) == true ? nil : .u2fRegister
+    // P1 is enforce-user-presence-and-sign.
+    case .authenticate: parameter == 0x03 ? .u2fSignIn : nil
+    case .version: nil
+    }
+  }
+}
+
 /// The status word: the last two bytes of the answer (U2F Raw Message Formats, §3.3).
 enum U2FStatus: UInt16, Sendable {
   /// SW_NO_ERROR
