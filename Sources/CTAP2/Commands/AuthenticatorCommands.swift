@@ -112,7 +112,7 @@ extension Authenticator {
     outcome.kind = command.kind(of: request)
     defer { outcome.add(details) }
     let response = try await perform(command, request, in: context)
-    return response.encoded(for: &self)
+    return command.encoded(response, on: &self)
   }
 
   /// The parameter map of a message; empty if it is absent.
@@ -146,6 +146,16 @@ public protocol AuthenticatorCommand: Sendable {
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response
 
+  /// Encodes the response map; the authenticator may keep it for the next request.
+  static func encoded(_ response: Response, on authenticator: inout Authenticator) -> [UInt8]
+
   /// What the history calls the request; `nil` if it does not keep it.
   static func kind(of request: Request) -> HistoryEntry.Kind?
+}
+
+extension AuthenticatorCommand {
+  /// Encodes the response map.
+  public static func encoded(_ response: Response, on authenticator: inout Authenticator) -> [UInt8] {
+    response.parameters.map { CBOREncoder.encode(.map($0)) } ?? []
+  }
 }

@@ -22,6 +22,17 @@ public enum GetInfo: AuthenticatorCommand {
       encIdentifier: encrypted?.identifier, encCredStoreState: encrypted?.credentialStore)
   }
 
+  /// Encodes the response map.
+  ///
+  /// Platforms send getInfo often, and usually only the two encrypted members differ: they are replaced in the last
+  /// encoding.
+  public static func encoded(_ response: Response, on authenticator: inout Authenticator) -> [UInt8] {
+    if let bytes = authenticator.lastInfo?.bytes(for: response) { return bytes }
+    let encoding = Response.Encoding(of: response)
+    authenticator.lastInfo = encoding
+    return encoding.bytes
+  }
+
   /// The answer of getInfo.
   public struct Response: AuthenticatorResponse, Equatable {
     /// Extension identifiers, in the order of composition.
@@ -65,17 +76,6 @@ public enum GetInfo: AuthenticatorCommand {
         0x1E: encCredStoreState.map { .bytes($0) },
         0x1F: .array(Config.Subcommand.allCases.map { .unsigned($0.rawValue) }),
       ]
-    }
-
-    /// Encodes the response map.
-    ///
-    /// Platforms send getInfo often, and usually only the two encrypted members differ: they are replaced in the last
-    /// encoding.
-    public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
-      if let bytes = authenticator.lastInfo?.bytes(for: self) { return bytes }
-      let encoding = Encoding(of: self)
-      authenticator.lastInfo = encoding
-      return encoding.bytes
     }
 
     /// The members that are encrypted anew for each response.

@@ -17,16 +17,6 @@ extension AuthenticatorRequest {
 public protocol AuthenticatorResponse: Sendable {
   /// The response map; `nil` where the status byte is the whole answer.
   var parameters: CBORMap? { get }
-
-  /// Encodes the response map; the authenticator may cache it.
-  func encoded(for authenticator: inout Authenticator) -> [UInt8]
-}
-
-extension AuthenticatorResponse {
-  /// Encodes the response map.
-  public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
-    parameters.map { CBOREncoder.encode(.map($0)) } ?? []
-  }
 }
 
 /// The request of a command without parameters.
