@@ -247,3 +247,14 @@ struct LargeBlobWrite: Sendable {
   let length: Int
   var received: [UInt8] = []
 }
+
+/// A sign-in that found none of the passkeys that it lists.
+///
+/// Browsers ask which key is meant before they report such a failure, and the dialog gives the reason.
+struct UnservedSignIn: Sendable {
+  let request: GetAssertion.Request
+  /// Only a selection of this client has to do with it.
+  let context: RequestContext
+  /// The list was compared during this unlocking of the vault.
+  let unlocking: Unlocking
+}

@@ -88,19 +88,3 @@ extension Authenticator {
     }
   }
 }
-
-extension PINUVAuthParameters {
-  /// Steps 1 and 2 of CTAP §6.1.2 and §6.2.2: the MAC to check, if there is one.
-  func read(on authenticator: Authenticator) async throws(CTAPError) -> PINUVAuthParam? {
-    guard let param else { return nil }
-    // 1. Empty: platforms of CTAP 2.0 let the user select a key in this way.
-    if param.isEmpty {
-      _ = try await authenticator.confirm(authenticator.selectionPrompt(), verification: false)
-      throw CTAPError(
-        try authenticator.reportedSettings().isPINSet ? .pinInvalid : .pinNotSet,
-        "an empty pinUvAuthParam: the user answered")
-    }
-    // 2.
-    return try read(param)
-  }
-}

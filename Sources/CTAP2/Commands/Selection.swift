@@ -16,17 +16,6 @@ public enum Selection: AuthenticatorCommand {
   }
 }
 
-/// A sign-in that lists only passkeys which the vault does not have.
-///
-/// Browsers ask which key is meant before they report such a failure, and the dialog gives the reason.
-struct UnservedSignIn: Sendable {
-  let request: GetAssertion.Request
-  /// Only a selection by this client concerns it.
-  let context: RequestContext
-  /// The list was compared during this unlocking of the vault.
-  let unlocking: Unlocking
-}
-
 extension Authenticator {
   /// The prompt of a request that asks only which key is meant.
   func selectionPrompt() -> UserPrompt {
@@ -44,5 +33,21 @@ extension Authenticator {
       let found = try? unserved.request.applicableCredentials(in: vault, .byToken), found.count == 0
     else { return nil }
     return unserved.request.rpIdentifier
+  }
+}
+
+extension PINUVAuthParameters {
+  /// Steps 1 and 2 of CTAP §6.1.2 and §6.2.2: the MAC to check, if there is one.
+  func read(on authenticator: Authenticator) async throws(CTAPError) -> PINUVAuthParam? {
+    guard let param else { return nil }
+    // 1. Empty: platforms of CTAP 2.0 let the user select a key in this way.
+    if param.isEmpty {
+      _ = try await authenticator.confirm(authenticator.selectionPrompt(), verification: false)
+      throw CTAPError(
+        try authenticator.reportedSettings().isPINSet ? .pinInvalid : .pinNotSet,
+        "an empty pinUvAuthParam: the user answered")
+    }
+    // 2.
+    return try read(param)
   }
 }
