@@ -48,18 +48,6 @@ extension Authenticator {
     CommandReport(command: nil, rpID: site, error: nil, elapsed: .zero, kind: kind, verification: verification)
   }
 
-  /// Puts the entry of a request into the transaction of the change that follows (Recovery §6).
-  ///
-  /// - Parameter error: with which the request ends after the change.
-  func expectChange<Command: AuthenticatorCommand>(
-    by command: Command.Type, _ request: Command.Request, error: CTAPError? = nil, in vault: OpenVault
-  ) {
-    var report = CommandReport(
-      command: command.name, rpID: request.rpID, error: error, elapsed: .zero, kind: command.kind(of: request))
-    report.add(details)
-    expect(report, vault.store)
-  }
-
   /// Sets the PIN, restores the tries, and ends the tokens of the old PIN.
   mutating func setPIN(_ pin: StoredPIN, in vault: OpenVault) throws(CTAPError) {
     try changeSettings(in: vault) { (settings) throws(CTAPError) in try settings.setPIN(pin) }

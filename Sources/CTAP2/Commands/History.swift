@@ -39,6 +39,20 @@ extension Reset {
   public static func kind(of request: Request) -> HistoryEntry.Kind? { .reset }
 }
 
+extension Authenticator {
+  /// Puts the entry of a request into the transaction of the change that follows (Recovery §6).
+  ///
+  /// - Parameter error: with which the request ends after the change.
+  func expectChange<Command: AuthenticatorCommand>(
+    by command: Command.Type, _ request: Command.Request, error: CTAPError? = nil, in vault: OpenVault
+  ) {
+    var report = CommandReport(
+      command: command.name, rpID: request.rpID, error: error, elapsed: .zero, kind: command.kind(of: request))
+    report.add(details)
+    expect(report, vault.store)
+  }
+}
+
 extension HistoryEntry.Outcome {
   /// The outcome of a ceremony; `nil` if it ended before anybody was asked.
   fileprivate init?(_ error: CTAPError?) {
