@@ -248,7 +248,7 @@ struct LargeBlobWrite: Sendable {
   var received: [UInt8] = []
 }
 
-/// A sign-in that found none of the passkeys that it lists.
+/// A sign-in that lists only passkeys which the vault does not have.
 ///
 /// Browsers ask which key is meant before they report such a failure, and the dialog gives the reason.
 struct UnservedSignIn: Sendable {
