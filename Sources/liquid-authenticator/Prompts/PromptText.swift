@@ -86,6 +86,8 @@ struct PromptText: Sendable, Equatable {
   var warning: String?
   /// The language of all its texts.
   var catalogue = Catalogue.english
+  /// The request that shows it.
+  var request: PromptRequest?
 
   /// The label of the field for the passphrase or PIN, in the user's language.
   var label: String { catalogue.text(entry.label) }

@@ -50,9 +50,8 @@ struct Terminal: PromptBackEnd {
     _ question: String, of dialog: PromptText, said: @escaping @Sendable (Answer) -> String,
     _ read: @escaping @Sendable (UnsafeRawBufferPointer) -> Answer
   ) async throws(PromptFailure) -> Answer {
-    let time = TimeLimit.current
     let unanswered = { @Sendable in
-      dialog.catalogue.text(time?.isOver == true ? Message("(timed out)") : Message("(withdrawn)"))
+      dialog.catalogue.text(dialog.request?.isOver == true ? Message("(timed out)") : Message("(withdrawn)"))
     }
     let answer = await OwnThread.run(cancellable: { [path] cancellation in
       Result { () throws(PromptFailure) in

@@ -159,7 +159,7 @@ actor UserPrompter: UserInteraction {
     if verification { pages.last.means = prompt.means }
     let limit = prompt.hasTimeToRead ? Self.reading(pages: pages.all.count) : patience ?? Self.presence
     let verified: HistoryEntry.Verification? = try await ask(
-      pages.all, within: limit, atLeast: Self.presence, by: \.verification
+      pages.all, of: PromptRequest(), within: limit, atLeast: Self.presence, by: \.verification
     ) { [verifier] passphrase, _ in
       switch await verifier?.verify(passphrase) {
       case .right: .accepted(.passphrase)
@@ -203,7 +203,8 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
     let pages = PromptPages(dialog, askedThrough: await doorLines(), beside: others)
-    guard let accepted = try await ask(pages.all, within: patience, atLeast: Self.answer, by: nil, judge)
+    let request = dialog.request ?? PromptRequest()
+    guard let accepted = try await ask(pages.all, of: request, within: patience, atLeast: Self.answer, by: nil, judge)
     else { throw .unavailable }
     return accepted
   }
@@ -212,9 +213,9 @@ actor UserPrompter: UserInteraction {
   func agreement(to dialog: PromptText) async throws(UserInteractionError) {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
     let pages = PromptPages(dialog, takesPassphrase: false, askedThrough: await doorLines(), beside: others)
-    let _: Never? = try await ask(pages.all, within: patience, atLeast: Self.answer, by: nil) { _, _ in
-      .ended(.declined)
-    }
+    let _: Never? = try await ask(
+      pages.all, of: PromptRequest(), within: patience, atLeast: Self.answer, by: nil
+    ) { _, _ in .ended(.declined) }
   }
 
   /// The lines that say where the request came in; none if no request caused the prompt.
@@ -230,12 +231,17 @@ actor UserPrompter: UserInteraction {
   ///   - means: the result after a means has verified.
   /// - Returns: what the judge returned for the passphrase, or the result of a means; `nil` if the user pressed a button.
   private func ask<Accepted: Sendable>(
-    _ pages: [PromptText], within limit: Duration?, atLeast least: Duration,
+    _ pages: [PromptText], of request: PromptRequest, within limit: Duration?, atLeast least: Duration,
     by means: (@Sendable (VerificationMeans) -> Accepted)?, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     let deadline = limit.map { clock.now.advanced(by: $0) }
+    let pages = pages.map { page in
+      var page = page
+      page.request = request
+      return page
+    }
     await RequestStatus.current?.report(.upNeeded)
-    let outcome = await limited(until: deadline, yieldingAfter: least) {
+    let outcome = await limited(until: deadline, of: request, yieldingAfter: least) {
       await self.inTurn(pages, until: deadline, means, judge)
     }
     await RequestStatus.current?.report(.processing)
@@ -335,7 +341,7 @@ actor UserPrompter: UserInteraction {
     _ page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
     try await open(page)
-    if page.takesPassphrase, ShownDialog.current != nil, await backEnd.canBeQueued {
+    if page.takesPassphrase, page.request?.shown != nil, await backEnd.canBeQueued {
       // The desktop can hide it behind prompts of other programs: what waits beside it counts after a button.
       await backEnd.close()
       var first = page
@@ -380,7 +386,9 @@ actor UserPrompter: UserInteraction {
       let opened = clock.now
       // If the request's deadline comes first, its timer is enough.
       let isLimited = deadline.map { limit < $0 } ?? true
-      let outcome = await limited(until: isLimited ? limit : nil) { [dialog] in await self.askOrReopen(dialog) }
+      let outcome = await limited(until: isLimited ? limit : nil, of: page.request) { [dialog] in
+        await self.askOrReopen(dialog)
+      }
       // Once for each page: a key held down sends several answers.
       if isFirst { count(outcome, since: opened) }
       isFirst = false
@@ -423,7 +431,7 @@ actor UserPrompter: UserInteraction {
   }
 
   func ask(_ dialog: PromptText) async -> Result<PromptAnswer, UserInteractionError> {
-    if dialog.takesPassphrase { ShownDialog.current?.tell() }
+    if dialog.takesPassphrase { dialog.request?.shown?() }
     do throws(PromptFailure) { return .success(try await backEnd.ask(dialog)) } catch {
       return .failure(refusal(error))
     }
@@ -441,18 +449,6 @@ actor UserPrompter: UserInteraction {
       return .unavailable
     }
   }
-}
-
-/// Reports that the back end has prepared a dialog with a field, and now shows it; if the desktop can hide it, after the
-/// person has pressed a button in a dialog with the same page.
-final class ShownDialog: Sendable {
-  /// What waits for the dialogs of the present task; `nil` if nothing does.
-  @TaskLocal static var current: ShownDialog?
-
-  /// Called for each dialog.
-  let tell: @Sendable () -> Void
-
-  init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }
 }
 
 /// The verdict on a typed passphrase.

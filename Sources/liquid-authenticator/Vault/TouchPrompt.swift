@@ -63,8 +63,9 @@ extension SlotKeys {
     in wait: Wait, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, needsDialog: Bool
   ) async throws(UserInteractionError) -> TouchOutcome {
     let dialog = passphrase.map { passphrase in
-      let shown = needsDialog ? ShownDialog { wait.sender.yield(.shown) } : nil
-      return show(.touch(for: reason, in: prompter.catalogue), passphrase, shown) { wait.sender.yield(.typed($0)) }
+      var text = PromptText.touch(for: reason, in: prompter.catalogue)
+      if needsDialog { text.request = PromptRequest(shown: { wait.sender.yield(.shown) }) }
+      return show(text, passphrase) { wait.sender.yield(.typed($0)) }
     }
     let isDialogAwaited = needsDialog && dialog != nil
     let outcome = await withTaskCancellationHandler { () -> Result<TouchOutcome, UserInteractionError> in
@@ -96,19 +97,17 @@ extension SlotKeys {
   }
 
   private func show(
-    _ dialog: PromptText, _ judge: @escaping UserPrompter.Judge<OpenVault>, _ shown: ShownDialog?,
+    _ dialog: PromptText, _ judge: @escaping UserPrompter.Judge<OpenVault>,
     typed: @escaping @Sendable (Result<OpenVault, UserInteractionError>) -> Void
   ) -> Task<OpenVault?, Never> {
-    Task(executorPreference: prompter.executor) { [prompter] in
-      await ShownDialog.$current.withValue(shown) { () async -> OpenVault? in
-        do throws(UserInteractionError) {
-          let vault = try await prompter.passphrase(dialog, judge)
-          typed(.success(vault))
-          return vault
-        } catch {
-          typed(.failure(error))
-          return nil
-        }
+    Task(executorPreference: prompter.executor) { [prompter] () async -> OpenVault? in
+      do throws(UserInteractionError) {
+        let vault = try await prompter.passphrase(dialog, judge)
+        typed(.success(vault))
+        return vault
+      } catch {
+        typed(.failure(error))
+        return nil
       }
     }
   }

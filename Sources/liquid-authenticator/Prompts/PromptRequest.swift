@@ -2,13 +2,21 @@ import CTAP2
 import CTAPHID
 import Synchronization
 
-/// Whether the time of a request or of its dialog is over, for a back end whose task is cancelled.
-final class TimeLimit: Sendable {
-  @TaskLocal static var current: TimeLimit?
-
+/// The request to which the dialogs of a prompt belong.
+final class PromptRequest: Sendable, Equatable {
+  /// Called for each dialog with a field that the back end has prepared, and now shows; `nil` if nothing waits for it.
+  ///
+  /// If the desktop can hide the dialog, the person first presses a button in a dialog with the same page.
+  let shown: (@Sendable () -> Void)?
   private let hasEnded = Mutex(false)
+
+  init(shown: (@Sendable () -> Void)? = nil) { self.shown = shown }
+
+  /// Whether the time of the request or of its dialog is over, for a back end whose task is cancelled.
   var isOver: Bool { hasEnded.withLock { $0 } }
   func end() { hasEnded.withLock { $0 = true } }
+
+  static func == (a: PromptRequest, b: PromptRequest) -> Bool { a === b }
 }
 
 extension UserPrompter {
@@ -24,15 +32,16 @@ extension UserPrompter {
 
   /// Runs `body` and cancels it at the deadline; a cancellation by the deadline becomes `timedOut`.
   ///
-  /// - Parameter least: after this time, a request whose client gets keepalives also ends if another one waits.
+  /// - Parameters:
+  ///   - request: is told when its time is over.
+  ///   - least: after this time, a request whose client gets keepalives also ends if another one waits.
   nonisolated func limited<Answer: Sendable>(
-    until deadline: Instant?, yieldingAfter least: Duration? = nil,
+    until deadline: Instant?, of request: PromptRequest?, yieldingAfter least: Duration? = nil,
     _ body: @escaping @Sendable () async -> Result<Answer, UserInteractionError>
   ) async -> Result<Answer, UserInteractionError> {
     guard let deadline else { return await body() }
     guard clock.now < deadline else { return .failure(.timedOut) }
-    let time = TimeLimit.current ?? TimeLimit()
-    let asking = TimeLimit.$current.withValue(time) { Task(executorPreference: executor) { await body() } }
+    let asking = Task(executorPreference: executor) { await body() }
     let watch = Task(executorPreference: executor) { [clock] in
       do throws(CancellationError) {
         if let least, let status = RequestStatus.current {
@@ -43,7 +52,7 @@ extension UserPrompter {
       } catch {
         return false
       }
-      time.end()
+      request?.end()
       asking.cancel()
       return true
     }
