@@ -108,7 +108,9 @@ private struct AgreeingPerson: UserInteraction {
   let canVerify = true
   var verificationTriesLeft: Int { 8 }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation {
     Confirmation(userVerified: verification)
   }
 }

@@ -170,7 +170,7 @@ import Testing
     ]
     for (code, parameters) in messages {
       for isOpenedAgain in [false, true] {
-        _ = try await world.keySource.open(for: nil)
+        _ = try await world.keySource.open(for: nil, from: nil)
         let keySource = world.keySource
         world.person.will(
           .agreeAfter {

@@ -13,7 +13,9 @@ struct ReadingPerson: UserInteraction {
   let canVerify = true
   let verificationTriesLeft = 8
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation {
     print("\(prompt.purpose) for \(prompt.origin ?? "nobody")?")
     return Confirmation(userVerified: verification)
   }

@@ -10,7 +10,7 @@ extension Authenticator {
   /// The open vault; if it is locked, asks for the passphrase and shows the reason.
   package func vault(for reason: UnlockReason) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
-    do throws(UserInteractionError) { return try await keySource.open(for: reason) } catch {
+    do throws(UserInteractionError) { return try await keySource.open(for: reason, from: client) } catch {
       throw CTAPError(ofAgreement: error)
     }
   }
@@ -30,7 +30,7 @@ extension Authenticator {
     _ body: () async throws(CTAPError) -> (Answer, HistoryEntry.Verification)
   ) async throws(CTAPError) -> Answer {
     let start = now()
-    var outcome = CommandReport(command: request, rpID: origin, error: nil, elapsed: .zero, kind: kind)
+    var outcome = CommandReport(command: request, rpID: origin, error: nil, elapsed: .zero, kind: kind, client: client)
     defer {
       outcome.elapsed = now() - start
       report(outcome)

@@ -19,6 +19,10 @@ public struct Authenticator: Sendable {
   let expect: @Sendable (CommandReport?, any CredentialStore) -> Void
   let writer: (any TaskExecutor)?
 
+  /// The client of the present request, for the ports.
+  ///
+  /// A CTAP or U2F message sets it from its context. A program sets it before its own calls, such as a wallet's.
+  public var client: (any RequestClient)?
   /// Keys, tries and token of clientPIN.
   var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
   /// Details for the report on the present command that its request does not contain.
@@ -84,7 +88,9 @@ extension Authenticator {
   /// The open vault; if it is locked, asks for the passphrase and shows the reason.
   func openVault(for reason: UnlockReason?) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
-    do throws(UserInteractionError) { return try await keySource.open(for: reason) } catch { throw CTAPError(error) }
+    do throws(UserInteractionError) { return try await keySource.open(for: reason, from: client) } catch {
+      throw CTAPError(error)
+    }
   }
 
   /// The open vault, for a prompt that follows.
@@ -136,7 +142,7 @@ extension Authenticator {
   ) async throws(UserInteractionError) -> Confirmation {
     // A CANCEL may have come while the vault was opened or the credentials were looked up.
     guard !Task.isCancelled else { throw .cancelled }
-    let confirmation = try await interaction.confirm(prompt, verification: verification)
+    let confirmation = try await interaction.confirm(prompt, verification: verification, from: client)
     guard confirmation.userPresent, confirmation.userVerified || !verification else { throw .declined }
     return confirmation
   }
@@ -162,6 +168,8 @@ public struct CommandReport: Sendable {
   package var kind: HistoryEntry.Kind?
   /// What verified the user; `none` after an error.
   var verification = HistoryEntry.Verification.none
+  /// The client of the request, as the authenticator got it.
+  public var client: (any RequestClient)?
 
   /// The status byte that the client got.
   public var status: CTAPStatus { error?.status ?? .success }

@@ -31,7 +31,7 @@ extension Authenticator {
     guard prompt.rpID != nil || prompt.origin != nil,
       try vault.policy(rpID: prompt.rpID, origin: prompt.origin) == .deny
     else { return }
-    throw CTAPError(deniedByPolicy: CTAPError(await interaction.refuse(prompt)).status)
+    throw CTAPError(deniedByPolicy: CTAPError(await interaction.refuse(prompt, from: client)).status)
   }
 
   /// Refuses a wallet's request without a dialog, if the policy of its origin is `deny`, or `always-verify` while

@@ -31,7 +31,7 @@ extension Authenticator {
   public mutating func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     let start = now()
     beginCommand(message.first, in: context)
-    var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero)
+    var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero, client: client)
     var answer: [UInt8]
     do throws(CTAPError) {
       answer = [CTAPStatus.success.rawValue] + (try await serve(message, in: context, outcome: &outcome))
@@ -82,6 +82,7 @@ extension Authenticator {
   /// A power-up of the device discards all volatile state.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
     details = CommandDetails()
+    client = context.client
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     let continues = code == CredentialManagement.code || code == CredentialManagementPreview.code
     if !continues || enumeration?.context != context { enumeration = nil }

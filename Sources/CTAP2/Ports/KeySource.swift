@@ -22,9 +22,13 @@ public protocol KeySource: Sendable {
   ///
   /// A vault or store that is missing or damaged cannot be opened: the back end logs the file and what to do, and the
   /// command fails with `declined`. After wrong passphrases only, it fails with `wrongPassphrase`.
-  /// - Parameter reason: the reason for unlocking; `nil` if it is not known yet.
+  /// - Parameters:
+  ///   - reason: the reason for unlocking; `nil` if it is not known yet.
+  ///   - client: that of the request; `nil` if the request names none.
   /// - Returns: the vault, with ``/Recovery/OpenVault/openedByPerson`` set if a prompt asked for the passphrase.
-  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault
+  func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault
 }
 
 /// A vault that stays open as long as the process runs; never asks for a passphrase.
@@ -39,5 +43,7 @@ public struct OpenKeySource: KeySource {
   /// The settings of a new device; unused, because the vault is always open.
   public var reported: ReportedSettings { ReportedSettings() }
   /// The vault.
-  public func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
+  public func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault { vault }
 }

@@ -1,8 +1,13 @@
+/// The client of a request, as the program knows it that serves the request.
+///
+/// The authenticator does not look at it: it passes it to the ports that the request needs, and into the report.
+public protocol RequestClient: Sendable {}
+
 /// The client of a request, and the plug-in and power-up of the device that it belongs to.
 ///
 /// State that one request leaves for the next belongs to its context: another client, or the same one after a replug,
 /// cannot use it.
-public struct RequestContext: Hashable, Sendable {
+public struct RequestContext: Equatable, Sendable {
   /// Distinguishes clients: a CTAPHID channel, or a connection of the control socket.
   ///
   /// The caller numbers them.
@@ -17,13 +22,25 @@ public struct RequestContext: Hashable, Sendable {
   /// Only a power-up allows a reset and clears the count of wrong PINs in a row, because any program of the user can
   /// replug the device.
   public let poweredUpAt: Duration
+  /// The client, for the ports; contexts are compared by ``channel``, not by this.
+  public let client: (any RequestClient)?
 
   /// Makes the context of a request.
   ///
-  /// - Parameter pluggedInAt: `nil` if the device was not replugged since it was powered up.
-  public init(channel: UInt64, poweredUpAt: Duration, pluggedInAt: Duration? = nil) {
+  /// - Parameters:
+  ///   - pluggedInAt: `nil` if the device was not replugged since it was powered up.
+  ///   - client: `nil` if the ports need not know it.
+  public init(
+    channel: UInt64, poweredUpAt: Duration, pluggedInAt: Duration? = nil, client: (any RequestClient)? = nil
+  ) {
     self.channel = channel
     self.poweredUpAt = poweredUpAt
     self.pluggedInAt = pluggedInAt ?? poweredUpAt
+    self.client = client
+  }
+
+  /// Compares the client by its number, and the times.
+  public static func == (a: Self, b: Self) -> Bool {
+    a.channel == b.channel && a.pluggedInAt == b.pluggedInAt && a.poweredUpAt == b.poweredUpAt
   }
 }

@@ -266,17 +266,24 @@ public protocol UserInteraction: Sendable {
   /// Shows the prompt and waits for the user; cancelling the task withdraws it.
   ///
   /// With `verification`, the prompt asks for presence and verification together, and the confirmation has both.
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation
+  ///
+  /// - Parameter client: that of the request; `nil` if the request names none.
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation
 
   /// Refuses a request without a dialog, because of the owner's policy; returns when the client must get its answer.
   ///
+  /// - Parameter client: that of the request; `nil` if the request names none.
   /// - Returns: the error that a refusal in a dialog would have caused.
-  func refuse(_ prompt: UserPrompt) async -> UserInteractionError
+  func refuse(_ prompt: UserPrompt, from client: (any RequestClient)?) async -> UserInteractionError
 }
 
 extension UserInteraction {
   /// Refuses at once.
-  public func refuse(_ prompt: UserPrompt) async -> UserInteractionError { .declined }
+  public func refuse(_ prompt: UserPrompt, from client: (any RequestClient)?) async -> UserInteractionError {
+    .declined
+  }
 }
 
 /// The purpose of a wallet's prompt.

@@ -48,7 +48,7 @@ extension Authenticator {
   ) -> U2FOutcome {
     let start = now() - waited
     beginCommand(nil, in: context)
-    var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero)
+    var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero, client: client)
     do throws(CTAPError) {
       let command = try U2FCommand(message)
       outcome.command = command.instruction.name

@@ -12,7 +12,9 @@ struct Person: UserInteraction {
   let canVerify = true
   let verificationTriesLeft = 8
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation {
     print("person: yes, \(prompt.purpose) at \(prompt.origin ?? "no origin")")
     return Confirmation(userVerified: verification)
   }

@@ -48,7 +48,9 @@ struct Person: UserInteraction {
   let canVerify = false
   let verificationTriesLeft = 0
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation {
     print("person: yes, \(prompt.purpose) at \(prompt.rpID ?? "no site")")
     return Confirmation(userVerified: verification)
   }

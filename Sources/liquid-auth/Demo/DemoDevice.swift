@@ -54,7 +54,7 @@ private struct DemoPerson: UserInteraction {
   var verificationTriesLeft: Int { 8 }
 
   func confirm(
-    _ prompt: UserPrompt, verification: Bool
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
   ) async throws(UserInteractionError) -> Confirmation {
     let what =
       switch prompt.purpose {

@@ -31,10 +31,12 @@ actor CTAPHIDDriver {
     var poweredUpAt: Instant
   }
 
-  /// Answers a message of a channel, given the times of the device; cancelling the task withdraws it.
+  /// Answers a message of a channel, given the times of the device and the origin of the request; cancelling the task
+  /// withdraws it.
   typealias Responder =
     @Sendable (
-      _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ times: Times
+      _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ times: Times,
+      _ origin: RequestOrigin
     ) async -> [UInt8]
   /// Withdraws what stays open between the messages of a channel, at once unless the client may return; `nil` means
   /// every channel.
@@ -349,11 +351,8 @@ actor CTAPHIDDriver {
       let status = RequestStatus(
         report: { await self.setStatus($0, of: transaction, in: number) },
         isAwaited: { await self.isAwaited(transaction, in: number) })
-      let answer: [UInt8] = await RequestStatus.$current.withValue(request.kind == .cbor ? status : nil) {
-        await Door.$current.withValue(door) {
-          await respond(request.kind, request.payload, request.channel, times)
-        }
-      }
+      let origin = RequestOrigin(door: door, status: request.kind == .cbor ? status : nil)
+      let answer = await respond(request.kind, request.payload, request.channel, times, origin)
       await self.answer(answer, to: transaction, in: number)
     }
     self.life?.request = (transaction, request.channel, task)
@@ -371,15 +370,8 @@ actor CTAPHIDDriver {
   }
 }
 
-/// Reports to the client what the request that runs in this task waits for; such a client waits for the answer.
-///
-/// A value around the closure, and not the closure itself: optimised by Swift 6.3, `withValue` of a task local whose
-/// type is a function gets no type and crashes.
+/// Reports to the client what a request waits for; such a client waits for the answer.
 struct RequestStatus: Sendable {
-  /// The status of a CTAP2 request that came over CTAPHID; `nil` for U2F, whose hosts do not wait, and for requests of
-  /// the control socket.
-  @TaskLocal static var current: RequestStatus?
-
   /// Takes each new status.
   let report: @Sendable (KeepaliveStatus) async -> Void
   /// Returns whether another request waits for the end of this one, or was refused because of it.

@@ -84,7 +84,9 @@ actor U2FRequestHandler {
     switch await serve(message, isAgreed, waited, context) {
     case .answer(let bytes): return bytes
     case .waitsForVault(let prompt):
-      do throws(UserInteractionError) { _ = try await keySource.open(for: .silent(prompt)) } catch {
+      do throws(UserInteractionError) {
+        _ = try await keySource.open(for: .silent(prompt), from: context.client)
+      } catch {
         report(CommandReport(u2F: message, rpID: nil, error: error, elapsed: start.duration(to: clock.now)))
         return U2FOutcome.refused
       }
@@ -92,13 +94,13 @@ actor U2FRequestHandler {
       return bytes
     case .needsVault(let prompt):
       ask(message, prompt, context, isUnlocking: true) { [keySource] () async throws(UserInteractionError) in
-        _ = try await keySource.open(for: .prompt(prompt))
+        _ = try await keySource.open(for: .prompt(prompt), from: context.client)
         return .unlocked
       }
     case .needsPresence(let prompt):
       let unlocking = keySource.current?.unlocking
       ask(message, prompt, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
-        let confirmation = try await interaction.confirm(prompt, verification: false)
+        let confirmation = try await interaction.confirm(prompt, verification: false, from: context.client)
         return confirmation.userPresent ? .agreed(unlocking) : .refused(.declined)
       }
     case nil: break

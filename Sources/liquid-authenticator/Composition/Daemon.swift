@@ -131,13 +131,12 @@ final class Daemon: Sendable {
       withdraw: { [u2f] channel, mayReturn in
         await u2f.withdraw(channel.map { UInt64($0.rawValue) }, mayReturn: mayReturn)
       }
-    ) { [u2f] kind, message, channel, times in
-      let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
+    ) { [u2f] kind, message, channel, times, origin in
+      var origin = origin
+      origin.status = origin.status?.orAwaited(in: router.queue)
+      let context = RequestContext(channel: UInt64(channel.rawValue), times: times, client: origin)
       return switch kind {
-      case .cbor:
-        await RequestStatus.$current.withValue(RequestStatus.current?.orAwaited(in: router.queue)) {
-          await router.respond(to: message, in: context, isOfDevice: true)
-        }
+      case .cbor: await router.respond(to: message, in: context, isOfDevice: true)
       case .msg: await u2f.respond(to: message, in: context)
       }
     }
@@ -167,7 +166,8 @@ final class Daemon: Sendable {
       let service = DaemonService(
         router: router, key: key, fingerprints: fingerprints, followers: followers,
         tickets: TerminalTickets(clock: loop), history: history,
-        withdrawRequests: { [self] in await withdrawRequests() }, sessionProblem: { [self] in sessionProblem })
+        withdrawRequests: { [self] own in await withdrawRequests(by: own) },
+        sessionProblem: { [self] in sessionProblem })
       let listener = ControlListener(
         socket, on: loop,
         makeSession: { [log] in
@@ -254,9 +254,11 @@ final class Daemon: Sendable {
   private static let withdrawal = Duration.seconds(3)
 
   /// Withdraws all requests and waits for their end, because the request that is being served keeps the vault's keys.
-  private func withdrawRequests() async {
+  ///
+  /// - Parameter own: the door of the request that asks for it, if one does.
+  private func withdrawRequests(by own: Door? = nil) async {
     await key.withdrawRequests()
-    control.withLock { $0 }?.withdrawRequests()
+    control.withLock { $0 }?.withdrawRequests(by: own)
     let turn = Task(executorPreference: loop) { [queue = router.queue] in _ = try? await queue.submit { _ in } }
     let limit = Task(executorPreference: loop) { [loop] in
       try? await loop.sleep(until: loop.now.advanced(by: Self.withdrawal))

@@ -20,10 +20,19 @@ struct DaemonService: ControlService {
   let followers: BackupFollowers
   let tickets: TerminalTickets
   let history: HistoryRecorder
-  /// Withdraws all requests and their dialogs, and waits for their end, for a few seconds at most.
-  let withdrawRequests: @Sendable () async -> Void
+  /// Withdraws all requests and their dialogs, and waits for their end, for a few seconds at most; gets the door of the
+  /// request that asks for it.
+  let withdrawRequests: @Sendable (_ own: Door?) async -> Void
   /// What is wrong with the connection to logind, if anything.
   let sessionProblem: @Sendable () -> String?
+  /// Where the request came in that is served.
+  var origin: RequestOrigin?
+
+  func serving(_ origin: RequestOrigin) -> Self {
+    var service = self
+    service.origin = origin
+    return service
+  }
 
   func status() async -> AuthenticatorStatus {
     await key.settle()
@@ -58,7 +67,7 @@ struct DaemonService: ControlService {
   /// A dialog of a request that began before is withdrawn: its answer must not count after the lock.
   func lock() async {
     await withTaskExecutorPreference(router.writer) { _ = router.vault.lock(.command) }
-    await withdrawRequests()
+    await withdrawRequests(origin?.door)
   }
 
   func device(_ action: PlugDevice.Action) async throws {
@@ -82,8 +91,8 @@ struct DaemonService: ControlService {
   }
 
   func unlockBySlot() async throws -> Bool {
-    let (vault, refused) = (router.vault, router.refused)
-    return try await inTurn(changes: false) { _ in try await vault.openBySlot(countedBy: refused) }
+    let (vault, refused, origin) = (router.vault, router.refused, origin)
+    return try await inTurn(changes: false) { _ in try await vault.openBySlot(from: origin, countedBy: refused) }
   }
 
   func newStore(_ passphrase: SecretBytes) async throws {
@@ -207,14 +216,17 @@ struct DaemonService: ControlService {
 
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
     // CTAPHID's channels are numbers of 32 bits.
-    let context = RequestContext(channel: 1 << 32 + client, times: await key.times)
+    let context = RequestContext(channel: 1 << 32 + client, times: await key.times, client: origin)
     return await router.respond(to: message, in: context, isOfDevice: false)
   }
 
   func inTurn<Answer: Sendable>(
     changes: Bool, _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
   ) async throws -> Answer {
-    let outcome: Result<Answer, any Error> = try await router.refused.submit(to: router.queue) { authenticator in
+    let outcome: Result<Answer, any Error> = try await router.refused.submit(
+      to: router.queue, from: origin
+    ) { authenticator in
+      authenticator.client = origin
       if changes { authenticator.forgetRemaining() }
       return await withTaskExecutorPreference(router.writer) {
         do { return .success(try await work(&authenticator)) } catch { return .failure(error) }

@@ -5,11 +5,11 @@ import StateDirectory
 
 extension RequestContext {
   /// Counts the times from the clock's zero, as the authenticator does.
-  init(channel: UInt64, times: CTAPHIDDriver.Times) {
+  init(channel: UInt64, times: CTAPHIDDriver.Times, client: (any RequestClient)?) {
     let zero = Instant(nanoseconds: 0)
     self.init(
       channel: channel, poweredUpAt: zero.duration(to: times.poweredUpAt),
-      pluggedInAt: zero.duration(to: times.pluggedInAt))
+      pluggedInAt: zero.duration(to: times.pluggedInAt), client: client)
   }
 }
 
@@ -47,7 +47,8 @@ struct RequestRouter: Sendable {
     }
     do throws(CancellationError) {
       let isReading = message.first.map(Self.reading.contains) ?? true
-      return try await refused.submit(to: queue, isOfDevice: isOfDevice) { authenticator in
+      let origin = context.client as? RequestOrigin
+      return try await refused.submit(to: queue, from: origin, isOfDevice: isOfDevice) { authenticator in
         if isReading { return await authenticator.respond(to: message, in: context) }
         return await withTaskExecutorPreference(writer) { await authenticator.respond(to: message, in: context) }
       }

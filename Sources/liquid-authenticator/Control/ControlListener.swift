@@ -164,10 +164,11 @@ final class ControlListener: Polled {
   /// Cancels every request that waits for its turn, or has it: they have dialogs and the vault's keys.
   ///
   /// The connections stay. A process that locks the vault withdraws its own requests: they count as refused.
-  func withdrawRequests() {
-    let door = Door.current
+  ///
+  /// - Parameter own: the door of that process; `nil` if no request locks the vault.
+  func withdrawRequests(by own: Door?) {
     let requests = state.withLock { state in
-      state.connections.values.filter(\.isInQueue).map { ($0.request, $0.withdrawal, $0.door == door) }
+      state.connections.values.filter(\.isInQueue).map { ($0.request, $0.withdrawal, $0.door == own) }
     }
     for (request, withdrawal, isOwn) in requests {
       if !isOwn { withdrawal.note() }
@@ -284,9 +285,8 @@ final class ControlListener: Polled {
       let withdrawal = Withdrawal()
       state.connections[descriptor]?.withdrawal = withdrawal
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
-        var answer = await Door.$current.withValue(connection.door) {
-          await Withdrawal.$current.withValue(withdrawal) { await connection.session.answer(to: request) }
-        }
+        let origin = RequestOrigin(door: connection.door, withdrawal: withdrawal)
+        var answer = await connection.session.answer(to: request, from: origin)
         let standing = await connection.session.standing
         self.finish(&answer, standing, on: descriptor, connection.number)
       }

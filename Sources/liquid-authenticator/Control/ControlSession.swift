@@ -9,8 +9,8 @@ import Vault
 ///
 /// It does not use sockets. The client waits for each answer before its next request.
 actor ControlSession {
-  /// Serves the requests.
-  let service: any ControlService
+  /// Serves the present request.
+  private(set) var service: any ControlService
   /// Gets a line for each request of a wallet that is refused without a prompt.
   let log: @Sendable (LogLine) -> Void
   let client: UInt64
@@ -60,7 +60,8 @@ actor ControlSession {
   static let passphraseRequired = ControlFailure(.passphraseRequired, "the vault's passphrase is needed first")
 
   /// The packet that answers a request.
-  func answer(to request: ControlRequest) async -> [UInt8] {
+  func answer(to request: ControlRequest, from origin: RequestOrigin) async -> [UInt8] {
+    service = service.serving(origin)
     do {
       if case .command(let hello as Hello) = request { return try await hello.handle(in: self).encoded }
       guard isGreeted else { throw Self.helloRequired }
@@ -80,6 +81,9 @@ protocol ControlService: Sendable {
   var followers: BackupFollowers { get }
   /// The terminals in which the passphrase was given.
   var tickets: TerminalTickets { get }
+
+  /// The same, for a request that came in there.
+  func serving(_ origin: RequestOrigin) -> Self
 
   /// Returns the authenticator's status; never waits for a person.
   func status() async -> AuthenticatorStatus

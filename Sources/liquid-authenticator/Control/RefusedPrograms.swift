@@ -7,9 +7,6 @@ import Synchronization
 ///
 /// A request ends in the same way if its program closes the connection.
 final class Withdrawal: Sendable {
-  /// That of the request that the present task serves.
-  @TaskLocal static var current: Withdrawal?
-
   private let ours = Atomic(false)
 
   /// Whether the authenticator has withdrawn it.
@@ -45,25 +42,26 @@ final class RefusedPrograms: Sendable {
 
   init(clock: any MonotonicClock) { self.clock = clock }
 
-  /// The program whose request the present task serves; `nil` for the device, whose programs cannot be told apart, and
-  /// for an unknown process.
-  private static var program: ControlSocket.Peer? {
-    guard case .controlSocket(let process?, let instance) = Door.current else { return nil }
+  /// The program that sent a request; `nil` for the device, whose programs cannot be told apart, and for an unknown
+  /// process.
+  private static func program(of origin: RequestOrigin?) -> ControlSocket.Peer? {
+    guard case .controlSocket(let process?, let instance) = origin?.door else { return nil }
     return ControlSocket.Peer(number: process, instance: instance)
   }
 
-  /// Counts the end of a request of the present task, if a person was asked; after an agreement, the count begins again.
+  /// Counts the end of a request, if a person was asked; after an agreement, the count begins again.
   func ended(_ report: CommandReport) {
-    guard let program = Self.program else { return }
+    let origin = report.client as? RequestOrigin
+    guard let program = Self.program(of: origin) else { return }
     if report.isUse { return entries.withLock { $0[program] = nil } }
-    if let prompt = report.error?.prompt { count(prompt) }
+    if let prompt = report.error?.prompt { count(prompt, of: origin) }
   }
 
-  /// Counts the end of a prompt of the present task's request, if the person did not agree.
-  func count(_ prompt: UserInteractionError) {
+  /// Counts the end of a prompt of a request from there, if the person did not agree.
+  func count(_ prompt: UserInteractionError, of origin: RequestOrigin?) {
     // A program that withdraws a request has shown a dialog, too.
-    guard let program = Self.program, [.declined, .timedOut, .cancelled].contains(prompt) else { return }
-    if prompt == .cancelled, Withdrawal.current?.isOurs == true { return }
+    guard let program = Self.program(of: origin), [.declined, .timedOut, .cancelled].contains(prompt) else { return }
+    if prompt == .cancelled, origin?.withdrawal?.isOurs == true { return }
     let now = clock.now
     entries.withLock { entries in
       entries = entries.filter { $1.last.advanced(by: Self.memory) > now }
@@ -76,9 +74,9 @@ final class RefusedPrograms: Sendable {
     }
   }
 
-  /// Until when the requests of the present task's program wait; `nil` if they need not.
-  private var end: Instant? {
-    guard let program = Self.program, let entry = entries.withLock({ $0[program] }), entry.refusals >= Self.free
+  /// Until when the requests of a program wait; `nil` if they need not.
+  private func endOfWait(of program: ControlSocket.Peer?) -> Instant? {
+    guard let program, let entry = entries.withLock({ $0[program] }), entry.refusals >= Self.free
     else { return nil }
     // More doublings exceed the longest wait.
     let wait = Self.shortest * (1 << min(entry.refusals - Self.free, 16))
@@ -90,13 +88,14 @@ final class RefusedPrograms: Sendable {
   ///
   /// A request that waited for its turn while others of its program were refused gives the turn back.
   func submit<Authenticator: Sendable, Answer: Sendable>(
-    to queue: RequestQueue<Authenticator>, isOfDevice: Bool = false,
+    to queue: RequestQueue<Authenticator>, from origin: RequestOrigin?, isOfDevice: Bool = false,
     _ work: @Sendable (inout Authenticator) async -> Answer
   ) async throws(CancellationError) -> Answer {
+    let program = Self.program(of: origin)
     while true {
-      if let end { try await clock.sleep(until: end) }
+      if let end = endOfWait(of: program) { try await clock.sleep(until: end) }
       let answer: Answer? = try await queue.submit(isOfDevice: isOfDevice) { authenticator in
-        guard end == nil else { return nil }
+        guard endOfWait(of: program) == nil else { return nil }
         return await work(&authenticator)
       }
       if let answer { return answer }

@@ -25,7 +25,8 @@ extension UserPrompter {
   ///
   /// - Returns: `nil` if it was closed, and is open again.
   func askOrReopen(_ dialog: PromptText) async -> Result<PromptAnswer?, UserInteractionError> {
-    guard let status = RequestStatus.current, dialog.request?.shown == nil, !dialog.isNotice else {
+    guard let request = dialog.request, let status = request.origin?.status, request.shown == nil, !dialog.isNotice
+    else {
       return await ask(dialog).map(Optional.some)
     }
     do throws(PromptFailure) {

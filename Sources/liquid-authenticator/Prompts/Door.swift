@@ -9,9 +9,6 @@ enum Door: Sendable, Equatable {
   /// The control socket, and the process that connected to it; `instance` is that of its ``ControlSocket/Peer``.
   case controlSocket(process: pid_t?, instance: UInt64 = 0)
 
-  /// The door of the request that the present task serves; `nil` for a prompt that no request caused.
-  @TaskLocal static var current: Door?
-
   /// A process that may have sent the request.
   struct Program: Sendable, Equatable {
     /// The content of `/proc/PID/comm`, which the process can change; completed by the name of its file.

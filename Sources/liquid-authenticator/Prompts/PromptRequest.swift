@@ -4,13 +4,21 @@ import Synchronization
 
 /// The request to which the dialogs of a prompt belong.
 final class PromptRequest: Sendable, Equatable {
+  /// Where it came in; `nil` for a prompt that no request caused.
+  let origin: RequestOrigin?
   /// Called for each dialog with a field that the back end has prepared, and now shows; `nil` if nothing waits for it.
   ///
   /// If the desktop can hide the dialog, the person first presses a button in a dialog with the same page.
   let shown: (@Sendable () -> Void)?
   private let hasEnded = Mutex(false)
 
-  init(shown: (@Sendable () -> Void)? = nil) { self.shown = shown }
+  init(_ origin: RequestOrigin?, shown: (@Sendable () -> Void)? = nil) {
+    self.origin = origin
+    self.shown = shown
+  }
+
+  /// The time limit of the request, if its client gets keepalives.
+  var patience: Duration? { origin?.status == nil ? nil : UserPrompter.patience }
 
   /// Whether the time of the request or of its dialog is over, for a back end whose task is cancelled.
   var isOver: Bool { hasEnded.withLock { $0 } }
@@ -44,7 +52,7 @@ extension UserPrompter {
     let asking = Task(executorPreference: executor) { await body() }
     let watch = Task(executorPreference: executor) { [clock] in
       do throws(CancellationError) {
-        if let least, let status = RequestStatus.current {
+        if let least, let status = request?.origin?.status {
           try await self.wait(atLeast: least, forOthersThan: status, until: deadline)
         } else {
           try await clock.sleep(until: deadline)

@@ -92,6 +92,13 @@ struct PromptText: Sendable, Equatable {
   /// The label of the field for the passphrase or PIN, in the user's language.
   var label: String { catalogue.text(entry.label) }
 
+  /// The same, for a request that came in there.
+  func asked(from origin: RequestOrigin?) -> PromptText {
+    var text = self
+    text.request = PromptRequest(origin)
+    return text
+  }
+
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
 

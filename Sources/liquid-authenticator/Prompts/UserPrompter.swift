@@ -150,16 +150,19 @@ actor UserPrompter: UserInteraction {
   /// How many wrong tries of fingers and PAM together are still allowed before only the passphrase verifies.
   nonisolated var triesOfMeans: Int { verifier?.triesOfMeans ?? 0 }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
     guard verifier != nil || !verification else { throw .unavailable }
     let others = prompt.mayConcernAnotherKey ? otherKeys() : []
-    var pages = PromptPages(prompt, askedThrough: await doorLines(), beside: others, in: catalogue)
+    let request = PromptRequest(client as? RequestOrigin)
+    var pages = PromptPages(prompt, askedThrough: await doorLines(of: request), beside: others, in: catalogue)
     pages.last.takesPassphrase = verification
     if verification { pages.last.means = prompt.means }
-    let limit = prompt.hasTimeToRead ? Self.reading(pages: pages.all.count) : patience ?? Self.presence
+    let limit = prompt.hasTimeToRead ? Self.reading(pages: pages.all.count) : request.patience ?? Self.presence
     let verified: HistoryEntry.Verification? = try await ask(
-      pages.all, of: PromptRequest(), within: limit, atLeast: Self.presence, by: \.verification
+      pages.all, of: request, within: limit, atLeast: Self.presence, by: \.verification
     ) { [verifier] passphrase, _ in
       switch await verifier?.verify(passphrase) {
       case .right: .accepted(.passphrase)
@@ -171,9 +174,6 @@ actor UserPrompter: UserInteraction {
     return Confirmation(verification: verified ?? .none)
   }
 
-  /// The time limit of the present task's request, if its client gets keepalives.
-  private nonisolated var patience: Duration? { RequestStatus.current == nil ? nil : Self.patience }
-
   /// Whether the daemon has what a means needs, and tries are left.
   private func canVerify(by means: VerificationMeans) -> Bool {
     guard triesOfMeans > 0 else { return false }
@@ -184,9 +184,9 @@ actor UserPrompter: UserInteraction {
   }
 
   /// Refuses without a dialog; beside another key after 30 seconds, as when nobody touches a key with a button.
-  func refuse(_ prompt: UserPrompt) async -> UserInteractionError {
+  func refuse(_ prompt: UserPrompt, from client: (any RequestClient)?) async -> UserInteractionError {
     guard prompt.mayConcernAnotherKey, !otherKeys().isEmpty else { return .declined }
-    await RequestStatus.current?.report(.upNeeded)
+    await (client as? RequestOrigin)?.status?.report(.upNeeded)
     do throws(CancellationError) {
       try await clock.sleep(until: clock.now.advanced(by: Self.presence))
     } catch {
@@ -202,9 +202,11 @@ actor UserPrompter: UserInteraction {
     _ dialog: PromptText, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
-    let pages = PromptPages(dialog, askedThrough: await doorLines(), beside: others)
-    let request = dialog.request ?? PromptRequest()
-    guard let accepted = try await ask(pages.all, of: request, within: patience, atLeast: Self.answer, by: nil, judge)
+    let request = dialog.request ?? PromptRequest(nil)
+    let pages = PromptPages(dialog, askedThrough: await doorLines(of: request), beside: others)
+    guard
+      let accepted = try await ask(
+        pages.all, of: request, within: request.patience, atLeast: Self.answer, by: nil, judge)
     else { throw .unavailable }
     return accepted
   }
@@ -212,15 +214,16 @@ actor UserPrompter: UserInteraction {
   /// Shows a dialog without a field until the user presses its button; a refusal is an error.
   func agreement(to dialog: PromptText) async throws(UserInteractionError) {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
-    let pages = PromptPages(dialog, takesPassphrase: false, askedThrough: await doorLines(), beside: others)
+    let request = dialog.request ?? PromptRequest(nil)
+    let pages = PromptPages(dialog, takesPassphrase: false, askedThrough: await doorLines(of: request), beside: others)
     let _: Never? = try await ask(
-      pages.all, of: PromptRequest(), within: patience, atLeast: Self.answer, by: nil
+      pages.all, of: request, within: request.patience, atLeast: Self.answer, by: nil
     ) { _, _ in .ended(.declined) }
   }
 
   /// The lines that say where the request came in; none if no request caused the prompt.
-  private func doorLines() async -> [String] {
-    guard let door = Door.current else { return [] }
+  private func doorLines(of request: PromptRequest) async -> [String] {
+    guard let door = request.origin?.door else { return [] }
     return door.lines(await OwnThread.run { [programs] in programs(door) }, in: catalogue)
   }
 
@@ -240,11 +243,11 @@ actor UserPrompter: UserInteraction {
       page.request = request
       return page
     }
-    await RequestStatus.current?.report(.upNeeded)
+    await request.origin?.status?.report(.upNeeded)
     let outcome = await limited(until: deadline, of: request, yieldingAfter: least) {
       await self.inTurn(pages, until: deadline, means, judge)
     }
-    await RequestStatus.current?.report(.processing)
+    await request.origin?.status?.report(.processing)
     return try outcome.get()
   }
 
@@ -379,7 +382,7 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted? {
     var dialog = page
     var triesLeft = Self.triesPerDialog
-    let longest = patience ?? Self.answer
+    let longest = page.request?.patience ?? Self.answer
     var limit = clock.now.advanced(by: longest)
     var isFirst = true
     while true {

@@ -42,14 +42,15 @@ final class SlotKeys: Sendable {
   ///
   /// - Parameters:
   ///   - reason: what the vault is unlocked for, as the dialogs show it.
+  ///   - origin: where the request came in that needs the vault.
   ///   - number: the slot's number in `liquid-auth vault list`.
   ///   - passphrase: opens the vault with a passphrase that is typed while a security key waits for a touch; `nil` to show
   ///     no dialog for it.
   ///   - needsDialog: whether a touch counts only once the dialog for it is shown.
   ///   - isWanted: whether the vault must still be opened; if not, the wait for the protector ends.
   func key(
-    of slot: VaultSlot, number: Int, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
-    needsDialog: Bool, while isWanted: @escaping @Sendable () -> Bool
+    of slot: VaultSlot, number: Int, for reason: UnlockReason?, from origin: RequestOrigin?,
+    orBy passphrase: UserPrompter.Judge<OpenVault>?, needsDialog: Bool, while isWanted: @escaping @Sendable () -> Bool
   ) async throws(UserInteractionError) -> Outcome {
     if case .damaged = slot.protector {
       report(number, slot.protector, "it is damaged; remove the slot, and add it again")
@@ -58,12 +59,13 @@ final class SlotKeys: Sendable {
     var wait = begin(ProtectorRequest(.get, type: slot.protector.type, data: data), while: isWanted)
     var answer = await wait.answer()
     if case .failure(let failure)? = answer, failure.kind == .pinNeeded, isWanted() {
-      let withPIN = try await askPIN(of: slot.protector, data, number: number, for: reason, while: isWanted)
+      let withPIN = try await askPIN(
+        of: slot.protector, data, number: number, for: reason, from: origin, while: isWanted)
       guard let withPIN else { return .nothing }
       (wait, answer) = withPIN
     }
     if answer == nil {
-      switch try await touch(in: wait, for: reason, orBy: passphrase, needsDialog: needsDialog) {
+      switch try await touch(in: wait, for: reason, from: origin, orBy: passphrase, needsDialog: needsDialog) {
       case .opened(let vault): return .opened(vault)
       case .answered(let result): answer = result
       }
@@ -79,10 +81,11 @@ final class SlotKeys: Sendable {
 
   /// Asks whether a slot that opens without the person may open the vault, after it was locked.
   func agreement(
-    toSlot number: Int, _ name: String, for reason: UnlockReason?
+    toSlot number: Int, _ name: String, for reason: UnlockReason?, from origin: RequestOrigin?
   ) async throws(UserInteractionError) -> Bool {
+    let dialog = PromptText.agreement(toSlot: number, name, for: reason, in: prompter.catalogue)
     do {
-      try await prompter.agreement(to: .agreement(toSlot: number, name, for: reason, in: prompter.catalogue))
+      try await prompter.agreement(to: dialog.asked(from: origin))
       return true
     } catch {
       // After a refusal, the person can still type the passphrase, as for the PIN of a slot.
@@ -97,11 +100,11 @@ final class SlotKeys: Sendable {
   ///   right PIN.
   private func askPIN(
     of protector: VaultSlot.Protector, _ data: [UInt8], number: Int, for reason: UnlockReason?,
-    while isWanted: @escaping @Sendable () -> Bool
+    from origin: RequestOrigin?, while isWanted: @escaping @Sendable () -> Bool
   ) async throws(UserInteractionError) -> (Wait, Result<ProtectorAnswer, ProtectorFailure>?)? {
     do {
       let dialog = PromptText.pin(ofSlot: number, protector.name, for: reason, in: prompter.catalogue)
-      return try await prompter.passphrase(dialog) { [self] pin, isLastTry in
+      return try await prompter.passphrase(dialog.asked(from: origin)) { [self] pin, isLastTry in
         guard pin.count <= ProtectorRequest.longestPIN else { return .wrong(then: .declined) }
         let wait = begin(ProtectorRequest(.get, type: protector.type, data: data, pin: pin), while: isWanted)
         let answer = await wait.answer()

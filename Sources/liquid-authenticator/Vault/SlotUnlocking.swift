@@ -10,7 +10,7 @@ import Vault
 extension VaultKeySource {
   /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
   func openAtStart() async {
-    _ = try? await openByProtectors(for: nil, orBy: nil, unlessLockedSince: lockings)
+    _ = try? await openByProtectors(for: nil, from: nil, orBy: nil, unlessLockedSince: lockings)
   }
 
   /// Opens the vault with a slot, as for a request, for a person who waits at the command.
@@ -18,18 +18,18 @@ extension VaultKeySource {
   /// - Parameter refused: counts each try that did not open the vault: the person may have refused a prompt, which no
   ///   report has.
   /// - Returns: whether the vault is open.
-  func openBySlot(countedBy refused: RefusedPrograms) async throws -> Bool {
+  func openBySlot(from origin: RequestOrigin?, countedBy refused: RefusedPrograms) async throws -> Bool {
     if current != nil { return true }
     try directory.check()
     let lockings = lockings
     let judge = judge(unlessLockedSince: lockings)
     do throws(UserInteractionError) {
-      if try await openByProtectors(for: nil, orBy: judge, unlessLockedSince: lockings) != nil { return true }
+      if try await openByProtectors(for: nil, from: origin, orBy: judge, unlessLockedSince: lockings) != nil { return true }
     } catch {
-      refused.count(error)
+      refused.count(error, of: origin)
       throw CTAPError(error)
     }
-    refused.count(.declined)
+    refused.count(.declined, of: origin)
     return false
   }
 
@@ -43,7 +43,8 @@ extension VaultKeySource {
   ///   start, when only slots with auto-unlock are tried.
   /// - Returns: the vault; `nil` if no slot opens it.
   func openByProtectors(
-    for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, unlessLockedSince lockings: Int
+    for reason: UnlockReason?, from origin: RequestOrigin?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
+    unlessLockedSince lockings: Int
   ) async throws(UserInteractionError) -> OpenVault? {
     guard let slotKeys else { return nil }
     let outcome: Result<OpenVault?, UserInteractionError>
@@ -51,7 +52,8 @@ extension VaultKeySource {
       outcome = try await protectorTurns.submit { _ in
         do throws(UserInteractionError) {
           return .success(
-            try await self.tryProtectors(for: reason, orBy: passphrase, unlessLockedSince: lockings, slotKeys))
+            try await self.tryProtectors(
+              for: reason, from: origin, orBy: passphrase, unlessLockedSince: lockings, slotKeys))
         } catch {
           return .failure(error)
         }
@@ -63,8 +65,8 @@ extension VaultKeySource {
   }
 
   private func tryProtectors(
-    for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, unlessLockedSince lockings: Int,
-    _ slotKeys: SlotKeys
+    for reason: UnlockReason?, from origin: RequestOrigin?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
+    unlessLockedSince lockings: Int, _ slotKeys: SlotKeys
   ) async throws(UserInteractionError) -> OpenVault? {
     if let current { return current }
     // It waited for its turn.
@@ -83,13 +85,13 @@ extension VaultKeySource {
         // A touch has a dialog of its own.
         if slot.protector.type != VaultSlot.Protector.securityKeyType {
           if isAgreed == nil {
-            isAgreed = try await slotKeys.agreement(toSlot: number, slot.protector.name, for: reason)
+            isAgreed = try await slotKeys.agreement(toSlot: number, slot.protector.name, for: reason, from: origin)
           }
           guard isAgreed == true else { continue }
         }
       }
       let outcome = try await slotKeys.key(
-        of: slot, number: number, for: reason, orBy: passphrase, needsDialog: wasLocked,
+        of: slot, number: number, for: reason, from: origin, orBy: passphrase, needsDialog: wasLocked,
         while: { [self] in self.lockings == lockings && current == nil })
       if case .opened(let vault) = outcome { return vault }
       guard !Task.isCancelled else { throw .cancelled }

@@ -41,7 +41,7 @@ extension SlotKeys {
     case opened(OpenVault)
   }
 
-  /// Asks the protector; ``Wait/answer()`` or ``touch(in:for:orBy:needsDialog:)`` must follow.
+  /// Asks the protector; ``Wait/answer()`` or ``touch(in:for:from:orBy:needsDialog:)`` must follow.
   func begin(_ request: ProtectorRequest, while isWanted: @escaping @Sendable () -> Bool) -> Wait {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     let asking = Task(executorPreference: prompter.executor) {
@@ -57,14 +57,16 @@ extension SlotKeys {
   /// touch still unlocks. After a lock, a touch counts only once the dialog is shown.
   ///
   /// - Parameters:
+  ///   - origin: where the request came in that needs the vault.
   ///   - passphrase: opens the vault with a typed passphrase; `nil` to show no dialog.
   ///   - needsDialog: whether a dialog that cannot be shown ends the wait, and a touch waits for the dialog.
   func touch(
-    in wait: Wait, for reason: UnlockReason?, orBy passphrase: UserPrompter.Judge<OpenVault>?, needsDialog: Bool
+    in wait: Wait, for reason: UnlockReason?, from origin: RequestOrigin?,
+    orBy passphrase: UserPrompter.Judge<OpenVault>?, needsDialog: Bool
   ) async throws(UserInteractionError) -> TouchOutcome {
     let dialog = passphrase.map { passphrase in
       var text = PromptText.touch(for: reason, in: prompter.catalogue)
-      if needsDialog { text.request = PromptRequest(shown: { wait.sender.yield(.shown) }) }
+      text.request = needsDialog ? PromptRequest(origin, shown: { wait.sender.yield(.shown) }) : PromptRequest(origin)
       return show(text, passphrase) { wait.sender.yield(.typed($0)) }
     }
     let isDialogAwaited = needsDialog && dialog != nil

@@ -125,14 +125,18 @@ final class VaultKeySource: KeySource {
 
   var reported: ReportedSettings { state.withLock { $0.reported } }
 
-  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
+  func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault {
+    let origin = client as? RequestOrigin
     if let current { return current }
     do { try directory.check() } catch { throw unavailable(error) }
     let lockings = lockings
     let judge = judge(unlessLockedSince: lockings)
-    let vault = try await openByProtectors(for: reason, orBy: judge, unlessLockedSince: lockings)
+    let vault = try await openByProtectors(for: reason, from: origin, orBy: judge, unlessLockedSince: lockings)
     if let vault { return vault }
-    return try await prompter.passphrase(.unlock(for: reason, in: prompter.catalogue), judge)
+    let dialog = PromptText.unlock(for: reason, in: prompter.catalogue).asked(from: origin)
+    return try await prompter.passphrase(dialog, judge)
   }
 
   /// Opens the vault with a typed passphrase.

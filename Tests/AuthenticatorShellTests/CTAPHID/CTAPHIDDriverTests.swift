@@ -27,11 +27,11 @@ struct CTAPHIDDriverTests {
 
     /// Returns the test's answer, or 2D when the request is withdrawn.
     var respond: CTAPHIDDriver.Responder {
-      { kind, message, channel, times in
+      { kind, message, channel, times, origin in
         let (answers, answer) = AsyncStream.makeStream(of: [UInt8].self)
         self.incoming.yield(
           Call(
-            kind: kind, message: message, channel: channel, times: times, status: RequestStatus.current,
+            kind: kind, message: message, channel: channel, times: times, status: origin.status,
             answer: { answer.yield($0) }))
         for await answer in answers { return answer }
         return [CTAPStatus.keepaliveCancel.rawValue]

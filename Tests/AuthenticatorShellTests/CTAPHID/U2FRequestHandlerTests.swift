@@ -20,14 +20,18 @@ struct U2FRequestHandlerTests {
     let vault: OpenVault
     var current: OpenVault? { vault }
     var reported: ReportedSettings { ReportedSettings() }
-    func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
+    func open(
+      for reason: UnlockReason?, from client: (any RequestClient)?
+    ) async throws(UserInteractionError) -> OpenVault { vault }
   }
 
   /// A locked vault whose prompt the user refuses.
   private struct RefusedVaultSource: KeySource {
     var current: OpenVault? { nil }
     var reported: ReportedSettings { ReportedSettings() }
-    func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { throw .declined }
+    func open(
+      for reason: UnlockReason?, from client: (any RequestClient)?
+    ) async throws(UserInteractionError) -> OpenVault { throw .declined }
   }
 
   /// A user who answers each dialog when the test does.
@@ -40,7 +44,9 @@ struct U2FRequestHandlerTests {
 
     var withdrawals: Int { withdrawn.withLock { $0 } }
 
-    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
+    func confirm(
+      _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+    ) async throws(UserInteractionError) -> CTAP2.Confirmation {
       ask.yield()
       for await agrees in answers {
         guard agrees else { throw .declined }

@@ -532,16 +532,14 @@ final class Client: Sendable {
     await client.greet()
     client.send([0x01])
     try await eventually { control.service.gate.count == 1 }
-    control.listener.withdrawRequests()
+    control.listener.withdrawRequests(by: nil)
     #expect(await client.receive() == [0x2D])
     #expect(control.service.calls.withLock { $0.last } == "withdrawn by us")
     client.send([0x01])
     try await eventually { control.service.gate.count == 1 }
     // The process of the request locks the vault itself.
     let own = ControlSocket.peer(of: client.descriptor)
-    Door.$current.withValue(.controlSocket(process: own.number, instance: own.instance)) {
-      control.listener.withdrawRequests()
-    }
+    control.listener.withdrawRequests(by: .controlSocket(process: own.number, instance: own.instance))
     #expect(await client.receive() == [0x2D])
     #expect(control.service.calls.withLock { $0.last } == "withdrawn by 1")
     control.service.gate.open()

@@ -320,7 +320,9 @@ import Testing
     let shown = Mutex<[UserPrompt]>([])
     let refusal = Mutex<UserInteractionError?>(nil)
 
-    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
+    func confirm(
+      _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+    ) async throws(UserInteractionError) -> CTAP2.Confirmation {
       shown.withLock { $0.append(prompt) }
       if let refusal = refusal.withLock({ $0 }) { throw refusal }
       return CTAP2.Confirmation(userVerified: verification)

@@ -15,18 +15,19 @@ struct RefusedProgramsTests {
 
   init() { refused = RefusedPrograms(clock: clock) }
 
-  private static func report(_ error: UserInteractionError?) -> CommandReport {
-    CommandReport(command: "sign", rpID: nil, error: error.map { CTAPError($0) }, elapsed: .zero, kind: .signMessage)
+  private static func report(_ error: CTAPError?, from origin: RequestOrigin) -> CommandReport {
+    CommandReport(command: "sign", rpID: nil, error: error, elapsed: .zero, kind: .signMessage, client: origin)
   }
 
   /// A request, whose dialog ends in this way; returns how many dialogs there were before it.
-  private func request(_ error: UserInteractionError?, from door: Door) async throws -> Int {
-    try await Door.$current.withValue(door) {
-      try await refused.submit(to: queue) { [refused] dialogs in
-        dialogs += 1
-        refused.ended(Self.report(error))
-        return dialogs - 1
-      }
+  private func request(
+    _ error: UserInteractionError?, from door: Door, _ withdrawal: Withdrawal? = nil
+  ) async throws -> Int {
+    let origin = RequestOrigin(door: door, withdrawal: withdrawal)
+    return try await refused.submit(to: queue, from: origin) { [refused] dialogs in
+      dialogs += 1
+      refused.ended(Self.report(error.map { CTAPError($0) }, from: origin))
+      return dialogs - 1
     }
   }
 
@@ -108,12 +109,12 @@ struct RefusedProgramsTests {
     let withdrawal = Withdrawal()
     withdrawal.note()
     for _ in 0..<5 {
-      _ = try await Withdrawal.$current.withValue(withdrawal) { try await request(.cancelled, from: program) }
+      _ = try await request(.cancelled, from: program, withdrawal)
     }
     #expect(clock.sleeperCount == 0)
     // The program closes its connection.
     for _ in 0..<2 {
-      _ = try await Withdrawal.$current.withValue(Withdrawal()) { try await request(.cancelled, from: program) }
+      _ = try await request(.cancelled, from: program, Withdrawal())
     }
     let waiting = Task { try await request(nil, from: program) }
     await clock.sleepers(1)
@@ -139,9 +140,7 @@ struct RefusedProgramsTests {
     let program = Door.controlSocket(process: 7)
     for error in [CTAPError.deniedByPolicy, CTAPError(.noCredentials, "no"), CTAPError(.unavailable)] {
       for _ in 0..<5 {
-        Door.$current.withValue(program) {
-          refused.ended(CommandReport(command: "sign", rpID: nil, error: error, elapsed: .zero, kind: .signMessage))
-        }
+        refused.ended(Self.report(error, from: RequestOrigin(door: program)))
       }
     }
     _ = try await request(nil, from: program)

@@ -43,6 +43,14 @@ final class ScriptedService: ControlService {
 
   private func note(_ call: String) { calls.withLock { $0.append(call) } }
 
+  /// That of the last request.
+  private let withdrawal = Mutex<Withdrawal?>(nil)
+
+  func serving(_ origin: RequestOrigin) -> Self {
+    withdrawal.withLock { $0 = origin.withdrawal }
+    return self
+  }
+
   func status() async -> AuthenticatorStatus {
     AuthenticatorStatus(
       processID: 7, vault: .locked, transport: "pty", attached: true, verification: "none", prompt: "terminal",
@@ -113,8 +121,9 @@ final class ScriptedService: ControlService {
 
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
     note("ctap \(message) of \(client)")
+    let withdrawal = withdrawal.withLock { $0 }
     if await gate.wait() { return [0x00] + message }
-    note(Withdrawal.current?.isOurs == true ? "withdrawn by us" : "withdrawn by \(client)")
+    note(withdrawal?.isOurs == true ? "withdrawn by us" : "withdrawn by \(client)")
     return [0x2D]
   }
 
@@ -131,6 +140,13 @@ final class ScriptedService: ControlService {
     var authenticator = Authenticator.quiet(
       vault, person.withLock { $0 } ?? UserPrompter(testing: ScriptedBackEnd()))
     return try await work(&authenticator)
+  }
+}
+
+extension ControlSession {
+  /// The packet that answers a request of a process without a number.
+  func answer(to request: ControlRequest) async -> [UInt8] {
+    await answer(to: request, from: RequestOrigin(door: .controlSocket(process: nil)))
   }
 }
 
@@ -154,14 +170,18 @@ extension Authenticator {
 private struct LockedVaultSource: KeySource {
   var current: OpenVault? { nil }
   var reported: ReportedSettings { ReportedSettings() }
-  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { throw .unavailable }
+  func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault { throw .unavailable }
 }
 
 private struct OpenVaultSource: KeySource {
   let vault: OpenVault
   var current: OpenVault? { vault }
   var reported: ReportedSettings { ReportedSettings() }
-  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
+  func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// Lets requests through, now or later; a cancelled request returns at once.

@@ -80,9 +80,8 @@ struct ClosedDialogTests {
     _ prompter: UserPrompter, _ prompt: UserPrompt = signIn, verification: Bool = false
   ) -> Task<String, Never> {
     let status = RequestStatus(report: { _ in }, isAwaited: { [others] in others.wait })
-    return Task {
-      await RequestStatus.$current.withValue(status) { await prompter.outcome(of: prompt, verification: verification) }
-    }
+    let origin = RequestOrigin(door: .device(node: nil), status: status)
+    return Task { await prompter.outcome(of: prompt, verification: verification, from: origin) }
   }
 
   /// Closes the dialog that is shown, and waits until the request waits.
@@ -250,18 +249,12 @@ struct ClosedDialogTests {
 
   @Test func `to close a dialog beside which a touch is awaited refuses`() async {
     let prompter = prompter()
-    let status = RequestStatus(report: { _ in })
+    let origin = RequestOrigin(door: .device(node: nil), status: RequestStatus(report: { _ in }))
     person.does(.closes)
-    let error = await RequestStatus.$current.withValue(status) {
-      await ShownDialog.$current.withValue(ShownDialog {}) { () async -> UserInteractionError? in
-        do throws(UserInteractionError) {
-          try await prompter.passphrase(.unlock()) { _, _ in PassphraseVerdict<Void>.accepted(()) }
-          return nil
-        } catch {
-          return error
-        }
-      }
+    var dialog = PromptText.unlock()
+    dialog.request = PromptRequest(origin, shown: {})
+    await #expect(throws: UserInteractionError.declined) {
+      try await prompter.passphrase(dialog) { _, _ in PassphraseVerdict<Void>.accepted(()) }
     }
-    #expect(error == .declined)
   }
 }

@@ -61,12 +61,12 @@ import Testing
   }
 
   // Holds: WORDS-5
-  @Test func `a prompt has the door of its task, and one without a door has no line`() async throws {
+  @Test func `a prompt has the door of its request, and one without a door has no line`() async throws {
     let backEnd = ScriptedBackEnd()
     let prompter = UserPrompter(testing: backEnd, programs: { $0 == Self.socket ? Self.asking : Door.Programs() })
     let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
     for door in [nil, Self.device, Self.socket] {
-      try await Door.$current.withValue(door) { try await Task { try await prompter.confirm(prompt) }.value }
+      _ = try await prompter.confirm(prompt, verification: false, from: door.map { RequestOrigin(door: $0) })
     }
     let site = "Site: example.com"
     #expect(

@@ -223,9 +223,10 @@ private final class OtherRequests: Sendable {
   /// From now on, another request waits.
   func come() { isThere.store(true, ordering: .relaxed) }
 
-  /// The status of the one.
-  var status: RequestStatus {
-    RequestStatus(report: { _ in }, isAwaited: { self.isThere.load(ordering: .relaxed) })
+  /// The origin of the one.
+  var origin: RequestOrigin {
+    let status = RequestStatus(report: { _ in }, isAwaited: { self.isThere.load(ordering: .relaxed) })
+    return RequestOrigin(door: .device(node: nil), status: status)
   }
 }
 
@@ -238,8 +239,10 @@ struct PromptTimeTests {
     UserPrompter(testing: slow, verifier: verifier(knowing: "right"), clock: clock)
   }
 
-  private func outcome(of purpose: UserPrompt.Purpose = .select, verification: Bool = false) async -> String {
-    await prompter.outcome(of: UserPrompt(purpose: purpose), verification: verification)
+  private func outcome(
+    of purpose: UserPrompt.Purpose = .select, verification: Bool = false, from origin: RequestOrigin? = nil
+  ) async -> String {
+    await prompter.outcome(of: UserPrompt(purpose: purpose), verification: verification, from: origin)
   }
 
   @Test func `an answer in time counts, and leaves no sleeping task`() async {
@@ -315,7 +318,7 @@ struct PromptTimeTests {
 
   /// Asks for a client that gets keepalives.
   private func ask(beside others: OtherRequests) -> Task<String, Never> {
-    Task { await RequestStatus.$current.withValue(others.status) { await outcome() } }
+    Task { await outcome(from: others.origin) }
   }
 
   // Holds: TIME-1
@@ -354,14 +357,13 @@ struct PromptTimeTests {
     let prompter = prompter
     let others = OtherRequests()
     others.come()
-    let asked = Task {
-      await RequestStatus.$current.withValue(others.status) { () async -> UserInteractionError? in
-        do throws(UserInteractionError) {
-          try await prompter.passphrase(.unlock()) { _, _ in PassphraseVerdict<Void>.accepted(()) }
-          return nil
-        } catch {
-          return error
-        }
+    let asked = Task { () async -> UserInteractionError? in
+      let dialog = PromptText.unlock().asked(from: others.origin)
+      do throws(UserInteractionError) {
+        try await prompter.passphrase(dialog) { _, _ in PassphraseVerdict<Void>.accepted(()) }
+        return nil
+      } catch {
+        return error
       }
     }
     await clock.sleeper(until: .seconds(120))
@@ -397,11 +399,9 @@ struct PromptTimeTests {
     let (statuses, report) = AsyncStream.makeStream(of: KeepaliveStatus.self)
     slow.answer()
     slow.answer(false)
-    let status = RequestStatus { report.yield($0) }
-    await RequestStatus.$current.withValue(status) {
-      #expect(await outcome() == "present")
-      #expect(await outcome() == "declined")
-    }
+    let origin = RequestOrigin(door: .device(node: nil), status: RequestStatus { report.yield($0) })
+    #expect(await outcome(from: origin) == "present")
+    #expect(await outcome(from: origin) == "declined")
     report.finish()
     var told: [KeepaliveStatus] = []
     for await status in statuses { told.append(status) }
@@ -519,12 +519,12 @@ struct PromptsBesideOtherKeysTests {
   ) async {
     let backEnd = Dialogs(refuses: false)
     let prompt = UserPrompt(purpose: purpose)
-    #expect(await prompter(backEnd, []).refuse(prompt) == .declined)
-    let refused = Task { await prompter(backEnd).refuse(prompt) }
+    #expect(await prompter(backEnd, []).refuse(prompt, from: nil) == .declined)
+    let refused = Task { await prompter(backEnd).refuse(prompt, from: nil) }
     await clock.sleeper(until: .seconds(30))
     clock.advance(by: .seconds(30))
     #expect(await refused.value == .timedOut)
-    let withdrawn = Task { await prompter(backEnd).refuse(prompt) }
+    let withdrawn = Task { await prompter(backEnd).refuse(prompt, from: nil) }
     await clock.sleepers(1)
     withdrawn.cancel()
     #expect(await withdrawn.value == .cancelled)

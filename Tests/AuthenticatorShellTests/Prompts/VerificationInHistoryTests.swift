@@ -25,8 +25,10 @@ private struct BusyPerson: UserInteraction {
   var canVerify: Bool { prompter.canVerify }
   var verificationTriesLeft: Int { prompter.verificationTriesLeft }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
-    let confirmation = try await prompter.confirm(prompt, verification: verification)
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> CTAP2.Confirmation {
+    let confirmation = try await prompter.confirm(prompt, verification: verification, from: client)
     try await prompter.passphrase(.unlock()) { _, _ in PassphraseVerdict<Void>.accepted(()) }
     return confirmation
   }

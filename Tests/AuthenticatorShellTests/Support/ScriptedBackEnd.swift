@@ -4,6 +4,7 @@ import CryptoPrimitives
 import Glibc
 import Messages
 import ProcessIO
+import Recovery
 import Synchronization
 
 @testable import liquid_authenticator
@@ -54,19 +55,31 @@ extension UserPrompter {
       programs: programs, catalogue: catalogue, clock: clock, executor: globalConcurrentExecutor, log: log)
   }
 
+  /// Prompts for a request of no client.
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
+    try await confirm(prompt, verification: verification, from: nil)
+  }
+
   /// Prompts for presence only.
   func confirm(_ prompt: UserPrompt) async throws(UserInteractionError) {
     _ = try await confirm(prompt, verification: false)
   }
 
   /// The result of a prompt as text, so that it can be compared; what verified, if something did.
-  func outcome(of prompt: UserPrompt, verification: Bool = false) async -> String {
+  func outcome(of prompt: UserPrompt, verification: Bool = false, from origin: RequestOrigin? = nil) async -> String {
     do throws(UserInteractionError) {
-      let confirmation = try await confirm(prompt, verification: verification)
+      let confirmation = try await confirm(prompt, verification: verification, from: origin)
       return confirmation.userVerified ? "\(confirmation.verification)" : "present"
     } catch {
       return "\(error)"
     }
+  }
+}
+
+extension VaultKeySource {
+  /// Opens the vault for a request of no client.
+  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
+    try await open(for: reason, from: nil)
   }
 }
 

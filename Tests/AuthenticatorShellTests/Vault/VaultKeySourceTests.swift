@@ -400,17 +400,14 @@ import Vault
       throw .noAnswer(.declined)
     }
     let source = source(dialogs, Keyring(1))
-    let (clock, queue, program) = (ManualClock(), RequestQueue<Int>(0), Door.controlSocket(process: 7))
+    let (clock, queue, program) = (ManualClock(), RequestQueue<Int>(0), RequestOrigin(door: .controlSocket(process: 7)))
     let refused = RefusedPrograms(clock: clock)
     source.lock()
     for _ in 0..<2 {
-      let isOpen = try await Door.$current.withValue(program) { try await source.openBySlot(countedBy: refused) }
-      #expect(!isOpen)
+      #expect(try await !source.openBySlot(from: program, countedBy: refused))
     }
     #expect(shown.withLock { $0 } == 2)
-    let next = Task {
-      try await Door.$current.withValue(program) { try await refused.submit(to: queue) { $0 } }
-    }
+    let next = Task { try await refused.submit(to: queue, from: program) { $0 } }
     await clock.sleepers(1)
     next.cancel()
     await #expect(throws: CancellationError.self) { try await next.value }

@@ -68,7 +68,9 @@ final class LockedOrOpen: KeySource {
   /// The reasons it was opened for.
   var reasons: [UnlockReason?] { state.withLock { $0.reasons } }
 
-  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
+  func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault {
     state.withLock { state in
       state.isOpen = true
       state.reasons.append(reason)

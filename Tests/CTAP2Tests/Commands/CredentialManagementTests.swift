@@ -440,7 +440,7 @@ import Testing
     #expect(try world.store.state().settings.hasPersistentToken)
     #expect(await world.send(0x0A, token.manage(0x01)).status == .success)
 
-    let vault = try await world.keySource.open(for: nil)
+    let vault = try await world.keySource.open(for: nil, from: nil)
     var settings = try vault.settings()
     settings.endPersistentToken()
     try vault.save(settings)

@@ -142,7 +142,7 @@ import Testing
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     world.keySource.lock()
-    _ = try await world.keySource.open(for: nil)
+    _ = try await world.keySource.open(for: nil, from: nil)
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 

@@ -167,7 +167,7 @@ import Testing
   @Test func `the owner's write ends one in progress`() async throws {
     var world = TestWorld(canVerify: false)
     let (theirs, ours) = (Self.array(100), Self.array(100, byte: 0x66))
-    let vault = try await world.keySource.open(for: nil)
+    let vault = try await world.keySource.open(for: nil, from: nil)
     for whole in [ours, Array(ours.dropLast())] {
       #expect(await world.send(0x0C, [2: .bytes(Array(theirs[..<50])), 3: 0, 4: 100]).status == .success)
       try? world.authenticator.replaceLargeBlobArray(whole, changedFrom: nil, in: vault)
@@ -180,7 +180,7 @@ import Testing
   @Test func `the owner replaces the array only if it was not changed since it was read`() async throws {
     var world = TestWorld(canVerify: false)
     let (theirs, ours) = (Self.array(100), Self.array(100, byte: 0x66))
-    let vault = try await world.keySource.open(for: nil)
+    let vault = try await world.keySource.open(for: nil, from: nil)
     _ = await set(theirs, in: &world)
     for digest in [Array(Self.initial.suffix(16)), [], theirs] {
       #expect(throws: CTAPError(.notAllowed, "")) {

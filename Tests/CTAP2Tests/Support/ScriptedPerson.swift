@@ -58,14 +58,16 @@ final class ScriptedPerson: UserInteraction {
   /// Sets the error of refusals by policy.
   func refusesByPolicy(with error: UserInteractionError) { script.withLock { $0.refusal = error } }
 
-  func refuse(_ prompt: UserPrompt) async -> UserInteractionError {
+  func refuse(_ prompt: UserPrompt, from client: (any RequestClient)?) async -> UserInteractionError {
     script.withLock { script in
       script.refused.append(prompt)
       return script.refusal
     }
   }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation {
     let operation = script.withLock { script in
       script.shown.append(Shown(prompt: prompt, verification: verification))
       return script.deeds.isEmpty ? .agree : script.deeds.removeFirst()

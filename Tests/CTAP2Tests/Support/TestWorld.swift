@@ -62,7 +62,9 @@ final class TestKeySource: KeySource {
 
   func unlock() { state.withLock { $0.open = Self.vault(store) } }
 
-  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
+  func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault {
     try state.withLock { state throws(UserInteractionError) in
       state.reasons.append(reason)
       if let error = state.error { throw error }

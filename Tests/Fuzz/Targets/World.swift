@@ -25,7 +25,9 @@ final class Person: UserInteraction {
   /// Does not agree to the next prompt.
   func refuses(with error: UserInteractionError) { script.withLock { $0.refusal = error } }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation {
     let refusal = script.withLock { script in
       let refusal = script.refusal
       script.refusal = nil

@@ -40,7 +40,9 @@ import Testing
     let error: UserInteractionError
     let current: OpenVault? = nil
     var reported: ReportedSettings { ReportedSettings() }
-    func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { throw error }
+    func open(
+      for reason: UnlockReason?, from client: (any RequestClient)?
+    ) async throws(UserInteractionError) -> OpenVault { throw error }
   }
 
   @Test(arguments: [
@@ -65,7 +67,9 @@ import Testing
     var isAsked: Bool { state.withLock(\.isAsked) }
     func answer() { state.withLock { $0.mayAnswer = true } }
 
-    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
+    func confirm(
+      _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+    ) async throws(UserInteractionError) -> CTAP2.Confirmation {
       state.withLock { $0.isAsked = true }
       while !state.withLock(\.mayAnswer) { await Task.yield() }
       return CTAP2.Confirmation(userVerified: verification)

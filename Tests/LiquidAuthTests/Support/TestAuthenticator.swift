@@ -82,7 +82,9 @@ final class TestPerson: UserInteraction {
   /// Every prompt so far.
   var prompts: [UserPrompt] { list.withLock { $0 } }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> Confirmation {
     list.withLock { $0.append(prompt) }
     if let refusal { throw refusal }
     return Confirmation(userVerified: verification)
