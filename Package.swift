@@ -129,6 +129,7 @@ targets += module("ProtectorProtocol", ["CryptoPrimitives", "ProcessIO"])
 targets += module("ControlProtocol", ["Recovery", "CBOR", "CryptoPrimitives"])
 targets += module("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += module("PasskeyFiles", ["Recovery", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += module("Hybrid", ["CBOR", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module("DisplayText", [], tests: ["LiquidAuth"])
 targets += module("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "DisplayText", "Messages"])
 targets += module(
@@ -172,14 +173,14 @@ targets += [
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "SLIP39", "CryptoPrimitives", "Vault",
       "CredentialDB", "ControlProtocol", "ControlClient", "PasskeyFiles", "ProtectorProtocol", "StateDirectory",
-      "LiquidAuth", "AlgorandTransaction", "DisplayText", "ProcessIO", "UHID", "CLinux", "CVersion", "CZlib",
+      "LiquidAuth", "AlgorandTransaction", "DisplayText", "Hybrid", "ProcessIO", "UHID", "CLinux", "CVersion", "CZlib",
       "CQREncode", "CHaru", argumentParser,
     ] + localServer, swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol", "StateDirectory",
-      "DisplayText", "CTAPHID", "CryptoPrimitives", "ProcessIO", "Sandbox", "CVersion", "CWebRTC", "CPSL", "CZlib",
+      "DisplayText", "Hybrid", "CTAPHID", "CryptoPrimitives", "ProcessIO", "Sandbox", "CVersion", "CWebRTC", "CPSL", "CZlib",
       argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(
@@ -231,7 +232,7 @@ if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
       dependencies: [
         "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "CTAP2", "CTAPHID", "UHID", "Recovery",
         "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR",
-        "DeterministicKeys", "CryptoPrimitives", "DisplayText", "TestSupport", "TestVectors",
+        "DeterministicKeys", "CryptoPrimitives", "DisplayText", "Hybrid", "TestSupport", "TestVectors",
       ], path: "Tests/Fuzz/Targets", swiftSettings: settings))
 }
 

@@ -78,6 +78,16 @@ static inline int liquid_p256_verify(
 }
 #pragma clang diagnostic pop
 
+// Decodes a point of the group in compressed form (02 or 03, then X) to 04 ‖ X ‖ Y. 0 if no point has this X.
+static inline int liquid_p256_decompress(
+    const EC_GROUP *group, const unsigned char compressed[33], unsigned char point[65]) {
+  EC_POINT *decoded = EC_POINT_new(group);
+  int done = decoded && EC_POINT_oct2point(group, decoded, compressed, 33, NULL) == 1
+      && EC_POINT_point2oct(group, decoded, POINT_CONVERSION_UNCOMPRESSED, point, 65, NULL) == 65;
+  EC_POINT_free(decoded);
+  return done;
+}
+
 // Computes a public key (04 ‖ X ‖ Y) under which an ECDSA signature in DER over a SHA-256 digest is valid, by SEC 1
 // §4.1.6: Q = (s·R - e·G) / r, where X of R is r, and `isOdd` says which of two points R is. 0 if there is none.
 //

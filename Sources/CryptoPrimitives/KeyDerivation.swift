@@ -6,10 +6,19 @@ import Glibc
 public enum HKDFSHA256 {
   /// `count` (at most 8160) bytes from the input key, for the purpose that `info` names.
   public static func derive(key: SecretBytes, salt: [UInt8], info: [UInt8], count: Int) -> SecretBytes {
+    salt.withUnsafeBytes { derive(key: key, salt: $0, info: info, count: count) }
+  }
+
+  /// The same with a salt that is secret, such as a chaining key of Noise.
+  public static func derive(key: SecretBytes, salt: SecretBytes, info: [UInt8], count: Int) -> SecretBytes {
+    salt.withUnsafeBytes { derive(key: key, salt: $0, info: info, count: count) }
+  }
+
+  private static func derive(
+    key: SecretBytes, salt: UnsafeRawBufferPointer, info: [UInt8], count: Int
+  ) -> SecretBytes {
     expand(count: count, info: info, blockSize: HMACSHA256.size) { pseudorandomKey in
-      key.withUnsafeBytes { key in
-        salt.withUnsafeBytes { HMACSHA256.authenticate(key, key: $0, into: pseudorandomKey) }
-      }
+      key.withUnsafeBytes { HMACSHA256.authenticate($0, key: salt, into: pseudorandomKey) }
     } authenticate: { previous, info, counter, pseudorandomKey, block in
       HMACSHA256.authenticate(previous, info, counter, key: pseudorandomKey, into: block)
     }

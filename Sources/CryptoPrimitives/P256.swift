@@ -41,6 +41,9 @@ extension P256 {
     /// The second coordinate, 32 bytes, big-endian.
     public var y: [UInt8] { Array(raw[fieldSize...]) }
 
+    /// The compressed form, SEC 1 §2.3.3: 02 or 03, then X, 33 bytes.
+    public var compressed: [UInt8] { [2 | raw[raw.count - 1] & 1] + x }
+
     /// Takes two coordinates of 32 bytes, big-endian.
     ///
     /// - Throws: ``CryptoError/invalidLength``; ``CryptoError/invalidPoint`` when they are not a point of the curve.
@@ -48,6 +51,21 @@ extension P256 {
       guard x.count == fieldSize, y.count == fieldSize else { throw .invalidLength }
       raw = x + y
       _ = try key()
+    }
+
+    /// Takes a point in compressed form, SEC 1 §2.3.4: 02 or 03, then X, 33 bytes.
+    ///
+    /// - Throws: ``CryptoError/invalidLength``; ``CryptoError/invalidPoint`` for another first byte, and for an X that no
+    ///   point of the curve has.
+    public init(compressed bytes: [UInt8]) throws(CryptoError) {
+      OpenSSL.start()
+      guard bytes.count == 1 + fieldSize else { throw .invalidLength }
+      var point = [UInt8](repeating: 0, count: 1 + 2 * fieldSize)
+      guard [2, 3].contains(bytes[0]), liquid_p256_decompress(group, bytes, &point) == 1 else {
+        _ = OpenSSL.failure()
+        throw .invalidPoint
+      }
+      self.init(computed: point)
     }
 
     /// Takes 04 ‖ X ‖ Y as OpenSSL computed it.

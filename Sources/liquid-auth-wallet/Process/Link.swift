@@ -1,5 +1,6 @@
 import ControlClient
 import Glibc
+import Hybrid
 import LiquidAuth
 import NIOPosix
 import ProcessIO

@@ -1,5 +1,6 @@
 import ArgumentParser
 import DisplayText
+import Hybrid
 import LiquidAuth
 
 /// `liquid-auth link`: decodes a link that a site shows as a QR code.
@@ -27,7 +28,7 @@ struct LinkCommand: ParsableCommand {
     guard !text.isEmpty else {
       throw CommandFailure("there is no link; give it as an argument, or on standard input", code: .usage)
     }
-    do throws(LiquidAuthError) {
+    do throws(HybridError) {
       return try FIDOURI(text)
     } catch {
       throw CommandFailure(otherLink(text) ?? error.description)
@@ -56,8 +57,8 @@ struct FIDOLinkReport: Equatable {
       ["link", "FIDO:/, with which a browser invites a phone (hybrid transport)"],
       ["wanted", wanted],
       ["made", made],
-      ["browser's key", link.publicKey.hexadecimal],
-      ["tunnel servers", link.knownTunnelServers.map { "the browser knows \($0) by number" } ?? Self.unspecified],
+      ["browser's key", link.clientKey.compressed.hexadecimal],
+      ["tunnel servers", link.knownTunnelServices.map { "the browser knows \($0) by number" } ?? Self.unspecified],
       ["linking", text(link.supportsLinking, "the browser can remember the phone", "only this once")],
       ["not discoverable", text(link.supportsNonDiscoverable, "is enough for the site", "is not accepted")],
       ["channels", channels],
@@ -76,8 +77,8 @@ struct FIDOLinkReport: Equatable {
       "kind": .string("fido"),
       "hint": JSON(link.hint?.rawValue),
       "created": link.created.map { .number(Int64(clamping: min($0, 1 << 40) * 1000)) } ?? .null,
-      "publicKey": .hex(link.publicKey),
-      "knownTunnelServers": link.knownTunnelServers.map { .number(Int64(clamping: $0)) } ?? .null,
+      "publicKey": .hex(link.clientKey.compressed),
+      "knownTunnelServers": link.knownTunnelServices.map { .number(Int64(clamping: $0)) } ?? .null,
       "supportsLinking": link.supportsLinking.map(JSON.bool) ?? .null,
       "supportsNonDiscoverable": link.supportsNonDiscoverable.map(JSON.bool) ?? .null,
       "channels": .array(link.channels.map { .number(Int64(clamping: $0)) }),
@@ -96,6 +97,8 @@ struct FIDOLinkReport: Equatable {
     switch link.hint {
     case .makeCredential: "a new passkey"
     case .getAssertion: "a sign-in"
+    case .credentialPresentation: "a digital credential, such as an identity card"
+    case .credentialIssuance: "a new digital credential, such as an identity card"
     case nil: "a sign-in (the default)"
     }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import Hybrid
 import TestVectors
 
 @testable import DisplayText
@@ -57,7 +58,7 @@ enum LinkTargets {
   private static func readFIDOLink(_ input: [UInt8]) {
     guard let link = try? FIDOURI(String(decoding: input, as: UTF8.self)) else { return }
     expect(input.prefix(6).isEqualIgnoringCase(to: FIDOURI.scheme.utf8), "another scheme")
-    expect(link.publicKey.count == FIDOURI.publicKeySize, "a key of \(link.publicKey.count) bytes")
+    expect(link.clientKey.compressed.count == 33, "a key of \(link.clientKey.compressed.count) bytes")
   }
 
   private static func readKeyriLink(_ input: [UInt8]) throws {

@@ -1,7 +1,7 @@
 import TestVectors
 import Testing
 
-@testable import LiquidAuth
+@testable import Hybrid
 
 @Suite struct FIDOURITests {
   @Test func `bytes are decoded from digits`() throws {
@@ -17,8 +17,8 @@ import Testing
       let read = try FIDOURI(link.uri.text)
       #expect(try FIDOURI("fido:/" + link.uri.text.dropFirst(6)) == read, "lower case is the same")
       let map = link["map"]
-      #expect(Hex(read.publicKey) == map["0"].hex)
-      #expect(read.knownTunnelServers == map["2"].optional?.integer())
+      #expect(Hex(read.clientKey.compressed) == map["0"].hex)
+      #expect(read.knownTunnelServices == map["2"].optional?.integer())
       #expect(read.created == map["3"].optional?.integer())
       #expect(read.supportsLinking == map["4"].optional?.isTrue)
       #expect(read.hint?.rawValue == map["5"].optional?.text)
@@ -40,19 +40,19 @@ import Testing
 
   @Test func `an invalid link is refused`() throws {
     for vector in try Vector("fido-uri").invalid.array {
-      #expect(throws: LiquidAuthError.self, "\(vector.uri.text): \(vector.why.text)") { try FIDOURI(vector.uri.text) }
+      #expect(throws: HybridError.self, "\(vector.uri.text): \(vector.why.text)") { try FIDOURI(vector.uri.text) }
     }
   }
 
   @Test(arguments: [
-    ("FIDO:", LiquidAuthError.noFIDOLink), ("", .noFIDOLink), ("liquid://example.com", .noFIDOLink),
-    ("ＦIDO:/000", .noFIDOLink), ("f\u{131}do:/000", .noFIDOLink),
-    ("FIDO:/00a", .fidoDigits), ("FIDO:/0 0", .fidoDigits), ("FIDO:/-01", .fidoDigits), ("FIDO:/٠٠٠", .fidoDigits),
-    ("FIDO:/256", .fidoDigits), ("FIDO:/72057594037927936", .fidoDigits), ("FIDO:/", .fidoContent),
-    ("FIDO:/160", .fidoContent),
-    ("FIDO:/000000", .fidoDigits),
+    ("FIDO:", HybridError.noLink), ("", .noLink), ("liquid://example.com", .noLink),
+    ("ＦIDO:/000", .noLink), ("f\u{131}do:/000", .noLink),
+    ("FIDO:/00a", .digits), ("FIDO:/0 0", .digits), ("FIDO:/-01", .digits), ("FIDO:/٠٠٠", .digits),
+    ("FIDO:/256", .digits), ("FIDO:/72057594037927936", .digits), ("FIDO:/", .content),
+    ("FIDO:/160", .content),
+    ("FIDO:/000000", .digits),
   ])
-  func `each fault has its error`(_ text: String, _ error: LiquidAuthError) {
+  func `each fault has its error`(_ text: String, _ error: HybridError) {
     #expect(throws: error) { try FIDOURI(text) }
   }
 
@@ -82,7 +82,7 @@ import Testing
     if isRead {
       #expect(try FIDOURI(text).hint == nil)
     } else {
-      #expect(throws: LiquidAuthError.fidoContent) { try FIDOURI(text) }
+      #expect(throws: HybridError.content) { try FIDOURI(text) }
     }
   }
 

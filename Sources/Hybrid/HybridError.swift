@@ -1,0 +1,56 @@
+/// Why a `FIDO:/` code cannot be answered, or why an exchange by it ended.
+public enum HybridError: Error, Equatable, Sendable {
+  /// The text does not begin with `FIDO:/`.
+  case noLink
+  /// The rest is not the decimal digits of a number of bytes.
+  case digits
+  /// The bytes are not the map of a code, or its key is not a point of P-256.
+  case content
+  /// The code asks for a digital credential, not for a passkey.
+  case digitalCredential
+  /// The browser uses none of our channels.
+  case channels
+  /// The browser does not know this assigned tunnel service, or the number is not assigned.
+  case tunnelService(UInt16)
+  /// The tunnel service did not answer in time.
+  case noTunnel
+  /// The service answered without one valid routing id, or not with the protocol `fido.cable`.
+  case tunnelAnswer
+  /// No browser came in time.
+  case noBrowser
+  /// The first message is not of a browser that read this code and heard this advert.
+  case handshake
+  /// A later message does not open with the key of the exchange.
+  case frame
+  /// A message of a type that is not served.
+  case message
+  /// The browser sent no request in time.
+  case noRequest
+  /// The browser left before the answer.
+  case browserLeft
+  /// The exchange was stopped here.
+  case stopped
+}
+
+extension HybridError: CustomStringConvertible {
+  /// What happened, then what to do: lower case, no full stop.
+  public var description: String {
+    switch self {
+    case .noLink: "this is not a FIDO:/ link; copy the link from the browser's code"
+    case .digits: "the FIDO:/ link is incomplete; scan the code again"
+    case .content: "the content of the FIDO:/ link is invalid; scan the code again"
+    case .digitalCredential: "the site asks for a digital credential, such as an identity card, and not for a passkey"
+    case .channels: "the browser accepts only Bluetooth, which is not supported; use another browser"
+    case .tunnelService(let number): "the browser does not know the tunnel service \(number); choose another one"
+    case .noTunnel: "the tunnel service does not answer; check the network, or choose another service"
+    case .tunnelAnswer: "the tunnel service does not serve passkeys; choose another service"
+    case .noBrowser: "no browser came; keep its code open, and check that its computer has Bluetooth and is near"
+    case .handshake: "the program that came did not read this code; scan the code again"
+    case .frame: "a message of the browser was changed on its way; scan a new code"
+    case .message: "the browser sent a message that is not supported"
+    case .noRequest: "the browser came and asked for nothing; scan a new code"
+    case .browserLeft: "the browser ended the request"
+    case .stopped: "the request was stopped"
+    }
+  }
+}

@@ -1,0 +1,258 @@
+import CryptoPrimitives
+
+/// The authenticator's side of one exchange by a `FIDO:/` code (CTAP §11.5.1).
+///
+/// A pure value: it opens nothing, reads no clock and starts nothing. The driver begins it after the person agreed that a
+/// computer in this room shows the code; it gives it every event and the time since the start of the exchange, does what
+/// the actions say in their order, and calls `tick` at `deadline`. One code has one connection and one handshake; a
+/// failure at any step ends the exchange.
+public struct HybridSession: Sendable {
+  /// What the driver must do, in the order of the array.
+  public enum Action: Hashable, Sendable {
+    /// Open a web socket with TLS, the protocol `fido.cable` and the origin `https` or `wss` of the host.
+    case connect(host: String, path: String)
+    /// Advertise this service data, 20 bytes, for the service 0xFFF9.
+    case advertise([UInt8])
+    /// Withdraw the advert.
+    case stopAdvertising
+    /// Send a binary message in one frame.
+    case send([UInt8])
+    /// Begin to work on a request, a command and CBOR; its answer goes to `answer`.
+    case perform([UInt8])
+    /// Stop working on the request; no answer is due.
+    case cancel
+    /// Close the web socket.
+    case close
+  }
+
+  /// How an exchange ended.
+  public enum Ending: Hashable, Sendable {
+    /// The browser has the answer to a registration or sign-in; its status byte.
+    case answered(UInt8)
+    /// It failed.
+    case failed(HybridError)
+  }
+
+  /// How long each step may take.
+  public enum Limit {
+    /// The connection to the tunnel service.
+    public static let connection = Duration.seconds(15)
+    /// The advert, until the browser comes.
+    public static let advert = Duration.seconds(60)
+    /// From the handshake to the browser's request.
+    public static let request = Duration.seconds(30)
+    /// From the connection to the answer: tunnel services end an exchange after two minutes.
+    public static let exchange = Duration.seconds(100)
+    /// From the answer to the browser's end.
+    public static let end = Duration.seconds(10)
+  }
+
+  private enum State {
+    case new
+    case connecting
+    case advertising(EID)
+    case waiting(Channel)
+    case performing(Channel, command: UInt8)
+    case ending(status: UInt8)
+    case ended(Ending)
+  }
+
+  /// Both directions after the handshake.
+  private struct Channel {
+    var incoming: FrameCipher
+    var outgoing: FrameCipher
+  }
+
+  /// CTAP2_ERR_USER_ACTION_TIMEOUT, CTAP §6.3.
+  private static let timedOut: UInt8 = 0x2F
+  /// The commands after whose answer the exchange ends: makeCredential and getAssertion.
+  private static let ceremonies: Set<UInt8> = [1, 2]
+
+  private let link: FIDOURI
+  private let service: TunnelService
+  private let getInfo: [UInt8]
+  private let ephemeral: P256.PrivateKey
+  private let nonce: [UInt8]
+  private var state = State.new
+  private var connected = Duration.zero
+
+  /// When `tick` is due next, in the time since the start; `nil` while there is nothing to wait for.
+  public private(set) var deadline: Duration?
+
+  /// How it ended; `nil` until then.
+  public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
+
+  /// Prepares the answer to a code.
+  ///
+  /// - Parameter getInfo: what the authenticator answers to getInfo over this transport, without the status byte.
+  /// - Throws: ``HybridError/digitalCredential``, ``HybridError/channels`` or ``HybridError/tunnelService(_:)`` if no
+  ///   exchange can follow.
+  public init(_ link: FIDOURI, service: TunnelService, getInfo: [UInt8]) throws(HybridError) {
+    guard let ephemeral = try? P256.PrivateKey.random() else { throw .handshake }
+    try self.init(link, service: service, getInfo: getInfo, ephemeral: ephemeral, nonce: randomBytes(EID.nonceSize))
+  }
+
+  init(
+    _ link: FIDOURI, service: TunnelService, getInfo: [UInt8], ephemeral: P256.PrivateKey, nonce: [UInt8]
+  ) throws(HybridError) {
+    switch link.hint {
+    case .credentialPresentation, .credentialIssuance: throw .digitalCredential
+    case .getAssertion, .makeCredential, nil: break
+    }
+    guard link.channels.contains(0) else { throw .channels }
+    guard service.isKnown(to: link) else { throw .tunnelService(service.number) }
+    (self.link, self.service, self.getInfo) = (link, service, getInfo)
+    (self.ephemeral, self.nonce) = (ephemeral, nonce)
+  }
+
+  // MARK: - Events
+
+  /// Begins, once the person agreed.
+  public mutating func begin(at now: Duration) -> [Action] {
+    guard case .new = state else { return [] }
+    (state, deadline) = (.connecting, now + Limit.connection)
+    return [.connect(host: service.host, path: "/cable/new/" + Self.hexadecimal(link.tunnelID))]
+  }
+
+  /// Takes the tunnel service's answer.
+  ///
+  /// - Parameters:
+  ///   - routingIDs: the values of each `X-caBLE-Routing-ID`; exactly one is valid, of three bytes.
+  ///   - subprotocol: the one that the service chose.
+  public mutating func opened(routingIDs: [String], subprotocol: String?, at now: Duration) -> [Action] {
+    guard case .connecting = state else { return [] }
+    guard subprotocol == "fido.cable", routingIDs.count == 1, let id = Self.bytes(hexadecimal: routingIDs[0]),
+      id.count == EID.routingIDSize
+    else { return fail(.tunnelAnswer) }
+    let eid = EID(routingID: id, service: service, nonce: nonce)
+    guard let advert = try? eid.sealed(link.eidKey) else { return fail(.handshake) }
+    (state, connected, deadline) = (.advertising(eid), now, now + Limit.advert)
+    return [.advertise(advert)]
+  }
+
+  /// Takes a binary message of the browser.
+  public mutating func receive(_ message: [UInt8], at now: Duration) -> [Action] {
+    do throws(HybridError) {
+      switch state {
+      case .advertising(let eid): return try shakeHands(message, eid, at: now)
+      case .waiting(var channel):
+        let opened = try ClientMessage(channel.incoming.open(message))
+        state = .waiting(channel)
+        return try take(opened, channel)
+      case .performing(var channel, let command):
+        let opened = try ClientMessage(channel.incoming.open(message))
+        state = .performing(channel, command: command)
+        switch opened {
+        case .update: return []
+        case .shutdown: throw .browserLeft
+        case .ctap: throw .message
+        }
+      case .ending: throw .message
+      case .new, .connecting, .ended: return []
+      }
+    } catch {
+      return fail(error)
+    }
+  }
+
+  /// Takes a text message: the browser sends none.
+  public mutating func receiveText() -> [Action] { fail(.message) }
+
+  /// Takes the end of the web socket, or that it could not be opened.
+  public mutating func closed() -> [Action] {
+    switch state {
+    case .new, .ended: []
+    case .connecting: fail(.noTunnel)
+    case .advertising: fail(.noBrowser)
+    case .waiting, .performing, .ending: fail(.browserLeft)
+    }
+  }
+
+  /// Takes the authenticator's answer, a status and CBOR.
+  public mutating func answer(_ bytes: [UInt8], at now: Duration) -> [Action] {
+    guard case .performing(var channel, let command) = state else { return [] }
+    do throws(HybridError) {
+      let frame = try channel.outgoing.seal(AuthenticatorMessage.answer(bytes))
+      if Self.ceremonies.contains(command) {
+        (state, deadline) = (.ending(status: bytes.first ?? 0), now + Limit.end)
+      } else {
+        (state, deadline) = (.waiting(channel), now + Limit.request)
+      }
+      return [.send(frame)]
+    } catch {
+      return fail(error)
+    }
+  }
+
+  /// Stops the exchange: the person ended it, or the program ends.
+  public mutating func stop() -> [Action] { fail(.stopped) }
+
+  /// Does what is due at `now`.
+  public mutating func tick(at now: Duration) -> [Action] {
+    guard let due = deadline, due <= now else { return [] }
+    switch state {
+    case .connecting: return fail(.noTunnel)
+    case .advertising: return fail(.noBrowser)
+    case .waiting: return fail(.noRequest)
+    case .performing: return [.cancel] + answer([Self.timedOut], at: now)
+    case .ending: return fail(.browserLeft)
+    case .new, .ended: return []
+    }
+  }
+
+  // MARK: - Steps
+
+  private mutating func shakeHands(_ message: [UInt8], _ eid: EID, at now: Duration) throws(HybridError) -> [Action] {
+    let (reply, keys) = try NoiseHandshake.respond(
+      to: message, clientKey: link.clientKey, preSharedKey: link.preSharedKey(eid), ephemeral: ephemeral)
+    var channel = Channel(incoming: FrameCipher(keys.toAuthenticator), outgoing: FrameCipher(keys.toClient))
+    let first = try channel.outgoing.seal(AuthenticatorMessage.first(getInfo: getInfo))
+    (state, deadline) = (.waiting(channel), now + Limit.request)
+    return [.stopAdvertising, .send(reply), .send(first)]
+  }
+
+  private mutating func take(
+    _ message: ClientMessage, _ channel: Channel
+  ) throws(HybridError) -> [Action] {
+    switch message {
+    case .update: return []
+    case .shutdown: throw .browserLeft
+    case .ctap(let request):
+      (state, deadline) = (.performing(channel, command: request[0]), connected + Limit.exchange)
+      return [.perform(request)]
+    }
+  }
+
+  /// Ends; after the answer, whatever comes is only the end.
+  private mutating func fail(_ error: HybridError) -> [Action] {
+    if case .ending(let status) = state { return end(.answered(status)) }
+    return end(.failed(error))
+  }
+
+  /// Ends, and leaves nothing behind: no advert, no dialog, no connection.
+  private mutating func end(_ ending: Ending) -> [Action] {
+    let last: [Action] =
+      switch state {
+      case .new, .ended: []
+      case .connecting, .waiting, .ending: [.close]
+      case .advertising: [.stopAdvertising, .close]
+      case .performing: [.cancel, .close]
+      }
+    if self.ending == nil { (state, deadline) = (.ended(ending), nil) }
+    return last
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef")
+    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+  }
+
+  /// `nil` for text that is not bytes in hexadecimal.
+  private static func bytes(hexadecimal text: String) -> [UInt8]? {
+    let digits = text.utf8.map { byte in Character(UnicodeScalar(byte)).hexDigitValue }
+    guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
+    return stride(from: 0, to: digits.count, by: 2).map { index in
+      UInt8((digits[index] ?? 0) << 4 | (digits[index + 1] ?? 0))
+    }
+  }
+}
