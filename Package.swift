@@ -84,7 +84,7 @@ var targets: [Target] = [
     path: "Sources/Examples/SoftKey", swiftSettings: settings),
   .executableTarget(
     name: "example-log-in",
-    dependencies: ["LiquidAuth", "AlgorandStatements", "CTAP2", "Recovery", "DeterministicKeys"],
+    dependencies: ["LiquidAuth", "AlgorandStatements", "CTAP2", "Recovery", "DeterministicKeys", "CryptoPrimitives"],
     path: "Sources/Examples/LogIn", swiftSettings: settings),
   // scripts/bench runs it; no product uses it.
   .executableTarget(

@@ -1,4 +1,4 @@
-import Recovery
+import CryptoPrimitives
 
 /// Client data of the challenge form of `liquid`: Recovery §11.
 ///

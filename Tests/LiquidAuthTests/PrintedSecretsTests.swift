@@ -1,4 +1,4 @@
-import Recovery
+import CryptoPrimitives
 import TestVectors
 import Testing
 

@@ -2,6 +2,7 @@
 
 import AlgorandStatements
 import CTAP2
+import CryptoPrimitives
 import DeterministicKeys
 import Foundation
 import LiquidAuth

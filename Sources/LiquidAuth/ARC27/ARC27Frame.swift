@@ -1,5 +1,5 @@
 import CBOR
-import Recovery
+import CryptoPrimitives
 
 /// One message of the data channel: a CBOR map, in base64url in a text message, or bare in a binary message.
 ///

@@ -2,7 +2,6 @@ import AlgorandTransaction
 import CBOR
 import CryptoPrimitives
 public import DeterministicKeys
-import Recovery
 
 /// The methods that a dApp can request: ARC-27, Supported Methods.
 public enum ARC27Method: String, CaseIterable, Sendable {

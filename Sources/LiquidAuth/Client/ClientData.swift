@@ -1,5 +1,4 @@
 import CryptoPrimitives
-import Recovery
 
 /// The kind of ceremony: a server's pair of endpoints, and a CTAP2 command.
 public enum LiquidCeremony: String, Sendable {

@@ -1,3 +1,4 @@
+import CryptoPrimitives
 public import DeterministicKeys
 import Recovery
 

@@ -1,4 +1,4 @@
-import Recovery
+import CryptoPrimitives
 
 /// A service's own server: Keyri's companion of Firebase Authentication, for registration and login without a browser.
 public struct KeyriCompanion: Sendable {

@@ -1,4 +1,4 @@
-import Recovery
+import CryptoPrimitives
 
 /// base64 in the two alphabets of RFC 4648.
 ///

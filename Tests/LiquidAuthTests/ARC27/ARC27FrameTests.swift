@@ -1,6 +1,6 @@
 import AlgorandTransaction
 import CBOR
-import Recovery
+import CryptoPrimitives
 import TestVectors
 import Testing
 

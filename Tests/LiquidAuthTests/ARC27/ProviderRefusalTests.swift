@@ -1,6 +1,6 @@
 import CBOR
+import CryptoPrimitives
 import DeterministicKeys
-import Recovery
 import TestVectors
 import Testing
 

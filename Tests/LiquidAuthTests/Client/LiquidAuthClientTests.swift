@@ -1,4 +1,5 @@
 import CTAP2
+import CryptoPrimitives
 import DeterministicKeys
 import Recovery
 import TestVectors

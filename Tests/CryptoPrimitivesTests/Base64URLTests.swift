@@ -1,7 +1,6 @@
+import CryptoPrimitives
 import TestVectors
 import Testing
-
-@testable import Recovery
 
 @Suite struct Base64URLTests {
   /// RFC 4648 §10 without padding, and the two characters that differ from base64.
