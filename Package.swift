@@ -180,7 +180,8 @@ targets += [
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol", "StateDirectory",
-      "DisplayText", "Hybrid", "CTAPHID", "CryptoPrimitives", "ProcessIO", "Sandbox", "CVersion", "CWebRTC", "CPSL", "CZlib",
+      "DisplayText", "Hybrid", "CTAPHID", "CryptoPrimitives", "ProcessIO", "Sandbox", "CVersion", "CWebRTC", "CPSL",
+      "CZlib",
       argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(

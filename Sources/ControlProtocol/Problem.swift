@@ -21,8 +21,10 @@ package struct Remedy: Equatable, Sendable {
   }
 }
 
-/// What is wrong and what to do: {1: kind, 2: reason, 3: hint?, 4: [[word …] …]?, 5: is safe?}.
+/// What is wrong and what to do: {1: kind, 2: reason, 3: hint?, 4: [word …]?, 5: is safe?}.
 ///
+/// An empty word ends each command of member 4 but the last: a list in a list of a status would be nested too deeply for
+/// CTAP's CBOR (CTAP §8).
 /// Programs decide by kind and remedy, so that the words are free to change.
 package struct Problem: Equatable, Sendable {
   /// The problems that programs distinguish.
@@ -73,22 +75,19 @@ extension Problem {
     kind = Kind(rawValue: try members.requiredInteger(1, as: UInt8.self)) ?? .other
     let isSafe = try decoded(members.optionalBool(5)) ?? false
     guard let list = try decoded(members.optionalArray(4)) else { return }
-    var commands: [[String]] = []
-    for value in list {
-      let words = value.array ?? []
-      let texts = words.compactMap(\.text)
-      guard !words.isEmpty, texts.count == words.count else {
-        throw ControlFailure(.unexpectedType, "a command must be a list of words")
-      }
-      commands.append(texts)
+    let words = list.compactMap(\.text)
+    let commands = words.split(separator: "", omittingEmptySubsequences: false).map(Array.init)
+    guard words.count == list.count, !commands.contains([]) else {
+      throw ControlFailure(.unexpectedType, "a remedy must be commands of words")
     }
-    if !commands.isEmpty { remedy = Remedy(commands, isSafe: isSafe) }
+    remedy = Remedy(commands, isSafe: isSafe)
   }
 
   package var members: CBORMap {
     CBORMap(present: [
       1: .number(kind.rawValue), 2: .text(reason), 3: hint.map(CBORValue.text),
-      4: remedy.map { .array($0.commands.map(CBORValue.texts)) }, 5: remedy?.isSafe == true ? .bool(true) : nil,
+      4: remedy.map { .texts(Array($0.commands.joined(separator: [""]))) },
+      5: remedy?.isSafe == true ? .bool(true) : nil,
     ])
   }
 }

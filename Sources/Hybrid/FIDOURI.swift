@@ -4,7 +4,9 @@ public import CryptoPrimitives
 /// The link in a browser's QR code for another device: `FIDO:/` and the digits of a CBOR map, hybrid transports of CTAP 2.2
 /// and 2.3 (§11.5).
 public struct FIDOURI: Equatable, Sendable {
-  /// The purpose of the browser's request. It binds nothing: the browser may send another request.
+  /// The purpose of the browser's request.
+  ///
+  /// It binds nothing: the browser may send another request.
   public enum Hint: String, Sendable {
     /// A sign-in.
     case getAssertion = "ga"

@@ -1,5 +1,5 @@
 /// Why a `FIDO:/` code cannot be answered, or why an exchange by it ended.
-public enum HybridError: Error, Equatable, Sendable {
+public enum HybridError: Error, Hashable, Sendable {
   /// The text does not begin with `FIDO:/`.
   case noLink
   /// The rest is not the decimal digits of a number of bytes.

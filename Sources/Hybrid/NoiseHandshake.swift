@@ -112,7 +112,7 @@ struct NoiseState {
     (chainingKey, key) = (derived.part(0..<32), derived.part(32..<64))
   }
 
-  /// Adds the other side's point. With a pre-shared key, it changes the chaining key too.
+  /// Adds the other side's point.
   mutating func readEphemeral(_ message: [UInt8]) throws(CryptoError) -> P256.PublicKey {
     guard message.count == NoiseHandshake.messageSize, message[0] == 4 else { throw .invalidPoint }
     let point = try P256.PublicKey(x: Array(message[1..<33]), y: Array(message[33..<65]))

@@ -201,7 +201,9 @@ import Testing
         ]
     )
     for (problem, mend) in [
-      (Problem("it is blocked", hint: "set another", with: ["liquid-auth", "pin", "change"]), "liquid-auth pin change"),
+      (
+        Problem("it is blocked", hint: "set another", with: ["liquid-auth", "pin", "change"]), "liquid-auth pin change"
+      ),
       (Problem("the PIN is blocked, because the store may be an old copy: see liquid-auth-vault(1)"), "-"),
       (OwnerSettings.pinMustBeChanged, "liquid-auth pin change"),
     ] {

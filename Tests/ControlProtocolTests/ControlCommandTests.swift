@@ -379,7 +379,7 @@ import Testing
     ),
     ("device without an action", [0x5B], .missingParameter),
     ("device with an action that does not exist", [0x5B, 0xA1, 0x01, 0x00], .invalidParameter),
-    ("device with another", [0x5B, 0xA1, 0x01, 0x05], .invalidParameter),
+    ("device with another", [0x5B, 0xA1, 0x01, 0x06], .invalidParameter),
   ]
 
   // Holds: CONTROL-1

@@ -30,8 +30,10 @@ import Testing
     /// The service data of the advert.
     mutating func advert() throws -> [UInt8] {
       _ = session.begin(at: .zero)
-      guard case .advertise(let data)? = session.opened(
-        routingIDs: ["0A0b0c"], subprotocol: "fido.cable", at: .seconds(1)).first
+      guard
+        case .advertise(let data)? = session.opened(
+          routingIDs: ["0A0b0c"], subprotocol: "fido.cable", at: .seconds(1)
+        ).first
       else { throw HybridError.tunnelAnswer }
       return data
     }
@@ -89,10 +91,11 @@ import Testing
     #expect(exchange.session.closed() == [.close] && exchange.session.ending == .answered(0x27))
   }
 
-  @Test(arguments: [
-    ([6: ["x"]], HybridError?.none), ([5: "dcp"], .digitalCredential), ([5: "dci"], .digitalCredential),
-    ([6: [1]], .channels), ([6: [0, 1]], nil), ([5: "xx"], nil),
-  ] as [(CBORMap, HybridError?)])
+  @Test(
+    arguments: [
+      ([6: "x"], nil), ([6: ["x"]], .channels), ([5: "dcp"], .digitalCredential), ([5: "dci"], .digitalCredential),
+      ([6: [1]], .channels), ([6: [0, 1]], nil), ([5: "xx"], nil),
+    ] as [(CBORMap, HybridError?)])
   func `a code that no exchange can follow is refused before anything is sent`(
     _ members: CBORMap, _ error: HybridError?
   ) throws {
@@ -111,10 +114,11 @@ import Testing
     _ = try Exchange([2: 0], service: 300)
   }
 
-  @Test(arguments: [
-    ([], "fido.cable"), (["0a0b"], "fido.cable"), (["0a0b0c0d"], "fido.cable"), (["zzzzzz"], "fido.cable"),
-    (["0a0b0c", "0a0b0c"], "fido.cable"), (["0a0b0"], "fido.cable"), (["0a0b0c"], nil), (["0a0b0c"], "other"),
-  ] as [([String], String?)])
+  @Test(
+    arguments: [
+      ([], "fido.cable"), (["0a0b"], "fido.cable"), (["0a0b0c0d"], "fido.cable"), (["zzzzzz"], "fido.cable"),
+      (["0a0b0c", "0a0b0c"], "fido.cable"), (["0a0b0"], "fido.cable"), (["0a0b0c"], nil), (["0a0b0c"], "other"),
+    ] as [([String], String?)])
   func `nothing is advertised without one routing id and the protocol`(_ ids: [String], _ chosen: String?) throws {
     var exchange = try Exchange()
     _ = exchange.session.begin(at: .zero)

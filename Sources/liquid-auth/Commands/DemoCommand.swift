@@ -53,7 +53,8 @@ struct DemoCommand: AsyncParsableCommand {
         StandardStream.error.write("liquid-auth: \(obstacle.printable)")
       }
       let demo = BrowserDemo(port: port ?? 0, opensBrowser: !noOpen, isJSON: output.json)
-      guard try await dapp ? demo.runDApp() : demo.run() else { throw ExitCode(1) }
+      let holds = try await dapp ? demo.runDApp().holds : demo.run().holds
+      guard holds else { throw ExitCode(1) }
       return
     }
     let transcript = Transcript(isQuiet: output.json)

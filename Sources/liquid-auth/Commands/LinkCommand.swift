@@ -1,4 +1,5 @@
 import ArgumentParser
+import CryptoPrimitives
 import DisplayText
 import Hybrid
 import LiquidAuth

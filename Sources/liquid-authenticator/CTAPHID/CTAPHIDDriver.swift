@@ -175,7 +175,7 @@ actor CTAPHIDDriver {
   func see(isInBackground: Bool) async {
     attendance.isInBackground = isInBackground
     if isInBackground, isAttached {
-      log.notice(Self.inBackground)
+      log.notice(Self.inBackground.text)
       await disappear()
     } else {
       await appearIfWanted()

@@ -131,7 +131,9 @@ struct DaemonOptions: Equatable, Sendable {
     case "--sandbox": sandbox = try Self.choice(name, value, of: SandboxChoice.allCases, SandboxChoice.init)
     case "--log-level": logLevel = try Self.choice(name, value, of: LogLevelChoice.allCases, LogLevelChoice.init)
     case "--on-success":
-      notifiesOfSuccess = try Self.choice(name, value, of: "nothing, notify") { ["nothing": false, "notify": true][$0] }
+      notifiesOfSuccess = try Self.choice(name, value, of: "nothing, notify") {
+        ["nothing": false, "notify": true][$0]
+      }
     case "--in-background":
       session.detachesInBackground = try Self.choice(name, value, of: "detach, stay") {
         ["detach": true, "stay": false][$0]

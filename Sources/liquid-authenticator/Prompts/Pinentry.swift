@@ -206,8 +206,8 @@ actor Pinentry: PromptBackEnd {
     try await step { [limits] cancellation throws(PinentryFailure) in
       try session.tell(within: limits.setUp, cancellation)
     }
-    close()
-    await ended()
+    self.session = nil
+    _ = await Self.end(session, grace: limits.closing, limits)
   }
 
   /// Does not wait: a program that has answered ends by itself.

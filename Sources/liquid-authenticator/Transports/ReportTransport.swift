@@ -100,6 +100,8 @@ struct TransportError: Error, CustomStringConvertible {
 
   init(_ description: String) { problem = Problem(description) }
 
+  init(_ problem: Problem) { self.problem = problem }
+
   /// The error of a failed system call, with the system's message.
   init(_ action: String, errno number: Int32, hint: String? = nil, remedy: Remedy? = nil) {
     problem = Problem("cannot \(action): \(SystemNumber(number))", hint: hint, remedy: remedy)

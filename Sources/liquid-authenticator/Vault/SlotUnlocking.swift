@@ -24,7 +24,9 @@ extension VaultKeySource {
     let lockings = lockings
     let judge = judge(unlessLockedSince: lockings)
     do throws(UserInteractionError) {
-      if try await openByProtectors(for: nil, from: origin, orBy: judge, unlessLockedSince: lockings) != nil { return true }
+      if try await openByProtectors(for: nil, from: origin, orBy: judge, unlessLockedSince: lockings) != nil {
+        return true
+      }
     } catch {
       refused.count(error, of: origin)
       throw CTAPError(error)

@@ -2,6 +2,7 @@ import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import Recovery
+import Synchronization
 import Testing
 
 @testable import liquid_authenticator

@@ -516,7 +516,7 @@ struct AccountPromptTests {
 
     let noFinger: UserPrompter.ReadFingers = { _ in .failure(.noFinger) }
     let unenrolled = prompter(Typist(), ScriptedAccount(), readFingers: noFinger)
-    #expect(await unenrolled.outcome(of: prompt([.fingerprint]), verification: true) == "verified")
+    #expect(await unenrolled.outcome(of: prompt([.fingerprint]), verification: true) == "passphrase")
     #expect(await unenrolled.problems(of: [.fingerprint]).map(\.remedy) == [Remedy(["fprintd-enroll"])])
 
     let dialogs = Typist()

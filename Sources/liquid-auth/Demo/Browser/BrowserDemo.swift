@@ -15,16 +15,18 @@ struct BrowserDemo: Sendable {
   let opensBrowser: Bool
   let isJSON: Bool
 
-  /// Runs the demo; returns whether it holds, and prints the results.
-  func run() async throws(CommandFailure) -> Bool {
+  /// Runs the demo, and prints the results.
+  func run() async throws(CommandFailure) -> DemoResults {
     let site = try await show { [isJSON] port in DemoSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
-    return end(site.results)
+    end(site.results)
+    return site.results
   }
 
   /// Does the same with a wallet.
-  func runDApp() async throws(CommandFailure) -> Bool {
+  func runDApp() async throws(CommandFailure) -> DAppResults {
     let site = try await show { [isJSON] port in DAppSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
-    return end(site.results)
+    end(site.results)
+    return site.results
   }
 
   /// Serves a site, which is made for its port, until the user ends it.
@@ -57,10 +59,9 @@ struct BrowserDemo: Sendable {
     }
   }
 
-  private func end(_ results: some DemoTotals) -> Bool {
+  private func end(_ results: some DemoTotals) {
     let finished: JSON = ["event": "finished"]
     writeResult(isJSON ? finished.adding(results.json).line : results.text, isJSON: isJSON)
-    return results.holds
   }
 
   /// Opens the page with xdg-open; returns `false` without a desktop, or if xdg-open fails.
