@@ -71,11 +71,11 @@ var targets: [Target] = [
     name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], cSettings: fortified,
     linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
   // Reads the vector files under Tests/Vectors; no product uses it.
-  .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
+  .target(name: "TestVectors", path: "Tests/Swift/TestVectors", swiftSettings: settings),
   // Reads the vectors of the recovery contract; no product uses it.
   .target(
     name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "Messages", "TestVectors"],
-    path: "Tests/TestSupport",
+    path: "Tests/Swift/TestSupport",
     swiftSettings: settings),
   // Uses of the libraries, in one file each; `scripts/test unit` runs them.
   .executableTarget(
@@ -92,7 +92,7 @@ var targets: [Target] = [
     dependencies: [
       "AlgorandStatements", "CTAP2", "Recovery", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives",
       "CredentialDB", "StateDirectory", "Vault", "CSQLite", argumentParser,
-    ], path: "Tests/Benchmarks", swiftSettings: settings),
+    ], path: "Tests/Swift/Benchmarks", swiftSettings: settings),
 ]
 
 targets += module("CryptoPrimitives", ["COpenSSL", "CSodium"])
@@ -234,7 +234,30 @@ if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
         "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "CTAP2", "CTAPHID", "UHID", "Recovery",
         "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR",
         "DeterministicKeys", "CryptoPrimitives", "DisplayText", "Hybrid", "TestSupport", "TestVectors",
-      ], path: "Tests/Fuzz/Targets", swiftSettings: settings))
+      ], path: "Tests/Swift/Fuzz/Targets", swiftSettings: settings))
+}
+
+/// The folders of Sources, each with those of its targets.
+let folders = [
+  "Core": [
+    "CryptoPrimitives", "CBOR", "CTAPHID", "Hybrid", "DeterministicKeys", "SLIP39", "Recovery", "CTAP2", "PasskeyFiles",
+    "DisplayText", "Messages",
+  ],
+  "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth"],
+  "Store": ["Vault", "CredentialDB", "StateDirectory"],
+  "Channels": ["ControlProtocol", "ControlClient", "ProtectorProtocol", "Assuan"],
+  "Linux": ["ProcessIO", "Sandbox", "UHID", "Logind", "Fingerprint", "SessionBus"],
+]
+for target in targets where target.path == nil {
+  if target.isTest {
+    target.path = "Tests/Swift/\(target.name)"
+  } else if target.type == .executable {
+    target.path = "Sources/Programs/\(target.name)"
+  } else {
+    // The other targets are the doors to C libraries.
+    let folder = folders.first { $0.value.contains(target.name) }?.key ?? "C"
+    target.path = "Sources/\(folder)/\(target.name)"
+  }
 }
 
 let package = Package(

@@ -25,9 +25,9 @@ packages_for_prompts=("${packages_for_fingerprints[@]}" python3-dbus xvfb xdotoo
     xfce4-notifyd dunst pinentry-gnome3 pinentry-gtk2 pinentry-qt pinentry-curses tmux libpam-wrapper)
 packages_for_protectors=(strace dbus libglib2.0-bin gnome-keyring keepassxc libkf5wallet-bin python3-dbus python3-gi swtpm
     tpm2-tools debootstrap systemd-container)
-# The numbers of the system calls, for Tests/support/tracer.py.
+# The numbers of the system calls, for Tests/EndToEnd/support/tracer.py.
 packages_for_faults=(linux-libc-dev)
-# These go into the guest only, see Tests/tools/run.
+# These go into the guest only, see Tests/EndToEnd/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin dmsetup)
 packages_for_browsers=(gcc libc6-dev iproute2 cpio chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
     x11-xserver-utils fonts-dejavu-core "${packages_for_fingerprints[@]}")
@@ -40,7 +40,7 @@ packages_of_turn=(coturn)
 # The tests' Python modules, readable by the guest's ordinary user.
 python_modules=$repo/.build/python
 
-# The packages of the tools that Tests/tools runs.
+# The packages of the tools that Tests/EndToEnd/tools runs.
 tools_packages=$repo/.build/tools-packages
 
 # coturn and its dependencies, unpacked.
@@ -156,14 +156,14 @@ unpack_packages() {
     mv "$directory/root.new" "$directory/root"
 }
 
-# install_python_modules: install the modules of Tests/requirements.txt for Debian's
+# install_python_modules: install the modules of Tests/EndToEnd/requirements.txt for Debian's
 # python3. Done once for each content of that file. Debian's setuptools builds the
 # modules without a wheel, so every download has its hash in that file.
 install_python_modules() {
-    local wanted=$repo/Tests/requirements.txt
+    local wanted=$repo/Tests/EndToEnd/requirements.txt
     install_packages "${packages_for_python[@]}"
     cmp -s "$wanted" "$python_modules/.requirements.txt" && return 0
-    say "installing the modules of Tests/requirements.txt"
+    say "installing the modules of Tests/EndToEnd/requirements.txt"
     rm -rf "$python_modules"
     mkdir -p "$python_modules"
     PIP_ROOT_USER_ACTION=ignore /usr/bin/python3 -m pip install --quiet --disable-pip-version-check \
@@ -175,7 +175,7 @@ install_python_modules() {
 # python ARGUMENT...: run Debian's python3 with the tests' modules, even if another
 # Python comes first in PATH.
 python() {
-    PYTHONPATH=$python_modules:$repo/Tests PYTHONPYCACHEPREFIX=$repo/.build/pycache PYTHONNOUSERSITE=1 \
+    PYTHONPATH=$python_modules:$repo/Tests/EndToEnd PYTHONPYCACHEPREFIX=$repo/.build/pycache PYTHONNOUSERSITE=1 \
         /usr/bin/python3 "$@"
 }
 

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154 # lib.sh sets repo
 
 # The only file with the version of the programs.
-version_file=Sources/CTAPHID/DeviceIdentity.swift
+version_file=Sources/Core/CTAPHID/DeviceIdentity.swift
 
 # product_version COMMIT: print the version of the source at a commit.
 product_version() {
@@ -23,7 +23,7 @@ package_version() {
     echo "$version"
 }
 
-# stamp PROGRAM...: make `--version` of these files print the version of a snapshot: Sources/CVersion. Nothing is built
+# stamp PROGRAM...: make `--version` of these files print the version of a snapshot: Sources/C/CVersion. Nothing is built
 # again. The source can be a tarball, without git, or a clone of another user, which git does not read.
 stamp() {
     local version content program

@@ -21,9 +21,9 @@ import time
 
 # The tables of Unicode in targets: file in Sources, name of the table, and its folder below www.unicode.org/Public.
 TABLES = {
-    "DisplayText": ("DisplayText/JoiningType.swift", "DerivedJoiningType.txt", "{}.0/ucd/extracted"),
-    "Recovery": ("Recovery/Confusables.swift", "confusables.txt", "security/{}.0"),
-    "liquid_auth": ("liquid-auth/Terminal/CanonicalCompositions.swift", "UnicodeData.txt", "{}.0/ucd"),
+    "DisplayText": ("Core/DisplayText/JoiningType.swift", "DerivedJoiningType.txt", "{}.0/ucd/extracted"),
+    "Recovery": ("Core/Recovery/Confusables.swift", "confusables.txt", "security/{}.0"),
+    "liquid_auth": ("Programs/liquid-auth/Terminal/CanonicalCompositions.swift", "UnicodeData.txt", "{}.0/ucd"),
 }
 
 # What a licence's text contains, and its SPDX expression; the first that matches counts.

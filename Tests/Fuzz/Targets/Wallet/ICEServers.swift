@@ -1,1 +1,0 @@
-../../../../Sources/liquid-auth-wallet/Configuration/ICEServers.swift

@@ -1,1 +1,0 @@
-../../../../Sources/liquid-auth-wallet/Keyri/KeyriServices.swift

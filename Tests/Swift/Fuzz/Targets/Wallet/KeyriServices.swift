@@ -1,0 +1,1 @@
+../../../../../Sources/Programs/liquid-auth-wallet/Keyri/KeyriServices.swift
