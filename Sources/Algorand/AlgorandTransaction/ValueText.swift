@@ -46,7 +46,7 @@ extension [UInt8] {
   var size: Message { Message("\(count) byte", plural: "\(count) bytes", count: count) }
 }
 
-/// An amount of an asset, whose decimals a transfer does not name.
+/// An amount of an asset; a transfer does not contain the number of its decimals.
 func smallestUnits(_ count: some UnsignedInteger) -> Message {
   Message("\(count) smallest unit", plural: "\(count) smallest units", count: count)
 }

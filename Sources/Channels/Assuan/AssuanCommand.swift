@@ -27,7 +27,7 @@ extension AssuanLine {
   /// The reply to a command that succeeded.
   package static let ok = Array("OK\n".utf8)
 
-  /// The status line before the error of a dialog that was closed, and not by a button.
+  /// The status line before the error of a dialog that was closed without a button.
   package static let closed = Array("S BUTTON_INFO close\n".utf8)
 
   /// The reply to a command that failed, at most ``limit`` bytes with its line end.

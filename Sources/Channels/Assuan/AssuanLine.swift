@@ -21,7 +21,7 @@ package enum AssuanLine {
     /// libgpg-error's code, whose low 16 bits are the error, and the server's message.
     case error(code: UInt32, text: String)
     case data(Range<Int>)
-    /// The status line of a pinentry whose window was closed, and not by a button; its error follows.
+    /// The status line of a pinentry whose window was closed without a button; its error follows.
     case closed
     /// Another status line or a comment, which changes nothing.
     case remark

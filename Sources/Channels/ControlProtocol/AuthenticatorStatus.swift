@@ -156,7 +156,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     return problems
   }
 
-  /// The problem of a kind that there is at most once.
+  /// The problem of a kind of which there is at most one.
   package func problem(_ kind: Problem.Kind) -> Problem? { problems.first { $0.kind == kind } }
 
   package var members: CBORMap {

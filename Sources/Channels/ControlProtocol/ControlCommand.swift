@@ -15,9 +15,9 @@ package protocol ControlCommand: Sendable {
   static var wait: ControlWait { get }
   /// The longest request, bytes, command byte included; at most ``ControlMessage/maximumSize``.
   static var maximumRequestSize: Int { get }
-  /// Whether the ticket of a terminal takes the place of the passphrase: for a while after a command there gave it.
+  /// Whether a ticket of the client's terminal replaces the passphrase: Control.md, "Tickets".
   ///
-  /// Only for a command of the owner that changes nothing, and shows no more than the list of passkeys.
+  /// Only for an owner's command that changes nothing, and shows no more than the list of passkeys.
   static var goesByTicket: Bool { get }
 
   /// Reads the members of a request; ignores unknown ones.

@@ -1,6 +1,6 @@
 package import CBOR
 
-/// Commands that repair one thing, each as its words, which no shell has read.
+/// The commands that repair one problem, each as a list of words without shell quoting.
 package struct Remedy: Equatable, Sendable {
   package let commands: [[String]]
   /// Whether `liquid-auth doctor --fix` runs it: it needs no additional rights, and changes at most the user's own
@@ -14,7 +14,7 @@ package struct Remedy: Equatable, Sendable {
     self.isSafe = isSafe
   }
 
-  /// Adds the options for the place to our own commands.
+  /// Adds the place options to the commands of this project.
   package func completed(_ options: [String]) -> Remedy {
     Remedy(
       commands.map { ["liquid-auth", "liquid-authenticator"].contains($0.first) ? $0 + options : $0 }, isSafe: isSafe)
@@ -25,7 +25,7 @@ package struct Remedy: Equatable, Sendable {
 ///
 /// An empty word ends each command of member 4 but the last: a list in a list of a status would be nested too deeply for
 /// CTAP's CBOR (CTAP §8).
-/// Programs decide by kind and remedy, so that the words are free to change.
+/// Programs act on kind and remedy, so the text can change.
 package struct Problem: Equatable, Sendable {
   /// The problems that programs distinguish.
   package enum Kind: UInt8, Sendable, CaseIterable {

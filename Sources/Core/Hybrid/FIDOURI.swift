@@ -6,7 +6,7 @@ public import CryptoPrimitives
 public struct FIDOURI: Equatable, Sendable {
   /// The purpose of the browser's request.
   ///
-  /// It binds nothing: the browser may send another request.
+  /// It is only a hint: the browser may send another request.
   public enum Hint: String, Sendable {
     /// A sign-in.
     case getAssertion = "ga"
@@ -44,9 +44,9 @@ public struct FIDOURI: Equatable, Sendable {
 
   /// Reads a link.
   ///
-  /// Only key and secret can make a link invalid: unknown members are skipped, and those of another type are as absent.
+  /// Only key and secret can make a link invalid: unknown members, and other members of a wrong type, are ignored.
   public init(_ text: String) throws(HybridError) {
-    // As bytes: beyond ASCII, other letters have these capitals too.
+    // Compared as bytes: letters outside ASCII can also have these letters as upper case.
     let (scheme, digits) = (text.utf8.prefix(Self.scheme.utf8.count), text.utf8.dropFirst(Self.scheme.utf8.count))
     guard Self.isScheme(scheme) else { throw .noLink }
     let map = try Self.map(of: Base10.decode(digits))

@@ -11,10 +11,10 @@ extension FIDOURI {
   /// The key of the advert, 64 bytes: a key of AES-256, then one of HMAC-SHA-256.
   package var eidKey: SecretBytes { derive(.eidKey, salt: [], count: 64) }
 
-  /// The name of the exchange at the tunnel service, 16 bytes.
+  /// The tunnel ID, which names the exchange at the tunnel service, 16 bytes.
   package var tunnelID: [UInt8] { derive(.tunnelID, salt: [], count: 16).withUnsafeBytes { Array($0) } }
 
-  /// The key that only who read the code and heard the advert has, 32 bytes.
+  /// The pre-shared key of the handshake, 32 bytes; it needs both the code and the advert.
   package func preSharedKey(_ eid: EID) -> SecretBytes { derive(.preSharedKey, salt: eid.bytes, count: 32) }
 
   private func derive(_ purpose: Purpose, salt: [UInt8], count: Int) -> SecretBytes {
@@ -22,7 +22,7 @@ extension FIDOURI {
   }
 }
 
-/// What the authenticator's advert says to who read its code (CTAP §11.5.1, "EID").
+/// The content of the authenticator's BLE advert, for the browser that shows the code (CTAP §11.5.1, "EID").
 package struct EID: Equatable, Sendable {
   package static let nonceSize = 10
   package static let routingIDSize = 3
@@ -56,7 +56,7 @@ package struct EID: Equatable, Sendable {
 
   /// Reads service data, as the browser does; bytes after the first 20 are not authenticated, and are skipped.
   ///
-  /// `nil` for the advert of another code, and for one that no browser may accept.
+  /// `nil` for the advert of another code, and for one that browsers must not accept.
   package init?(sealed data: [UInt8], key: SecretBytes) {
     let block = Array(data.prefix(AESCBC.blockSize))
     guard data.count >= Self.sealedSize, constantTimeEqual(Array(data[16..<20]), Self.tag(block, key)),
@@ -76,7 +76,7 @@ package struct EID: Equatable, Sendable {
 
 /// A tunnel service by its number, CTAP §11.5.1.2.
 public struct TunnelService: Hashable, Sendable {
-  /// The number: below 256 it is assigned, and others give the host's name themselves.
+  /// The number: below 256 it is assigned; from 256 on, the host's name is derived from it.
   public let number: UInt16
 
   /// The hosts with assigned numbers.
@@ -104,7 +104,7 @@ public struct TunnelService: Hashable, Sendable {
     return "cable.\(name).\(ending)"
   }
 
-  /// Whether a browser that knows this number of assigned services can find it.
+  /// Whether the browser of this link knows the service: it says how many assigned services it knows.
   func isKnown(to link: FIDOURI) -> Bool { number >= 256 || UInt64(number) < link.knownTunnelServices ?? 1 }
 
   var bytes: [UInt8] { [UInt8(truncatingIfNeeded: number), UInt8(number >> 8)] }

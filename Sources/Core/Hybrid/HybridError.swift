@@ -1,4 +1,4 @@
-/// Why a `FIDO:/` code cannot be answered, or why an exchange by it ended.
+/// Why a `FIDO:/` code cannot be answered, or why its exchange ended.
 public enum HybridError: Error, Hashable, Sendable {
   /// The text does not begin with `FIDO:/`.
   case noLink
@@ -8,7 +8,7 @@ public enum HybridError: Error, Hashable, Sendable {
   case content
   /// The code asks for a digital credential, not for a passkey.
   case digitalCredential
-  /// The browser uses none of our channels.
+  /// The browser accepts none of the supported channels.
   case channels
   /// The browser does not know this assigned tunnel service, or the number is not assigned.
   case tunnelService(UInt16)
@@ -16,19 +16,19 @@ public enum HybridError: Error, Hashable, Sendable {
   case noTunnel
   /// The service answered without one valid routing id, or not with the protocol `fido.cable`.
   case tunnelAnswer
-  /// No browser came in time.
+  /// No browser connected in time.
   case noBrowser
-  /// The first message is not of a browser that read this code and heard this advert.
+  /// The first message is not from a browser that shows this code and received this advert.
   case handshake
-  /// A later message does not open with the key of the exchange.
+  /// A later message cannot be decrypted with the key of the exchange.
   case frame
-  /// A message of a type that is not served.
+  /// A message of an unsupported type.
   case message
   /// The browser sent no request in time.
   case noRequest
-  /// The browser left before the answer.
+  /// The browser ended the exchange before the answer.
   case browserLeft
-  /// The exchange was stopped here.
+  /// The user or this program stopped the exchange.
   case stopped
 }
 

@@ -53,7 +53,7 @@ enum ClientMessage: Equatable, Sendable {
   case shutdown
   /// A request for the authenticator: a command, then CBOR.
   case ctap([UInt8])
-  /// News about the link of the two devices, which is not offered.
+  /// An update with linking information; linking is not supported.
   case update
 
   /// - Throws: ``HybridError/message`` for another type, and for one without its content.
@@ -70,7 +70,7 @@ enum ClientMessage: Equatable, Sendable {
 
 /// What the authenticator sends after the handshake.
 enum AuthenticatorMessage {
-  /// The first message, without a type: what getInfo answers, without its status, and that CTAP is spoken.
+  /// The first message, without a type: the answer of getInfo without its status, and the supported protocol, CTAP.
   static func first(getInfo: [UInt8]) -> [UInt8] {
     CBOREncoder.encode(.map([1: .bytes(getInfo), 3: ["ctap"]]))
   }

@@ -1,11 +1,11 @@
 import CryptoPrimitives
 
-/// The authenticator's side of one exchange by a `FIDO:/` code (CTAP §11.5.1).
+/// The authenticator's side of one exchange by a `FIDO:/` code, a QR-initiated transaction (CTAP §11.5.1).
 ///
-/// A pure value: it opens nothing, reads no clock and starts nothing. The driver begins it after the person agreed that a
-/// computer in this room shows the code; it gives it every event and the time since the start of the exchange, does what
-/// the actions say in their order, and calls `tick` at `deadline`. One code has one connection and one handshake; a
-/// failure at any step ends the exchange.
+/// A pure value: it does no I/O, reads no clock and starts no task. The driver calls `begin` after the user agreed that
+/// a computer nearby shows the code. It passes every event, with the time since the start of the exchange, performs the
+/// actions in their order, and calls `tick` at `deadline`. A code has one connection and one handshake; a failure at
+/// any step ends the exchange.
 public struct HybridSession: Sendable {
   /// What the driver must do, in the order of the array.
   public enum Action: Hashable, Sendable {
@@ -37,7 +37,7 @@ public struct HybridSession: Sendable {
   public enum Limit {
     /// The connection to the tunnel service.
     public static let connection = Duration.seconds(15)
-    /// The advert, until the browser comes.
+    /// From the advert to the browser's first message.
     public static let advert = Duration.seconds(60)
     /// From the handshake to the browser's request.
     public static let request = Duration.seconds(30)
@@ -107,7 +107,7 @@ public struct HybridSession: Sendable {
 
   // MARK: - Events
 
-  /// Begins, once the person agreed.
+  /// Begins; the user has agreed.
   public mutating func begin(at now: Duration) -> [Action] {
     guard case .new = state else { return [] }
     (state, deadline) = (.connecting, now + Limit.connection)
@@ -155,10 +155,10 @@ public struct HybridSession: Sendable {
     }
   }
 
-  /// Takes a text message: the browser sends none.
+  /// Takes a text message, which browsers never send.
   public mutating func receiveText() -> [Action] { fail(.message) }
 
-  /// Takes the end of the web socket, or that it could not be opened.
+  /// Takes the end of the web socket, or the failure to open it.
   public mutating func closed() -> [Action] {
     switch state {
     case .new, .ended: []
@@ -223,13 +223,13 @@ public struct HybridSession: Sendable {
     }
   }
 
-  /// Ends; after the answer, whatever comes is only the end.
+  /// Ends the exchange; after the answer, an error is no failure.
   private mutating func fail(_ error: HybridError) -> [Action] {
     if case .ending(let status) = state { return end(.answered(status)) }
     return end(.failed(error))
   }
 
-  /// Ends, and leaves nothing behind: no advert, no dialog, no connection.
+  /// Ends the exchange, with its advert, its request and its connection.
   private mutating func end(_ ending: Ending) -> [Action] {
     let last: [Action] =
       switch state {

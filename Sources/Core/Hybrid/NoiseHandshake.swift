@@ -2,8 +2,8 @@ package import CryptoPrimitives
 
 /// The handshake of browser and authenticator: Noise_KNpsk0_P256_AESGCM_SHA256 (CTAP §11.5.1.3, Noise revision 34).
 ///
-/// The browser's static key is in the code, and the pre-shared key comes from code and advert. So each side knows that the
-/// other one read the code, and the browser that the advert was near.
+/// The browser's static key is in the code, and the pre-shared key comes from code and advert. So each side knows that
+/// the other one has the code, and the browser knows that the advert was received nearby.
 package enum NoiseHandshake {
   /// Bytes in each of the two messages: a point, 04 ‖ X ‖ Y, and a tag.
   package static let messageSize = 65 + AESGCM.tagSize
@@ -19,7 +19,7 @@ package enum NoiseHandshake {
   /// Answers the browser's message: the authenticator's side.
   ///
   /// - Parameter ephemeral: a fresh key, for this message only.
-  /// - Throws: ``HybridError/handshake`` for a message that is not of a browser with this key and this pre-shared key.
+  /// - Throws: ``HybridError/handshake`` for a message that is not from a browser with these two keys.
   package static func respond(
     to message: [UInt8], clientKey: P256.PublicKey, preSharedKey: SecretBytes, ephemeral: P256.PrivateKey
   ) throws(HybridError) -> (message: [UInt8], keys: Keys) {
@@ -74,7 +74,7 @@ package enum NoiseHandshake {
   }
 }
 
-/// A message that the keys do not fit is refused as the whole handshake.
+/// Converts each error of the keys or of a message to a failure of the handshake.
 private func refusing<R>(_ body: () throws(CryptoError) -> R) throws(HybridError) -> R {
   do throws(CryptoError) {
     return try body()

@@ -1,6 +1,6 @@
-/// The mistakes in a command line, in the form of our own errors.
+/// Mistakes in a command line, in the form of this project's errors.
 package enum CommandLineMistake {
-  /// What the parser writes between two sentences or lines, and what is in its place here.
+  /// What the parser writes between two sentences or lines, and what replaces it here.
   private static let joints = [
     (".\nPlease use ", "; use "), (":\n    ", ": "), (". Please provide one of ", "; give one of "),
     (". Did you mean ", "; did you mean "),
@@ -29,13 +29,12 @@ package enum CommandLineMistake {
     return String(line[start..<end]).withoutCapital
   }
 
-  /// Where words first are in a text; unlike `firstRange(of:)`, it makes no program larger that has no regular
-  /// expressions.
+  /// The first place of words in a text; `firstRange(of:)` would add the code of regular expressions to programs.
   private static func place(of words: String, in text: Substring) -> Range<String.Index>? {
     text.indices.first { text[$0...].hasPrefix(words) }.map { $0..<text.index($0, offsetBy: words.count) }
   }
 
-  /// The sentence about the first option that a command does not have; `nil` if there is none.
+  /// The error for the first option that a command does not have; `nil` if there is none.
   ///
   /// The parser would name a missing argument first, and that is often the name that was typed wrong.
   ///

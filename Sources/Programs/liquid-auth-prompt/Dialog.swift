@@ -31,7 +31,7 @@ struct Dialog: Equatable {
     case confirmation
     /// A passphrase.
     case passphrase
-    /// Nothing of the person: the text is shown.
+    /// Nothing: the text is only shown.
     case message
     /// Whether questions can be shown now.
     case selfTest
@@ -72,7 +72,7 @@ struct PromptError: Error, Equatable {
   /// Lower case, no full stop.
   let words: String
 
-  /// The person closed the dialog, and pressed no button.
+  /// The user closed the dialog without pressing a button.
   static let closed = PromptError(.cancelled, "closed")
 
   init(_ error: AssuanError, _ words: String) { (self.error, self.words) = (error, words) }

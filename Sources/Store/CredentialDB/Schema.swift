@@ -16,8 +16,8 @@ enum Schema {
   /// the folder of backups that is followed. 9 has the tables of 3, and content that a reader of 8 refuses: in the history
   /// moves to a new phrase and exports, CredRandoms of imported passkeys, and the time of the own file in the folder.
   /// 10 has the tables of 3: the row of `rowSet` has a mark, which says where the history ends. 12 has the tables of 3, and
-  /// content that a reader of 10 refuses: more kinds of entries in the history. There is no 11: one changed bit would
-  /// make it 10, unnoticed.
+  /// content that a reader of 10 refuses: more kinds of entries in the history. There is no 11: one flipped bit would
+  /// change it to 10, and nothing would detect this.
   static let version: UInt32 = 12
   /// The first version in which the hash over the rows says where the history ends.
   static let firstVersionWithMark: UInt32 = 10

@@ -24,7 +24,7 @@ extension Authenticator {
     }
   }
 
-  /// Runs `body`, which returns what verified the user too, and reports the request, its origin and its outcome.
+  /// Runs `body`, which also returns what verified the user; reports the request, its origin and its outcome.
   package func reported<Answer>(
     _ request: String, _ kind: HistoryEntry.Kind, of origin: String?,
     _ body: () async throws(CTAPError) -> (Answer, HistoryEntry.Verification)

@@ -261,8 +261,8 @@ struct LargeBlobWrite: Sendable {
 /// Browsers ask which key is meant before they report such a failure, and the dialog gives the reason.
 struct UnservedSignIn: Sendable {
   let request: GetAssertion.Request
-  /// Only a selection of this client has to do with it.
+  /// The context of the client; a selection by another client does not refer to this sign-in.
   let context: RequestContext
-  /// The list was compared during this unlocking of the vault.
+  /// The unlocking of the vault during which the list was compared.
   let unlocking: Unlocking
 }

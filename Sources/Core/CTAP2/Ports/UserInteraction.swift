@@ -122,7 +122,7 @@ public struct UserPrompt: Sendable, Equatable {
     public var common: [Message]
     /// The sum of the effects: shown on the page with the OK, and for several transactions also on the first page.
     public var inShort: [Message]
-    /// What the account gives away, beside amounts, in those that it signs; `nil` if nothing.
+    /// What the account gives away, beside amounts, in the transactions that it signs; `nil` if nothing.
     public var surrender: Surrender?
 
     public init(each: NonEmpty<TransactionText>, isGroup: Bool, common: [Message], inShort: [Message]) {
@@ -154,7 +154,7 @@ public struct UserPrompt: Sendable, Equatable {
   public var movesFromPreviousPhrase = false
   /// With `signIn` and `signInSecondFactor`: the key that signs is of the previous phrase.
   public var isOfPreviousPhrase = false
-  /// With `select`: the site of the sign-in before it, if the vault has none of the passkeys that this lists.
+  /// With `select`: the site of the sign-in before it, if the vault has none of the passkeys that the sign-in lists.
   public var unservedSite: String?
   /// With `export`: passkeys of the previous phrase are not exported, because the sites are being moved to the present one.
   public var leavesOutPreviousPhrase = false

@@ -92,7 +92,7 @@ extension ControlConnection {
     }
   }
 
-  /// Reads what goes by ticket; asks for the passphrase if this terminal has no ticket.
+  /// Sends a command that accepts a ticket; asks for the passphrase if this terminal has no ticket.
   ///
   /// A passphrase in standard input is always verified, so that a script has the same result in every terminal.
   func readByTicket<Result>(_ read: () throws(CommandFailure) -> Result) throws(CommandFailure) -> Result {

@@ -47,11 +47,11 @@ extension ControlConnection {
 
   /// The key's information, if the vault is open; `nil` otherwise.
   ///
-  /// While the vault is locked, the settings come from a copy in clear (Recovery §1), which another program could have
-  /// changed. A command that refused because of it could hide, for example, that a PIN is set. With the passphrase, a
-  /// store whose copy differs does not open.
+  /// While the vault is locked, the settings come from an unencrypted copy (Recovery §1), which another program could
+  /// have changed. A command that refused because of this copy could hide, for example, that a PIN is set. With the
+  /// passphrase, a store whose copy differs does not open.
   func certainInformation() throws(CommandFailure) -> KeyInformation? {
-    // In this order: a vault that is locked in between has left its own settings.
+    // In this order: if the vault is locked in between, getInfo still reports the settings that it had.
     guard try ask(GetStatus()).vault == .unlocked else { return nil }
     return try keyInformation()
   }

@@ -37,7 +37,7 @@ extension DoctorFindings {
     if problem.kind == .counter { return (problem.text, Remedy(["man", "liquid-auth-vault"])) }
     guard problem.kind == .vault, let remedy = problem.remedy else { return (problem.text, problem.remedy) }
     var commands = remedy.commands
-    // A vault that is there is never overwritten.
+    // An existing vault is never overwritten.
     if status.map({ $0.vault != .missing }) ?? (vault.isThere == true) {
       guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (problem.text, remedy) }
       commands.insert(["mv", "--no-clobber", path, "\(path).damaged"], at: 0)

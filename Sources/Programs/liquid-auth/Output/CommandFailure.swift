@@ -73,7 +73,7 @@ extension CommandFailure {
   /// The result could not be written; the reason is in `errno`.
   static var unwritten: CommandFailure { CommandFailure("cannot write to standard output: \(SystemNumber())") }
 
-  /// What a new phrase was not used for.
+  /// What the command left as it was, because a new phrase was not used.
   ///
   /// - Parameter isSecond: whether it was for a vault that has another phrase.
   static func unused(isSecond: Bool) -> String { isSecond ? "the vault was not changed" : "no vault was made" }

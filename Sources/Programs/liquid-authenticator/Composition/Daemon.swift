@@ -145,7 +145,7 @@ final class Daemon: Sendable {
     controlLog = LogLimit(of: "the control socket", lines: 10, clock: loop, output: log.warning)
   }
 
-  /// Shows notifications of what succeeded; each by a program of its own, beside those of prompts.
+  /// Shows a notification of each success, with a program of its own, independently of prompts.
   private static func notices(by helper: HelperProcess, _ prompter: UserPrompter, _ log: Log) -> SuccessNotices {
     SuccessNotices(
       isScreenLocked: { await prompter.isScreenLocked() }, catalogue: prompter.catalogue, executor: prompter.executor,

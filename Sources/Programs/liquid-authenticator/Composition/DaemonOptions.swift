@@ -46,7 +46,7 @@ struct DaemonOptions: Equatable, Sendable {
   var session = SessionPolicy()
   var sandbox = SandboxChoice.on
   var logLevel = LogLevelChoice.info
-  /// Whether a notification tells of each registration and sign-in that succeeded.
+  /// Whether a notification follows each successful registration and sign-in.
   var notifiesOfSuccess = false
 
   /// Whether the device is detached while the user's session is in the background.

@@ -25,7 +25,7 @@ struct DaemonService: ControlService {
   let withdrawRequests: @Sendable (_ own: Door?) async -> Void
   /// What is wrong with the connection to logind, if anything.
   let sessionProblem: @Sendable () -> String?
-  /// Where the request came in that is served.
+  /// The origin of the request that is served.
   var origin: RequestOrigin?
 
   func serving(_ origin: RequestOrigin) -> Self {

@@ -49,7 +49,7 @@ final class RefusedPrograms: Sendable {
     return ControlSocket.Peer(number: process, instance: instance)
   }
 
-  /// Counts the end of a request, if a person was asked; after an agreement, the count begins again.
+  /// Counts a request that ended after the user was asked; after the user agreed, the count starts again.
   func ended(_ report: CommandReport) {
     let origin = report.client as? RequestOrigin
     guard let program = Self.program(of: origin) else { return }
@@ -57,7 +57,7 @@ final class RefusedPrograms: Sendable {
     if let prompt = report.error?.prompt { count(prompt, of: origin) }
   }
 
-  /// Counts the end of a prompt of a request from there, if the person did not agree.
+  /// Counts a prompt for a request of this origin, if the user did not agree.
   func count(_ prompt: UserInteractionError, of origin: RequestOrigin?) {
     // A program that withdraws a request has shown a dialog, too.
     guard let program = Self.program(of: origin), [.declined, .timedOut, .cancelled].contains(prompt) else { return }

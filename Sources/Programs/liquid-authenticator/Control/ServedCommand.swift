@@ -8,7 +8,7 @@ protocol ServedCommand: ControlCommand {
   func handle(in session: isolated ControlSession) async throws -> Answer
 }
 
-/// A command for the owner: it needs the vault's passphrase on the connection, or a ticket if it goes by ticket.
+/// A command for the owner: it needs the vault's passphrase on the connection, or a ticket if it accepts one.
 ///
 /// It runs in turn with the ceremonies.
 protocol OwnerCommand: ServedCommand {
@@ -47,7 +47,7 @@ extension ControlSession {
   ///   - kind: the kind of the entry in the history; `nil` if the work only reads.
   ///   - site: the site of that entry.
   ///   - changes: whether the work may change credentials, so that unfinished enumerations end.
-  ///   - byTicket: whether a ticket of the client's terminal takes the place of the passphrase.
+  ///   - byTicket: whether a ticket of the client's terminal replaces the passphrase.
   /// - Throws: `passphraseRequired` if the vault was locked since.
   func asOwner<Answer: Sendable>(
     recordedAs kind: HistoryEntry.Kind? = nil, of site: String? = nil, changes: Bool = true, byTicket: Bool = false,

@@ -4,14 +4,14 @@ import ProcessIO
 import Recovery
 import Synchronization
 
-/// The terminals in which the vault's passphrase was given: for a while, the commands that go by ticket need none there.
+/// The terminals in which the passphrase was given: for five minutes, commands that accept a ticket need none there.
 ///
-/// A ticket is of one unlocking: a lock, and whatever replaces the vault, ends it. Its use does not prolong it. The time
-/// is compared when a ticket is used, so no timer wakes the process.
+/// A ticket belongs to one unlocking: a lock, and every change that replaces the vault, ends it. Its use does not
+/// prolong it. The time is compared when a ticket is used, so no timer wakes the process.
 final class TerminalTickets: Sendable {
   /// How long a ticket lasts after the passphrase was given.
   static let lifetime = Duration.seconds(300)
-  /// The most tickets; the oldest one makes room.
+  /// The maximum number of tickets; a new one then replaces the oldest.
   static let capacity = 64
 
   private struct Ticket {
@@ -54,8 +54,7 @@ final class TerminalTickets: Sendable {
 
 /// A terminal, and the session of processes that it controls.
 ///
-/// The numbers of a terminal and of a process are given again later; the time of the leader's start tells two sessions
-/// apart.
+/// The system reuses the numbers of terminals and processes; the start time of the leader distinguishes two sessions.
 struct TerminalSession: Hashable, Sendable {
   /// The number of the terminal's device (st_rdev), as /proc has it.
   let device: Int32

@@ -2,11 +2,11 @@ import CTAP2
 import CTAPHID
 import Messages
 
-/// A dialog that the person closed, and pressed no button, while the client still waits.
+/// A dialog that the user closed without pressing a button, while the client still waits.
 ///
-/// That may be a mistake, and is no answer. The request stays pending, with keepalives, and the person can ask for the
-/// dialog again. The tries of the passphrase go on where they were. A program can bring back only this dialog, once for
-/// each time that the person closed it.
+/// That may be a mistake, so it is not an answer. The request stays pending, with keepalives, and the user can ask for
+/// the dialog again, with the tries of the passphrase that are left. A program can show only this dialog again, once
+/// for each time that the user closed it.
 extension UserPrompter {
   /// What ends the wait for such a dialog.
   enum Recall: Sendable {
@@ -18,10 +18,10 @@ extension UserPrompter {
     case displaced
   }
 
-  /// Does the same as ``ask(_:)``, but opens a closed dialog of a client that waits again, when the person asks for it.
+  /// Does the same as ``ask(_:)``, but opens a closed dialog again when the user asks, if the client still waits.
   ///
-  /// A notice leaves nothing to decide, so closing it refuses. So does closing a dialog beside which a finger, PAM or,
-  /// after a lock, a touch is awaited: these count only while the person can see the dialog.
+  /// To close a notice refuses the request, because there is nothing to decide. So does closing a dialog that a finger,
+  /// PAM or, after a lock, a touch can answer: these count only while the user can see the dialog.
   ///
   /// - Returns: `nil` if it was closed, and is open again.
   func askOrReopen(_ dialog: PromptText) async -> Result<PromptAnswer?, UserInteractionError> {
@@ -91,7 +91,7 @@ extension UserPrompter {
     }
   }
 
-  /// Shows a notification with the choice, where there are notifications; the person can close it, too.
+  /// Shows a notification with the choice, if notifications are available; the user can close it, too.
   private func offer(_ offer: PromptText, _ sender: AsyncStream<Recall>.Continuation) async {
     guard let notifications = backEnd.notifications else { return }
     do throws(PromptFailure) {
@@ -106,7 +106,7 @@ extension UserPrompter {
 }
 
 extension PromptText {
-  /// The question whether to show this dialog again; its other button is the one that refuses here.
+  /// The question whether to show this dialog again; its other button refuses, with the same label as here.
   var offer: PromptText {
     PromptText(
       headline: catalogue.text(Message("A program still waits for your answer")),

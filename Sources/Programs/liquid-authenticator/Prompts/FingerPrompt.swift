@@ -28,8 +28,8 @@ extension UserPrompter {
   /// half a second later if the user must read the page first. Each dialog starts a new wait, and a match counts only
   /// while its dialog is open. After three fingers that do not match, or if the reader fails, the next means verifies.
   /// After five wrong tries of fingers and PAM over several requests, no finger is read until the passphrase has verified.
-  /// After two minutes, the next means verifies too: other programs cannot use the reader meanwhile, and a finger that
-  /// is meant for them would agree to this prompt.
+  /// After two minutes, the next means follows: other programs cannot use the reader meanwhile, and a finger that is
+  /// meant for them would agree to this prompt.
   ///
   /// No finger is read while the screen is locked, and a match counts only if it is still unlocked. If the desktop can
   /// queue the dialog behind prompts of other programs, the user must first press a button in a dialog with the page.

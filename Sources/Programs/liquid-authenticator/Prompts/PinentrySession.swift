@@ -228,7 +228,7 @@ struct PinentrySession: Sendable {
 enum PinentryFailure: Error, Equatable, Sendable {
   /// The person did not answer, or the client withdrew the request.
   case noAnswer(UserInteractionError)
-  /// The person closed the dialog, and pressed no button.
+  /// The user closed the dialog without pressing a button.
   case closed
   /// It could not be started.
   case notStarted(SystemNumber)

@@ -73,7 +73,7 @@ enum PromptAnswer: Sendable {
 enum PromptFailure: Error, Equatable {
   /// The user gave no answer, or the client withdrew the request.
   case noAnswer(UserInteractionError)
-  /// The user closed the dialog, and pressed no button; only some back ends can tell that from a refusal.
+  /// The user closed the dialog without pressing a button; only some back ends can detect this.
   case closed
   /// The dialog could not be shown; the log gets what happened, then what to do.
   case unavailable(String)

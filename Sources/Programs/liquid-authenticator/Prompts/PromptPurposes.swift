@@ -246,7 +246,7 @@ extension UserPrompt {
     }
   }
 
-  /// The warning in short; it has no text from others.
+  /// The short form of the warning; it has no text from others.
   fileprivate var warning: Message? {
     if resembles != nil { return Message("This site resembles one that you know.") }
     guard case .wallet(.signTransactions(let transactions)) = purpose else { return nil }

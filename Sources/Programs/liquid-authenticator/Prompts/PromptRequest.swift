@@ -41,7 +41,7 @@ extension UserPrompter {
   /// Runs `body` and cancels it at the deadline; a cancellation by the deadline becomes `timedOut`.
   ///
   /// - Parameters:
-  ///   - request: is told when its time is over.
+  ///   - request: the request of the dialog; `end()` is called when its time is over.
   ///   - least: after this time, a request whose client gets keepalives also ends if another one waits.
   nonisolated func limited<Answer: Sendable>(
     until deadline: Instant?, of request: PromptRequest?, yieldingAfter least: Duration? = nil,

@@ -70,7 +70,7 @@ struct PromptText: Sendable, Equatable {
   var mayConcernAnotherKey = false
   /// Whether it only asks for presence at a registration or a sign-in, on one page of a few lines.
   var isPresence = false
-  /// Whether it leaves nothing to decide: the request fails, whatever the user answers.
+  /// Whether it only says why the request fails, whatever the user answers.
   var isNotice = false
   /// Whether an OK counts only after ``UserPrompter/shortestReading``.
   var needsReading = false
@@ -82,7 +82,7 @@ struct PromptText: Sendable, Equatable {
   var entry = Entry.passphrase
   /// What was wrong with the previous entry; shown beside the field.
   var remark: String?
-  /// What ``details`` warn of, in short; shown in the place of ``remark`` until there is one.
+  /// The short form of the warning in ``details``, shown in place of ``remark`` until there is one.
   var warning: String?
   /// The language of all its texts.
   var catalogue = Catalogue.english
@@ -296,8 +296,7 @@ extension UserPrompt {
     algorandAddress.map { AlgorandAddress(text: Array($0.utf8))?.grouped ?? DisplayText.host($0) }
   }
 
-  /// The site as a value in a heading; `nil` if the request names none, or one that stands for the question which key is
-  /// meant.
+  /// The site as a value in a heading; `nil` if the request names none, or only the dummy rp.id of a selection.
   var namedSite: String? {
     guard let rpID, !rpID.isEmpty, purpose != .select else { return nil }
     return DisplayText.host(rpID)
@@ -315,7 +314,7 @@ extension UserPrompt {
     let parts = name.split(separator: "/")
     let host = (parts.first?.last == ":" ? parts.dropFirst() : parts[...]).first?.prefix { $0 != ":" } ?? ""
     guard let letters = SiteResemblance.letters(of: String(host)) else { return [] }
-    // The end says whose the site is. Letters that are spelled out need more room.
+    // The end of a name shows who owns the site, so it is kept. Letters that are spelled out need more room.
     var end = letters.unicodeScalars.suffix(DisplayText.nameLimit)
     while DisplayText.name(String(end)).hasSuffix("...") { end.removeFirst() }
     let cut = end.startIndex == letters.startIndex ? "" : "..."

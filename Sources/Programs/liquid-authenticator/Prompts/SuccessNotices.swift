@@ -2,9 +2,9 @@ import CTAP2
 import Messages
 import Recovery
 
-/// Tells the person of each registration and sign-in that succeeded, with `--on-success notify`.
+/// Shows a notification after each successful registration and sign-in, with `--on-success notify`.
 ///
-/// A desktop can show notifications on a locked screen, too. So they name the site only on a screen that is not locked.
+/// Desktops can show notifications on a locked screen, so they name the site only if the screen is not locked.
 struct SuccessNotices: Sendable {
   /// Whether the screen is locked; `nil` if that is unknown.
   let isScreenLocked: @Sendable () async -> Bool?

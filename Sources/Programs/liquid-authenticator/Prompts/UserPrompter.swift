@@ -76,7 +76,7 @@ actor UserPrompter: UserInteraction {
   private var isAnswered = false
   /// How many pages in a row were answered faster than a person can read.
   private var quickAnswers = 0
-  /// Where the wait for a dialog that the person closed hears that it is wanted again; `nil` if none was closed.
+  /// Ends the wait for a dialog that the user closed, when the user asks for it again; `nil` if none was closed.
   var recalls: AsyncStream<Recall>.Continuation?
 
   /// - Parameters:

@@ -15,8 +15,8 @@ extension VaultKeySource {
 
   /// Opens the vault with a slot, as for a request, for a person who waits at the command.
   ///
-  /// - Parameter refused: counts each try that did not open the vault: the person may have refused a prompt, which no
-  ///   report has.
+  /// - Parameter refused: called for each try that did not open the vault: the user may have refused a prompt, which no
+  ///   report contains.
   /// - Returns: whether the vault is open.
   func openBySlot(from origin: RequestOrigin?, countedBy refused: RefusedPrograms) async throws -> Bool {
     if current != nil { return true }

@@ -105,7 +105,7 @@ enum DemoPage {
     """
   }
 
-  /// A step: what the person reads and presses, then what has come of it.
+  /// A step: its text and button, then its results.
   static func step(_ number: Int, _ title: String, _ content: String) -> String {
     """
     <li>

@@ -72,7 +72,7 @@ protocol DemoTotals {
   var failures: Int { get set }
   /// The ids of the passkeys that the demo has stored.
   var storedIDs: [[UInt8]] { get }
-  /// Whether every check succeeded, and there was all that a demo needs.
+  /// Whether every check succeeded, and the demo had the ceremonies that it needs.
   var holds: Bool { get }
   /// What a demo needs, besides checks that succeed.
   static var needs: String { get }
