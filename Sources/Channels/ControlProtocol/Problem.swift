@@ -5,6 +5,9 @@ package struct Remedy: Equatable, Sendable {
   package let commands: [[String]]
   /// Whether `liquid-auth doctor --fix` runs it: it needs no additional rights, and changes at most the user's own
   /// services.
+  ///
+  /// Only the command decides that: a remedy from the control socket is never safe, because code in the authenticator
+  /// could otherwise make the command start a program outside the sandbox.
   package let isSafe: Bool
 
   package init(_ commands: [String]..., isSafe: Bool = false) { self.init(commands, isSafe: isSafe) }
@@ -21,7 +24,7 @@ package struct Remedy: Equatable, Sendable {
   }
 }
 
-/// What is wrong and what to do: {1: kind, 2: reason, 3: hint?, 4: [word …]?, 5: is safe?}.
+/// What is wrong and what to do: {1: kind, 2: reason, 3: hint?, 4: [word …]?}.
 ///
 /// An empty word ends each command of member 4 but the last: a list in a list of a status would be nested too deeply for
 /// CTAP's CBOR (CTAP §8).
@@ -73,21 +76,19 @@ extension Problem {
     hint = try decoded(members.optionalText(3))
     // A later version may have more kinds.
     kind = Kind(rawValue: try members.requiredInteger(1, as: UInt8.self)) ?? .other
-    let isSafe = try decoded(members.optionalBool(5)) ?? false
     guard let list = try decoded(members.optionalArray(4)) else { return }
     let words = list.compactMap(\.text)
     let commands = words.split(separator: "", omittingEmptySubsequences: false).map(Array.init)
     guard words.count == list.count, !commands.contains([]) else {
       throw ControlFailure(.unexpectedType, "a remedy must be commands of words")
     }
-    remedy = Remedy(commands, isSafe: isSafe)
+    remedy = Remedy(commands)
   }
 
   package var members: CBORMap {
     CBORMap(present: [
       1: .number(kind.rawValue), 2: .text(reason), 3: hint.map(CBORValue.text),
       4: remedy.map { .texts(Array($0.commands.joined(separator: [""]))) },
-      5: remedy?.isSafe == true ? .bool(true) : nil,
     ])
   }
 }
