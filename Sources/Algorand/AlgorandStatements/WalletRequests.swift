@@ -8,6 +8,9 @@ public import Recovery
 /// A prompt unlocks a locked vault, as in a ceremony. Requests that sign show a prompt, and verify the user if
 /// verification is set up.
 extension Authenticator {
+  /// The name, in a report, of an unlocking whose prompt failed.
+  private static let unlocking = "unlock for a wallet"
+
   /// The addresses of m/44'/283'/account'/0/index; the first of account 0 is the one in use.
   ///
   /// - Parameter reason: the reason for unlocking a locked vault.
@@ -15,7 +18,7 @@ extension Authenticator {
   public func accountAddresses(
     _ indices: Range<UInt32>, of account: UInt32, for reason: UnlockReason
   ) async throws(CTAPError) -> [AlgorandAddress] {
-    let vault = try await vault(for: reason)
+    let vault = try await vault(for: reason, reporting: Self.unlocking)
     var addresses: [AlgorandAddress] = []
     for index in indices { addresses.append(try vault.account(account, index: index).address) }
     return addresses
@@ -35,7 +38,7 @@ extension Authenticator {
     rpID: String, host: String? = nil
   ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
     let host = host == rpID ? nil : host
-    let vault = try await vault(for: .wallet(.showAccount(rpID: rpID, host: host)))
+    let vault = try await vault(for: .wallet(.showAccount(rpID: rpID, host: host)), reporting: Self.unlocking)
     try await refuseDenied(rpID: rpID, host: host, by: vault)
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
@@ -125,7 +128,7 @@ extension Authenticator {
   public func rekeyedAddresses(
     for reason: UnlockReason
   ) async throws(CTAPError) -> (previous: AlgorandAddress, present: AlgorandAddress) {
-    let vault = try await vault(for: reason)
+    let vault = try await vault(for: reason, reporting: Self.unlocking)
     guard let previous = vault.previous else {
       throw CTAPError(.notAllowed, "no move to a new phrase has begun; begin one with: liquid-auth rotate begin")
     }
@@ -134,7 +137,8 @@ extension Authenticator {
 
   /// The public half of a user's association key, Recovery §3.
   public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
-    let vault = try await vault(for: .wallet(.showAssociationKey(publicUserID: publicUserID)))
+    let vault = try await vault(
+      for: .wallet(.showAssociationKey(publicUserID: publicUserID)), reporting: Self.unlocking)
     return try vault.association(publicUserID).publicKey.raw
   }
 

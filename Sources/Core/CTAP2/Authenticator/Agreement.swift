@@ -15,6 +15,17 @@ extension Authenticator {
     }
   }
 
+  /// The same for a request of which nothing else is reported: reports a prompt that failed, such as a refusal.
+  package func vault(for reason: UnlockReason, reporting request: String) async throws(CTAPError) -> OpenVault {
+    let start = now()
+    do throws(CTAPError) {
+      return try await vault(for: reason)
+    } catch {
+      report(CommandReport(command: request, rpID: nil, error: error, elapsed: now() - start, client: client))
+      throw error
+    }
+  }
+
   /// Prompts the user, with verification if it is configured.
   package func agreement(to prompt: UserPrompt, with vault: OpenVault) async throws(CTAPError) -> UserConsent {
     do throws(UserInteractionError) {

@@ -1,4 +1,5 @@
 import CTAPHID
+import ControlProtocol
 import Glibc
 import Recovery
 import Synchronization
@@ -136,6 +137,34 @@ struct RefusedProgramsTests {
     _ = try await waiting.value
   }
 
+  // Holds: CONTROL-19
+  @Test func `a refusal to unlock the vault for a wallet counts, whatever the wallet wants`() async throws {
+    let program = Door.controlSocket(process: 7)
+    var authenticator = Authenticator(
+      keySource: RefusedVault(), interaction: UserPrompter(testing: ScriptedBackEnd()), extensions: [],
+      randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: { 0 },
+      report: { [refused] in refused.ended($0) })
+    authenticator.client = RequestOrigin(door: program)
+    let commands: [any WalletCommand] = [
+      GetAccount(), GetAddresses(account: 0, first: 0, count: 1), GetAccountPasskey(rpID: "example.com"),
+      GetAssociationKey(publicUserID: "alice"), GetRekeying(), SignMessage([0x61], origin: "https://dapp.example"),
+      SignAssociation(publicUserID: "alice", data: [0x61], service: "example.com"),
+    ]
+    for command in commands {
+      do {
+        _ = try await command.handle(authenticator)
+        Issue.record("the vault was opened")
+      } catch {
+        #expect((error as? CTAPError)?.prompt == .declined)
+      }
+    }
+    // Each counts once: seven refusals.
+    let waiting = Task { try await request(nil, from: program) }
+    await clock.sleeper(until: time(after: .seconds(32)))
+    clock.advance(by: .seconds(32))
+    _ = try await waiting.value
+  }
+
   @Test func `a refusal by a policy, a request that asks nobody and one that fails do not count`() async throws {
     let program = Door.controlSocket(process: 7)
     for error in [CTAPError.deniedByPolicy, CTAPError(.noCredentials, "no"), CTAPError(.unavailable)] {
@@ -146,4 +175,14 @@ struct RefusedProgramsTests {
     _ = try await request(nil, from: program)
     #expect(clock.sleeperCount == 0)
   }
+}
+
+/// A locked vault, whose prompt the person refuses.
+private struct RefusedVault: KeySource {
+  var current: OpenVault? { nil }
+  var reported: ReportedSettings { ReportedSettings() }
+
+  func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault { throw .declined }
 }
