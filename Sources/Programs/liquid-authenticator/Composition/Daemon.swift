@@ -61,9 +61,9 @@ final class Daemon: Sendable {
     // A bus that accepts connections and does not answer delays the start once.
     let deadline = ContinuousClock.now + Self.limitOfBus
     loginSignals = Mutex(follows ? LoginSignals(of: getuid(), until: deadline) : nil)
-    let screen = verifies ? ScreenLock(of: getuid(), until: deadline) : nil
+    let screen = options.readsScreenLock ? ScreenLock(of: getuid(), until: deadline) : nil
     // Without the state of the screen lock, a finger could agree to a prompt behind the lock screen.
-    fingerprints = screen == nil ? nil : FingerprintReader(until: deadline)
+    fingerprints = verifies && screen != nil ? FingerprintReader(until: deadline) : nil
     // Read before the sandbox is entered, which forbids it.
     let catalogue = Catalogue.ofPerson(fault: log.warning)
     if options.sandbox == .on {

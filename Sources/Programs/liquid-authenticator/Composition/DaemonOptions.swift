@@ -49,6 +49,9 @@ struct DaemonOptions: Equatable, Sendable {
   /// Whether a notification follows each successful registration and sign-in.
   var notifiesOfSuccess = false
 
+  /// Whether something depends on the lock of the screen: a finger, or what a notification may name.
+  var readsScreenLock: Bool { verification == .passphrase || notifiesOfSuccess }
+
   /// Whether the device is detached while the user's session is in the background.
   var detachesInBackground: Bool { session.detachesInBackground && transport.isHIDRaw }
 

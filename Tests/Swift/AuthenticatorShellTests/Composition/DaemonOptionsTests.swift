@@ -137,6 +137,15 @@ struct DaemonOptionsTests {
     #expect((options.prompt, options.pinentry) == (prompt, pinentry) && options.askpass == askpass)
   }
 
+  // Holds: PROMPT-19
+  @Test(arguments: [
+    ([], true), (["--verification", "none"], false),
+    (["--verification", "none", "--on-success", "notify"], true),
+  ] as [([String], Bool)])
+  func `the lock of the screen is known where a success is told`(arguments: [String], isRead: Bool) throws {
+    #expect(try DaemonOptions(arguments).readsScreenLock == isRead)
+  }
+
   @Test func `help fits in 80 columns and mentions setsid`() {
     #expect(DaemonOptions.help.contains("(setsid)"))
     for line in DaemonOptions.help.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
