@@ -34,7 +34,7 @@ def test_literals_of_several_words(tmp_path):
 def test_all_sources():
     listed = texts().stdout.splitlines()
     assert len(listed) > 1000 and all(line.startswith("Sources/") for line in listed)
-    assert any(line.endswith(": the device is detached; attach it with: liquid-auth device attach") for line in listed)
+    assert any(line.endswith(": remove one with: liquid-auth policy SITE default") for line in listed)
 
 
 def test_a_folder_without_swift_files(tmp_path):
