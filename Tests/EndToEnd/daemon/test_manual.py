@@ -95,4 +95,4 @@ def test_liquid_auth_wallet_pages_have_every_option():
 
 def test_the_liquid_authenticator_page_has_every_option():
     text = help_of("liquid-authenticator")
-    assert options(text) == options_of_page("liquid-authenticator.8") & options(text) and len(options(text)) == 16
+    assert options(text) == options_of_page("liquid-authenticator.8") & options(text) and len(options(text)) == 17

@@ -137,9 +137,9 @@ class TestWrongInput:
             sbom.Build(folder).parts("tool")
 
     @pytest.mark.parametrize("target, file, version, place", [
-        ("Recovery", "Recovery/Confusables.swift", "15.0", "security/15.0.0/confusables.txt"),
-        ("DisplayText", "DisplayText/JoiningType.swift", "15.0", "15.0.0/ucd/extracted/DerivedJoiningType.txt"),
-        ("liquid_auth", "liquid-auth/Terminal/CanonicalCompositions.swift", "14.0", "14.0.0/ucd/UnicodeData.txt"),
+        ("Recovery", "Core/Recovery/Confusables.swift", "15.0", "security/15.0.0/confusables.txt"),
+        ("DisplayText", "Core/DisplayText/JoiningType.swift", "15.0", "15.0.0/ucd/extracted/DerivedJoiningType.txt"),
+        ("liquid_auth", "Programs/liquid-auth/Terminal/CanonicalCompositions.swift", "14.0", "14.0.0/ucd/UnicodeData.txt"),
     ])
     def test_the_tables_of_unicode(self, folder, target, file, version, place):
         """A target has it; its first line names the version."""
