@@ -1,3 +1,4 @@
+import CBOR
 import CryptoPrimitives
 import TestSupport
 import TestVectors

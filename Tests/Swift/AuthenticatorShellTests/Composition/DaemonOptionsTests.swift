@@ -138,10 +138,11 @@ struct DaemonOptionsTests {
   }
 
   // Holds: PROMPT-19
-  @Test(arguments: [
-    ([], true), (["--verification", "none"], false),
-    (["--verification", "none", "--on-success", "notify"], true),
-  ] as [([String], Bool)])
+  @Test(
+    arguments: [
+      ([], true), (["--verification", "none"], false),
+      (["--verification", "none", "--on-success", "notify"], true),
+    ] as [([String], Bool)])
   func `the lock of the screen is known where a success is told`(arguments: [String], isRead: Bool) throws {
     #expect(try DaemonOptions(arguments).readsScreenLock == isRead)
   }
