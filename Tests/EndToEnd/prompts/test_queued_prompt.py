@@ -81,10 +81,11 @@ def test_a_real_prompt_of_gnome_waits_behind_another(key, reader, screen, bus, p
     begun = tmp_path / "begun"
     bus.start("sh", "-c", f"exec dbus-monitor --session \"member='BeginPrompting'\" >{begun}")
     wait_for("monitor", lambda: begun.exists() and begun.read_bytes())
-    # gcr-prompter 3.41 sometimes does not show a prompt that has waited, so there are several tries.
-    for _ in range(6):
+    # gcr-prompter 3.41 often does not show a prompt that has waited: six tries in a row were seen to fail.
+    for _ in range(16):
         if request := queued_request(key, reader, screen, picture, begun):
             break
+    assert request, "gcr-prompter showed no prompt that had waited"
     picture("button")
     assert reader.is_free()
     screen.press("Return")
