@@ -122,6 +122,7 @@ targets += module(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
   tests: ["DeterministicKeys", "TestSupport"])
 targets += module("ProcessIO", ["CryptoPrimitives", "Messages", "CLinux"])
+targets += module("EventLoop", ["CTAPHID", "ProcessIO", "CLinux"], tests: ["TestSupport"])
 // The tests of the programs test it: a process cannot leave a sandbox.
 targets.append(.target(name: "Sandbox", dependencies: ["ProcessIO", "CSeccomp", "CLinux"], swiftSettings: settings))
 targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
@@ -145,7 +146,7 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
-      "DisplayText", "Messages", "ProcessIO", "Sandbox", "UHID", "Logind", "Assuan", "Fingerprint",
+      "DisplayText", "Messages", "ProcessIO", "EventLoop", "Sandbox", "UHID", "Logind", "Assuan", "Fingerprint",
       "CUdev", "CLinux", "CVersion",
     ], swiftSettings: settings),
   .executableTarget(
@@ -189,8 +190,8 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "ProtectorProtocol", "Vault", "CredentialDB",
-      "StateDirectory", "DisplayText", "Messages", "ProcessIO", "UHID", "Assuan", "CLinux", "TestSupport",
-      "TestVectors",
+      "StateDirectory", "DisplayText", "Messages", "ProcessIO", "EventLoop", "EventLoopTests", "UHID", "Assuan", "CLinux",
+      "TestSupport", "TestVectors",
     ],
     swiftSettings: settings),
   .testTarget(
@@ -246,7 +247,7 @@ let folders = [
   "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth"],
   "Store": ["Vault", "CredentialDB", "StateDirectory"],
   "Channels": ["ControlProtocol", "ControlClient", "ProtectorProtocol", "Assuan"],
-  "Linux": ["ProcessIO", "Sandbox", "UHID", "Logind", "Fingerprint", "SessionBus"],
+  "Linux": ["ProcessIO", "EventLoop", "Sandbox", "UHID", "Logind", "Fingerprint", "SessionBus"],
 ]
 for target in targets where target.path == nil {
   if target.isTest {

@@ -3,6 +3,7 @@ import CTAP2
 import CTAPHID
 import ControlProtocol
 import CredentialDB
+import EventLoop
 import Fingerprint
 import Glibc
 import Logind
@@ -73,7 +74,7 @@ final class Daemon: Sendable {
       problems.forEach(log.info)
     }
 
-    let loop = try StartError.from { () throws(TransportError) in try EventLoop() }
+    let loop = try Self.makeLoop()
     self.loop = loop
     let verifier = PassphraseVerifier()
     // Without a hidraw node, no client finds this device and another key in one search.
@@ -89,7 +90,7 @@ final class Daemon: Sendable {
       directory: directory, prompter: prompter, verifier: verifier, askProtector: helper.askProtector,
       counter: CounterCheck(ask: helper.askProtector, time: Self.unixMilliseconds),
       maximumPasskeys: options.maximumPasskeys, signatures: signatures, log: log.warning)
-    let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
+    let writer = try Self.makeLoop()
     // Refusals cost a program nothing, so it could fill the log with them.
     let refusals = LogLimit(of: "refused requests", lines: 1000, clock: loop, output: log.request)
     let idle = options.session.idleLimit.map { limit in
@@ -143,6 +144,10 @@ final class Daemon: Sendable {
     self.router = router
     self.log = log
     controlLog = LogLimit(of: "the control socket", lines: 10, clock: loop, output: log.warning)
+  }
+
+  private static func makeLoop() throws(StartError) -> EventLoop {
+    do { return try EventLoop() } catch { throw StartError(TransportError("start a thread", errno: error.number)) }
   }
 
   /// Shows a notification of each success, with a program of its own, independently of prompts.

@@ -1,6 +1,7 @@
 import CLinux
 import CTAPHID
 import CVersion
+import EventLoop
 import Glibc
 import ProcessIO
 import StateDirectory

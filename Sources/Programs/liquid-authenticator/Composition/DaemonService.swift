@@ -3,6 +3,7 @@ import CTAPHID
 import ControlProtocol
 import CredentialDB
 import CryptoPrimitives
+import EventLoop
 import Fingerprint
 import Glibc
 import ProcessIO

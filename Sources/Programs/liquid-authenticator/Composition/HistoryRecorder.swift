@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import CredentialDB
+import EventLoop
 import Recovery
 import Synchronization
 

@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import EventLoop
 import Recovery
 import Synchronization
 

@@ -1,4 +1,5 @@
 import ControlProtocol
+import EventLoop
 import Glibc
 import Synchronization
 

@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import EventLoop
 import Glibc
 import Synchronization
 

@@ -1,4 +1,5 @@
 import CTAPHID
+import EventLoop
 import Synchronization
 
 /// Limits lines that any program can cause: some are written in each minute, the others are counted.

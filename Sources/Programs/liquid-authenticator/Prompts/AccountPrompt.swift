@@ -2,6 +2,7 @@ import CLinux
 import CTAP2
 import CTAPHID
 import CryptoPrimitives
+import EventLoop
 import Glibc
 import Messages
 import ProcessIO

@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import EventLoop
 import Fingerprint
 import Logind
 import Messages

@@ -1,6 +1,7 @@
 import CLinux
 import CTAP2
 import ControlProtocol
+import EventLoop
 import Glibc
 import ProcessIO
 

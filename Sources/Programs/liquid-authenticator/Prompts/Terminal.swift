@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import EventLoop
 import Glibc
 import Messages
 import ProcessIO

@@ -1,4 +1,5 @@
 import CTAPHID
+import EventLoop
 import Glibc
 import Synchronization
 import UHID
@@ -91,13 +92,5 @@ final class HIDDevice: DeviceLink, Polled {
     state.withLock { state in
       Self.write(state.pacer.due(at: clock.now), to: state.connection)
     }
-  }
-}
-
-extension Instant {
-  /// The timeout for poll(2) to wake at this instant, not before.
-  func pollTimeout(from now: Instant) -> Int32 {
-    let nanoseconds = max(0, nanoseconds - now.nanoseconds)
-    return Int32(clamping: (nanoseconds + 999_999) / 1_000_000)
   }
 }

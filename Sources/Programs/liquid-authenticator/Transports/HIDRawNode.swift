@@ -1,4 +1,5 @@
 import CUdev
+import EventLoop
 import Glibc
 import ProcessIO
 import UHID

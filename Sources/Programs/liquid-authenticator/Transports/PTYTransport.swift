@@ -1,4 +1,5 @@
 import CLinux
+import EventLoop
 import Glibc
 
 /// A pseudo terminal in place of the device: libfido2 takes its path where it expects a hidraw node.

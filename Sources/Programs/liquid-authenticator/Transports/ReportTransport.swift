@@ -1,5 +1,6 @@
 import CTAPHID
 import ControlProtocol
+import EventLoop
 import ProcessIO
 import Synchronization
 import UHID

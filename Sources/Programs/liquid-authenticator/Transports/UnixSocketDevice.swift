@@ -1,5 +1,6 @@
 import CLinux
 import CTAPHID
+import EventLoop
 import Glibc
 import Synchronization
 

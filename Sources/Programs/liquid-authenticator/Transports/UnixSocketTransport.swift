@@ -1,3 +1,5 @@
+import EventLoop
+
 /// A socket in place of the device, for machines without `/dev/uhid`: SOCK_SEQPACKET, one report for each packet.
 ///
 /// The device is attached while the socket's file exists.

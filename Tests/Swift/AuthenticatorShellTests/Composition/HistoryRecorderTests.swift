@@ -1,6 +1,7 @@
 import CBOR
 import CryptoPrimitives
 import Dispatch
+import EventLoop
 import Foundation
 import Glibc
 import ProtectorProtocol

@@ -1,3 +1,4 @@
+import EventLoopTests
 import Recovery
 import Testing
 

@@ -1,4 +1,5 @@
 import ControlProtocol
+import EventLoop
 import Foundation
 import Synchronization
 import TestSupport
@@ -9,7 +10,7 @@ import Testing
 /// A listener on a socket in a directory of its own.
 final class OpenControlSocket: Sendable {
   /// The loop that all listeners share, as in the daemon; other tests may keep the pool busy.
-  private static let loop = Result { () throws(TransportError) in try EventLoop() }
+  private static let loop = Result { () throws(SystemNumber) in try EventLoop() }
 
   let service = ScriptedService()
   let directory: String

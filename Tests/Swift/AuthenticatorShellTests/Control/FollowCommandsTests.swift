@@ -2,6 +2,7 @@ import CBOR
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import EventLoop
 import Recovery
 import Synchronization
 import Testing

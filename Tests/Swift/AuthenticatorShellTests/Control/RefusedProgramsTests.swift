@@ -1,5 +1,7 @@
 import CTAPHID
 import ControlProtocol
+import EventLoop
+import EventLoopTests
 import Glibc
 import Recovery
 import Synchronization

@@ -1,6 +1,8 @@
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import EventLoop
+import EventLoopTests
 import Recovery
 import StateDirectory
 import Synchronization

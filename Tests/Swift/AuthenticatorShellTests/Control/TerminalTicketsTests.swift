@@ -1,5 +1,6 @@
 import ControlProtocol
 import CryptoPrimitives
+import EventLoopTests
 import Glibc
 import Recovery
 import Synchronization

@@ -1,3 +1,4 @@
+import EventLoopTests
 import Testing
 
 @testable import liquid_authenticator

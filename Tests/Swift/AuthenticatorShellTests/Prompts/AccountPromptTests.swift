@@ -3,6 +3,8 @@ import CTAP2
 import CTAPHID
 import ControlProtocol
 import CryptoPrimitives
+import EventLoop
+import EventLoopTests
 import Fingerprint
 import Glibc
 import Messages

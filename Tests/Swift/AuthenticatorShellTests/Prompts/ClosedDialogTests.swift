@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import CryptoPrimitives
+import EventLoopTests
 import Synchronization
 import Testing
 

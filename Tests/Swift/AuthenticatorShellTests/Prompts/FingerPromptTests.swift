@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import EventLoopTests
 import Fingerprint
 import ProcessIO
 import Recovery

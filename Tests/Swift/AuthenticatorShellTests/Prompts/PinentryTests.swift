@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import EventLoopTests
 import Foundation
 import Recovery
 import TestVectors

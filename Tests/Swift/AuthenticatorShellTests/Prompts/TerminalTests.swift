@@ -1,5 +1,7 @@
 import CTAP2
 import CryptoPrimitives
+import EventLoop
+import EventLoopTests
 import Foundation
 import Synchronization
 import Testing

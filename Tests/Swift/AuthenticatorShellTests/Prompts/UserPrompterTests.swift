@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import ControlProtocol
 import CryptoPrimitives
+import EventLoopTests
 import Messages
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import CTAP2
 import CryptoPrimitives
+import EventLoopTests
 import Fingerprint
 import Recovery
 import Synchronization

@@ -1,6 +1,8 @@
 import CTAP2
 import CTAPHID
 import CryptoPrimitives
+import EventLoop
+import EventLoopTests
 import Glibc
 import Messages
 import ProcessIO

@@ -1,3 +1,5 @@
+import EventLoop
+import EventLoopTests
 import Foundation
 import Synchronization
 import Testing

@@ -1,5 +1,7 @@
 import CTAPHID
 import CUHID
+import EventLoop
+import EventLoopTests
 import Glibc
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import CTAPHID
+import EventLoop
 import Glibc
 import StateDirectory
 import TestSupport

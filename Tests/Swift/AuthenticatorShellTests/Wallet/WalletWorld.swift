@@ -2,6 +2,8 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
+import EventLoop
+import EventLoopTests
 import Messages
 import Recovery
 import Synchronization

@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import EventLoop
 import Recovery
 
 /// Serves U2F hosts, which repeat a message until the user has agreed: each gets an answer at once while a dialog is

@@ -1,5 +1,6 @@
 import CTAPHID
 import ControlProtocol
+import EventLoop
 
 /// Drives the device: passes events of transport, clock and authenticator to the state machine in order, and decides
 /// nothing.
@@ -376,4 +377,14 @@ struct RequestStatus: Sendable {
   let report: @Sendable (KeepaliveStatus) async -> Void
   /// Returns whether another request waits for the end of this one, or was refused because of it.
   var isAwaited: @Sendable () async -> Bool = { false }
+
+  /// Returns a status that also counts the requests in a queue.
+  func orAwaited<Authenticator: Sendable>(in queue: RequestQueue<Authenticator>) -> RequestStatus {
+    var status = self
+    status.isAwaited = { [isAwaited] in
+      if queue.waitingCount > 0 { return true }
+      return await isAwaited()
+    }
+    return status
+  }
 }

@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import liquid_authenticator
+@testable import EventLoop
 
 struct RequestQueueTests {
   @Test func `requests are served one after another, in order`() async throws {

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import liquid_authenticator
+@testable import EventLoop
 
 struct EventLoopTests {
   @Test func `tasks and the actors they call run on the loop's thread`() async throws {

@@ -1,6 +1,8 @@
 import CTAP2
 import CTAPHID
 import ControlProtocol
+import EventLoop
+import EventLoopTests
 import Synchronization
 import TestVectors
 import Testing

@@ -1,5 +1,6 @@
 import CTAP2
 import CryptoPrimitives
+import EventLoop
 import ProcessIO
 import Recovery
 import StateDirectory

@@ -1,5 +1,5 @@
 import Glibc
-import ProcessIO
+package import ProcessIO
 import Synchronization
 
 /// Runs work that blocks on a thread of its own, so that the pool on which tasks run stays free for keepalives.
@@ -7,9 +7,9 @@ import Synchronization
 /// The thread exists only while the work does. It blocks all signals: the daemon's own are left to its other threads, a
 /// write to a pipe without a reader is an error, and a read from the terminal in the background is EIO and does not
 /// stop the process.
-enum OwnThread {
+package enum OwnThread {
   /// Waits until the work has ended, even if the task is cancelled.
-  static func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
+  package static func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
       startOrDoHere { continuation.resume(returning: work()) }
     }
@@ -19,7 +19,7 @@ enum OwnThread {
   ///
   /// - Returns: `nil`, without starting the work, if the system has no thread or descriptor left: on the caller's
   ///   thread the work would block the task that cancels it.
-  static func run<Result: Sendable>(
+  package static func run<Result: Sendable>(
     cancellable work: @escaping @Sendable (Cancellation) -> Result
   ) async -> Result? {
     let cancellation = Cancellation()
@@ -34,7 +34,7 @@ enum OwnThread {
   }
 
   /// Runs work that cannot be stopped and has no effect but its result: `nil` as soon as the task is cancelled.
-  static func runUnlessCancelled<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
+  package static func runUnlessCancelled<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
     let answer = FirstAnswer<Result>()
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

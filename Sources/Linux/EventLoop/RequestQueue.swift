@@ -1,18 +1,6 @@
 import CTAPHID
 import Synchronization
 
-extension RequestStatus {
-  /// Returns a status that also counts the requests in a queue.
-  func orAwaited<Authenticator: Sendable>(in queue: RequestQueue<Authenticator>) -> RequestStatus {
-    var status = self
-    status.isAwaited = { [isAwaited] in
-      if queue.waitingCount > 0 { return true }
-      return await isAwaited()
-    }
-    return status
-  }
-}
-
 /// The queue in which requests of the device and of the control socket wait for the authenticator.
 ///
 /// One request at a time has exclusive access to the authenticator, until it is answered: also a ceremony that waits
@@ -20,7 +8,7 @@ extension RequestStatus {
 ///
 /// Requests of the device go before those of the control socket that wait: a browser gives up after some seconds, and a
 /// program of the user could fill the queue.
-final class RequestQueue<Authenticator: Sendable>: Sendable {
+package final class RequestQueue<Authenticator: Sendable>: Sendable {
   private struct State {
     var authenticator: Authenticator
     var isTaken = false
@@ -40,22 +28,22 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   private let state: Mutex<State>
 
-  init(_ authenticator: Authenticator) { state = Mutex(State(authenticator: authenticator)) }
+  package init(_ authenticator: Authenticator) { state = Mutex(State(authenticator: authenticator)) }
 
   /// Whether a request is being served.
-  var isTaken: Bool { state.withLock(\.isTaken) }
+  package var isTaken: Bool { state.withLock(\.isTaken) }
   /// How many requests got their turn without waiting.
-  var turns: UInt64 { state.withLock(\.turns) }
+  package var turns: UInt64 { state.withLock(\.turns) }
   /// A copy of the authenticator as the last request left it; changes to the copy are lost.
-  var copy: Authenticator { state.withLock(\.authenticator) }
+  package var copy: Authenticator { state.withLock(\.authenticator) }
   /// How many requests wait in line.
-  var waitingCount: Int { state.withLock(\.waiting.count) }
+  package var waitingCount: Int { state.withLock(\.waiting.count) }
 
   /// Runs `work` after all earlier requests.
   ///
   /// - Parameter isOfDevice: whether it goes before the requests that wait and are not of the device.
   /// - Throws: if the task is cancelled before its turn; `work` has not run then.
-  func submit<Answer: Sendable>(
+  package func submit<Answer: Sendable>(
     isOfDevice: Bool = false, _ work: @Sendable (inout Authenticator) async -> Answer
   ) async throws(CancellationError) -> Answer {
     try await takeTurn(isOfDevice)
@@ -70,7 +58,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
   ///
   /// A program that sends requests all the time cannot make it wait for ever: after `limit` it waits only for the
   /// requests that are in the queue then.
-  func quiet(for time: Duration, limit: Duration, clock: any MonotonicClock) async {
+  package func quiet(for time: Duration, limit: Duration, clock: any MonotonicClock) async {
     let end = clock.now.advanced(by: limit)
     var turns: UInt64?
     while turns != self.turns || isTaken {

@@ -2,6 +2,7 @@ import CTAP2
 import ControlProtocol
 import CredentialDB
 import CryptoPrimitives
+import EventLoop
 import ProcessIO
 import Recovery
 import StateDirectory

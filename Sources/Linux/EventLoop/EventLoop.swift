@@ -1,6 +1,7 @@
 import CLinux
-import CTAPHID
-import Glibc
+package import CTAPHID
+package import Glibc
+package import ProcessIO
 import Synchronization
 
 /// One thread that runs tasks, waits for descriptors and fires timers.
@@ -11,7 +12,7 @@ import Synchronization
 /// with an eventfd.
 ///
 /// A job that blocks delays everything else: run it on ``OwnThread`` or on a second loop.
-final class EventLoop: TaskExecutor, MonotonicClock {
+package final class EventLoop: TaskExecutor, MonotonicClock {
   private struct State {
     var jobs: [Job] = []
     var actions: [@Sendable () -> Void] = []
@@ -57,15 +58,17 @@ final class EventLoop: TaskExecutor, MonotonicClock {
   private let thread = Atomic<UInt>(0)
 
   /// Starts the thread, which lives as long as the process.
-  init() throws(TransportError) {
+  ///
+  /// - Throws: if the system has no descriptor or thread left.
+  package init() throws(SystemNumber) {
     signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
-    guard signal >= 0 else { throw TransportError("make an eventfd", errno: errno) }
+    guard signal >= 0 else { throw SystemNumber() }
     var thread = pthread_t()
     let job = Unmanaged.passRetained(self)
     let error = pthread_create(&thread, nil, runEventLoop, job.toOpaque())
     guard error == 0 else {
       job.release()
-      throw TransportError("start a thread", errno: error)
+      throw SystemNumber(error)
     }
     pthread_detach(thread)
   }
@@ -88,33 +91,33 @@ final class EventLoop: TaskExecutor, MonotonicClock {
 
   // MARK: Tasks
 
-  func enqueue(_ job: consuming ExecutorJob) { enqueue(Job(job: UnownedJob(job), serial: nil)) }
+  package func enqueue(_ job: consuming ExecutorJob) { enqueue(Job(job: UnownedJob(job), serial: nil)) }
 
   private func enqueue(_ job: Job) { change { $0.jobs.append(job) } }
 
   /// The executor of an actor whose jobs run on the loop's thread.
-  final class Serial: SerialExecutor {
+  package final class Serial: SerialExecutor {
     private let loop: EventLoop
 
-    init(_ loop: EventLoop) { self.loop = loop }
+    package init(_ loop: EventLoop) { self.loop = loop }
 
-    func enqueue(_ job: consuming ExecutorJob) {
+    package func enqueue(_ job: consuming ExecutorJob) {
       loop.enqueue(Job(job: UnownedJob(job), serial: asUnownedSerialExecutor()))
     }
 
     /// Called by Swift's `assumeIsolated` and its assertions.
-    func checkIsolated() { precondition(loop.isOwnThread, "call this on the loop's thread") }
+    package func checkIsolated() { precondition(loop.isOwnThread, "call this on the loop's thread") }
   }
 
   /// Calls `action` on the loop's thread: at once on that thread, from others in the order of the calls.
-  func perform(_ action: @escaping @Sendable () -> Void) {
+  package func perform(_ action: @escaping @Sendable () -> Void) {
     if isOwnThread { return action() }
     change { $0.actions.append(action) }
   }
 
   // MARK: Timers
 
-  var now: Instant {
+  package var now: Instant {
     var now = timespec()
     // It counts suspended time, which poll(2) does not: a timer that expired meanwhile fires with the first event after
     // the suspend.
@@ -122,7 +125,7 @@ final class EventLoop: TaskExecutor, MonotonicClock {
     return Instant(nanoseconds: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec))
   }
 
-  func sleep(until instant: Instant) async throws(CancellationError) {
+  package func sleep(until instant: Instant) async throws(CancellationError) {
     let number = state.withLock { state in
       state.lastNumber += 1
       return state.lastNumber
@@ -149,7 +152,7 @@ final class EventLoop: TaskExecutor, MonotonicClock {
   // MARK: Descriptors
 
   /// Serves `polled` from now on, until the watch is stopped.
-  func watch(_ polled: any Polled) -> Watch {
+  package func watch(_ polled: any Polled) -> Watch {
     let watch = Watch(polled, on: self)
     change { $0.watches.append(watch) }
     return watch
@@ -270,7 +273,7 @@ final class EventLoop: TaskExecutor, MonotonicClock {
   }
 
   /// The loop's handle for one ``Polled``.
-  final class Watch: Sendable {
+  package final class Watch: Sendable {
     fileprivate let polled: any Polled
     private let loop: EventLoop
 
@@ -280,15 +283,15 @@ final class EventLoop: TaskExecutor, MonotonicClock {
     }
 
     /// Makes the loop call `interests` again; calls on the loop's own thread do not need it.
-    func wake() { loop.wake() }
+    package func wake() { loop.wake() }
 
     /// Stops the watch; once this returns, neither function of ``Polled`` is called or running.
-    func stop() { loop.stop(self) }
+    package func stop() { loop.stop(self) }
   }
 }
 
 /// A type whose descriptors an ``EventLoop`` polls; the loop's thread calls both functions.
-protocol Polled: AnyObject, Sendable {
+package protocol Polled: AnyObject, Sendable {
   /// Appends the descriptors to poll; returns the longest wait in milliseconds (−1: no limit).
   func interests(_ descriptors: inout [pollfd]) -> Int32
   /// Handles poll(2)'s results for these descriptors: at least one has an event, or the wait may be over.
@@ -304,24 +307,34 @@ private func runEventLoop(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawP
 /// Pauses a listening socket while the system has no room for another connection, which poll(2) would report in a loop.
 ///
 /// It ends with the next event, which may have made room, or after a second.
-final class ArrivalPause: Sendable {
+package final class ArrivalPause: Sendable {
   private let isOn = Atomic(false)
 
-  func begin() { isOn.store(true, ordering: .relaxed) }
-  func end() { isOn.store(false, ordering: .relaxed) }
+  package init() {}
+
+  package func begin() { isOn.store(true, ordering: .relaxed) }
+  package func end() { isOn.store(false, ordering: .relaxed) }
 
   /// What to wait for; poll(2) passes over a descriptor of −1.
-  func interest(in listener: Int32) -> (descriptor: pollfd, timeout: Int32) {
+  package func interest(in listener: Int32) -> (descriptor: pollfd, timeout: Int32) {
     isOn.load(ordering: .relaxed) ? (.readable(-1), 1000) : (.readable(listener), -1)
   }
 }
 
 extension pollfd {
   /// Waits for `descriptor` to become readable.
-  static func readable(_ descriptor: Int32) -> pollfd { pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0) }
+  package static func readable(_ descriptor: Int32) -> pollfd { pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0) }
 
   /// Whether a read gives data, an end or an error.
-  var isReadable: Bool { revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 }
+  package var isReadable: Bool { revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 }
   /// Whether there is room to write.
-  var isWritable: Bool { revents & Int16(POLLOUT) != 0 }
+  package var isWritable: Bool { revents & Int16(POLLOUT) != 0 }
+}
+
+extension Instant {
+  /// The timeout for poll(2) to wake at this instant, not before.
+  package func pollTimeout(from now: Instant) -> Int32 {
+    let nanoseconds = max(0, nanoseconds - now.nanoseconds)
+    return Int32(clamping: (nanoseconds + 999_999) / 1_000_000)
+  }
 }

@@ -1,10 +1,9 @@
-import CTAPHID
+package import CTAPHID
+package import EventLoop
 import Synchronization
 
-@testable import liquid_authenticator
-
 /// A clock that a test moves by hand.
-final class ManualClock: MonotonicClock {
+package final class ManualClock: MonotonicClock {
   private struct Sleeper {
     let until: Instant
     let continuation: CheckedContinuation<Bool, Never>
@@ -19,11 +18,13 @@ final class ManualClock: MonotonicClock {
 
   private let state = Mutex(State())
 
-  var now: Instant { state.withLock(\.now) }
-  /// The number of sleeping tasks: at 0, nothing will wake the process.
-  var sleeperCount: Int { state.withLock(\.sleepers.count) }
+  package init() {}
 
-  func sleep(until instant: Instant) async throws(CancellationError) {
+  package var now: Instant { state.withLock(\.now) }
+  /// The number of sleeping tasks: at 0, nothing will wake the process.
+  package var sleeperCount: Int { state.withLock(\.sleepers.count) }
+
+  package func sleep(until instant: Instant) async throws(CancellationError) {
     let number = state.withLock { state in
       state.lastNumber += 1
       return state.lastNumber
@@ -49,7 +50,7 @@ final class ManualClock: MonotonicClock {
   }
 
   /// Waits until `count` tasks sleep.
-  func sleepers(_ count: Int) async {
+  package func sleepers(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
         if state.sleepers.count >= count { return true }
@@ -61,14 +62,14 @@ final class ManualClock: MonotonicClock {
   }
 
   /// Waits until a task sleeps until `time`.
-  func sleeper(until time: Duration) async {
+  package func sleeper(until time: Duration) async {
     let instant = Instant(nanoseconds: 0).advanced(by: time)
     while !state.withLock({ $0.sleepers.values.contains { $0.until == instant } }) {
       try? await Task.sleep(for: .milliseconds(1))
     }
   }
 
-  func advance(by duration: Duration) {
+  package func advance(by duration: Duration) {
     let woken = state.withLock { state in
       state.now = state.now.advanced(by: duration)
       let now = state.now

@@ -3,6 +3,8 @@ import ControlProtocol
 import CredentialDB
 import CryptoPrimitives
 import Dispatch
+import EventLoop
+import EventLoopTests
 import Foundation
 import Messages
 import ProcessIO

@@ -2,6 +2,8 @@ import CTAP2
 import CTAPHID
 import CryptoPrimitives
 import DeterministicKeys
+import EventLoop
+import EventLoopTests
 import Recovery
 import Synchronization
 import Testing

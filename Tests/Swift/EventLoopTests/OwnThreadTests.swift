@@ -4,7 +4,7 @@ import ProcessIO
 import Synchronization
 import Testing
 
-@testable import liquid_authenticator
+@testable import EventLoop
 
 @Suite struct OwnThreadTests {
   @Test func `work is done on another thread, with every signal blocked`() async {
