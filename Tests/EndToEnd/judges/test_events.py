@@ -21,17 +21,17 @@ def test_every_event_of_connect_is_documented():
     stages = set(re.findall(r"^  case (\w+)$", stages.partition("struct ")[0], re.M))
     assert len(stages) == 4
     source = named("Programs/liquid-auth-wallet/Output/WalletEvent.swift")
-    source |= named("Programs/liquid-auth-wallet/Authenticator/ControlSocketSigner.swift")
+    source |= named("Programs/liquid-auth-wallet/Output/SigningEvent.swift")
     assert source | stages == set(events.documented("Of all commands", "Of `connect`"))
 
 
 # Holds: DAPP-17
 def test_every_event_of_keyri_is_documented():
-    assert named("Programs/liquid-auth-wallet/Keyri/KeyriEvent.swift") == set(events.documented("Of `keyri`"))
+    assert named("Programs/liquid-auth-wallet/Output/KeyriEvent.swift") == set(events.documented("Of `keyri`"))
 
 
 # Holds: ROTATE-9
 def test_every_event_of_rekey_is_documented():
     source = named("Programs/liquid-auth-wallet/Output/RekeyEvent.swift")
-    source |= named("Programs/liquid-auth-wallet/Authenticator/ControlSocketSigner.swift")
+    source |= named("Programs/liquid-auth-wallet/Output/SigningEvent.swift")
     assert source == set(events.documented("Of `rekey`"))

@@ -1,4 +1,4 @@
-"""scripts/folders, which scripts/check runs: a folder of CTAP2 uses only those above it in the table."""
+"""scripts/folders, which scripts/check runs: a folder of a target uses only those above it in the table."""
 
 import importlib.machinery
 import importlib.util
@@ -21,14 +21,20 @@ TEXT = """
 | `Low` | first |
 | `High` | second |
 
+## The folders of liquid-auth
+
+| Folder | Contents |
+|---|---|
+| `Only` | one |
+
 ## The end
 
 | `Last` | stays |
 """
 
 
-def test_the_order_is_that_of_the_table():
-    assert script.order(TEXT) == ["Low", "High"]
+def test_the_order_is_that_of_each_table():
+    assert script.orders(TEXT) == {"CTAP2": ["Low", "High"], "liquid-auth": ["Only"]}
 
 
 def test_a_type_may_be_used_below_its_declaration_only():
@@ -50,5 +56,6 @@ def test_a_folder_needs_a_row():
     assert script.faults(["Low"], files) == ["no row has the folder New"]
 
 
-def test_ctap2_has_the_order_of_the_table():
+def test_the_targets_have_the_order_of_their_tables():
+    assert {"CTAP2", "liquid-auth", "liquid-auth-wallet", "liquid-authenticator"} == script.orders(script.TABLES.read_text("utf-8")).keys()
     assert script.main([]) == 0

@@ -1,5 +1,5 @@
 package import CTAPHID
-package import EventLoop
+import EventLoop
 import Synchronization
 
 /// A clock that a test moves by hand.

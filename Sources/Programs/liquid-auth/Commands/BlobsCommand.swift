@@ -200,19 +200,6 @@ struct BlobsCommand: ParsableCommand {
   }
 }
 
-/// A passkey that can have a large blob, and the key that opens it.
-struct LargeBlobHolder {
-  let credential: CredentialDescription
-  let key: SecretBytes
-
-  /// `nil` for a passkey that was registered without the extension.
-  init?(_ credential: CredentialDescription) {
-    guard let key = credential.largeBlobKey else { return nil }
-    self.credential = credential
-    self.key = key.withUnsafeBytes(SecretBytes.init(copying:))
-  }
-}
-
 extension ControlConnection {
   /// The serialized array, fragment after fragment: authenticatorLargeBlobs, CTAP §6.10.2.
   func largeBlobArray() throws(CommandFailure) -> [UInt8] {

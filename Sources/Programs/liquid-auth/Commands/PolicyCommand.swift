@@ -18,33 +18,16 @@ struct PolicyCommand: PlacedCommand {
       default        the site has the policy of --default
       """)
 
-  enum Choice: String, ExpressibleByArgument, CaseIterable {
-    case allow
-    case alwaysVerify = "always-verify"
-    case deny
-    case `default`
-
-    /// `nil` for `default`.
-    var policy: SitePolicy? {
-      switch self {
-      case .allow: .allow
-      case .alwaysVerify: .alwaysVerify
-      case .deny: .deny
-      case .default: nil
-      }
-    }
-  }
-
   @Argument(
     help: "The site: its relying party id, such as github.com or ssh:.", completion: .list([]), transform: Self.site)
   var site: String?
-  @Argument(help: "allow, always-verify, deny or default.") var policy: Choice?
+  @Argument(help: "allow, always-verify, deny or default.") var policy: PolicyChoice?
   @Option(
     name: .customLong("default"),
     help: ArgumentHelp(
       "The policy of all sites that have none: allow, always-verify or deny. default means allow.",
       valueName: "policy"))
-  var standard: Choice?
+  var standard: PolicyChoice?
   @Option(
     help: ArgumentHelp("An AppID of U2F, in place of SITE.", valueName: "url"), transform: Self.appID)
   var appid: String?
@@ -65,13 +48,13 @@ struct PolicyCommand: PlacedCommand {
 
   /// The id or the AppID on the command line, and the policy.
   var target: String? { appid ?? site }
-  private var choice: Choice? { appid == nil ? policy : site.flatMap(Choice.init(rawValue:)) }
+  private var choice: PolicyChoice? { appid == nil ? policy : site.flatMap(PolicyChoice.init(rawValue:)) }
 
   /// Whether the command gives the target a policy; a policy that exists can always be shown and removed.
   private var sets: Bool { choice?.policy != nil }
 
   private func check(_ site: String) throws(ValidationError) {
-    if policy == nil, Choice(rawValue: site) != nil {
+    if policy == nil, PolicyChoice(rawValue: site) != nil {
       throw ValidationError("SITE is missing; give it before \(site): liquid-auth policy SITE \(site)")
     }
     if policy == nil, ["list", "show"].contains(site) {
@@ -152,68 +135,5 @@ struct PolicyCommand: PlacedCommand {
     }
     output.write(report.text, json: report.json)
     if let note { StandardStream.error.write("liquid-auth: \(note)") }
-  }
-}
-
-/// The result of `liquid-auth policy`, before it is text or JSON.
-struct PolicyReport: Equatable {
-  /// All policies, or those that apply to one site: its own, and that of the domain of an AppID `https://` ‖ domain.
-  let sites: [PolicyList.Entry]
-  /// The policy of sites without one.
-  let others: UInt8
-  /// The site, if only one is shown.
-  let site: String?
-  /// What is wrong and what to do.
-  var problems: [String] = []
-
-  /// - Parameter site: shows only the policies that apply to this one; `nil` shows all.
-  init(_ list: PolicyList, of site: String?) {
-    self.site = site
-    sites = list.sites.filter { entry in
-      site.map { $0.utf8.elementsEqual(entry.site.utf8) || $0.utf8.elementsEqual("https://\(entry.site)".utf8) } ?? true
-    }
-    others = list.others
-  }
-
-  /// Whether one of the policies asks for verification.
-  var verifies: Bool { ([others] + sites.map(\.policy)).contains(SitePolicy.alwaysVerify.rawValue) }
-
-  /// For people.
-  var text: String {
-    let named = sites.map { [$0.site.printable, Self.word($0.policy)] }
-    let rest = site?.printable ?? (sites.isEmpty ? "every site" : "every other site")
-    let policy = Self.word(others) + (site == nil ? "" : " (by default)")
-    let unnamed = site == nil || named.isEmpty ? [[rest, policy]] : []
-    let lines = table([["SITE", "POLICY"]] + named + unnamed)
-    return problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")
-  }
-
-  /// For programs.
-  var json: JSON {
-    let shown: [JSON.Member] =
-      site.map {
-        [
-          .init(name: "site", value: .string($0)),
-          .init(name: "policy", value: .string(Self.word(sites.map(\.policy).max() ?? others))),
-        ]
-      } ?? []
-    return .object(
-      shown + [
-        .init(name: "default", value: .string(Self.word(others))),
-        .init(
-          name: "sites",
-          value: .array(sites.map { ["site": .string($0.site), "policy": .string(Self.word($0.policy))] })),
-        .init(name: "problems", value: .array(problems.map(JSON.string))),
-      ])
-  }
-
-  /// A number that this version does not know is shown as it is.
-  static func word(_ number: UInt8) -> String {
-    switch SitePolicy(rawValue: number) {
-    case .allow: PolicyCommand.Choice.allow.rawValue
-    case .alwaysVerify: PolicyCommand.Choice.alwaysVerify.rawValue
-    case .deny: PolicyCommand.Choice.deny.rawValue
-    case nil: String(number)
-    }
   }
 }

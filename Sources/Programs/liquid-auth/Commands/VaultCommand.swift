@@ -228,21 +228,3 @@ struct VaultCommand: ParsableCommand {
     }
   }
 }
-
-/// What `liquid-auth vault add` can add.
-enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
-  case tpm
-  case fido2
-  case secretService = "secret-service"
-  case systemdCreds = "systemd-creds"
-
-  /// Also takes the names that `vault list` and the manual use.
-  init?(argument: String) {
-    switch argument {
-    case "keyring": self = .secretService
-    case "security-key": self = .fido2
-    case "systemd": self = .systemdCreds
-    default: self.init(rawValue: argument)
-    }
-  }
-}

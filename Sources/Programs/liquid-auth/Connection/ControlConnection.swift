@@ -1,6 +1,7 @@
 import CBOR
 import ControlClient
 import ControlProtocol
+import CryptoPrimitives
 import ProcessIO
 import StateDirectory
 
@@ -49,6 +50,32 @@ struct ControlConnection {
     let packet: [UInt8]
     do { packet = try client.forward(message) } catch { throw CommandFailure(error) }
     do { return try CTAPAnswer(decoding: packet).members } catch { throw CommandFailure(error) }
+  }
+}
+
+extension ControlConnection {
+  /// Sends the vault's passphrase, so that this connection may read and change credentials; returns the passphrase.
+  ///
+  /// - Parameter next: as in ``PassphraseInput/tried(thenReading:_:)``.
+  @discardableResult
+  func unlock(
+    thenReading next: (SecretBytes) throws(CommandFailure) -> Void = { _ in }
+  ) throws(CommandFailure) -> SecretBytes {
+    try PassphraseInput.tried(thenReading: next) { (passphrase) throws(CommandFailure) in
+      try ask(Unlock(passphrase))
+      return passphrase
+    }
+  }
+
+  /// Sends a command that accepts a ticket; asks for the passphrase if this terminal has no ticket.
+  ///
+  /// A passphrase in standard input is always verified, so that a script has the same result in every terminal.
+  func readByTicket<Result>(_ read: () throws(CommandFailure) -> Result) throws(CommandFailure) -> Result {
+    if PassphraseInput.isTyped {
+      do throws(CommandFailure) { return try read() } catch  where error.code == .passphrase {}
+    }
+    try unlock()
+    return try read()
   }
 }
 

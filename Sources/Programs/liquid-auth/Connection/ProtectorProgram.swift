@@ -1,3 +1,4 @@
+import ArgumentParser
 import CryptoPrimitives
 import Glibc
 import ProcessIO
@@ -77,5 +78,23 @@ enum ProtectorProgram {
     return try ProtectorPipe.ask(
       request, input: input.write, output: output.read, until: .now + ProtectorMessage.timeLimit + .seconds(5),
       Cancellation())
+  }
+}
+
+/// What `liquid-auth vault add` can add.
+enum ProtectorChoice: String, ExpressibleByArgument, CaseIterable {
+  case tpm
+  case fido2
+  case secretService = "secret-service"
+  case systemdCreds = "systemd-creds"
+
+  /// Also takes the names that `vault list` and the manual use.
+  init?(argument: String) {
+    switch argument {
+    case "keyring": self = .secretService
+    case "security-key": self = .fido2
+    case "systemd": self = .systemdCreds
+    default: self.init(rawValue: argument)
+    }
   }
 }

@@ -1,4 +1,5 @@
 import ControlProtocol
+import CryptoPrimitives
 
 /// The result of `liquid-auth blobs list`, before it is text or JSON.
 struct LargeBlobReport {
@@ -54,5 +55,18 @@ struct LargeBlobReport {
           ]
         }),
     ]
+  }
+}
+
+/// A passkey that can have a large blob, and the key that opens it.
+struct LargeBlobHolder {
+  let credential: CredentialDescription
+  let key: SecretBytes
+
+  /// `nil` for a passkey that was registered without the extension.
+  init?(_ credential: CredentialDescription) {
+    guard let key = credential.largeBlobKey else { return nil }
+    self.credential = credential
+    self.key = key.withUnsafeBytes(SecretBytes.init(copying:))
   }
 }

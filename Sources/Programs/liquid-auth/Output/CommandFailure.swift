@@ -43,11 +43,6 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   /// Lower case, no full stop: what happened, then what to do.
   var description: String { problem.text }
 
-  /// Adds the place options to the command at the end of the description, if there is one.
-  func completed(by place: PlaceOptions?) -> CommandFailure {
-    place.map { CommandFailure($0.completing(description), code: code) } ?? self
-  }
-
   /// For people: the description and the usage.
   ///
   /// Arguments and file content in it are escaped, so that they cannot control a terminal.

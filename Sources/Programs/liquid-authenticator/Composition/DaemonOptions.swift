@@ -19,12 +19,6 @@ enum SandboxChoice: String, CaseIterable, Sendable {
   case off
 }
 
-/// Whether the log names the sites of requests.
-enum LogLevelChoice: String, CaseIterable, Sendable {
-  case info
-  case debug
-}
-
 /// The options of the daemon.
 ///
 /// They are not parsed by the library that `liquid-auth` uses: it needs Foundation, which is twice as much code as all

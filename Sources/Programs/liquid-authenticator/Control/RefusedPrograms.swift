@@ -4,19 +4,6 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// Whether the authenticator itself has withdrawn a request of the control socket, such as at a lock of the vault.
-///
-/// A request ends in the same way if its program closes the connection.
-final class Withdrawal: Sendable {
-  private let ours = Atomic(false)
-
-  /// Whether the authenticator has withdrawn it.
-  var isOurs: Bool { ours.load(ordering: .acquiring) }
-
-  /// Notes that the authenticator withdraws it now.
-  func note() { ours.store(true, ordering: .releasing) }
-}
-
 /// Delays the requests of a program, without a dialog, after the person has refused two of them; longer each time.
 ///
 /// A program is a process at the control socket; a program that restarts is another one. Processes whose number the

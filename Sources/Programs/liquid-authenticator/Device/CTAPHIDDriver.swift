@@ -370,21 +370,3 @@ actor CTAPHIDDriver {
     }
   }
 }
-
-/// Reports to the client what a request waits for; such a client waits for the answer.
-struct RequestStatus: Sendable {
-  /// Takes each new status.
-  let report: @Sendable (KeepaliveStatus) async -> Void
-  /// Returns whether another request waits for the end of this one, or was refused because of it.
-  var isAwaited: @Sendable () async -> Bool = { false }
-
-  /// Returns a status that also counts the requests in a queue.
-  func orAwaited<Authenticator: Sendable>(in queue: RequestQueue<Authenticator>) -> RequestStatus {
-    var status = self
-    status.isAwaited = { [isAwaited] in
-      if queue.waitingCount > 0 { return true }
-      return await isAwaited()
-    }
-    return status
-  }
-}

@@ -19,6 +19,12 @@ struct LogLine: Sendable, Equatable {
   }
 }
 
+/// Whether the log names the sites of requests.
+enum LogLevelChoice: String, CaseIterable, Sendable {
+  case info
+  case debug
+}
+
 /// Writes one line for each event, which systemd puts into the journal.
 ///
 /// The journal stays on the disk, and the store seals the names of sites. So only lines of level debug have them.

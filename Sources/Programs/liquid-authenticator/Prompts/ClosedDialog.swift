@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import EventLoop
 import Messages
 
 /// A dialog that the user closed without pressing a button, while the client still waits.

@@ -1,5 +1,8 @@
 import CTAP2
 import CTAPHID
+import DisplayText
+import EventLoop
+import Messages
 import Synchronization
 
 /// The request to which the dialogs of a prompt belong.
@@ -84,5 +87,26 @@ extension UserPrompter {
       if await status.isAwaited() { return }
       try await clock.sleep(until: min(deadline, clock.now.advanced(by: Self.interval)))
     }
+  }
+}
+
+extension Door {
+  /// The lines of a dialog about the door, if it is not the device, and about the programs, if there are any.
+  ///
+  /// The programs are only a hint: a program can change its name, several can have the device open, and the number of a
+  /// process that has ended can belong to another one.
+  func lines(_ programs: Programs, in catalogue: Catalogue) -> [String] {
+    let door =
+      switch self {
+      case .device: [Message]()
+      case .controlSocket: [Message("Asked through: a program on this machine, not the security key")]
+      }
+    guard !programs.named.isEmpty else { return WalletText.wrapped(door, in: catalogue) }
+    let names = programs.named.map { Message("\(DisplayText.name($0.name)) (process \($0.process))") }
+    let (named, others) = (names.joined(by: ", "), programs.others)
+    let all =
+      others == 0
+      ? named : Message("\(named) and \(others) other", plural: "\(named) and \(others) others", count: others)
+    return WalletText.wrapped(door + [Message("Perhaps sent by: \(all)")], in: catalogue)
   }
 }

@@ -1,6 +1,7 @@
 import ControlProtocol
 import EventLoop
 import Foundation
+import ProcessIO
 import Synchronization
 import TestSupport
 import Testing

@@ -1,0 +1,37 @@
+import ControlProtocol
+import Glibc
+import StateDirectory
+
+/// The findings in the state directory, for when no authenticator answers.
+struct VaultFinding: Equatable {
+  /// Whether there is a vault; `nil` if that cannot be found out.
+  var isThere: Bool?
+  /// What is wrong with it or its store.
+  var problem: Problem?
+  /// The file of the vault; `nil` if its directory is not known.
+  var path: String?
+
+  init(isThere: Bool?, problem: Problem? = nil, path: String? = nil) {
+    (self.isThere, self.problem, self.path) = (isThere, problem, path)
+  }
+
+  /// Examines the directory; changes nothing.
+  init(at path: String) {
+    do throws(StateDirectoryError) {
+      try StateDirectory(opening: path).checkAtRest()
+      self.init(isThere: true, path: path + "/vault")
+    } catch {
+      let isThere = access(path + "/vault", F_OK) == 0
+      self.init(isThere: isThere || errno == ENOENT ? isThere : nil, problem: Problem(error), path: path + "/vault")
+    }
+  }
+}
+
+extension Problem {
+  /// The problem of a vault or a store that cannot be used.
+  fileprivate init(_ error: StateDirectoryError) {
+    self.init(
+      error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) },
+      kind: [.noVault, .damaged].contains(error.kind) ? .vault : .other)
+  }
+}
