@@ -123,9 +123,9 @@ private struct DomainName {
   private static let look: [Unicode.Scalar: [Unicode.Scalar]] = {
     var look: [Unicode.Scalar: [Unicode.Scalar]] = ["0": ["o"], "1": ["l"], "m": ["r", "n"], "w": ["v", "v"]]
     let ascii = look
-    for line in Confusables.table.unicodeScalars.split(separator: "\n") {
-      let target = line.prefix { $0 != " " }
-      for letter in line.dropFirst(target.count + 1) { look[letter] = target.flatMap { ascii[$0] ?? [$0] } }
+    for word in Confusables.table.unicodeScalars.split(whereSeparator: { $0 == " " || $0 == "\n" }) {
+      let target = word.prefix { $0 != ":" }
+      for letter in word.dropFirst(target.count + 1) { look[letter] = target.flatMap { ascii[$0] ?? [$0] } }
     }
     return look
   }()
