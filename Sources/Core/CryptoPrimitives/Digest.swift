@@ -1,10 +1,10 @@
 import COpenSSL
 import CSodium
 
-// libsodium computes SHA-512, and SHA-256 of secrets: it wipes its scratch memory, and its state, a plain struct, is
-// wiped here after each use. OpenSSL computes SHA-256 of other input, because it uses the instructions that processors
-// have for it, and SHA-384 and SHA-512/256, which libsodium lacks. OpenSSL clears its context but, on some processors,
-// leaves the words of the message on its stack.
+// libsodium computes SHA-2 of secrets: it wipes its scratch memory, and its state, a plain struct, is wiped here after each
+// use. OpenSSL computes SHA-2 of other input, because it uses the instructions that processors have for it, and SHA-384
+// and SHA-512/256, which libsodium lacks. OpenSSL clears its context but, on some processors, leaves the words of the
+// message on its stack.
 
 /// SHA-256 (FIPS 180-4).
 public enum SHA256 {
@@ -12,11 +12,7 @@ public enum SHA256 {
   public static let size = 32
 
   /// The digest (32 bytes) of the parts, one after the other; they must not be secret.
-  public static func hash(_ parts: [UInt8]...) -> [UInt8] {
-    newBytes(size) { output in
-      digest(by: function, output) { context in parts.allSatisfy { EVP_DigestUpdate(context, $0, $0.count) == 1 } }
-    }
-  }
+  public static func hash(_ parts: [UInt8]...) -> [UInt8] { digest(of: parts, size: size, by: function) }
 
   /// OpenSSL only reads it.
   ///
@@ -30,17 +26,8 @@ public enum SHA256 {
 
   /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
-    withState { state in
-      for part in parts { crypto_hash_sha256_update(state, part.bytes, UInt64(part.count)) }
-      crypto_hash_sha256_final(state, output.bytes)
-    }
-  }
-
-  private static func withState(_ body: (UnsafeMutablePointer<crypto_hash_sha256_state>) -> Void) {
-    withWipedState(crypto_hash_sha256_state.self) { state in
-      crypto_hash_sha256_init(state)
-      body(state)
-    }
+    computeBySodium(
+      parts, into: output, crypto_hash_sha256_init, crypto_hash_sha256_update, crypto_hash_sha256_final)
   }
 }
 
@@ -49,40 +36,20 @@ public enum SHA512 {
   /// Bytes in a digest.
   public static let size = 64
 
-  /// The digest (64 bytes) of the parts, one after the other.
-  public static func hash(_ parts: [UInt8]...) -> [UInt8] {
-    newBytes(size) { output in
-      withState { state in
-        for part in parts { crypto_hash_sha512_update(state, part, UInt64(part.count)) }
-        crypto_hash_sha512_final(state, output)
-      }
-    }
-  }
+  /// The digest (64 bytes) of the parts, one after the other; they must not be secret.
+  public static func hash(_ parts: [UInt8]...) -> [UInt8] { digest(of: parts, size: size, by: EVP_sha512()) }
 
-  /// The first `count` (at most 64) bytes of the digest of `secret` followed by the parts.
-  public static func deriveSecret(_ secret: SecretBytes, _ parts: [UInt8]..., count: Int) -> SecretBytes {
+  /// The first `count` (at most 64) bytes of the digest of `secret` ‖ `rest`.
+  public static func deriveSecret(_ secret: SecretBytes, _ rest: [UInt8], count: Int) -> SecretBytes {
     truncated(to: count, of: size) { output in
-      withState { state in
-        _ = secret.withUnsafeBytes { crypto_hash_sha512_update(state, $0.bytes, UInt64($0.count)) }
-        for part in parts { crypto_hash_sha512_update(state, part, UInt64(part.count)) }
-        crypto_hash_sha512_final(state, output.bytes)
-      }
+      secret.withUnsafeBytes { secret in rest.withUnsafeBytes { hash(secret, $0, into: output) } }
     }
   }
 
   /// Writes the digest (64 bytes) of the parts to `output`; nothing else of them remains in memory.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
-    withState { state in
-      for part in parts { crypto_hash_sha512_update(state, part.bytes, UInt64(part.count)) }
-      crypto_hash_sha512_final(state, output.bytes)
-    }
-  }
-
-  private static func withState(_ body: (UnsafeMutablePointer<crypto_hash_sha512_state>) -> Void) {
-    withWipedState(crypto_hash_sha512_state.self) { state in
-      crypto_hash_sha512_init(state)
-      body(state)
-    }
+    computeBySodium(
+      parts, into: output, crypto_hash_sha512_init, crypto_hash_sha512_update, crypto_hash_sha512_final)
   }
 }
 
@@ -92,11 +59,7 @@ public enum SHA384 {
   public static let size = 48
 
   /// The digest (48 bytes) of a message.
-  public static func hash(_ message: [UInt8]) -> [UInt8] {
-    newBytes(size) { output in
-      digest(by: EVP_sha384(), output) { EVP_DigestUpdate($0, message, message.count) == 1 }
-    }
-  }
+  public static func hash(_ message: [UInt8]) -> [UInt8] { digest(of: [message], size: size, by: EVP_sha384()) }
 }
 
 /// SHA-512/256 (FIPS 180-4), Algorand's hash; not the first half of SHA-512.
@@ -105,21 +68,20 @@ public enum SHA512_256 {
   public static let size = 32
 
   /// The digest (32 bytes) of the parts, one after the other.
-  public static func hash(_ parts: [UInt8]...) -> [UInt8] {
-    newBytes(size) { output in
-      digest(by: EVP_sha512_256(), output) { context in
-        for part in parts where EVP_DigestUpdate(context, part, part.count) != 1 { return false }
-        return true
-      }
-    }
-  }
+  public static func hash(_ parts: [UInt8]...) -> [UInt8] { digest(of: parts, size: size, by: EVP_sha512_256()) }
 
   /// Writes the digest (32 bytes) of the parts to `output`.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
     digest(by: EVP_sha512_256(), output.bytes) { context in
-      for part in parts where EVP_DigestUpdate(context, part.baseAddress, part.count) != 1 { return false }
-      return true
+      parts.allSatisfy { EVP_DigestUpdate(context, $0.baseAddress, $0.count) == 1 }
     }
+  }
+}
+
+/// The digest, by OpenSSL, of parts that are not secret, one after the other.
+private func digest(of parts: [[UInt8]], size: Int, by function: OpaquePointer?) -> [UInt8] {
+  newBytes(size) { output in
+    digest(by: function, output) { context in parts.allSatisfy { EVP_DigestUpdate(context, $0, $0.count) == 1 } }
   }
 }
 
@@ -133,6 +95,24 @@ private func digest(
     let context, EVP_DigestInit_ex(context, function, nil) == 1, update(context),
     EVP_DigestFinal_ex(context, output, nil) == 1
   else { fatalError("OpenSSL cannot compute SHA-2: its default provider is missing, or there is no memory") }
+}
+
+/// Writes what a function of libsodium, SHA-2 or HMAC, gives for the parts, one after the other, and wipes its state.
+///
+/// - Parameters:
+///   - output: of the size of a digest or tag.
+///   - start: initialises the state; `update` adds bytes, and `finish` writes the output. None of them fails.
+func computeBySodium<State>(
+  _ parts: [UnsafeRawBufferPointer], into output: UnsafeMutableRawBufferPointer,
+  _ start: (UnsafeMutablePointer<State>) -> CInt,
+  _ update: (UnsafeMutablePointer<State>, UnsafePointer<UInt8>, UInt64) -> CInt,
+  _ finish: (UnsafeMutablePointer<State>, UnsafeMutablePointer<UInt8>) -> CInt
+) {
+  withWipedState(State.self) { state in
+    _ = start(state)
+    for part in parts { _ = update(state, part.bytes, UInt64(part.count)) }
+    _ = finish(state, output.bytes)
+  }
 }
 
 /// The first `count` bytes of an output of `size` bytes; the rest is wiped.

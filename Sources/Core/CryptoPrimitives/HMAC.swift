@@ -7,22 +7,16 @@ public enum HMACSHA256 {
 
   /// The tag (32 bytes) of `message`, if it is not secret.
   public static func authenticate(_ message: [UInt8], key: SecretBytes) -> [UInt8] {
-    newBytes(size) { output in
-      key.withUnsafeBytes { key in
-        message.withUnsafeBytes { authenticate($0, key: key, into: .init(start: output, count: size)) }
-      }
-    }
+    tag(of: message, key: key, size: size) { authenticate($0, key: $1, into: $2) }
   }
 
   /// Writes the tag (32 bytes) of the parts to `output`; nothing else of them or of the key remains in memory.
   package static func authenticate(
     _ parts: UnsafeRawBufferPointer..., key: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) {
-    withWipedState(crypto_auth_hmacsha256_state.self) { state in
-      crypto_auth_hmacsha256_init(state, key.bytes, key.count)
-      for part in parts { crypto_auth_hmacsha256_update(state, part.bytes, UInt64(part.count)) }
-      crypto_auth_hmacsha256_final(state, output.bytes)
-    }
+    computeBySodium(
+      parts, into: output, { crypto_auth_hmacsha256_init($0, key.bytes, key.count) }, crypto_auth_hmacsha256_update,
+      crypto_auth_hmacsha256_final)
   }
 }
 
@@ -33,11 +27,7 @@ public enum HMACSHA512 {
 
   /// The tag (64 bytes) of `message`, if it is not secret.
   public static func authenticate(_ message: [UInt8], key: SecretBytes) -> [UInt8] {
-    newBytes(size) { output in
-      key.withUnsafeBytes { key in
-        message.withUnsafeBytes { authenticate($0, key: key, into: .init(start: output, count: size)) }
-      }
-    }
+    tag(of: message, key: key, size: size) { authenticate($0, key: $1, into: $2) }
   }
 
   /// A key for many MACs: its inner and outer blocks are hashed once.
@@ -78,10 +68,22 @@ public enum HMACSHA512 {
   package static func authenticate(
     _ parts: UnsafeRawBufferPointer..., key: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) {
-    withWipedState(crypto_auth_hmacsha512_state.self) { state in
-      crypto_auth_hmacsha512_init(state, key.bytes, key.count)
-      for part in parts { crypto_auth_hmacsha512_update(state, part.bytes, UInt64(part.count)) }
-      crypto_auth_hmacsha512_final(state, output.bytes)
+    computeBySodium(
+      parts, into: output, { crypto_auth_hmacsha512_init($0, key.bytes, key.count) }, crypto_auth_hmacsha512_update,
+      crypto_auth_hmacsha512_final)
+  }
+}
+
+/// A tag of `size` bytes, which `authenticate` computes from the message and the key.
+private func tag(
+  of message: [UInt8], key: SecretBytes, size: Int,
+  by authenticate: (
+    _ message: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer, _ tag: UnsafeMutableRawBufferPointer
+  ) -> Void
+) -> [UInt8] {
+  newBytes(size) { output in
+    key.withUnsafeBytes { key in
+      message.withUnsafeBytes { authenticate($0, key, UnsafeMutableRawBufferPointer(start: output, count: size)) }
     }
   }
 }

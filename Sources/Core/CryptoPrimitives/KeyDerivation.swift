@@ -17,10 +17,8 @@ public enum HKDFSHA256 {
   private static func derive(
     key: SecretBytes, salt: UnsafeRawBufferPointer, info: [UInt8], count: Int
   ) -> SecretBytes {
-    expand(count: count, info: info, blockSize: HMACSHA256.size) { pseudorandomKey in
-      key.withUnsafeBytes { HMACSHA256.authenticate($0, key: salt, into: pseudorandomKey) }
-    } authenticate: { previous, info, counter, pseudorandomKey, block in
-      HMACSHA256.authenticate(previous, info, counter, key: pseudorandomKey, into: block)
+    hkdf(key: key, salt: salt, info: info, count: count, blockSize: HMACSHA256.size) {
+      HMACSHA256.authenticate($0, $1, $2, key: $3, into: $4)
     }
   }
 }
@@ -29,33 +27,33 @@ public enum HKDFSHA256 {
 public enum HKDFSHA512 {
   /// `count` (at most 16320) bytes from the input key, for the purpose that `info` names.
   public static func derive(key: SecretBytes, salt: [UInt8], info: [UInt8], count: Int) -> SecretBytes {
-    expand(count: count, info: info, blockSize: HMACSHA512.size) { pseudorandomKey in
-      key.withUnsafeBytes { key in
-        salt.withUnsafeBytes { HMACSHA512.authenticate(key, key: $0, into: pseudorandomKey) }
+    salt.withUnsafeBytes { salt in
+      hkdf(key: key, salt: salt, info: info, count: count, blockSize: HMACSHA512.size) {
+        HMACSHA512.authenticate($0, $1, $2, key: $3, into: $4)
       }
-    } authenticate: { previous, info, counter, pseudorandomKey, block in
-      HMACSHA512.authenticate(previous, info, counter, key: pseudorandomKey, into: block)
     }
   }
 }
 
-/// RFC 5869 §2.2 and §2.3, with the caller's HMAC: T(i) = HMAC(PRK, T(i-1) ‖ info ‖ i).
+/// RFC 5869 §2.2 and §2.3, with the HMAC of the caller: PRK = HMAC(salt, key), T(i) = HMAC(PRK, T(i-1) ‖ info ‖ i).
 ///
 /// PRK and T(i) are in scratch memory that is wiped on return.
-private func expand(
-  count: Int, info: [UInt8], blockSize: Int,
-  extract: (_ pseudorandomKey: UnsafeMutableRawBufferPointer) -> Void,
+///
+/// - Parameter authenticate: writes the tag, `blockSize` bytes, of three parts.
+private func hkdf(
+  key: SecretBytes, salt: UnsafeRawBufferPointer, info: [UInt8], count: Int, blockSize: Int,
   authenticate: (
-    _ previous: UnsafeRawBufferPointer, _ info: UnsafeRawBufferPointer, _ counter: UnsafeRawBufferPointer,
-    _ pseudorandomKey: UnsafeRawBufferPointer, _ block: UnsafeMutableRawBufferPointer
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, _ third: UnsafeRawBufferPointer,
+    _ key: UnsafeRawBufferPointer, _ tag: UnsafeMutableRawBufferPointer
   ) -> Void
 ) -> SecretBytes {
   precondition((0...255 * blockSize).contains(count), "HKDF gives at most 255 blocks")
+  let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
   return SecretBytes(count: count) { output in
     withWipedBytes(count: 2 * blockSize) { scratch in
       let pseudorandomKey = UnsafeMutableRawBufferPointer(rebasing: scratch[..<blockSize])
       let block = UnsafeMutableRawBufferPointer(rebasing: scratch[blockSize...])
-      extract(pseudorandomKey)
+      key.withUnsafeBytes { authenticate($0, nothing, nothing, salt, pseudorandomKey) }
       for (index, start) in stride(from: 0, to: count, by: blockSize).enumerated() {
         let previous = UnsafeRawBufferPointer(rebasing: block[..<(index == 0 ? 0 : blockSize)])
         info.withUnsafeBytes { info in

@@ -72,7 +72,7 @@ public enum DeterministicP256 {
   ) throws(CryptoError) -> SecretBytes {
     let bigEndianCounter = withUnsafeBytes(of: counter.bigEndian) { Array($0) }
     return try inRange(
-      SHA512.deriveSecret(mainKey, origin, userHandle, bigEndianCounter, count: P256.fieldSize))
+      SHA512.deriveSecret(mainKey, origin + userHandle + bigEndianCounter, count: P256.fieldSize))
   }
 
   /// The private key of that scalar.

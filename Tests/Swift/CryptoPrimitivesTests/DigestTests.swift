@@ -49,8 +49,8 @@ import Testing
     #expect(SHA512_256.hash(a, [], b) == SHA512_256.hash(a + b))
   }
 
-  @Test func `a secret is hashed before the parts and the digest is cut`() {
-    let secret = SHA512.deriveSecret(SecretBytes(abc), [1, 2], [3], count: 33)
+  @Test func `a secret is hashed before the rest and the digest is cut`() {
+    let secret = SHA512.deriveSecret(SecretBytes(abc), [1, 2, 3], count: 33)
     #expect(secret.revealed == Hex(SHA512.hash(abc + [1, 2, 3]).prefix(33)))
   }
 }
