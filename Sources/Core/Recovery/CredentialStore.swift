@@ -55,6 +55,9 @@ public enum AccountEntry: Sendable, Equatable {
 /// depends on it is sent only afterwards. Of two records, the one that was registered or recovered last is the newer;
 /// saving a credential again, with another name or policy, does not change its place.
 public protocol CredentialStore: Sendable {
+  /// The store with its history; `nil` if it keeps none.
+  var history: (any HistoryStore)? { get }
+
   /// The state row.
   func state() throws(RecoveryError) -> StoreState
   /// Replaces the state row.
@@ -138,6 +141,9 @@ public protocol CredentialStore: Sendable {
 }
 
 extension CredentialStore {
+  /// As for a store without a history.
+  public var history: (any HistoryStore)? { nil }
+
   /// As for a store whose changes take no time.
   public func overview() -> (credentials: Int?, state: StoreState?) { (try? credentialCount(), try? state()) }
 

@@ -154,6 +154,35 @@ extension RotationEntry {
   }
 }
 
+/// The stores of both phrases; this one is that of the present phrase.
+extension HistoryStore {
+  /// All keys of the previous phrase that are known, by site; opens one record at a time.
+  public func rotationEntries(previous: any HistoryStore) throws(RecoveryError) -> [RotationEntry] {
+    try RotationEntry.list(
+      passkeys: previous.credentials { RotationPasskey($0) },
+      isMoved: { (passkey) throws(RecoveryError) in
+        try account(rpIDHash: RPIDHash(rpID: passkey.rpID), userID: passkey.userID)?.record != nil
+      }, floor: previous.state().floor, previous: previous.historyEntries(), present: historyEntries())
+  }
+
+  /// What is wrong with the histories of both stores, so that keys can be missing from the list; `nil` if they are
+  /// whole.
+  public func rotationHistoryFault(previous: any HistoryStore) throws(RecoveryError) -> String? {
+    RotationEntry.historyFault(previous: try previous.checkHistory().faults, present: try checkHistory().faults)
+  }
+
+  /// Gives up the keys of the previous phrase at sites, all or none; nothing stops working.
+  ///
+  /// - Parameters:
+  ///   - sites: `nil` is U2F.
+  ///   - now: Unix milliseconds.
+  /// - Throws: `rotation` if a site has no known key, or if all its keys are moved.
+  public func giveUp(_ sites: [String?], previous: any HistoryStore, now: UInt64) throws(RecoveryError) {
+    let entries = try RotationEntry.givingUp(sites, in: rotationEntries(previous: previous), now: now)
+    try appendDurably(entries)
+  }
+}
+
 /// What the histories of both stores say about keys that no store has.
 private struct RotationHistory {
   struct Others {

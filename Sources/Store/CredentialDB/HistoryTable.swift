@@ -156,21 +156,12 @@ final class HistoryTable {
   }
 }
 
-/// What the check of a history has found.
-public struct HistoryState: Sendable, Equatable {
-  /// The number of entries that open.
-  public var count: UInt64 = 0
-  /// The time of the oldest of them, Unix milliseconds; `nil` if there is none.
-  public var first: UInt64?
-  /// The time of the newest of them, Unix milliseconds.
-  public var last: UInt64?
-  /// What is wrong, in the order of the entries.
-  public var faults: [HistoryFault] = []
-}
-
 // MARK: - The history of a store
 
-extension CredentialDB {
+extension CredentialDB: HistoryStore {
+  /// The store itself.
+  public var history: (any HistoryStore)? { self }
+
   /// Adds an entry to the history, without waiting for the disk: a power failure can lose the last entries, and no more.
   ///
   /// The next change of a credential, or closing the store, synchronises it.
@@ -202,11 +193,6 @@ extension CredentialDB {
     sequence: Int64, entry: HistoryEntry?
   )] {
     try with { session throws(StoreFault) in try session.history.entries(after: sequence, count: count) }
-  }
-
-  /// All entries, the oldest first, without those that were changed from outside.
-  public func historyEntries() throws(RecoveryError) -> [HistoryEntry] {
-    try history(after: .min, count: -1).compactMap(\.entry)
   }
 
   /// Checks that the history is whole.

@@ -1,6 +1,5 @@
 import CTAP2
 import ControlProtocol
-import CredentialDB
 import EventLoop
 import Recovery
 import Synchronization
@@ -32,7 +31,7 @@ final class HistoryRecorder: Sendable {
   private let repeated = Mutex<[[UInt8]: Int]>([:])
   private let unwritten = Mutex(Unwritten())
   /// The store whose next change has the entry of the present request.
-  private let changing = Mutex<CredentialDB?>(nil)
+  private let changing = Mutex<(any HistoryStore)?>(nil)
   private let fault = Mutex<Problem?>(nil)
 
   /// What the last opening of the store found wrong with the end of the history, and what to do.
@@ -65,7 +64,7 @@ final class HistoryRecorder: Sendable {
 
   /// The request that is being served is about to change a store; `nil` if it is not any more.
   func expect(_ report: CommandReport?, in store: any CredentialStore) {
-    guard let store = store as? CredentialDB else { return }
+    guard let store = store.history else { return }
     let entry = report?.historyEntry(at: time())
     let wanted = entry.flatMap { isWanted($0) ? $0 : nil }
     store.expect(wanted)
@@ -88,23 +87,26 @@ final class HistoryRecorder: Sendable {
   /// Adds the entries of requests that ended while the vault was locked, unless they belong to another store.
   func vaultChanged(_ event: VaultKeySource.Event) {
     switch event {
-    case .storeOpened(let store, let id):
-      if let last = unwritten.withLock(\.storeID), last != id { drop() }
-      unwritten.withLock { $0.storeID = id }
-      let problem = store.historyFault.map {
-        Problem(
-          "the history was modified outside liquid-auth: \($0)", hint: "look at it",
-          with: ["liquid-auth", "log", "verify"])
-      }
-      fault.withLock { $0 = problem }
-      if let problem { log(problem.text) }
-      append(to: store)
+    case .storeOpened(let store, let id): opened(store, id)
     case .opened: write()
     case .newStore:
       fault.withLock { $0 = nil }
       drop()
     case .storeAccepted: fault.withLock { $0 = nil }
     }
+  }
+
+  private func opened(_ store: any HistoryStore, _ id: [UInt8]) {
+    if let last = unwritten.withLock(\.storeID), last != id { drop() }
+    unwritten.withLock { $0.storeID = id }
+    let problem = store.historyFault.map {
+      Problem(
+        "the history was modified outside liquid-auth: \($0)", hint: "look at it",
+        with: ["liquid-auth", "log", "verify"])
+    }
+    fault.withLock { $0 = problem }
+    if let problem { log(problem.text) }
+    append(to: store)
   }
 
   /// Forgets the entries of a store that another one has replaced.
@@ -140,7 +142,7 @@ final class HistoryRecorder: Sendable {
   /// - Parameter waits: whether it waits for other uses of the store.
   /// - Returns: `false` if it did not wait, and entries are left.
   @discardableResult
-  private func append(to store: CredentialDB, waits: Bool = true) -> Bool {
+  private func append(to store: any HistoryStore, waits: Bool = true) -> Bool {
     guard unwritten.withLock({ !$0.entries.isEmpty }) else { return true }
     do throws(RecoveryError) {
       let state = try waits ? store.state() : store.stateIfIdle()

@@ -1,6 +1,5 @@
 import CTAP2
 import ControlProtocol
-import CredentialDB
 import CryptoPrimitives
 import Recovery
 
@@ -222,9 +221,10 @@ extension CheckHistory: OwnerCommand {
 }
 
 extension OpenVault {
-  fileprivate func history() throws(ControlFailure) -> CredentialDB {
-    guard let store = store as? CredentialDB else { throw ControlFailure(.unavailable, "the store has no history") }
-    return store
+  /// The store with its history.
+  func history() throws(ControlFailure) -> any HistoryStore {
+    guard let history = store.history else { throw ControlFailure(.unavailable, "the store has no history") }
+    return history
   }
 }
 

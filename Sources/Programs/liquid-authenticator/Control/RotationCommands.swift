@@ -1,6 +1,5 @@
 import CTAP2
 import ControlProtocol
-import CredentialDB
 import Recovery
 import StateDirectory
 
@@ -73,11 +72,8 @@ extension OpenVault {
   /// The stores of both phrases.
   ///
   /// - Throws: `unchanged` if no move to a new phrase has begun.
-  fileprivate func rotatedStores() throws -> (present: CredentialDB, previous: CredentialDB) {
+  fileprivate func rotatedStores() throws -> (present: any HistoryStore, previous: any HistoryStore) {
     guard let previous else { throw StateDirectory.noRotation }
-    guard let present = store as? CredentialDB, let previous = previous.store as? CredentialDB else {
-      throw ControlFailure(.unavailable, "the store has no history")
-    }
-    return (present, previous)
+    return (try history(), try previous.history())
   }
 }

@@ -49,6 +49,11 @@ extension OpenVault {
     #expect(try vault.ask(ListCredentials()) == ListCredentials.Answer(credentials: [listed]))
   }
 
+  @Test func `a store without a history has none to list or check`() {
+    #expect(throws: ControlFailure(.unavailable, "")) { try vault.ask(ListHistory()) }
+    #expect(throws: ControlFailure(.unavailable, "")) { try vault.ask(CheckHistory()) }
+  }
+
   @Test func `recovery only replaces a lower counter`() throws {
     _ = try vault.ask(Self.recovery, now: 5)
     for counter in 0...2 as ClosedRange<UInt32> {

@@ -1,34 +1,8 @@
 import CryptoPrimitives
 public import Recovery
 
-/// The stores of both phrases during the move to a new one (Recovery §14); this one is that of the present phrase.
+/// Copies for the move to a new phrase (Recovery §14).
 extension CredentialDB {
-  /// All keys of the previous phrase that are known, by site; opens one record at a time.
-  public func rotationEntries(previous: CredentialDB) throws(RecoveryError) -> [RotationEntry] {
-    try RotationEntry.list(
-      passkeys: previous.credentials { RotationPasskey($0) },
-      isMoved: { (passkey) throws(RecoveryError) in
-        try account(rpIDHash: RPIDHash(rpID: passkey.rpID), userID: passkey.userID)?.record != nil
-      }, floor: previous.state().floor, previous: previous.historyEntries(), present: historyEntries())
-  }
-
-  /// What is wrong with the histories of both stores, so that keys can be missing from the list; `nil` if they are
-  /// whole.
-  public func rotationHistoryFault(previous: CredentialDB) throws(RecoveryError) -> String? {
-    RotationEntry.historyFault(previous: try previous.checkHistory().faults, present: try checkHistory().faults)
-  }
-
-  /// Gives up the keys of the previous phrase at sites, all or none; nothing stops working.
-  ///
-  /// - Parameters:
-  ///   - sites: `nil` is U2F.
-  ///   - now: Unix milliseconds.
-  /// - Throws: `rotation` if a site has no known key, or if all its keys are moved.
-  public func giveUp(_ sites: [String?], previous: CredentialDB, now: UInt64) throws(RecoveryError) {
-    let entries = try RotationEntry.givingUp(sites, in: rotationEntries(previous: previous), now: now)
-    try appendDurably(entries)
-  }
-
   /// Copies the imported passkeys, which belong to no phrase, into a store of another phrase, the oldest first.
   ///
   /// Each keeps its CredRandoms, so that data that a site encrypted with them can be decrypted with the other phrase too.
