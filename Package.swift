@@ -77,7 +77,7 @@ var targets: [Target] = [
     name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "Messages", "TestVectors"],
     path: "Tests/Swift/TestSupport",
     swiftSettings: settings),
-  // Uses of the libraries, in one file each; `scripts/test unit` runs them.
+  // Uses of the libraries; `scripts/test unit` runs them.
   .executableTarget(
     name: "example-soft-key",
     dependencies: ["CTAP2", "CTAPHID", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
@@ -138,7 +138,7 @@ targets += module(
   [
     "AlgorandStatements", "AlgorandTransaction", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives",
     "DisplayText",
-  ], tests: ["TestSupport"])
+  ], tests: ["TestSupport", "example-log-in"])
 
 targets += [
   .executableTarget(

@@ -9,6 +9,8 @@ import TestSupport
 import TestVectors
 import Testing
 
+@testable import example_log_in
+
 @Suite struct LocalAuthenticatorTests {
   private static func vault() throws -> OpenVault {
     let keys = try KeysAndRecovery.keys()

@@ -1,19 +1,20 @@
 import AlgorandStatements
-public import CTAP2
+import CTAP2
 import DeterministicKeys
+import LiquidAuth
 
 /// An authenticator in the wallet's own process, in place of the daemon's control socket.
 ///
 /// It serves one request at a time, and refuses others meanwhile.
-public actor LocalAuthenticator: AuthenticatorPort {
+actor LocalAuthenticator: AuthenticatorPort {
   private var authenticator: Authenticator
   private var isBusy = false
 
   /// Takes an authenticator that supports the extension `liquid`.
-  public init(_ authenticator: Authenticator) { self.authenticator = authenticator }
+  init(_ authenticator: Authenticator) { self.authenticator = authenticator }
 
   /// The address of the account in use.
-  public func account() async throws(PortError) -> String {
+  func account() async throws(PortError) -> String {
     try begin()
     defer { isBusy = false }
     do throws(CTAPError) {
@@ -24,7 +25,7 @@ public actor LocalAuthenticator: AuthenticatorPort {
   }
 
   /// The passkey of that account at a relying party.
-  public func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey {
+  func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey {
     try begin()
     defer { isBusy = false }
     do throws(CTAPError) {
@@ -36,7 +37,7 @@ public actor LocalAuthenticator: AuthenticatorPort {
   }
 
   /// Answers one CTAP2 message.
-  public func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
+  func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
     try begin()
     defer { isBusy = false }
     var serving = authenticator
