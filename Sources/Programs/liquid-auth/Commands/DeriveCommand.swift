@@ -22,28 +22,15 @@ struct DeriveCommand: ParsableCommand {
     transform: RelyingPartyID.readWithNote)
   var origin: String
 
-  @Option(help: "The account's user handle, as text.")
-  var userHandle: String?
-
-  @Option(help: ArgumentHelp("The account's user handle, as hexadecimal digits.", valueName: "hex"))
-  var userHandleHex: String?
-
-  @Option(
-    parsing: .unconditional,
-    help: ArgumentHelp("The number of the account's registration; the first is 0. (default: 0)", valueName: "number"),
-    transform: wholeNumber(0...UInt32.max))
-  var counter: UInt32 = 0
-
+  @OptionGroup var registration: RegistrationOptions
   @OptionGroup var output: OutputOptions
 
-  func validate() throws {
-    _ = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
-  }
+  func validate() throws { _ = try registration.handle() }
 
   func run() throws {
-    let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
+    let handle = try registration.handle()
     let derived = try Self.derive(
-      from: PhraseInput.read(), origin: origin, userHandle: handle, counter: counter)
+      from: PhraseInput.read(), origin: origin, userHandle: handle, counter: registration.counter)
     output.write(derived.text, json: derived.json)
   }
 
@@ -76,10 +63,25 @@ struct DeriveCommand: ParsableCommand {
   }
 }
 
-/// A user handle on the command line, as text or as digits.
-enum UserHandleOption {
-  static func bytes(text: String?, hexadecimal: String?) throws -> [UInt8] {
-    switch (text, hexadecimal) {
+/// The options that name a registration of an account: its user handle, as text or as digits, and its number.
+struct RegistrationOptions: ParsableArguments {
+  @Option(help: "The account's user handle, as text.")
+  var userHandle: String?
+
+  @Option(help: ArgumentHelp("The account's user handle, as hexadecimal digits.", valueName: "hex"))
+  var userHandleHex: String?
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The number of the account's registration; the first is 0. (default: 0)", valueName: "number"),
+    transform: wholeNumber(0...UInt32.max))
+  var counter: UInt32 = 0
+
+  /// The user handle.
+  ///
+  /// - Throws: `ValidationError` unless exactly one of its options is given, with a value that can be read.
+  func handle() throws -> [UInt8] {
+    switch (userHandle, userHandleHex) {
     case (let text?, nil): return Array(text.utf8)
     case (nil, let digits?):
       guard let bytes = [UInt8](hexadecimal: digits) else {

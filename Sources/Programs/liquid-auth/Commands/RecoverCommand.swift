@@ -40,17 +40,7 @@ struct RecoverCommand: PlacedCommand {
     transform: RelyingPartyID.readWithNote)
   var rp: String?
 
-  @Option(help: "The account's user handle, as text.")
-  var userHandle: String?
-
-  @Option(help: ArgumentHelp("The account's user handle, as hexadecimal digits.", valueName: "hex"))
-  var userHandleHex: String?
-
-  @Option(
-    parsing: .unconditional,
-    help: ArgumentHelp("The number of the account's registration; the first is 0. (default: 0)", valueName: "number"),
-    transform: wholeNumber(0...UInt32.max))
-  var counter: UInt32 = 0
+  @OptionGroup var registration: RegistrationOptions
 
   @Option(help: "The algorithm of its key: ES256 or EdDSA.")
   var alg: Algorithm = .es256
@@ -133,9 +123,10 @@ struct RecoverCommand: PlacedCommand {
   }
 
   private func recovery(_ rpID: String) throws -> RecoverCredential {
-    let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
+    let handle = try registration.handle()
     guard 1...64 ~= handle.count else { throw ValidationError("a user handle has 1 to 64 bytes") }
     return RecoverCredential(
-      rpID: rpID, userHandle: handle, counter: counter, algorithm: alg.identifier, credProtect: credProtect)
+      rpID: rpID, userHandle: handle, counter: registration.counter, algorithm: alg.identifier, credProtect: credProtect
+    )
   }
 }
