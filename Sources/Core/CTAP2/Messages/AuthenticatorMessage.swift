@@ -37,3 +37,13 @@ extension CBORMap {
     for pair in other.pairs { self[pair.key] = pair.value }
   }
 }
+
+extension Optional {
+  /// The member of a request that its sub-command needs.
+  ///
+  /// - Throws: `missingParameter` if it is absent.
+  func required(_ name: String) throws(CTAPError) -> Wrapped {
+    guard let self else { throw CTAPError(.missingParameter, "\(name) is missing") }
+    return self
+  }
+}

@@ -16,7 +16,7 @@ public enum ClientPIN: Sendable {
 
   /// The parameters of authenticatorClientPIN: CTAP §6.5.5.
   ///
-  /// Every member is read, for any sub-command; `require` returns the required ones.
+  /// Every member is read, for any sub-command; functions return the required ones.
   public struct Request: AuthenticatorRequest {
     /// 0x02.
     let subcommand: Subcommand
@@ -60,23 +60,18 @@ public enum ClientPIN: Sendable {
 
     /// pinUvAuthProtocol.
     func requiredVersion() throws(CTAPError) -> PINUVAuthProtocol {
-      try PINUVAuthProtocol(number: require(version, "pinUvAuthProtocol"))
+      try PINUVAuthProtocol(number: version.required("pinUvAuthProtocol"))
     }
     /// keyAgreement, in COSE form.
-    func requiredKeyAgreement() throws(CTAPError) -> CBORMap { try require(keyAgreementMap, "keyAgreement") }
+    func requiredKeyAgreement() throws(CTAPError) -> CBORMap { try keyAgreementMap.required("keyAgreement") }
     /// pinUvAuthParam.
-    func requiredParam() throws(CTAPError) -> [UInt8] { try require(param, "pinUvAuthParam") }
+    func requiredParam() throws(CTAPError) -> [UInt8] { try param.required("pinUvAuthParam") }
     /// newPinEnc.
-    func requiredNewPIN() throws(CTAPError) -> [UInt8] { try require(newPINEncrypted, "newPinEnc") }
+    func requiredNewPIN() throws(CTAPError) -> [UInt8] { try newPINEncrypted.required("newPinEnc") }
     /// pinHashEnc.
-    func requiredPINHash() throws(CTAPError) -> [UInt8] { try require(pinHashEncrypted, "pinHashEnc") }
+    func requiredPINHash() throws(CTAPError) -> [UInt8] { try pinHashEncrypted.required("pinHashEnc") }
     /// permissions.
-    func requiredPermissions() throws(CTAPError) -> TokenPermissions { try require(permissions, "permissions") }
-
-    private func require<Member>(_ member: Member?, _ name: String) throws(CTAPError) -> Member {
-      guard let member else { throw CTAPError(.missingParameter, "\(name) is missing") }
-      return member
-    }
+    func requiredPermissions() throws(CTAPError) -> TokenPermissions { try permissions.required("permissions") }
   }
 
   /// The answer of authenticatorClientPIN: the one or two members of the sub-command, or none.

@@ -78,10 +78,10 @@ public enum CredentialManagement: Sendable {
       switch subcommand {
       case .getCredsMetadata: .getMetadata
       case .enumerateRPsBegin: .enumerateRPs
-      case .enumerateCredentialsBegin: .enumerateCredentials(try require(rpIDHash, "rpIDHash"))
-      case .deleteCredential: .delete(id: try require(credential, "credentialID").id)
+      case .enumerateCredentialsBegin: .enumerateCredentials(try rpIDHash.required("rpIDHash"))
+      case .deleteCredential: .delete(id: try credential.required("credentialID").id)
       case .updateUserInformation:
-        .update(id: try require(credential, "credentialID").id, try require(user, "user"))
+        .update(id: try credential.required("credentialID").id, try user.required("user"))
       case .enumerateRPsGetNextRP, .enumerateCredentialsGetNextCredential: nil
       }
     }
@@ -91,11 +91,6 @@ public enum CredentialManagement: Sendable {
     /// The decoder accepts only the canonical form, so encoding again gives the received bytes.
     var authenticatedMessage: [UInt8] {
       [UInt8(subcommand.rawValue)] + (subcommandParams.map { CBOREncoder.encode(.map($0)) } ?? [])
-    }
-
-    private func require<Member>(_ member: Member?, _ name: String) throws(CTAPError) -> Member {
-      guard let member else { throw CTAPError(.missingParameter, "\(name) is missing") }
-      return member
     }
   }
 
