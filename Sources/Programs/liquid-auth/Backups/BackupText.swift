@@ -95,9 +95,7 @@ enum BackupText {
   }
 
   private static func names(of passkeys: MergeResult.NamedPasskeys) -> [String] {
-    let names = passkeys.names.map { passkey in
-      "  \(passkey.rpID.printable)\(passkey.name.map { "  \($0.printable)" } ?? "")"
-    }
+    let names = passkeys.names.map(\.line)
     let others = passkeys.count - UInt64(passkeys.names.count)
     return names + (others > 0 ? ["  and \(count(others, "other"))"] : [])
   }
@@ -145,7 +143,7 @@ enum BackupText {
       (report.otherKeys, "with another key or PRF secret: this is a fault of liquid-auth; report it"),
     ] where !names.isEmpty {
       lines.append(number(names.count, text))
-      lines += names.map { "  \($0.rpID.printable)\($0.name.map { "  \($0.printable)" } ?? "")" }
+      lines += names.map(\.line)
     }
     if report.missingLargeBlobs > 0 {
       lines.append("\(count(UInt64(report.missingLargeBlobs), "large blob")) missing from the backup")

@@ -72,7 +72,7 @@ extension BackupText {
     var lines = ["wrote \(path.printable): \(content) in \(count(page.codes.count, "QR code"))"]
     if !selection.leftOut.isEmpty {
       lines.append("\(count(selection.leftOut.count, "passkey")) not on the page")
-      lines += selection.leftOut.map { "  \($0.rpID.printable)\($0.name.map { "  \($0.printable)" } ?? "")" }
+      lines += selection.leftOut.map(\.line)
     }
     if selection.leftOutRemovals > 0 {
       lines.append("\(count(selection.leftOutRemovals, "removal")) not on the page")

@@ -46,13 +46,13 @@ struct ExportResult {
         : "wrote \(file.printable): \(count(exported.count, "passkey")) in the format \(format.imported.rawValue)"
     ]
     for passkey in exported {
-      lines.append(Self.name(passkey))
+      lines.append(passkey.name.line)
       lines += passkey.reasons.map { "    not exported: \($0)" }
     }
     if !skipped.isEmpty {
       lines.append("\(count(skipped.count, "passkey")) not exported")
       for passkey in skipped {
-        lines.append(Self.name(passkey))
+        lines.append(passkey.name.line)
         lines += passkey.reasons.map { "    \($0)" }
       }
     }
@@ -64,10 +64,6 @@ struct ExportResult {
       lines.append("the passkeys still work here; to remove one, run: liquid-auth credentials remove ID")
     }
     return lines.joined(separator: "\n")
-  }
-
-  private static func name(_ passkey: Passkey) -> String {
-    "  \(passkey.name.rpID.printable)\(passkey.name.name.map { "  \($0.printable)" } ?? "")"
   }
 
   /// For programs.

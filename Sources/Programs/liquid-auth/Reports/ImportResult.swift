@@ -71,13 +71,13 @@ struct ImportResult {
       }
     var lines = [head]
     for passkey in added {
-      lines.append(Self.name(passkey))
+      lines.append(passkey.name.line)
       lines += passkey.reasons.map { "    not imported: \($0.printable)" }
     }
     if !skipped.isEmpty {
       lines.append("\(count(skipped.count, "passkey")) not imported")
       for passkey in skipped {
-        lines.append(Self.name(passkey))
+        lines.append(passkey.name.line)
         lines += passkey.reasons.map { "    item \(passkey.item): \($0.printable)" }
       }
     }
@@ -94,10 +94,6 @@ struct ImportResult {
       lines.append("\(file.printable) has unencrypted private keys; delete it when you no longer need it")
     }
     return lines.joined(separator: "\n")
-  }
-
-  private static func name(_ passkey: Passkey) -> String {
-    "  \(passkey.name.rpID.printable)\(passkey.name.name.map { "  \($0.printable)" } ?? "")"
   }
 
   /// For programs.
@@ -117,4 +113,9 @@ struct ImportResult {
       "withoutPasskey": .array(withoutPasskey.map(JSON.string)),
     ]
   }
+}
+
+extension PasskeyName {
+  /// The line of a passkey in a list for people.
+  var line: String { "  \(rpID.printable)\(name.map { "  \($0.printable)" } ?? "")" }
 }
