@@ -29,25 +29,48 @@ package struct CredentialReference: Hashable, Sendable {
   }
 }
 
-/// A page of the stored credentials, newest first: {1: before?}.
+/// A page of the stored credentials, newest first: {1: before?, 2: digits?}.
 ///
 /// A page begins at a place in the store, so that each page costs the same, and a credential that is saved or removed
 /// meanwhile moves no other one to another page.
+///
+/// With `digits` it is a search, because no tag of the store finds an id without its relying party, Recovery §6. An
+/// authenticator that does not know this member lists all credentials.
 package struct ListCredentials: ControlCommand {
   package static let code: UInt8 = 0x54
   package static let goesByTicket = true
+  /// The most credentials that are read for one page, listed or not: other requests wait meanwhile.
+  package static let maximumRead = 4_096
+  private static let hexadecimal = Array("0123456789abcdef".utf8)
+
   /// `next` of the previous page; `nil` for the first page.
   package var before: Int64?
+  /// The first digits of the ids to list, in lower-case hexadecimal; `nil` lists all.
+  package var digits: String?
 
-  package init(before: Int64? = nil) { self.before = before }
-  package init(_ members: CBORMap) throws(ControlFailure) { before = try decoded(members.optionalInt(1)) }
-  package var members: CBORMap { CBORMap(present: [1: before.map { CBORValue($0) }]) }
+  package init(before: Int64? = nil, digits: String? = nil) { (self.before, self.digits) = (before, digits) }
+
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    before = try decoded(members.optionalInt(1))
+    digits = try decoded(members.optionalText(2))
+  }
+
+  package var members: CBORMap {
+    CBORMap(present: [1: before.map { CBORValue($0) }, 2: digits.map(CBORValue.text)])
+  }
+
+  /// Whether the digits of an id begin with those of the request.
+  func selects(_ id: [UInt8]) -> Bool {
+    guard let digits else { return true }
+    return id.lazy.flatMap { [Self.hexadecimal[Int($0 >> 4)], Self.hexadecimal[Int($0 & 0xF)]] }
+      .starts(with: digits.utf8)
+  }
 
   /// {1: [credential …], 2: next?}.
   package struct Answer: ControlAnswer, Equatable {
-    /// Newest first.
+    /// Newest first; a page of a search can be empty.
     package var credentials: [CredentialDescription]
-    /// The place of the last credential, before which the next page begins; `nil` on the last page.
+    /// The place of the last credential that was read, before which the next page begins; `nil` on the last page.
     package var next: Int64?
 
     package init(credentials: [CredentialDescription], next: Int64? = nil) {
@@ -56,22 +79,26 @@ package struct ListCredentials: ControlCommand {
 
     /// Takes as many credentials as fit into one message, at least one: a record is far smaller than a message.
     ///
-    /// - Parameter read: calls its argument with each credential and its place, the newest first, until that returns
-    ///   `false`.
+    /// - Parameters:
+    ///   - request: selects the credentials.
+    ///   - read: calls its argument with each credential before the place in the request, and its place, the newest
+    ///     first, until that returns `false`.
     package init<Failure>(
+      to request: ListCredentials,
       reading read: (_ take: (CredentialDescription, _ place: Int64) -> Bool) throws(Failure) -> Void
     ) throws(Failure) {
       var credentials: [CredentialDescription] = []
       var (last, next): (Int64?, Int64?)
-      var size = 32
+      var (size, count) = (32, 0)
       try read { credential, place in
-        size += CBOREncoder.encode(.map(credential.members)).count
-        guard size <= ControlMessage.maximumSize else {
+        let isSelected = request.selects(credential.credentialID)
+        if isSelected { size += CBOREncoder.encode(.map(credential.members)).count }
+        guard size <= ControlMessage.maximumSize, count < ListCredentials.maximumRead else {
           next = last
           return false
         }
-        credentials.append(credential)
-        last = place
+        if isSelected { credentials.append(credential) }
+        (last, count) = (place, count + 1)
         return true
       }
       self.init(credentials: credentials, next: next)

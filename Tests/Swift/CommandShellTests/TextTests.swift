@@ -273,6 +273,24 @@ import Testing
     #expect(try CredentialsCommand.find("ff00", among: all) == all[2])
   }
 
+  @Test func `a passkey is searched for by the authenticator, which sends no other`() throws {
+    let all = (0..<10_000).map { Self.credential(id: [0x01, UInt8($0 >> 8), UInt8($0 & 0xFF)]) }
+    var (asked, sent) = (0, 0)
+    let found = try ListCredentials(digits: "0112").allPages { (request) throws(CommandFailure) in
+      let page = ListCredentials.Answer(to: request) { take in
+        for (number, credential) in all.enumerated() {
+          let place = Int64(all.count - number)
+          guard place < request.before ?? .max else { continue }
+          guard take(credential, place) else { return }
+        }
+      }
+      (asked, sent) = (asked + 1, sent + page.credentials.count)
+      return page
+    }
+    #expect(found == Array(all[0x1200..<0x1300]))
+    #expect(sent == found.count && asked == 3)
+  }
+
   @Test(
     arguments: [
       ("01ab", "2 passkeys have an id that begins with 01ab; give more digits", .failed),

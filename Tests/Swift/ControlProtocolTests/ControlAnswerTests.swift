@@ -377,7 +377,7 @@ import Testing
     var (seen, read, pages): ([CredentialDescription], Int, Int) = ([], 0, 0)
     var before: Int64?
     repeat {
-      let page = ListCredentials.Answer { take in
+      let page = ListCredentials.Answer(to: ListCredentials(before: before)) { take in
         for (credential, place) in zip(all, places) where place < before ?? .max {
           read += 1
           guard take(credential, place) else { return }
@@ -390,6 +390,37 @@ import Testing
     } while before != nil
     #expect(seen == all)
     #expect(read == count + pages - 1, "each once, and the first of the next page")
+  }
+
+  @Test(arguments: [0, 1, 20, 4_096, 4_097, 10_000])
+  func `a search reads a limited number of credentials for each page, and lists those with the digits`(
+    _ count: Int
+  ) throws {
+    let all = (0..<count).map { number in
+      var credential = Self.credential
+      credential.credentialID = [0x01, UInt8(number >> 8), UInt8(number & 0xFF)]
+      return credential
+    }
+    var (found, reads): ([CredentialDescription], [Int]) = ([], [])
+    var before: Int64?
+    repeat {
+      var read = 0
+      let page = ListCredentials.Answer(to: ListCredentials(before: before, digits: "01001")) { take in
+        for (number, credential) in all.enumerated() {
+          let place = Int64(count - number)
+          guard place < before ?? .max else { continue }
+          read += 1
+          guard take(credential, place) else { return }
+        }
+      }
+      found += page.credentials
+      reads.append(read)
+      before = page.next
+    } while before != nil
+    #expect(found == Array(all.prefix(0x20).dropFirst(0x10)))
+    #expect(reads.allSatisfy { $0 <= ListCredentials.maximumRead + 1 })
+    #expect(reads.count == max(1, (count + ListCredentials.maximumRead - 1) / ListCredentials.maximumRead))
+    #expect(reads.reduce(0, +) == count + reads.count - 1, "each once, and the first of the next page")
   }
 
   @Test func `status has its exact bytes`() throws {

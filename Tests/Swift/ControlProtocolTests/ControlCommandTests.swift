@@ -37,6 +37,9 @@ import Testing
       [0x53, 0xA1, 0x00, 0x59, 0x01, 0x00] + [UInt8](repeating: 0x78, count: 256)),
     Case("unlock with a slot", UnlockBySlot(), [0x7E]),
     Case("the second page", ListCredentials(before: 300), [0x54, 0xA1, 0x01, 0x19, 0x01, 0x2C]),
+    Case(
+      "the second page of a search", ListCredentials(before: 300, digits: "01a"),
+      [0x54, 0xA2, 0x01, 0x19, 0x01, 0x2C, 0x02, 0x63, 0x30, 0x31, 0x61]),
     Case("show", ShowCredential(reference), [0x55, 0xA2] + referenceMembers),
     Case(
       "rename", RenameCredential(reference, name: "al", displayName: ""),
@@ -188,7 +191,8 @@ import Testing
     for count in 0..<example.packet.count {
       switch try? decode(Array(example.packet.prefix(count))) {
       case nil: break
-      case let list as ListCredentials: #expect(count == 1 && list.before == nil)  // its one member may be absent
+      // Its members may be absent.
+      case let list as ListCredentials: #expect(count == 1 && list.before == nil && list.digits == nil)
       case let list as ListHistory: #expect(count == 1 && list.after == nil)
       case let list as ListRotation: #expect(count == 1 && list.start == 0)
       case let end as EndRotation: #expect(count == 1 && end == EndRotation())

@@ -230,7 +230,7 @@ extension ControlConnection {
 
   /// The passkey whose id begins with these digits.
   fileprivate func largeBlobHolder(_ digits: String) throws(CommandFailure) -> LargeBlobHolder {
-    let all = try credentials()
+    let all = try credentials(beginning: digits)
     // An imported passkey has no large blob, and can have the id of a derived one.
     let isDerived = all.contains { !$0.isImported && $0.credentialID.hexadecimal.hasPrefix(digits) }
     let reference = try CredentialsCommand.find(digits, among: all, imported: isDerived ? false : nil).reference

@@ -35,8 +35,7 @@ struct CredentialsCommand: ParsableCommand {
 
     func run() throws {
       let connection = try place.connectAsOwner()
-      let reference = try passkey.find(among: connection.credentials()).reference
-      let credential = try connection.ask(ShowCredential(reference))
+      let credential = try connection.ask(ShowCredential(passkey.find(by: connection).reference))
       output.write(CredentialText.whole(credential), json: credential.json)
     }
   }
@@ -61,7 +60,7 @@ struct CredentialsCommand: ParsableCommand {
 
     func run() throws {
       let connection = try place.connectAsOwner()
-      let reference = try passkey.find(among: connection.credentials()).reference
+      let reference = try passkey.find(by: connection).reference
       try connection.ask(RenameCredential(reference, name: name, displayName: displayName))
       output.write("renamed", json: ["renamed": .hex(reference.credentialID)])
     }
@@ -85,7 +84,7 @@ struct CredentialsCommand: ParsableCommand {
     func run() throws {
       let terminal = try TerminalDevice.forQuestion(unless: yes, to: "remove the passkey")
       let connection = try place.connectAsOwner()
-      let credential = try passkey.find(among: connection.credentials())
+      let credential = try passkey.find(by: connection)
       let blob = try Blob(of: credential, by: connection, isNeeded: withBlob)
       if let terminal {
         terminal.show("\(table(rows(credential, blob)))\n")
@@ -164,8 +163,8 @@ struct CredentialsCommand: ParsableCommand {
       help: "Select only imported passkeys, or only the others; an imported one can have the id of another.")
     var imported: Bool?
 
-    func find(among all: [CredentialDescription]) throws(CommandFailure) -> CredentialDescription {
-      try CredentialsCommand.find(id, among: all, imported: imported)
+    func find(by connection: ControlConnection) throws(CommandFailure) -> CredentialDescription {
+      try CredentialsCommand.find(id, among: connection.credentials(beginning: id), imported: imported)
     }
   }
 
@@ -212,17 +211,30 @@ struct CredentialsCommand: ParsableCommand {
 }
 
 extension ControlConnection {
-  /// All credentials, page by page.
+  /// All credentials.
   func credentials() throws(CommandFailure) -> [CredentialDescription] {
+    try ListCredentials().allPages { (page) throws(CommandFailure) in try ask(page) }
+  }
+
+  /// The credentials whose ids begin with these digits, which are lower case.
+  func credentials(beginning digits: String) throws(CommandFailure) -> [CredentialDescription] {
+    try ListCredentials(digits: digits).allPages { (page) throws(CommandFailure) in try ask(page) }
+  }
+}
+
+extension ListCredentials {
+  /// The credentials of this page and all that follow it.
+  func allPages(
+    by ask: (ListCredentials) throws(CommandFailure) -> Answer
+  ) throws(CommandFailure) -> [CredentialDescription] {
     var all: [CredentialDescription] = []
-    var before: Int64?
-    repeat {
-      let page = try ask(ListCredentials(before: before))
+    var request = self
+    while true {
+      let page = try ask(request)
       all += page.credentials
       // Ignores a page that leads back, which would never end.
-      let limit = before ?? .max
-      before = page.next.flatMap { $0 < limit ? $0 : nil }
-    } while before != nil
-    return all
+      guard let next = page.next, next < request.before ?? .max else { return all }
+      request.before = next
+    }
   }
 }

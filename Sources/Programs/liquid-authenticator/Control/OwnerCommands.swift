@@ -21,7 +21,7 @@ extension ListCredentials: OwnerCommand {
   /// Lists without public keys, because deriving all of them would take long.
   func handle(_ owner: inout Owner) throws -> Answer {
     let store = owner.vault.store
-    return try Answer { (take) throws(RecoveryError) in
+    return try Answer(to: self) { (take) throws(RecoveryError) in
       try store.forEachCredential(before: before) { source, place in take(CredentialDescription(source), place) }
     }
   }

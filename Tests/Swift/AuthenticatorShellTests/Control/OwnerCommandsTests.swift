@@ -138,6 +138,23 @@ extension OpenVault {
     #expect(try vault.ask(ShowCredential(derived.reference)) == derived)
   }
 
+  @Test func `a search by the first digits of an id lists the passkeys whose ids begin with them`() throws {
+    let all = try (1...9 as ClosedRange<UInt8>).map { user in
+      try vault.ask(RecoverCredential(rpID: "a.example", userHandle: [user]), now: 5).reference
+    }
+    func digits(_ reference: CredentialReference) -> String {
+      reference.credentialID.map { String($0 >> 4, radix: 16) + String($0 & 0xF, radix: 16) }.joined()
+    }
+    for reference in all {
+      for count in [0, 1, 2, 7, 64] {
+        let first = String(digits(reference).prefix(count))
+        let listed = try vault.ask(ListCredentials(digits: first)).credentials.map(\.reference)
+        #expect(listed == all.reversed().filter { digits($0).hasPrefix(first) })
+      }
+      #expect(try vault.ask(ListCredentials(digits: digits(reference) + "0")).credentials.isEmpty)
+    }
+  }
+
   @Test func `a store that cannot be written reports unavailable`() throws {
     let found = try vault.ask(Self.recovery, now: 5)
     var state = try vault.store.state()
