@@ -1,4 +1,4 @@
-"""The Python parts of scripts/coverage and scripts/sanitize: pure rooms, the table of lines, tests that are left out."""
+"""The Python parts of scripts/coverage and scripts/sanitize: pure targets, the table of lines, tests that are left out."""
 
 import pathlib
 
@@ -8,25 +8,25 @@ from support import coverage, left_out
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 
 
-def test_the_pure_rooms_are_those_of_the_document():
-    rooms = coverage.pure_rooms((REPOSITORY / "Sources/README.md").read_text("utf-8"))
-    assert {"CBOR", "CTAP2", "LiquidAuth"} <= rooms and not rooms & {"CredentialDB", "UHID", "ProcessIO"}
-    assert all(any((REPOSITORY / "Sources").glob(f"*/{room}")) for room in rooms)
+def test_the_pure_targets_are_those_of_the_document():
+    targets = coverage.pure_targets((REPOSITORY / "Sources/README.md").read_text("utf-8"))
+    assert {"CBOR", "CTAP2", "LiquidAuth"} <= targets and not targets & {"CredentialDB", "UHID", "ProcessIO"}
+    assert all(any((REPOSITORY / "Sources").glob(f"*/{target}")) for target in targets)
     with pytest.raises(SystemExit):
-        coverage.pure_rooms("The libraries are pure.")
+        coverage.pure_targets("The libraries are pure.")
 
 
-def export(**rooms):
-    files = [{"filename": f"/s/Sources/Core/{room}/{index}.swift", "summary": {"lines": {"count": count, "covered": covered}}}
-             for room, pairs in rooms.items() for index, (covered, count) in enumerate(pairs)]
+def export(**targets):
+    files = [{"filename": f"/s/Sources/Core/{target}/{index}.swift", "summary": {"lines": {"count": count, "covered": covered}}}
+             for target, pairs in targets.items() for index, (covered, count) in enumerate(pairs)]
     return {"data": [{"files": [*files, {"filename": "/s/Tests/A.swift", "summary": {}}]}]}
 
 
-def test_a_pure_room_with_too_few_covered_lines_is_a_fault():
-    rooms = coverage.by_room(export(A=[(95, 100)], B=[(94, 100), (949, 1000)], C=[(0, 10)]), pathlib.Path("/s/Sources"))
-    assert rooms == {"A": (95, 100), "B": (1043, 1100), "C": (0, 10)}
-    table, faults = coverage.report(rooms, {"A", "B", "D"})
-    assert [line.split()[0] for line in table] == ["room", "B", "A", "C"]
+def test_a_pure_target_with_too_few_covered_lines_is_a_fault():
+    targets = coverage.by_target(export(A=[(95, 100)], B=[(94, 100), (949, 1000)], C=[(0, 10)]), pathlib.Path("/s/Sources"))
+    assert targets == {"A": (95, 100), "B": (1043, 1100), "C": (0, 10)}
+    table, faults = coverage.report(targets, {"A", "B", "D"})
+    assert [line.split()[0] for line in table] == ["target", "B", "A", "C"]
     assert table[1].split() == ["B", "1100", "1043", "94.82%", "pure"]
     assert faults == ["D is pure, and no line of it was built with coverage",
                       "B is pure, and 94.82 % of its lines are covered: less than 95 %"]
