@@ -130,7 +130,7 @@ def test_from_nothing_to_a_sign_in(machine):
     shown = machine.setup([(PHRASE_CHOICE, "1"), *words, *passphrases, (PIN_CHOICE, ""), (PAGE_CHOICE, "1")])
     browser.join()
     assert [(status, failed(verdict)) for status, verdict in verdicts] == [(200, []), (200, [])]
-    assert "checks hold" in shown and "FAILED" not in shown and "\n5. Done" in shown
+    assert "checks succeeded" in shown and "FAILED" not in shown and "\n5. Done" in shown
     # The transport is not the kernel's, but a sign-in has succeeded.
     assert "\n5. Done\r\n\r\nRegister your key at a site" in shown
     assert "systemctl --user enable --now liquid-authenticator.socket liquid-authenticator.service" in shown
@@ -169,7 +169,7 @@ def test_a_sign_in_with_another_key(machine, tmp_path):
     shown = machine.setup([(PAGE_CHOICE, "1")], status=1)
     browser.join()
     other.stop()
-    assert "checks hold" in shown and "Another key or a password manager made the passkey" in shown
+    assert "checks succeeded" in shown and "Another key or a password manager made the passkey" in shown
     assert "the first sign-in failed; find the cause with: liquid-auth doctor" in shown
 
 

@@ -63,7 +63,7 @@ def test_from_setup_to_the_first_passkey():
         terminal.join(400)
     status, shown = ended
     (WORK / "walk-terminal.log").write_text(shown)
-    assert status == 0 and "checks hold" in shown and "\n5. Done" in shown, shown
+    assert status == 0 and "checks succeeded" in shown and "\n5. Done" in shown, shown
     made = [one for one in json.loads(credentials("list", "--json")) if one["rpId"] == "localhost"]
     assert len(made) == 1
     credentials("remove", "--yes", made[0]["credentialId"])

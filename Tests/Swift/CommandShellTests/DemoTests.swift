@@ -81,7 +81,7 @@ import Testing
 
   @Test(arguments: [
     (0, "rpIdHash is that of demo.example"), (31, "rpIdHash is that of demo.example"),
-    (36, "the signature counter is 0"), (37, "the AAGUID is ours"),
+    (36, "the signature counter is 0"), (37, "the AAGUID is that of Liquid Auth"),
   ])
   func `a changed byte in a registration fails its own check and the signature's`(_ offset: Int, _ name: String) throws
   {

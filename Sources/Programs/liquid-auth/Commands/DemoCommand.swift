@@ -66,7 +66,7 @@ struct DemoCommand: AsyncParsableCommand {
     }
     if output.json { writeResult(transcript.json(holds: holds).description, isJSON: true) }
     guard holds else { throw CommandFailure("a check of the demo failed") }
-    if !output.json { writeResult("\nall \(transcript.checkCount) checks hold", isJSON: false) }
+    if !output.json { writeResult("\nall \(transcript.checkCount) checks succeeded", isJSON: false) }
   }
 }
 

@@ -55,7 +55,7 @@ struct DemoRelyingParty {
     let publicKey = credential.publicKey.publicKey
     var checks = common(parsed, verified: request.isDiscoverable, attested: true)
     checks += [
-      Check(name: "the AAGUID is ours", holds: credential.aaguid == .liquidAuth),
+      Check(name: "the AAGUID is that of Liquid Auth", holds: credential.aaguid == .liquidAuth),
       Check(name: "the attestation is packed, by the key itself", holds: try answer.requiredText(0x01) == "packed"),
     ]
     checks += Check.signature(

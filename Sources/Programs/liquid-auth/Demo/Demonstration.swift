@@ -30,7 +30,7 @@ final class Demonstration: Sendable {
   func run() async throws -> Bool {
     report(.step("a temporary phrase"))
     let phrase = BIP39Phrase.generate()
-    report(.note("24 words, in locked memory; they are not shown and end with the demo"))
+    report(.note("24 words, in locked memory; the demo does not show them, and forgets them at its end"))
 
     var key = try await plugIn(phrase, "a security key in this process, with the protocol of USB keys")
     var results = [try await describe(&key)]
@@ -66,8 +66,8 @@ final class Demonstration: Sendable {
 
   private func describe(_ client: inout DemoClient) async throws -> Bool {
     let info = try await client.getInfo()
-    report(.note("it speaks \(try info.requiredArray(0x01).compactMap(\.text).joined(separator: ", "))"))
-    return check("getInfo returns our AAGUID", try info.requiredBytes(0x03) == AAGUID.liquidAuth.bytes)
+    report(.note("it supports \(try info.requiredArray(0x01).compactMap(\.text).joined(separator: ", "))"))
+    return check("getInfo returns the AAGUID of Liquid Auth", try info.requiredBytes(0x03) == AAGUID.liquidAuth.bytes)
   }
 
   private func register(

@@ -288,7 +288,7 @@ import Testing
     #expect(results.text.hasPrefix("\nno check failed, but a demo needs a signature\n"))
     #expect(results.text.contains("liquid-auth credentials remove 010203040506\n"))
     results.signatures = 1
-    #expect(results.text.hasPrefix("\nall 1 check hold\n"))
+    #expect(results.text.hasPrefix("\nall 1 check succeeded\n"))
     #expect(
       results.json.line
         == #"{"holds": true, "checks": 1, "failures": 0, "signatures": 1, "storedPasskeys": ["01020304050607"]}"#)

@@ -133,15 +133,16 @@ extension DemoTotals {
     let verdict =
       failures > 0
       ? "\(failures) of \(all) failed"
-      : holds ? "all \(all) hold" : "no check failed, but a demo needs \(Self.needs)"
+      : holds ? "all \(all) succeeded" : "no check failed, but a demo needs \(Self.needs)"
     return "\n\(verdict)" + (storedIDs.isEmpty ? "" : "\n\(Self.removal(of: storedIDs))")
   }
 
   /// How to delete test passkeys.
   private static func removal(of ids: [[UInt8]]) -> String {
     let commands = ids.map { "  liquid-auth credentials remove \($0.hexadecimal.prefix(digits))" }
+    let (passkeys, them) = ids.count == 1 ? ("passkey is", "it") : ("passkeys are", "them")
     return """
-      the test \(ids.count == 1 ? "passkey is" : "passkeys are") still on your key; to delete:
+      the test \(passkeys) still on your key; to delete \(them):
       \(commands.joined(separator: "\n"))
       for those of earlier demos, see "localhost" in: liquid-auth credentials list
       """

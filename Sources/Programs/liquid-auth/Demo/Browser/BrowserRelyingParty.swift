@@ -115,7 +115,7 @@ struct BrowserRelyingParty {
   private static func counterCheck(_ count: UInt32, after last: UInt32) -> DemoRelyingParty.Check {
     let name =
       count == 0 && last == 0
-      ? "the signature counter is 0, as before: this key does not count"
+      ? "the signature counter is 0, as before: this key has no counter"
       : "the signature counter is higher than before (\(last))"
     return .init(name: name, holds: count > last || count == 0 && last == 0)
   }

@@ -15,7 +15,7 @@ enum DAppPage {
     introduction: """
       <h1>Try your wallet</h1>
       <p>This page is a dApp on this machine only, with a Liquid Auth service of its own. Your wallet signs in, and signs
-      one transaction of the test network. No network gets the transaction, and it has expired.</p>
+      one transaction of the test network. The transaction is not sent to the network, and has expired.</p>
       """,
     steps: [
       DemoPage.step(
