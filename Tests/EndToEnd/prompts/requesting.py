@@ -46,7 +46,7 @@ def ask_again(key):
     wait_for("closed prompt", lambda: done().returncode == 0)
 
 
-NOTHING_WAITS = "no prompt was closed for which a browser still waits"
+NOTHING_WAITS = "there is no closed prompt that a browser still waits for"
 
 
 def means(key):

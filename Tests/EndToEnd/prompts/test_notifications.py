@@ -167,7 +167,7 @@ class TestNotification:
         request = Request(unlocked, rp_id="shop.example", name="alice")
         double.close(double.wait_for_notification().id, DISMISSED)
         offer = double.wait_for_notification(2)
-        assert offer.summary == words("A program still waits for your answer")
+        assert offer.summary == words("A request still waits for your answer")
         assert offer.body.split("\n") == [
             words("Make a new passkey?"), words("Site: {1}", "shop.example"), words("Account: {1}", "&quot;alice&quot;")]
         assert list(offer.buttons.items()) == [("refuse", words("Deny")), ("agree", words("Ask again"))]

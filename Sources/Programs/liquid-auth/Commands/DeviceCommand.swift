@@ -5,7 +5,7 @@ import ControlProtocol
 struct DeviceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "device",
-    abstract: "Attach or detach the authenticator's device, or show a prompt again that you closed.",
+    abstract: "Attach or detach the device, or show a closed prompt again.",
     discussion: """
       A reset is accepted only in the first ten seconds after the authenticator's start. After three wrong PINs in a \
       row, the PIN can be tried again only after the next start. `replug --power-cycle` counts as a start, and asks for \
@@ -44,10 +44,10 @@ struct DeviceCommand: ParsableCommand {
 
   struct AskAgain: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Show the prompt again that you closed, while the browser still waits.",
+      abstract: "Show again a prompt that you closed without an answer.",
       discussion: """
-        A notification that you close, or the window of pinentry-gtk-2, does not refuse the request. The other prompts \
-        refuse it when you close them.
+        If you close a notification, or the window of pinentry-gtk-2, the request stays open while the browser waits. If \
+        you close any other prompt, you refuse the request.
         """)
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions

@@ -79,7 +79,7 @@ struct DaemonService: ControlService {
     case .powerCycle: try await key.powerCycle()
     case .askAgain:
       guard await router.prompter.askAgain() else {
-        throw ControlFailure(.notAllowed, "no prompt was closed for which a browser still waits")
+        throw ControlFailure(.notAllowed, "there is no closed prompt that a browser still waits for")
       }
     }
   }

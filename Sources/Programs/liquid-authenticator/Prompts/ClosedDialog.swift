@@ -110,7 +110,7 @@ extension PromptText {
   /// The question whether to show this dialog again; its other button refuses, with the same label as here.
   var offer: PromptText {
     PromptText(
-      headline: catalogue.text(Message("A program still waits for your answer")),
+      headline: catalogue.text(Message("A request still waits for your answer")),
       details: [headline] + details.prefix(2), agree: catalogue.text(Message("Ask again")), refuse: refuse,
       catalogue: catalogue)
   }

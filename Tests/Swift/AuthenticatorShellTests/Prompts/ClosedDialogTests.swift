@@ -127,7 +127,7 @@ struct ClosedDialogTests {
     await window.sees(1)
     window.does(.closes)
     await notification.sees(1)
-    #expect(notification.shown == ["A program still waits for your answer"])
+    #expect(notification.shown == ["A request still waits for your answer"])
     switch choice {
     case .again: notification.does(.agrees)
     case .refused: notification.does(.refuses)
