@@ -197,7 +197,7 @@ extension LiquidAuthError {
   /// The user or a policy refused, or no prompt could be shown; the CTAP status is the same.
   static let userCanceled = Self(
     .userCanceled, "the authenticator's prompt was refused or could not be shown, and nothing was signed",
-    hint: "if you saw no prompt, look at the authenticator's log, and run: liquid-auth status")
+    hint: "if you saw no prompt, see the authenticator's log, and run: liquid-auth status")
 
   /// The prompt was not answered in time.
   static let timedOut = Self(

@@ -70,7 +70,7 @@ indirect enum StoreFault: Error, Equatable {
     case .noHistoryHead:
       RecoveryError(
         .store, "the history in the store \(store) was modified outside liquid-auth: its end is unknown",
-        hint: "look at it", with: ["liquid-auth", "log", "verify"])
+        hint: "check it", with: ["liquid-auth", "log", "verify"])
     case .newer:
       RecoveryError(.store, "the store \(store) was written by a newer version", hint: "use a newer liquid-auth")
     case .foreign:
@@ -98,8 +98,8 @@ indirect enum StoreFault: Error, Equatable {
 
   private static func undecided(_ error: RecoveryError) -> RecoveryError {
     RecoveryError(
-      error.kind, "\(error.reason); the change may be there or not",
-      hint: "check the disk, then look whether it is there")
+      error.kind, "\(error.reason); the change may or may not be stored",
+      hint: "check the disk, then the change")
   }
 
   private static func error(store: String, vault: String, code: Int32, message: String) -> RecoveryError {

@@ -401,7 +401,7 @@ class TestTakenBack:
             assert "entries 4 to 6 are missing" in log(running, "verify", status=1).stderr
             with client(running) as ctap:
                 sign_in(ctap, made)
-        said = ("the history was modified outside liquid-auth: entries 4 to 6 are missing; look at it with: "
+        said = ("the history was modified outside liquid-auth: entries 4 to 6 are missing; check it with: "
                 "liquid-auth log verify")
         assert said in running.said()
         assert [one["number"] for one in entries(running)] == [1, 2, 3, 7, 8]

@@ -21,6 +21,8 @@ from support.ceremonies import OWN, client, register
 from support.control_socket import ControlProtocol
 from support.patience import PATIENCE
 
+WAITING = "liquid-auth: the authenticator is waiting for your answer, in its window or on its terminal\n"
+
 
 def status(key, code):
     return json.loads(key.run("status", "--json", "--state-dir", key.state, "--control", key.control_socket,
@@ -237,7 +239,7 @@ class TestCommands:
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             listing.stdin.write(PASSPHRASE + "\n")
             listing.stdin.flush()
-            assert listing.stderr.readline() == "liquid-auth: waiting for an answer to the authenticator's prompt, in its window or terminal\n"
+            assert listing.stderr.readline() == WAITING
             key.pinentry.set("approve")
             assert listing.communicate(timeout=60 * PATIENCE) == ("no passkeys are stored on this machine\n", "")
             assert listing.returncode == 0
@@ -301,7 +303,7 @@ class TestCommands:
                     ours.send(answer)
                 assert command.wait(60 * PATIENCE) == 0
             with command.stdout, command.stderr:
-                assert command.stderr.read() == "liquid-auth: waiting for an answer to the authenticator's prompt, in its window or terminal\n"
+                assert command.stderr.read() == WAITING
 
     def test_hints_repeat_state_dir_and_control(self, key):
         said = fails(key, "lock", "--state-dir", key.state, status=NOT_RUNNING)

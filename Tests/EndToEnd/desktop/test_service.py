@@ -27,7 +27,7 @@ UNITS = REPOSITORY / "scripts/packaging/systemd/user"
 SERVICE, SOCKET = "liquid-authenticator.service", "liquid-authenticator.socket"
 HOME = pathlib.Path("/home/person")
 VAULT = HOME / ".local/state/liquid-auth"
-STILL_ATTACHING = "the device is still being attached; look again in a few seconds with: liquid-auth status"
+STILL_ATTACHING = "the device is still being attached; check again in a few seconds with: liquid-auth status"
 
 
 def in_session(*command, stdin=None, status=0):

@@ -134,7 +134,7 @@ class TestUnlockCommand:
         key.ask("lock")
         key.pinentry.set("deny")
         shown = self.on_terminal(key, [("Vault passphrase: ", PASSPHRASE)])
-        assert "slot 2 (keyring) did not unlock the vault; to see why, look at the authenticator's log" in shown
+        assert "slot 2 (keyring) did not unlock the vault; see the authenticator's log" in shown
         assert not self.is_open_by_the_slot(key)
 
     # Holds: CONTROL-19

@@ -16,7 +16,7 @@ from support.patience import PATIENCE
 EVENTS = events.documented("Of all commands", "Of `connect`")
 
 # A path for --control follows.
-NO_PROMPT = ("nothing was signed: no prompt could be shown, or the vault is not open; to see why, look at the authenticator's "
+NO_PROMPT = ("nothing was signed: no prompt could be shown, or the vault is not open; see the authenticator's "
              "log, and run: liquid-auth status --control ")
 
 

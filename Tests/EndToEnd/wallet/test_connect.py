@@ -263,7 +263,8 @@ def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect):
     command = connect.command(key, server.link(dapp.request_id), is_known=False)
     status, shown = on_terminal(command, [(r"\[y/N\] ", "y")], key.environment)
     assert status == 0 and len(shopping.result(10 * PATIENCE)["stxns"]) == 1
-    words = [word for word in ("localhost", ACCOUNT.address, "linking", "connecting", "open") if word not in shown]
+    words = [word for word in ("localhost", ACCOUNT.address, "connecting to the server", "connected to the dApp")
+             if word not in shown]
     assert not words, f"{words} not in:\n{shown}"
     folder = pathlib.Path(".build/wallet")
     folder.mkdir(parents=True, exist_ok=True)

@@ -37,10 +37,10 @@ func `removing a slot says what it was, and which numbers change`(_ slot: Int, _
   #expect(UnlockCommand.note([passphrase]) == nil)
   #expect(
     UnlockCommand.note([passphrase, keyring])
-      == "slot 2 (keyring) did not unlock the vault; to see why, look at the authenticator's log")
+      == "slot 2 (keyring) did not unlock the vault; see the authenticator's log")
   #expect(
     UnlockCommand.note([keyring, passphrase, .systemdCredential([], autoUnlock: false)])
-      == "slot 1 (keyring), slot 3 (systemd credential) did not unlock the vault; to see why, look at the authenticator's "
+      == "slot 1 (keyring), slot 3 (systemd credential) did not unlock the vault; see the authenticator's "
       + "log")
 }
 

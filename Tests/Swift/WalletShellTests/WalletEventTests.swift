@@ -111,14 +111,14 @@ extension WalletEventTests {
 }
 
 struct SentencesTests {
-  private static let place = "look for its window, or at the terminal where it runs"
+  private static let place = "in its window or on its terminal"
 
   // Holds: DAPP-7
   @Test(arguments: [
-    (WalletEvent.prompt, "the authenticator is waiting for your answer: \(place)"),
+    (WalletEvent.prompt, "the authenticator is waiting for your answer, \(place)"),
     (
       .signIn(.waitingForPerson(.authentication, rpID: "a.example", address: "AA")),
-      "the authenticator asks for your consent at a.example: \(place)"
+      "the authenticator asks for your consent at a.example, \(place)"
     ),
     (
       .signIn(.noCommonPasskey),

@@ -55,7 +55,7 @@ extension WalletEvent {
   var text: String? {
     switch self {
     case .link(let origin, _): "the link is from \(origin)"
-    case .prompt: "the authenticator is waiting for your answer: \(Self.place)"
+    case .prompt: "the authenticator is waiting for your answer, \(Self.place)"
     case .signIn(let progress): progress.text
     case .signedIn(.registration, let rpID, let address):
       "registered: \(address) has a passkey for \(DisplayText.words(rpID))"
@@ -83,7 +83,7 @@ extension WalletEvent {
 
 extension WalletEvent {
   /// Where the prompt appears.
-  static let place = "look for its window, or at the terminal where it runs"
+  static let place = "in its window or on its terminal"
 }
 
 extension ARC27Error {
@@ -107,7 +107,7 @@ extension LiquidAuthProgress {
     case .requestingChallenge(.registration): "asking the server for a challenge, to register"
     case .requestingChallenge(.authentication): "asking the server for a challenge"
     case .waitingForPerson(_, let rpID, _):
-      "the authenticator asks for your consent at \(DisplayText.words(rpID)): \(WalletEvent.place)"
+      "the authenticator asks for your consent at \(DisplayText.words(rpID)), \(WalletEvent.place)"
     case .noCommonPasskey:
       "the server and this machine have no passkey in common; registering one"
     case .answering: "sending the answer to the server"
@@ -119,10 +119,10 @@ extension LiquidAuthProgress {
 extension SignalingProgress.Event {
   fileprivate var text: String {
     switch self {
-    case .stage(.linking): "linking: connecting to the server"
-    case .stage(.signalled): "signalled: waiting for the dApp's answer"
-    case .stage(.connecting): "connecting: looking for a path to the dApp"
-    case .stage(.open): "open: the dApp may ask for signatures now; Ctrl-C ends it"
+    case .stage(.linking): "connecting to the server"
+    case .stage(.signalled): "waiting for the dApp's answer"
+    case .stage(.connecting): "looking for a path to the dApp"
+    case .stage(.open): "connected to the dApp, which may now ask for signatures; to end the connection, press Ctrl-C"
     case .reconnecting(let loss, let delay):
       "the server's connection is lost: \(loss); trying again in \(delay.formattedSeconds) s"
     case .ignoredAnswers(let count):

@@ -64,7 +64,7 @@ extension UnlockCommand {
   static func note(_ slots: [VaultSlot.Protector]) -> String? {
     let others = zip(1..., slots).filter { !$0.1.isPassphrase }.map { "slot \($0) (\($1.name))" }
     guard !others.isEmpty else { return nil }
-    return "\(others.joined(separator: ", ")) did not unlock the vault; to see why, look at the authenticator's log"
+    return "\(others.joined(separator: ", ")) did not unlock the vault; see the authenticator's log"
   }
 }
 

@@ -20,7 +20,7 @@ struct ControlConnection {
   ) throws(CommandFailure) -> ControlConnection {
     let client = ControlClient(path) {
       StandardStream.error.write(
-        "liquid-auth: waiting for an answer to the authenticator's prompt, in its window or terminal")
+        "liquid-auth: the authenticator is waiting for your answer, in its window or on its terminal")
     }
     do { try client.connect(in: place, patience: patience, onWait: onWait) } catch { throw CommandFailure(error) }
     return ControlConnection(client: client)

@@ -121,7 +121,7 @@ enum PhraseDialogue {
         typed.withUnsafeBytes { trimmed($0).elementsEqual(secret[word], by: { $0 | 0x20 == $1 }) }
       }
       if isRight { return }
-      terminal.show("this is not word \(position + 1); look at your paper\n")
+      terminal.show("this is not word \(position + 1); check your paper\n")
     }
     // If the phrase was pasted here, the rest of it is still in the input.
     terminal.discardInput()

@@ -101,7 +101,7 @@ final class HistoryRecorder: Sendable {
     unwritten.withLock { $0.storeID = id }
     let problem = store.historyFault.map {
       Problem(
-        "the history was modified outside liquid-auth: \($0)", hint: "look at it",
+        "the history was modified outside liquid-auth: \($0)", hint: "check it",
         with: ["liquid-auth", "log", "verify"])
     }
     fault.withLock { $0 = problem }

@@ -180,7 +180,7 @@ extension ControlFailure {
     case .operationDenied where error.prompt == .unavailable:
       self.init(
         .operationDenied,
-        "\(error.reason); to see why, look at the authenticator's log, and run: liquid-auth status")
+        "\(error.reason); see the authenticator's log, and run: liquid-auth status")
     case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, try again")
     default: self.init(ControlStatus(rawValue: error.status.rawValue), error.reason)
     }

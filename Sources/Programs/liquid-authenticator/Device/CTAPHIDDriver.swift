@@ -100,7 +100,7 @@ actor CTAPHIDDriver {
   private var isSettled: Bool { hasBegun && attaching == nil }
 
   static let stillAttaching = Problem(
-    "the device is still being attached", hint: "look again in a few seconds", with: ["liquid-auth", "status"])
+    "the device is still being attached", hint: "check again in a few seconds", with: ["liquid-auth", "status"])
   private static let inBackground = Problem("the device is detached while another user's session is in the foreground")
 
   /// The other key for which the device is detached.

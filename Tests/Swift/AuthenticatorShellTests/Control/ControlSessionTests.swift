@@ -45,7 +45,7 @@ import Testing
     #expect(unavailable.status == .operationDenied)
     #expect(
       unavailable.reason
-        == "no prompt could be shown, or the vault is not open; to see why, look at the authenticator's log, and run: "
+        == "no prompt could be shown, or the vault is not open; see the authenticator's log, and run: "
         + "liquid-auth status")
   }
 
