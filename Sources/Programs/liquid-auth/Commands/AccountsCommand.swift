@@ -10,7 +10,7 @@ struct AccountsCommand: ParsableCommand {
     abstract: "Show the Algorand accounts of the phrase.",
     discussion: """
       The accounts follow ARC-52 (xHD): m/44'/283'/account'/0/index. The wallet uses account 0, index 0. If the vault \
-      is locked, the command asks for its passphrase at the terminal, or reads it from the first line of standard input.
+      is locked, the command asks for its passphrase on the terminal, or reads it from the first line of standard input.
       """,
     subcommands: [List.self, Export.self], defaultSubcommand: List.self)
 

@@ -52,7 +52,7 @@ struct BackupCommand: ParsableCommand {
         the PIN, the policies and the history of this machine are not in it.
 
         A file that exists is replaced only if it is empty, or a backup of the same phrase that has nothing that the store \
-        lacks. The command asks for the vault's passphrase at the terminal, or reads it from the first line of standard \
+        lacks. The command asks for the vault's passphrase on the terminal, or reads it from the first line of standard \
         input. It also works without a running authenticator.
 
         With --to, the authenticator must run. Syncthing, Nextcloud or git can copy the folder between your machines, or it \
@@ -251,7 +251,7 @@ struct RestoreCommand: PlacedCommand {
       With --image, the command reads the backup from pictures of a page of `liquid-auth backup --paper`. Each picture can \
       show some of the codes, in any order.
 
-      The command asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. It \
+      The command asks for the vault's passphrase on the terminal, or reads it from the first line of standard input. It \
       also works without a running authenticator.
       """)
 

@@ -7,7 +7,7 @@ struct ConfigCommand: ParsableCommand {
     commandName: "config",
     abstract: "Show and change the settings of the key.",
     discussion: """
-      Each change asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. \
+      Each change asks for the vault's passphrase on the terminal, or reads it from the first line of standard input. \
       The settings belong to this machine. A reset restores the defaults.
       """,
     subcommands: [

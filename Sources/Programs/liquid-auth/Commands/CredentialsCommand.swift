@@ -8,7 +8,7 @@ struct CredentialsCommand: ParsableCommand {
     commandName: "credentials",
     abstract: "List and change the passkeys of this machine.",
     discussion: """
-      Each command asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. \
+      Each command asks for the vault's passphrase on the terminal, or reads it from the first line of standard input. \
       In a terminal where you typed it, `list` does not ask again for five minutes, while the vault is open. \
       Name a passkey by the first digits of its id, as `list` shows them. Only discoverable passkeys are stored on this \
       machine.

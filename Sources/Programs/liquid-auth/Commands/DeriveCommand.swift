@@ -11,7 +11,7 @@ struct DeriveCommand: ParsableCommand {
     commandName: "derive",
     abstract: "Compute the public key and id of a passkey from a phrase.",
     discussion: """
-      Reads the phrase from all of standard input; it can be on several lines. At a terminal it is read without echo. \
+      Reads the phrase from all of standard input; it can be on several lines. On a terminal it is read without echo. \
       Prints the public key (X then Y, 64 bytes) and the credential id of the hash form (32 bytes) as hexadecimal \
       digits. It never prints a private key, and does not use the vault.
       """)

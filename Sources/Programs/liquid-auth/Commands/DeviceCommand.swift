@@ -33,7 +33,7 @@ struct DeviceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Detach the device and attach it again; with --power-cycle, for a reset or after three wrong PINs.",
       discussion: """
-        --power-cycle asks for the passphrase at the terminal, or reads it from the first line of standard input.
+        --power-cycle asks for the passphrase on the terminal, or reads it from the first line of standard input.
         """)
     @Flag(help: "Count this as a start: accept a reset for ten seconds, and let the PIN be tried again.")
     var powerCycle = false

@@ -18,7 +18,7 @@ struct ImportCommand: PlacedCommand {
 
       FILE has unencrypted private keys. Anybody who reads it can sign in with them: delete it after the import.
 
-      The command asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. It \
+      The command asks for the vault's passphrase on the terminal, or reads it from the first line of standard input. It \
       also works without a running authenticator.
       """)
 

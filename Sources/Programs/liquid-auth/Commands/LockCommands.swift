@@ -29,7 +29,7 @@ struct UnlockCommand: PlacedCommand {
     abstract: "Unlock the vault of the running authenticator.",
     discussion: """
       Tries the slots that need no passphrase first, such as a keyring or the TPM; after a lock, a prompt asks before one \
-      is used. If none unlocks the vault, asks for the passphrase at the terminal. A passphrase in the first line of \
+      is used. If none unlocks the vault, asks for the passphrase on the terminal. A passphrase in the first line of \
       standard input is used in place of the other slots.
       """)
 

@@ -9,7 +9,7 @@ struct LogCommand: ParsableCommand {
     abstract: "Show where and how this key was used.",
     discussion: """
       The store keeps a history of the last uses and changes of the key, at most 10000 entries: time, site, kind, outcome, \
-      and what verified you. It is sealed like the passkeys. Each command asks for the vault's passphrase at the terminal, or \
+      and what verified you. It is sealed like the passkeys. Each command asks for the vault's passphrase on the terminal, or \
       reads it from the first line of standard input.
       """,
     subcommands: [List.self, Verify.self], defaultSubcommand: List.self)

@@ -10,7 +10,7 @@ struct PINCommand: ParsableCommand {
     abstract: "Set, change or remove the PIN of this key.",
     discussion: """
       Some programs, such as ssh-keygen, verify you by PIN only. The PIN belongs to this machine, does not come from the \
-      phrase, and encrypts nothing. These commands ask for the vault's passphrase at the terminal, or read it from the \
+      phrase, and encrypts nothing. These commands ask for the vault's passphrase on the terminal, or read it from the \
       first line of standard input. They do not need the old PIN, so use them too if you forgot it or it is blocked. \
       Type the new PIN twice, or give it as the second line of standard input.
 

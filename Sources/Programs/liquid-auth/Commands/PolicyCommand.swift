@@ -10,7 +10,7 @@ struct PolicyCommand: PlacedCommand {
     abstract: "Show and set at which sites this key may be used, and where it always verifies you.",
     discussion: """
       Without a policy, the command shows the policies. They are sealed in the store, and belong to this machine. Each \
-      command asks for the vault's passphrase at the terminal, or reads it from the first line of standard input.
+      command asks for the vault's passphrase on the terminal, or reads it from the first line of standard input.
 
       allow          the site decides whether it verifies you
       always-verify  every registration and sign-in verifies you

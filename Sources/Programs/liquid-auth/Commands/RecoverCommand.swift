@@ -10,7 +10,7 @@ struct RecoverCommand: PlacedCommand {
     abstract: "Make the vault from shares, and recover passkeys and the store.",
     discussion: """
       Most passkeys come back without this command, when their site sends their id. Five cases need it. --shares asks for \
-      shares and a new passphrase. The others ask for the vault's passphrase at the terminal, or read it from the first \
+      shares and a new passphrase. The others ask for the vault's passphrase on the terminal, or read it from the first \
       line of standard input.
 
       --shares makes the vault from SLIP-39 shares of the phrase, as `liquid-auth init --import` does from the phrase.
