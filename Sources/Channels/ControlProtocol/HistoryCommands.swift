@@ -79,7 +79,7 @@ package struct HistoryDescription: Equatable, Sendable {
   }
 }
 
-/// Checks that the history is whole.
+/// Checks that the history is intact.
 package struct CheckHistory: PlainCommand {
   package static let code: UInt8 = 0x6E
   package init() {}

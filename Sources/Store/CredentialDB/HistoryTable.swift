@@ -195,7 +195,7 @@ extension CredentialDB: HistoryStore {
     try with { session throws(StoreFault) in try session.history.entries(after: sequence, count: count) }
   }
 
-  /// Checks that the history is whole.
+  /// Checks that the history is intact.
   public func checkHistory() throws(RecoveryError) -> HistoryState {
     try with { session throws(StoreFault) in try session.history.check(after: session.mark()) }
   }

@@ -242,7 +242,7 @@ class TestOldRows:
             damaged.stop()
         damaged.ask("recover", "--accept-store", "--state-dir", damaged.state, passphrase="wrong", status=3)
         accepted = damaged.ask("recover", "--accept-store", "--state-dir", damaged.state)
-        assert re.search("accepted the store as it is; its history is whole, with [1-9][0-9]* entr(y|ies); ", accepted)
+        assert re.search("accepted the store as it is; its history is intact, with [1-9][0-9]* entr(y|ies); ", accepted)
         if not running:
             damaged.start()
         assert damaged.run("status", *at).stdout.count("to do") == 0

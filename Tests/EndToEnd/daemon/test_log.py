@@ -81,7 +81,7 @@ def test_the_log_of_the_authenticator_names_no_site(key, is_debug):
 class TestList:
     def test_registration_sign_in_and_refusal(self, running):
         assert log(running).stdout == "no entries\n"
-        assert log(running, "verify").stdout == "no entries; the history is whole\n"
+        assert log(running, "verify").stdout == "no entries; the history is intact\n"
         made = three_ceremonies(running)
         with client(running) as ctap:
             # Looks for a passkey, as browsers do: no entry.
@@ -98,7 +98,7 @@ class TestList:
         assert head.split() == ["NUMBER", "TIME", "KIND", "OUTCOME", "VERIFIED", "BY", "SITE"]
         assert re.fullmatch(r"1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +register +done +passphrase +" + SITE, rows[0])
         assert re.fullmatch(
-            r"4 entries, from \d{4}-\d\d-\d\d \S+ UTC to \d{4}-\d\d-\d\d \S+ UTC; the history is whole\n",
+            r"4 entries, from \d{4}-\d\d-\d\d \S+ UTC to \d{4}-\d\d-\d\d \S+ UTC; the history is intact\n",
             log(running, "verify").stdout)
         whole = json.loads(log(running, "verify", "--json").stdout)
         assert whole["entries"] == 4 and whole["first"] == entries(running)[0]["time"] <= whole["last"]
@@ -145,7 +145,7 @@ class TestList:
         assert history(running) == [
             ("pin-change", "done", "passphrase", None), ("verify", "verification-failed", "none", None),
             ("verify", "done", "pin", SITE), ("register", "done", "token", SITE), ("reset", "done", "passphrase", None)]
-        assert "the history is whole" in log(running, "verify").stdout
+        assert "the history is intact" in log(running, "verify").stdout
 
     def test_text_of_a_site_cannot_control_the_terminal(self, running):
         with client(running) as ctap:
@@ -280,7 +280,7 @@ class TestAtRest:
             killed_after(lambda ctap: sign_in(ctap, made))
         assert [(kind, site) for kind, _, _, site in history(running)] == [
             (kind, site) for site in sites for kind in ("register", "sign-in")]
-        assert "the history is whole" in log(running, "verify").stdout
+        assert "the history is intact" in log(running, "verify").stdout
         assert len(json.loads(running.ask("credentials", "list", "--json"))) == 3
 
     def test_no_dialog_and_no_line_names_the_site_if_the_entry_cannot_be_written(self, running):

@@ -235,7 +235,7 @@ class TestAnOldCopy:
         assert ("old-store", "done", "none") in kinds(key)
         place = ["--control", key.control_socket]
         said = key.run("log", "verify", *place, stdin=f"{PASSPHRASE}\n", status=1).stderr
-        assert said == (f"liquid-auth: the history is whole, but it may not be the newest: {ONCE + ACCEPT} "
+        assert said == (f"liquid-auth: the history is intact, but it may not be the newest: {ONCE + ACCEPT} "
                         f"--control {key.control_socket}\n")
         doctor = subprocess.run(
             key.command("doctor", "--json", "--control", key.control_socket), capture_output=True, text=True,
@@ -246,7 +246,7 @@ class TestAnOldCopy:
         key.stop()
         put_back(key, newest)
         assert problems(key) == [] and retries(key) == 8 and "old-store" not in str(kinds(key))
-        assert "the history is whole" in key.run("log", "verify", *place, stdin=f"{PASSPHRASE}\n").stdout
+        assert "the history is intact" in key.run("log", "verify", *place, stdin=f"{PASSPHRASE}\n").stdout
 
     # Holds: COUNTER-3
     def test_it_is_accepted(self, counted_key, old, tpm):

@@ -112,10 +112,10 @@ import Testing
     let one = CheckHistory.Answer(count: 1, first: 0, last: 0, faults: [])
     #expect(
       HistoryText.whole(one)
-        == "1 entry, from 1970-01-01 00:00:00 UTC to 1970-01-01 00:00:00 UTC; the history is whole")
+        == "1 entry, from 1970-01-01 00:00:00 UTC to 1970-01-01 00:00:00 UTC; the history is intact")
     #expect(
       HistoryText.whole(CheckHistory.Answer(count: 0, first: nil, last: nil, faults: []))
-        == "no entries; the history is whole")
+        == "no entries; the history is intact")
   }
 
   @Test(

@@ -17,7 +17,7 @@ struct LogCommand: ParsableCommand {
   struct List: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "List uses and changes, the newest last, in local time.")
     @Option(help: "List only the entries of this site: its domain, or the whole origin.") var site: String?
-    @Flag(help: "List every entry, with its number, in the words of --json. One use can have several entries.")
+    @Flag(help: "List every entry, with its number and the names of --json. One use can have several entries.")
     var all = false
     @Flag(help: "Show times in UTC.") var utc = false
     @OptionGroup var place: PlaceOptions
@@ -54,7 +54,7 @@ struct LogCommand: ParsableCommand {
       guard found.faults.isEmpty else { throw CommandFailure(HistoryText.faults(found, at: place)) }
       // Nothing in a copy of the whole store shows its age; the counter in the TPM does.
       if let problem = try connection.ask(GetStatus()).problem(.counter) {
-        throw CommandFailure("the history is whole, but it may not be the newest: \(problem.text)")
+        throw CommandFailure("the history is intact, but it may not be the newest: \(problem.text)")
       }
       output.write(HistoryText.whole(found), json: found.json)
     }

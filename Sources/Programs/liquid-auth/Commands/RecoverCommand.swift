@@ -89,7 +89,7 @@ struct RecoverCommand: PlacedCommand {
         (directory, passphrase) throws(StateDirectoryError) in
         AcceptStore.Answer(entries: try directory.acceptStore(passphrase: passphrase, now: unixMilliseconds()))
       }.entries
-      let history = entries == 0 ? "starts again" : "is whole, with \(entries) \(entries == 1 ? "entry" : "entries")"
+      let history = entries == 0 ? "starts again" : "is intact, with \(entries) \(entries == 1 ? "entry" : "entries")"
       return output.write(
         "accepted the store as it is; its history \(history); check the passkeys with: liquid-auth credentials list"
           + place.arguments,

@@ -29,9 +29,9 @@ enum HistoryText {
   }
 
   static func whole(_ found: CheckHistory.Answer) -> String {
-    guard let first = found.first, let last = found.last else { return "no entries; the history is whole" }
+    guard let first = found.first, let last = found.last else { return "no entries; the history is intact" }
     let (from, to) = (UTCTime(milliseconds: first).text, UTCTime(milliseconds: last).text)
-    return "\(found.count) \(found.count == 1 ? "entry" : "entries"), from \(from) to \(to); the history is whole"
+    return "\(found.count) \(found.count == 1 ? "entry" : "entries"), from \(from) to \(to); the history is intact"
   }
 
   /// What is wrong, then what to do.
