@@ -20,7 +20,7 @@ public struct TransactionParameters: Hashable, Sendable {
 }
 
 extension Transaction {
-  /// The transaction that gives the control of an account to another key, and does nothing else: a payment of 0 ALGO by
+  /// The transaction that gives control of an account to another key, and does nothing else: a payment of 0 ALGO by
   /// the account to itself, with `rekey`.
   ///
   /// - Throws: ``TransactionError`` for parameters that no transaction can have.

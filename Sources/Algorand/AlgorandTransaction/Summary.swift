@@ -67,7 +67,7 @@ extension Transaction {
 
   private var rekeying: [SummaryLine] {
     rekeyTo.map {
-      [SummaryLine(Message("Rekey"), Message("gives the control of the account to \($0.grouped)"), isWarning: true)]
+      [SummaryLine(Message("Rekey"), Message("gives control of the account to \($0.grouped)"), isWarning: true)]
     } ?? []
   }
 
@@ -203,10 +203,10 @@ extension AssetConfiguration {
       return [creation(Message("raises the account's minimum balance until the asset is destroyed"))]
     }
     guard let parameters else {
-      return [SummaryLine(Message("Destruction"), Message("the asset is gone for ever"), isWarning: true)]
+      return [SummaryLine(Message("Destruction"), Message("the asset is destroyed permanently"), isWarning: true)]
     }
     return parameters.roles.filter { $0.address == nil }
-      .map { SummaryLine($0.name, Message("nobody from now on, for ever"), isWarning: true) }
+      .map { SummaryLine($0.name, Message("nobody, permanently"), isWarning: true) }
   }
 }
 
@@ -224,7 +224,7 @@ extension AssetConfiguration.Parameters {
     if !unitName.isEmpty { lines.append(SummaryLine(Message("Unit name"), verbatim: unitName.quoted)) }
     if total > 0 { lines.append(SummaryLine(Message("Total"), smallestUnits(total))) }
     if decimals > 0 { lines.append(SummaryLine(Message("Decimals"), verbatim: "\(decimals)")) }
-    if isFrozenByDefault { lines.append(SummaryLine(Message("Holdings"), Message("frozen at first"))) }
+    if isFrozenByDefault { lines.append(SummaryLine(Message("Holdings"), Message("frozen by default"))) }
     for role in roles {
       if let address = role.address { lines.append(SummaryLine(role.name, verbatim: address.grouped)) }
     }
@@ -267,7 +267,7 @@ extension ApplicationCall {
     case .updateApplication:
       [SummaryLine(Message("Update"), Message("the application's programs are replaced"), isWarning: true)]
     case .deleteApplication:
-      [SummaryLine(Message("Deletion"), Message("the application is gone for ever"), isWarning: true)]
+      [SummaryLine(Message("Deletion"), Message("the application is deleted permanently"), isWarning: true)]
     case .noOp, .closeOut: []
     }
   }

@@ -20,7 +20,7 @@ public struct Payment: Hashable, Sendable {
 public struct AssetTransfer: Hashable, Sendable {
   /// The asset's id (`xaid`).
   public let asset: UInt64
-  /// Base units, whatever the asset's decimals are (`aamt`).
+  /// In smallest units, whatever the asset's decimals are (`aamt`).
   public let amount: UInt64
   /// The account from which the sender, the clawback address, takes the asset (`asnd`).
   public let assetSender: AlgorandAddress?
@@ -53,7 +53,7 @@ public struct AssetConfiguration: Hashable, Sendable {
     public let total: UInt64
     /// Digits after the decimal point, 0 to 19 (`dc`).
     public let decimals: UInt64
-    /// Whether holdings are frozen at first (`df`).
+    /// Whether holdings are frozen by default (`df`).
     public let isFrozenByDefault: Bool
     /// The unit's name (`un`).
     public let unitName: String

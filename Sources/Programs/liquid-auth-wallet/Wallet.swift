@@ -60,7 +60,7 @@ struct Wallet: Sendable {
       "The vault is locked, so this machine cannot check whether you have signed in at \(host) before.\n"
         + "Unlock it to sign in there? \(host) learns your account's address. [y/N] ", on: ports.thread)
     guard isMeant else {
-      throw WalletFailure("you declined; nothing was sent to \(host), and the vault stays locked", code: .refused)
+      throw WalletFailure("you refused; nothing was sent to \(host), and the vault stays locked", code: .refused)
     }
     return true
   }
@@ -81,7 +81,7 @@ struct Wallet: Sendable {
     }
     let isMeant = await question.ask(
       "Sign in at \(host)? It learns your account's address. [y/N] ", on: ports.thread)
-    return isMeant ? nil : "you declined; nothing was sent to \(host)"
+    return isMeant ? nil : "you refused; nothing was sent to \(host)"
   }
 }
 

@@ -212,7 +212,7 @@ class TestTransactions:
         status, _ = ask_to_sign(control, [payment(close_remainder_to=OTHER, rekey_to=OTHER)])
         assert status == OK
         text = "".join(map(unbroken, dialogs(key, shown)))
-        assert f"WARNING Rekey: gives the control of the account to {OTHER}" in text
+        assert f"WARNING Rekey: gives control of the account to {OTHER}" in text
         assert f"WARNING Close account: sends ALL that is left to {OTHER}" in text
 
     # Holds: WALLET-15

@@ -177,7 +177,7 @@ def test_two_sites_are_moved_one_is_given_up_and_the_account_is_rekeyed(key, sit
     with person.step("liquid-auth-wallet rekey: shown, agreed to, sent"):
         before = key.pinentry.asked()
         rekey(key, algod)
-        assert "WARNING Rekey: gives the control of the account to" in person.shown(before)
+        assert "WARNING Rekey: gives control of the account to" in person.shown(before)
     with person.step("liquid-auth rotate end"):
         key.ask("rotate", "end")
         key.unlock()

@@ -61,7 +61,7 @@ def test_the_account_is_rekeyed_after_a_prompt(rotated, algod, rekey):
     assert names == ["rekeying", "signing", "signed", "posted"]
     assert (events[0]["from"], events[0]["to"], events[0]["network"]) == (OLD.address, NEW.address, "testnet-v1.0")
     shown = rotated.shown(mark)
-    assert "WARNING Rekey: gives the control of the account to" in shown and NEW.address in shown
+    assert "WARNING Rekey: gives control of the account to" in shown and NEW.address in shown
     assert "Moves an account from your old phrase to your new phrase" in shown.replace("\n+ ", "")
     ((posted,),) = algod.posted
     sent = posted.transaction

@@ -178,7 +178,7 @@ import Testing
     #expect(
       Self.text(summary.inShort) == [
         "Transaction: payment", "! Close account: sends ALL that is left to \(Self.carol.grouped)",
-        "! Rekey: gives the control of the account to \(Self.bob.grouped)", "To: \(Self.bob.grouped)",
+        "! Rekey: gives control of the account to \(Self.bob.grouped)", "To: \(Self.bob.grouped)",
         "Amount: 0.000005 ALGO", "Fee: 0.001000 ALGO",
       ])
     #expect(summary.common.isEmpty)

@@ -178,7 +178,7 @@ import Testing
       Amount: 0.000250 ALGO
       Fee: 0.001000 ALGO
     ! Close account: sends ALL that is left to BOB
-    ! Rekey: gives the control of the account to CAROL
+    ! Rekey: gives control of the account to CAROL
       Note: "rent, € 5"
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
@@ -313,7 +313,7 @@ import Testing
       Unit name: "COIN"
       Total: 1000000000000 smallest units
       Decimals: 6
-      Holdings: frozen at first
+      Holdings: frozen by default
       Manager: ALICE
       Reserve: BOB
       Freeze: CAROL
@@ -349,8 +349,8 @@ import Testing
       From: ALICE
       Asset: 99
       Fee: 0.001000 ALGO
-    ! Freeze: nobody from now on, for ever
-    ! Clawback: nobody from now on, for ever
+    ! Freeze: nobody, permanently
+    ! Clawback: nobody, permanently
       Manager: ALICE
       Reserve: BOB
       Network: testnet-v1.0
@@ -361,7 +361,7 @@ import Testing
       From: ALICE
       Asset: 99
       Fee: 0.001000 ALGO
-    ! Destruction: the asset is gone for ever
+    ! Destruction: the asset is destroyed permanently
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
 
@@ -484,7 +484,7 @@ import Testing
       Application: 1002
       On completion: DeleteApplication
       Fee: 0.001000 ALGO
-    ! Deletion: the application is gone for ever
+    ! Deletion: the application is deleted permanently
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
 

@@ -49,7 +49,7 @@ struct KeyriWallet: Sendable {
       try await sessions.deny(session)
       output.report(.keyri(.denied(session.widgetOrigin)))
       if decision == .deny { return }
-      throw WalletFailure("you declined the sign-in at \(session.widgetOrigin)", code: .refused)
+      throw WalletFailure("you refused the sign-in at \(session.widgetOrigin)", code: .refused)
     }
     try await sessions.confirm(session, agreedOrigin: origin, as: user)
     output.report(.keyri(.confirmed(origin, user)))

@@ -47,7 +47,7 @@ final class FirstUseGate: HTTPPort {
       state.withLock { $0.refusal = answer }
     }
     // A refusal also applies to later requests.
-    guard refusal == nil else { throw .unreachable("you declined") }
+    guard refusal == nil else { throw .unreachable("you refused") }
     held.forEach { $0() }
     return try await base.send(request, maximumBodySize: maximumBodySize)
   }

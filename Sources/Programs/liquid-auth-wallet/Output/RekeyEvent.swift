@@ -13,7 +13,7 @@ extension RekeyEvent {
   var text: String {
     switch self {
     case .rekeying(let old, let new, let network):
-      "giving the control of \(old) on \(network) to \(new), the account of the new phrase"
+      "giving control of \(old) on \(network) to \(new), the account of the new phrase"
     case .alreadyRekeyed: "the account of the new phrase already has control; nothing was done"
     }
   }

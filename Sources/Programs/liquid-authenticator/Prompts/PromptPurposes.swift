@@ -251,7 +251,7 @@ extension UserPrompt {
     if resembles != nil { return Message("This site resembles one that you know.") }
     guard case .wallet(.signTransactions(let transactions)) = purpose else { return nil }
     return switch transactions.surrender {
-    case .control: Message("This gives away the control of an account.")
+    case .control: Message("This gives away control of an account.")
     case .rest: Message("This sends all that is left.")
     case nil: nil
     }

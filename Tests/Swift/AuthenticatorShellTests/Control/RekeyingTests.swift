@@ -44,7 +44,7 @@ import Testing
     #expect(world.counts.algorand == 1 && world.dialogs.verified == 1)
     let shown = world.dialogs.read.map(\.description).joined(separator: "\n")
     #expect(shown.contains("Moves an account from your old phrase to your new phrase"))
-    #expect(shown.contains("WARNING Rekey: gives the control of the account to "))
+    #expect(shown.contains("WARNING Rekey: gives control of the account to "))
     let whole = shown.replacing("\n+ ", with: "")
     #expect(whole.contains(world.account.grouped) && whole.contains(old.grouped))
     #expect(world.dialogs.read.last?.needsReading == true)
@@ -61,7 +61,7 @@ import Testing
     #expect(world.counts.algorand == 1 && world.dialogs.verified == 1)
     let shown = world.dialogs.read.map(\.description).joined(separator: "\n")
     #expect(shown.contains("Moves an account from your old phrase to your new phrase"))
-    #expect(shown.contains("WARNING Rekey: gives the control of the account to "))
+    #expect(shown.contains("WARNING Rekey: gives control of the account to "))
     #expect(shown.contains("WARNING Signer: your account"))
     let whole = shown.replacing("\n+ ", with: "")
     for address in [world.other, old, world.account] { #expect(whole.contains(address.grouped)) }

@@ -88,10 +88,10 @@ import Testing
     let lines = try #require(world.dialogs.read.first?.details)
     let close = WalletText.wrapped("WARNING Close account: sends ALL that is left to \(world.other.grouped)")
     #expect(close.allSatisfy { lines.contains($0) })
-    let rekey = try #require(lines.firstIndex { $0.hasPrefix("WARNING Rekey: gives the control of the account to ") })
+    let rekey = try #require(lines.firstIndex { $0.hasPrefix("WARNING Rekey: gives control of the account to ") })
     #expect(
       lines[rekey...(rekey + 1)]
-        == WalletText.wrapped("WARNING Rekey: gives the control of the account to \(world.other.grouped)")[...])
+        == WalletText.wrapped("WARNING Rekey: gives control of the account to \(world.other.grouped)")[...])
     #expect(try #require(lines.firstIndex { $0.hasPrefix("From: ") }) > rekey, "warnings come first")
     #expect(world.dialogs.read.map(\.agree) == ["Sign rekey"])
   }
@@ -102,7 +102,7 @@ import Testing
     closing.closeRemainderTo = world.other
     (rekeying.rekeyTo, rekeying.amount) = (world.other, 2)
     (foreign.sender, foreign.rekeyTo) = (world.other, world.account)
-    let control = "This gives away the control of an account."
+    let control = "This gives away control of an account."
     for (transactions, signed, button, warning) in [
       ([closing], [true], "Sign closing", "This sends all that is left."), ([rekeying], [true], "Sign rekey", control),
       ([closing, rekeying], [true, true], "Sign rekey", control), ([payment, foreign], [true, false], "Sign", nil),
@@ -134,7 +134,7 @@ import Testing
     let (you, other) = (world.account.grouped, world.other.grouped)
     let sent = broken("You send: 1.500002 ALGO to \(other)")
     let (from, rekey) = (
-      broken("From: \(you) (you)"), broken("WARNING Rekey: gives the control of the account to \(other)")
+      broken("From: \(you) (you)"), broken("WARNING Rekey: gives control of the account to \(other)")
     )
     #expect(
       world.dialogs.read.map(\.description) == [

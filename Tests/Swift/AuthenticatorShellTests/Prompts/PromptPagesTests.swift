@@ -282,8 +282,8 @@ import Testing
     #expect(WalletText.quoted("\(word) \(word)") == ["> \(word) ", "+ \(word)"])
     let address = String(repeating: "A", count: 58)
     #expect(
-      WalletText.wrapped("WARNING Rekey: gives the control of the account to \(address)")
-        == ["WARNING Rekey: gives the control of the account to ", "+ \(address)"])
+      WalletText.wrapped("WARNING Rekey: gives control of the account to \(address)")
+        == ["WARNING Rekey: gives control of the account to ", "+ \(address)"])
     #expect(WalletText.wrapped("From: \(address) (you)").count == 1)
     for label in ["To", "An"] { #expect(WalletText.wrapped("\(label): \(PromptTextTests.grouped)").count == 1) }
   }
