@@ -89,7 +89,7 @@ REGISTRATION = b"\x01" + cbor.encode({
     4: [{"alg": -7, "type": "public-key"}]})
 
 
-THROUGH_SOCKET = "Asked through: a program on this machine, not the security key"
+THROUGH_SOCKET = "Requested by: a program on this machine, not through the security key"
 
 
 # Holds: WORDS-5
@@ -99,7 +99,7 @@ class TestWhoAsks:
         with client(running) as ctap:
             register(ctap, OWN, "example.com")
         assert last_dialog(running)[-1] == 'Name: "Alice"'
-        assert not any(line.startswith(("Asked through", "Perhaps sent by")) for line in last_dialog(running))
+        assert not any(line.startswith(("Requested by", "Perhaps sent by")) for line in last_dialog(running))
 
     def test_a_program_at_the_control_socket(self, running):
         process, lines = asked_by(running, b"my browser", REGISTRATION)

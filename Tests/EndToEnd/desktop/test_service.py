@@ -178,7 +178,7 @@ def test_a_notification_asks_for_presence():
         assert shown["summary"] == "Make a new passkey?"
         assert shown["body"].startswith(
             "Site: notified.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;"), shown["body"]
-        assert "Asked through" not in shown["body"]
+        assert "Requested by" not in shown["body"]
         assert shown["buttons"] == {"agree": "Make passkey", "refuse": "Deny"}
         assert daemon.wait(60) == 0
     finally:

@@ -12,9 +12,9 @@ struct RekeyCommand: WalletOperation {
     abstract: "Give the Algorand account of the old phrase to the account of the new phrase.",
     discussion: """
       For a move to a new phrase: see `liquid-auth rotate`. The command makes one transaction of 0 ALGO from the old \
-      account to itself, which gives control of it to the new account. The authenticator shows it and asks you before it signs with \
-      the old account. The old address, its assets and its applications stay; from then on, only the new account signs \
-      for it. Without the new phrase, nobody can undo this.
+      account to itself, which gives control of it to the new account. The authenticator shows it and asks you before \
+      it signs with the old account. The old address, its assets and its applications stay; from then on, only the new \
+      account signs for it. Without the new phrase, nobody can undo this.
 
       If an earlier move gave another account to the old account, give that account as well, with --account: \
       after `liquid-auth rotate end`, this machine can no longer sign for it.

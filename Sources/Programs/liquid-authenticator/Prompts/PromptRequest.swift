@@ -99,7 +99,7 @@ extension Door {
     let door =
       switch self {
       case .device: [Message]()
-      case .controlSocket: [Message("Asked through: a program on this machine, not the security key")]
+      case .controlSocket: [Message("Requested by: a program on this machine, not through the security key")]
       }
     guard !programs.named.isEmpty else { return WalletText.wrapped(door, in: catalogue) }
     let names = programs.named.map { Message("\(DisplayText.name($0.name)) (process \($0.process))") }

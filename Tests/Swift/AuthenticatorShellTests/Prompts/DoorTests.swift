@@ -15,7 +15,7 @@ import Testing
   private static let device = Door.device(node: "/dev/hidraw3")
   private static let socket = Door.controlSocket(process: 1234)
   private static let firefox = Door.Program(name: "firefox", process: 1234)
-  private static let throughSocket = "Asked through: a program on this machine, not the security key"
+  private static let throughSocket = "Requested by: a program on this machine, not through the security key"
   private static let asking = Door.Programs(named: [firefox])
 
   // Holds: WORDS-5
