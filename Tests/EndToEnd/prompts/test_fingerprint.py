@@ -17,9 +17,9 @@ from support.fingerprint import Double, Reader
 from support.patience import PATIENCE
 
 
-def not_recognised(left):
+def not_recognized(left):
     return words(
-        "The finger was not recognised, {1} try left.", left, plural="The finger was not recognised, {1} tries left.")
+        "The finger was not recognized, {1} try left.", left, plural="The finger was not recognized, {1} tries left.")
 
 
 # Holds: FINGER-1
@@ -76,12 +76,12 @@ class TestFinger:
             reader.do("RETRY 1")
             shows(finger_key, words("The swipe was too short. Try again."))
             reader.do("SCAN left")
-            shows(finger_key, not_recognised("2"))
+            shows(finger_key, not_recognized("2"))
             reader.do("SCAN left")
-            shows(finger_key, not_recognised("1"))
+            shows(finger_key, not_recognized("1"))
             reader.do("SCAN left")
         assert made, "verified, as register checks"
-        assert dialogs(finger_key)[-1] == ("GETPIN", MAKE, NAMED, words("The finger was not recognised"))
+        assert dialogs(finger_key)[-1] == ("GETPIN", MAKE, NAMED, words("The finger was not recognized"))
         assert entry(finger_key) == ("register", "done", "passphrase")
 
     # Holds: FINGER-14
@@ -155,7 +155,7 @@ class TestFinger:
 @pytest.mark.parametrize("program", [
     "pinentry-gtk-2", pytest.param("pinentry-qt", marks=pytest.mark.whole("pinentry-gtk-2 stands for both in the gate"))])
 def test_the_window_of_a_pinentry(key, reader, screen, picture, program):
-    """The page in a real window. After another finger, a new window says that the finger was not recognised."""
+    """The page in a real window. After another finger, a new window says that the finger was not recognized."""
     reader.enroll()
     key.pinentry_program = program
     start_verifying(key, "fingerprint")
@@ -165,7 +165,7 @@ def test_the_window_of_a_pinentry(key, reader, screen, picture, program):
     picture("touch")
     reader.do("SCAN left")
     window.wait(after=first)
-    picture("not-recognised")
+    picture("not-recognized")
     reader.do("SCAN right")
     assert request.end() == "approved"
     window.wait_for_none()

@@ -22,8 +22,8 @@ class TestQueuedPrompt:
             shows(finger_key, TOUCH)
             reader.do("SCAN left")
             shows(
-                finger_key, words("The finger was not recognised, {1} try left.", "2",
-                                  plural="The finger was not recognised, {1} tries left."))
+                finger_key, words("The finger was not recognized, {1} try left.", "2",
+                                  plural="The finger was not recognized, {1} tries left."))
             reader.do("SCAN right")
         assert made and [dialog[1] for dialog in dialogs(finger_key)] == [BUTTON, PASSPHRASE_BUTTON, PASSPHRASE_BUTTON]
 

@@ -191,11 +191,11 @@ struct PromptText: Sendable, Equatable {
   /// The line after a finger that is none of the user's.
   static func wrongFinger(triesLeft: Int) -> Message {
     Message(
-      "The finger was not recognised, \(triesLeft) try left.",
-      plural: "The finger was not recognised, \(triesLeft) tries left.", count: triesLeft)
+      "The finger was not recognized, \(triesLeft) try left.",
+      plural: "The finger was not recognized, \(triesLeft) tries left.", count: triesLeft)
   }
   /// The line beside the field for the passphrase after too many of them.
-  static let noFinger = Message("The finger was not recognised")
+  static let noFinger = Message("The finger was not recognized")
 
   /// The same question, with a question of PAM and a field for the answer; without a question of PAM, its button goes on
   /// to the next means.

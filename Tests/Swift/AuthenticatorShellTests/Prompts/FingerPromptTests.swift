@@ -155,10 +155,10 @@ struct FingerPromptTests {
     #expect(try await confirmation.verification == .passphrase)
     #expect(
       dialog.shown.map { $0.details.last ?? "" } == [
-        "Touch the fingerprint reader to agree.", "The finger was not recognised, 2 tries left.",
-        "The finger was not recognised, 1 try left.", "Site: example.com",
+        "Touch the fingerprint reader to agree.", "The finger was not recognized, 2 tries left.",
+        "The finger was not recognized, 1 try left.", "Site: example.com",
       ])
-    #expect(dialog.shown.last?.remark == "The finger was not recognised")
+    #expect(dialog.shown.last?.remark == "The finger was not recognized")
   }
 
   // Holds: FINGER-7
@@ -237,8 +237,8 @@ struct FingerPromptTests {
     }
     #expect(
       dialog.shown.compactMap { $0.details.last }.filter { $0.hasPrefix("The finger") } == [
-        "The finger was not recognised, 2 tries left.", "The finger was not recognised, 1 try left.",
-        "The finger was not recognised, 1 try left.",
+        "The finger was not recognized, 2 tries left.", "The finger was not recognized, 1 try left.",
+        "The finger was not recognized, 1 try left.",
       ])
     dialog.refusesPassphrase(false)
     let started = reader.counts.started
@@ -430,7 +430,7 @@ struct FingerPromptTests {
     #expect(dialog.shown.map(\.agree) == ["Use fingerprint", "Use passphrase", "Use passphrase"])
     #expect(
       dialog.shown.map(\.details.last) == [
-        "Site: example.com", "Touch the fingerprint reader to agree.", "The finger was not recognised, 2 tries left.",
+        "Site: example.com", "Touch the fingerprint reader to agree.", "The finger was not recognized, 2 tries left.",
       ])
   }
 
