@@ -20,7 +20,7 @@ from .test_import import base64url, cxf, p256, written
 
 OTHER_PHRASE = " ".join(["abandon"] * 11 + ["about"])
 RUN = {"check": True, "capture_output": True, "text": True}
-WARNING = ("will have unencrypted private keys: anybody who reads it can sign in as you, and the sites cannot tell; neither "
+WARNING = ("will have unencrypted private keys: anyone who reads it can sign in as you, and the sites cannot tell; neither "
            "your passphrase nor your recovery phrase protects it\n")
 
 

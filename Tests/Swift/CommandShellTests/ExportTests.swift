@@ -77,7 +77,7 @@ import Testing
   @Test func `the warning names the file, and says what it means`() {
     #expect(
       ExportResult.warning(file: "x\u{1B}")
-        == "x\\u{1B} will have unencrypted private keys: anybody who reads it can sign in as you, and the sites cannot "
+        == "x\\u{1B} will have unencrypted private keys: anyone who reads it can sign in as you, and the sites cannot "
         + "tell; neither your passphrase nor your recovery phrase protects it")
   }
 

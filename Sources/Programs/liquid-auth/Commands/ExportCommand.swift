@@ -15,7 +15,7 @@ struct ExportCommand: PlacedCommand {
       liquid-auth export --site SITE [--site SITE ...] [--format FORMAT] FILE
       """,
     discussion: """
-      FILE is not encrypted. Anybody who reads it can sign in with the passkeys in it, and the sites cannot tell. Neither the \
+      FILE is not encrypted. Anyone who reads it can sign in with the passkeys in it, and the sites cannot tell. Neither the \
       passphrase nor the phrase protects it. Delete it when the other program has the passkeys. They still work here too.
 
       For a copy of your passkeys, make a backup instead: `liquid-auth backup FILE`. It is encrypted.

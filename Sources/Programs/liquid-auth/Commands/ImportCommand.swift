@@ -16,7 +16,7 @@ struct ImportCommand: PlacedCommand {
       stays as it is. The command names each passkey that it cannot import, with the reason, and imports the others. The \
       exit code is 0 if every passkey of the file is now in the store, and otherwise 1.
 
-      FILE has unencrypted private keys. Anybody who reads it can sign in with them: delete it after the import.
+      FILE has unencrypted private keys. Anyone who reads it can sign in with them: delete it after the import.
 
       The command asks for the vault's passphrase on the terminal, or reads it from the first line of standard input. It \
       also works without a running authenticator.

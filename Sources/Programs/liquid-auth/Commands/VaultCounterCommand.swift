@@ -12,7 +12,7 @@ extension VaultCommand {
       abstract: "Use a counter in the TPM to find an old copy of the store.",
       discussion: """
         The authenticator increments the counter each time it opens the vault, and nothing can decrease the counter. If \
-        somebody puts an old copy of the state directory back, for example to get more tries for the PIN, the authenticator \
+        someone puts an old copy of the state directory back, for example to get more tries for the PIN, the authenticator \
         reports it, and blocks the PIN. Each command asks for the passphrase, and needs a running authenticator.
 
         on      make a counter in the TPM, or replace the counter with a new one

@@ -75,7 +75,7 @@ extension BackupPage {
       ),
       (
         "With the words of your recovery phrase, this page brings back your passkeys. Without the words, nobody can read "
-          + "the codes. Anybody who has both can use your passkeys.", .regular
+          + "the codes. Anyone who has both can use your passkeys.", .regular
       ),
       ("To bring the passkeys back:", .bold),
       ("1. On a new computer, install liquid-auth, run: liquid-auth setup, and type the words.", .regular),

@@ -34,7 +34,7 @@ struct ExportResult {
 
   /// The warning before the dialog.
   static func warning(file: String) -> String {
-    "\(file.printable) will have unencrypted private keys: anybody who reads it can sign in as you, and the sites cannot "
+    "\(file.printable) will have unencrypted private keys: anyone who reads it can sign in as you, and the sites cannot "
       + "tell; neither your passphrase nor your recovery phrase protects it"
   }
 

@@ -68,7 +68,7 @@ extension BIP39Phrase {
   func warnIfExample() {
     guard entropy.withUnsafeBytes({ bytes in bytes.allSatisfy { $0 == bytes[0] } }) else { return }
     StandardStream.error.write(
-      "liquid-auth: this phrase is a published example, so anybody can derive its keys; use it only for tests")
+      "liquid-auth: this phrase is a published example, so anyone can derive its keys; use it only for tests")
   }
 }
 
