@@ -25,7 +25,7 @@ public enum BackupCodes {
   public static func texts(of file: [UInt8]) throws(RecoveryError) -> [String] {
     guard !file.isEmpty else { throw RecoveryError(.malformed, "the backup is empty") }
     guard file.count <= maximumFileSize else {
-      throw RecoveryError(.full, "a page has room for a backup of at most \(maximumFileSize) bytes")
+      throw RecoveryError(.full, "a page can hold a backup of at most \(maximumFileSize) bytes")
     }
     let count = (file.count + maximumPartSize - 1) / maximumPartSize
     let digest = digest(of: file)

@@ -261,7 +261,7 @@ public final class PasskeyImport: Sendable {
     guard added.count <= room else {
       throw RecoveryError(
         .full,
-        "the passkeys would exceed the limit of this machine: \(added.count) are new, and there is room for \(room)",
+        "the passkeys would exceed the limit of this machine: \(added.count) are new, and at most \(room) can be added",
         hint: "import fewer, or restart the authenticator with a higher --max-passkeys")
     }
     try store.save(count: added.count) { place in

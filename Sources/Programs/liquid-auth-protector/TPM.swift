@@ -276,7 +276,7 @@ final class TPM {
     case LIQUID_TPM_NV_DEFINED: return nil
     case LIQUID_TPM_NV_SPACE:
       throw ProtectorFailure(
-        .failed, "the TPM has no room for a counter; remove an NV index that nothing uses, with: tpm2_nvundefine")
+        .failed, "the TPM has no space for a counter; remove an NV index that nothing uses, with: tpm2_nvundefine")
     default: do throws(ProtectorFailure) { try Self.check(result) } catch { throw error.ofOwner }
     }
     return handle

@@ -38,8 +38,8 @@ extension StateDirectory {
   ///   - store: its store, which is closed, unless a check throws.
   ///   - now: Unix milliseconds.
   /// - Returns: a warning about the change, which is done.
-  /// - Throws: `unchanged` if a move has already begun, the phrase is the present one or the vault has no room for another,
-  ///   `exists` if there is a store of an earlier phrase.
+  /// - Throws: `unchanged` if a move has already begun, the phrase is the present one, or the vault has no space for
+  ///   another; `exists` if there is a store of an earlier phrase.
   @discardableResult
   public func beginRotation(
     of vault: UnlockedVault, closing store: CredentialDB, to phrase: NewPhrase, now: UInt64

@@ -56,7 +56,7 @@ class TestAdding:
         if running:
             key.start()
         done = add(key, "secret-service", status=1)
-        assert "the vault has no room for another slot" in done.stderr
+        assert "the vault has no space for another slot" in done.stderr
         assert double.items == {} and "CreateItem" in double.calls() and "Delete" in double.calls()
         assert cbor.decode(file.read_bytes()) == members
 

@@ -85,7 +85,8 @@ import Testing
     var array = try LargeBlobArray(serialized: Self.serialized([]))
     var generator = SystemRandomNumberGenerator()
     let random = (0..<10_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
-    #expect(throws: CommandFailure("the content is too long, 10000 bytes: there is room for 8192 in all")) {
+    let fault = "the content of 10000 bytes is too long: all large blobs together, compressed, can have 8192"
+    #expect(throws: CommandFailure(fault)) {
       try array.set(random, key: Self.key)
     }
     #expect(array.entries.isEmpty)

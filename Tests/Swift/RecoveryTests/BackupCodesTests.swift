@@ -64,7 +64,7 @@ import Testing
     #expect(throws: RecoveryError.malformed("")) { try BackupCodes.texts(of: []) }
     let error = #expect(throws: RecoveryError.self) { try BackupCodes.texts(of: Self.file(5701)) }
     #expect(error?.kind == .full)
-    #expect(error?.description == "a page has room for a backup of at most 5700 bytes")
+    #expect(error?.description == "a page can hold a backup of at most 5700 bytes")
   }
 
   // Holds: PAPER-1

@@ -90,7 +90,7 @@ import Testing
       #expect(
         error?.kind == .full
           && error?.reason
-            == "the passkeys would exceed the limit of this machine: 3 are new, and there is room for \(limit)"
+            == "the passkeys would exceed the limit of this machine: 3 are new, and at most \(limit) can be added"
       )
       #expect(try store.credentialCount() == 0)
     }

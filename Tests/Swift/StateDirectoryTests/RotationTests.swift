@@ -238,7 +238,7 @@ import Vault
     #expect(error?.kind == .unchanged)
     #expect(
       error?.description
-        == "the vault has no room for another phrase; remove a slot with: liquid-auth vault remove")
+        == "the vault has no space for another phrase; remove a slot with: liquid-auth vault remove")
     #expect(files == left)
     before = try size()
     let last = try #require(try directory.slots().last)

@@ -59,7 +59,7 @@ import Testing
     }
     #expect(error?.kind == .unchanged)
     #expect(
-      error?.description == "the vault has no room for this change; remove a slot with: liquid-auth vault remove")
+      error?.description == "the vault has no space for this change; remove a slot with: liquid-auth vault remove")
     #expect(try directory.readVault() == [1, 2, 3])
     #expect(temporary.names == ["vault"])
   }

@@ -213,7 +213,7 @@ extension LiquidAuthError {
       case .invalidOption, .unsupportedOption: .noVerification
       case .noCredentials: .noCredential(rpID: rpID)
       case .credentialExcluded: .alreadyRegistered(rpID: rpID)
-      case .keyStoreFull: .signingFailed("there is no room for another passkey")
+      case .keyStoreFull: .signingFailed("there is no space for another passkey")
       case .liquidClientDataForm, .liquidClientDataHash: .signingFailed("it does not know this form of client data")
       case .liquidOrigin: .signingFailed("it considers the origin to be another site's")
       case .liquidChallenge: .challengeForm

@@ -194,7 +194,7 @@ extension OpenVault {
   fileprivate func saveLargeBlobArray(_ array: [UInt8]) throws(CTAPError) {
     guard array.count <= LargeBlobs.capacity else {
       throw CTAPError(
-        .largeBlobStorageFull, "an array of \(array.count) bytes; there is room for \(LargeBlobs.capacity)")
+        .largeBlobStorageFull, "an array of \(array.count) bytes; the limit is \(LargeBlobs.capacity)")
     }
     guard SerializedLargeBlobs.isValid(array) else {
       throw CTAPError(.integrityFailure, "the array does not end with its digest")

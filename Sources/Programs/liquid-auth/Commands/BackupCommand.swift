@@ -60,7 +60,7 @@ struct BackupCommand: ParsableCommand {
         other machines when they change, and never changes or removes them. --off stops this.
 
         With --paper, the backup is an A4 page with QR codes, and with blanks into which you write the words of the phrase \
-        by hand. It has room for about 20 passkeys, and names the others. Large blobs are left out. \
+        by hand. About 20 passkeys fit on it; it names the others. Large blobs are left out. \
         `liquid-auth restore --image` reads pictures of the page.
         """)
 

@@ -13,8 +13,8 @@ struct BlobsCommand: ParsableCommand {
     commandName: "blobs",
     abstract: "List and change the large blobs that sites and programs store on this key.",
     discussion: """
-      Some sites and programs store data with a passkey, as a large blob: an SSH certificate, for instance. The key has \
-      room for 8192 bytes of them. Each is sealed with a secret of its passkey. They do not come back from the phrase, \
+      Some sites and programs store data with a passkey, as a large blob: an SSH certificate, for instance. The key stores at \
+      most 8192 bytes of them. Each is sealed with a secret of its passkey. They do not come back from the phrase, \
       but from a backup. Each command asks for the vault's passphrase on the terminal, or reads it from the first line of \
       standard input. Name a passkey by the first digits of its id, as `credentials list` shows them.
       """,

@@ -97,7 +97,8 @@ struct LargeBlob: Equatable {
   init(sealing content: [UInt8], key: SecretBytes) throws(CommandFailure) {
     guard let compressed = Deflate.compress(content, capacity: LargeBlobs.capacity) else {
       throw CommandFailure(
-        "the content is too long, \(content.count) bytes: there is room for \(LargeBlobs.capacity) in all")
+        "the content of \(content.count) bytes is too long: all large blobs together, compressed, can have "
+          + "\(LargeBlobs.capacity)")
     }
     (nonce, originalSize) = (randomBytes(AESGCM.nonceSize), content.count)
     do throws(CryptoError) {

@@ -205,7 +205,7 @@ import Testing
     (0x33, .notVerified), (0x32, .notVerified), (0x34, .notVerified), (0x3C, .notVerified), (0x3F, .notVerified),
     (0x2C, .noVerification), (0x2B, .noVerification),
     (0x2E, .noCredential(rpID: "example.com")), (0x19, .alreadyRegistered(rpID: "example.com")),
-    (0x28, .signingFailed("there is no room for another passkey")),
+    (0x28, .signingFailed("there is no space for another passkey")),
     (0xE0, .signingFailed("it does not know this form of client data")),
     (0xE1, .signingFailed("it does not know this form of client data")),
     (0xE2, .signingFailed("it considers the origin to be another site's")), (0xE3, .challengeForm),
