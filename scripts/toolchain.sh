@@ -203,7 +203,7 @@ fetch() {
         curl --fail --location --show-error "${progress[@]}" --connect-timeout 30 --speed-limit 1000 --speed-time 60 \
             --continue-at - --output "$2" "$1" && return 0
         case $? in
-        18 | 28 | 56 | 92) ((try == 3)) || say "the transfer broke off; resuming" ;;
+        18 | 28 | 56 | 92) ((try == 3)) || say "the transfer was interrupted; resuming" ;;
         *) break ;;
         esac
     done

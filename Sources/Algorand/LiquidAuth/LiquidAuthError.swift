@@ -64,7 +64,7 @@ extension LiquidAuthError {
     case .untrusted: Self("\(host) did not prove its identity: \(reason)", hint: distrust)
     case .timedOut: Self("\(host) did not answer in time", hint: "try again later")
     case .tooLarge: Self("\(host) sent an answer that is too long", hint: distrust)
-    default: Self("the connection to \(host) broke off: \(reason)", hint: "try again")
+    default: Self("the connection to \(host) was lost: \(reason)", hint: "try again")
     }
   }
 

@@ -206,7 +206,7 @@ package final class ControlClient: Sendable {
       return .failed("the authenticator does not answer; see its log, and start it again")
     }
     return .failed(
-      "the connection to the authenticator broke off: \(SystemNumber(number)); see its log, and run: liquid-auth status"
+      "the connection to the authenticator was lost: \(SystemNumber(number)); see its log, and run: liquid-auth status"
     )
   }
 }

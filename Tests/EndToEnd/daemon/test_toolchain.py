@@ -327,7 +327,7 @@ def test_an_interrupted_transfer_is_resumed(machine):
     machine.serve(toolchain(SERVES))
     machine.mirror.cuts = 2
     assert machine.install()
-    assert machine.said.count("the transfer broke off; resuming") == 2
+    assert machine.said.count("the transfer was interrupted; resuming") == 2
 
 
 # Holds: SCRIPT-4

@@ -309,7 +309,7 @@ class TestChanged:
             if is_done:
                 bench.operation.acknowledged(request)
             else:
-                with pytest.raises(NotAcknowledged, match="the connection to the authenticator broke off"):
+                with pytest.raises(NotAcknowledged, match="the connection to the authenticator was lost"):
                     bench.operation.acknowledged(request)
             assert tracer.reached()
             key.process.wait()

@@ -741,7 +741,7 @@ class TestMaking:
         options = shlex.join(map(str, place))
         [line] = said.splitlines()
         error = json.loads(line)["error"] if json_option else line.removeprefix("liquid-auth: ")
-        assert error.startswith("the connection to the authenticator broke off: ")
+        assert error.startswith("the connection to the authenticator was lost: ")
         assert error.endswith(
             f"; see its log, and run: liquid-auth status {options}; the new counter is still in the TPM, at {index}, because "
             f"the authenticator may use it; run: liquid-auth vault counter on {options}; then remove this one with: "

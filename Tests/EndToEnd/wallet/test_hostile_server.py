@@ -207,8 +207,8 @@ class TestAnswers:
 
 class TestVanishing:
     STAGES = {
-        "request": ("broke off", 0),
-        "response": ("broke off", 1),
+        "request": ("was lost", 0),
+        "response": ("was lost", 1),
         "socket": ("the server cannot be reached", 1),
         "offer": ("the server went away before the channel to the dApp was open", 1),
     }

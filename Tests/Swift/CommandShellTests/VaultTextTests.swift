@@ -99,9 +99,9 @@ func `a TPM slot names its registers`(_ pcrs: [Int], _ end: String) {
 
 // Holds: COUNTER-8
 @Test func `advice about a counter that may be in use has the place options`() {
-  let broken = ControlClientError.failed("the connection broke off; run: liquid-auth status")
+  let broken = ControlClientError.failed("the connection was lost; run: liquid-auth status")
   let text = { (status: String, on: String) in
-    "the connection broke off; run: liquid-auth status\(status); the new counter is still in the TPM, at 0x01800001, because "
+    "the connection was lost; run: liquid-auth status\(status); the new counter is still in the TPM, at 0x01800001, because "
       + "the authenticator may use it; run: liquid-auth vault counter on\(on); then remove this one with: "
       + "tpm2_nvundefine 0x01800001"
   }

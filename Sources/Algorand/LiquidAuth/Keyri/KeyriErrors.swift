@@ -25,7 +25,7 @@ extension LiquidAuthError {
     case .untrusted: Self("the server did not prove its identity: \(reason)", hint: "do not trust it")
     case .timedOut: Self("the server did not answer in time", hint: "try again later")
     case .tooLarge: Self("the server sent an answer that is too long", hint: "check the configured address")
-    default: Self("the connection to the server broke off: \(reason)", hint: "try again")
+    default: Self("the connection to the server was lost: \(reason)", hint: "try again")
     }
   }
 

@@ -16,7 +16,7 @@ public struct PortError: Error, Equatable, Sendable {
     case tooLarge
     /// A binary message came on a web socket, where only text is expected.
     case notText
-    /// The connection broke off, or the other side violated the protocol.
+    /// The connection was lost, or the other side violated the protocol.
     case broken
     /// The server closed the connection properly.
     case closed
@@ -50,7 +50,7 @@ public struct PortError: Error, Equatable, Sendable {
   public static let tooLarge = Self(.tooLarge, "its answer is too long")
   /// A binary message came.
   public static let notText = Self(.notText, "a binary message came")
-  /// The connection broke off.
+  /// The connection was lost.
   public static func broken(_ reason: String) -> Self { Self(.broken, reason) }
   /// The server closed the connection.
   public static let closed = Self(.closed, "it closed the connection")
@@ -65,6 +65,6 @@ public struct PortError: Error, Equatable, Sendable {
 extension PortError: CustomStringConvertible {
   /// What happened, as part of a sentence that is safe to show on a terminal.
   public var description: String {
-    kind == .broken ? "the connection broke off, \(reason.onOneLine)" : reason.onOneLine
+    kind == .broken ? "the connection was lost, \(reason.onOneLine)" : reason.onOneLine
   }
 }

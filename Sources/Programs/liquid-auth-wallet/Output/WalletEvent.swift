@@ -124,7 +124,7 @@ extension SignalingProgress.Event {
     case .stage(.connecting): "looking for a path to the dApp"
     case .stage(.open): "connected to the dApp, which may now ask for signatures; to end the connection, press Ctrl-C"
     case .reconnecting(let loss, let delay):
-      "the server's connection is lost: \(loss); trying again in \(delay.formattedSeconds) s"
+      "the connection to the server was lost: \(loss); trying again in \(delay.formattedSeconds) s"
     case .ignoredAnswers(let count):
       "\(count) answers came late or were invalid, and were ignored; is the page open twice?"
     case .noRelay:

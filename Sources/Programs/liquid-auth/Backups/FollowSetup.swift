@@ -121,7 +121,7 @@ struct FollowSetup {
         if let problem = files.problem { throw CommandFailure(problem) }
         return (own, files.report(own: own).files)
       case .interrupted: continue
-      case .disconnected: throw CommandFailure("the connection to the authenticator broke off; see its log")
+      case .disconnected: throw CommandFailure("the connection to the authenticator was lost; see its log")
       }
     }
     throw CommandFailure("the vault was locked meanwhile; run the command again")
