@@ -294,7 +294,7 @@ def test_a_stick_is_pulled_and_a_disk_is_full(machines, tmp_path):
         wait_for("the problem", lambda: any("no backup of this phrase" in one for one in status(key)["problems"]))
         assert os.listdir(stick) == [] and follower.said("no backup of this phrase") == 1
         stick.rmdir()
-        wait_for("the problem", lambda: any("is not there" in one for one in status(key)["problems"]))
+        wait_for("the problem", lambda: any("does not exist" in one for one in status(key)["problems"]))
         stick.mkdir()
         subprocess.run(["mount", "--bind", image, stick], check=True)
         wait_for("the file", lambda: own.exists() and len(entries(own)) == 3, pid=follower.process.pid)

@@ -98,7 +98,7 @@ class TestAccounts:
         command = ["accounts", "--count", "3", "--account", str(account), "--control", key.control_socket]
         said = key.run(*command).stdout.split("\n")
         assert [line.split()[:2] for line in said[1:4]] == [[str(i), a] for i, a in enumerate(derived)]
-        assert [i for i, line in enumerate(said[1:]) if "in use: signs in and signs" in line] == [0][account:]
+        assert [i for i, line in enumerate(said[1:]) if "used by the wallet" in line] == [0][account:]
         assert json.loads(key.run(*command, "--json").stdout) == [
             {"index": i, "path": f"m/44'/283'/{account}'/0/{i}", "address": a, "inUse": (account, i) == (0, 0)}
             for i, a in enumerate(derived)]

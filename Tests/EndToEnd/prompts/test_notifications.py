@@ -240,7 +240,7 @@ class TestSuccess:
         with key:
             key.unlock()
             assert Request(key).end() == "approved"
-            line = "no notification told of a success: no notification daemon runs"
+            line = "cannot show the notification of a success: no notification daemon runs"
             wait_for("line in the log", lambda: line in key.said())
             assert "example.com" not in key.said()
 

@@ -38,14 +38,14 @@ import Testing
     #expect(
       list.text == """
         index  address
-        0      \(Self.address)  in use: signs in and signs
+        0      \(Self.address)  used by the wallet
         1      B
         """)
     #expect(
       list.json.description.split(separator: "\n").filter { $0.contains("inUse") }.map { $0.suffix(5) }
         == [" true", "false"])
-    #expect(!AccountList(account: 1, first: 0, addresses: [Self.address]).text.contains("in use"))
-    #expect(!AccountList(account: 0, first: 1, addresses: [Self.address]).text.contains("in use"))
+    #expect(!AccountList(account: 1, first: 0, addresses: [Self.address]).text.contains("used"))
+    #expect(!AccountList(account: 0, first: 1, addresses: [Self.address]).text.contains("used"))
   }
 
   @Test func `a QR code has finder patterns and a quiet zone`() throws {

@@ -377,15 +377,13 @@ import UHID
         "note|71-liquid-auth.rules is not installed; when /dev/uhid exists, install it in the clone with: "
           + "scripts/run|-"
       ])
+    let replaced = "\(path) replaces the rule of liquid-auth, or is an earlier version of it"
     #expect(
       lines { $0.rule = .replaced(path, ours: nil) }
-        == [
-          "problem|\(path) takes the place of our rule, or is an earlier version of it; run the repair in the clone|"
-            + "sudo rm \(path) && scripts/run"
-        ])
+        == ["problem|\(replaced); run the repair in the clone|sudo rm \(path) && scripts/run"])
     #expect(
       lines { $0.rule = .replaced(path, ours: "/usr/lib/udev/rules.d/71-liquid-auth.rules") }
-        == ["problem|\(path) takes the place of our rule, or is an earlier version of it|sudo rm \(path) && \(apply)"])
+        == ["problem|\(replaced)|sudo rm \(path) && \(apply)"])
     // apt has no copy of a package that was installed from a file.
     let again = "install the package liquid-auth again from its file"
     let file = "for example with: sudo apt install --reinstall ./liquid-auth_*.deb"
@@ -397,9 +395,7 @@ import UHID
         == ["problem|71-liquid-auth.rules is not installed; \(again)|-"])
     #expect(
       lines { ($0.rule, $0.isPackaged) = (.replaced(path, ours: nil), true) }
-        == [
-          "problem|\(path) takes the place of our rule, or is an earlier version of it; \(again), \(file)|sudo rm \(path)"
-        ])
+        == ["problem|\(replaced); \(again), \(file)|sudo rm \(path)"])
     #expect(
       lines { $0.group = nil }
         == ["problem|there is no group liquid-auth-broker|sudo systemd-sysusers liquid-auth.conf && \(apply)"])
@@ -555,7 +551,8 @@ import UHID
     }
     #expect(Self.lines(.secondKey) { _ in } == ["ok|no other security key is plugged in|-"])
     let beside =
-      "browsers ask both keys; detach ours, or start the authenticator with --beside-hardware-key step-aside"
+      "browsers ask both keys; detach the one of Liquid Auth, or start the authenticator with "
+      + "--beside-hardware-key step-aside"
     #expect(with { _ in } == ["note|[/dev/hidraw4 Example Key] \(beside)|liquid-auth device detach"])
     #expect(
       with {

@@ -478,7 +478,7 @@ import Testing
     #expect(lines(.clock) { _ in } == ["ok|synchronized, 2027-01-15|-"])
     #expect(
       lines(.clock) { $0.clock.now = 0 }
-        == ["problem|it says 1970-01-01, and this program was made on 2023-11-14|\(mend)"])
+        == ["problem|it shows 1970-01-01, but this program was built on 2023-11-14|\(mend)"])
     #expect(
       lines(.clock) { ($0.clock.program, $0.clock.isSynchronized) = (nil, false) }
         == ["note|it is not synchronized over the network|\(mend)"])

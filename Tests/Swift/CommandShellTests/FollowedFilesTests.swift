@@ -430,7 +430,7 @@ import Testing
     try NamedFile("\(path)/file").create([1])
     #expect(symlink(".", "\(path)/link") == 0)
     for name in ["none", "file", "link"] {
-      #expect(throws: FollowedFolder.Fault(reason: "\(path)/\(name) is not there", kind: .absent)) {
+      #expect(throws: FollowedFolder.Fault(reason: "\(path)/\(name) does not exist", kind: .absent)) {
         try FollowedFolder("\(path)/\(name)")
       }
     }

@@ -162,13 +162,13 @@ import Testing
       files: [
         FollowReport.File(name: "c0-b-1.liquid", time: 1_795_662_062_000, isMerged: true, result: "1 passkey added"),
         FollowReport.File(name: "x\u{1B}.liquid", time: 5, isMerged: false, result: "not merged: it is empty"),
-      ], problem: "/home/a/Sync is not there")
+      ], problem: "/home/a/Sync does not exist")
     let report = StatusReport(running: status, system: Self.fine)
     #expect(
       report.text.contains(
         "\nbackup folder  /home/a/Sync\n               c0-b-1.liquid: 1 passkey added, 2026-11-26 03:01:02 UTC\n"
           + "               x\\u{1B}.liquid: not merged: it is empty, 1970-01-01 00:00:00 UTC\nverification"))
-    #expect(report.problems.map(\.text) == ["/home/a/Sync is not there"])
+    #expect(report.problems.map(\.text) == ["/home/a/Sync does not exist"])
     #expect(report.json.description.contains(#""result": "1 passkey added""#))
     #expect(report.json.description.contains(#""merged": false"#))
   }

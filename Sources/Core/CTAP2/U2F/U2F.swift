@@ -160,7 +160,7 @@ extension Authenticator {
     rpID = credential.record?.rpID
 
     switch control {
-    case .checkOnly: throw CTAPError(.upRequired, "the key handle is ours")
+    case .checkOnly: throw CTAPError(.upRequired, "the key handle is known")
     case .signWithoutPresence:
       return try sign(
         data[..<32], application, credential, key, consent: .silent(verifiedByToken: false))

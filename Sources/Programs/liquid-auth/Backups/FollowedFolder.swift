@@ -37,7 +37,7 @@ final class FollowedFolder {
     guard descriptor >= 0 else {
       let (number, isAbsent) = (SystemNumber(), [ENOENT, ENOTDIR, ELOOP].contains(errno))
       throw isAbsent
-        ? Fault(reason: "\(path) is not there", kind: .absent)
+        ? Fault(reason: "\(path) does not exist", kind: .absent)
         : Fault(reason: "cannot open \(path): \(number)", kind: .passing)
     }
   }

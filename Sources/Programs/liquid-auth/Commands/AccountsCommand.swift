@@ -106,7 +106,7 @@ struct AccountList: Equatable {
   var text: String {
     table(
       [["index", "address"]]
-        + rows.map { ["\($0.index)", $0.address.printable] + ($0.isInUse ? ["in use: signs in and signs"] : []) })
+        + rows.map { ["\($0.index)", $0.address.printable] + ($0.isInUse ? ["used by the wallet"] : []) })
   }
 
   /// For programs.

@@ -119,7 +119,7 @@ extension DoctorFindings {
       guard uhid == nil, !isPackaged else { return incomplete(.rule, text) }
       return .note(.rule, "\(text); when /dev/uhid exists, install it in the clone with: scripts/run")
     case .replaced(let path, let ours):
-      let text = "\(path) takes the place of our rule, or is an earlier version of it"
+      let text = "\(path) replaces the rule of liquid-auth, or is an earlier version of it"
       guard ours != nil else { return incomplete(.rule, text, after: [["sudo", "rm", path]]) }
       return .problem(.rule, text, mend: Remedy([["sudo", "rm", path]] + apply))
     case .present(let path): return rules(from: path)
@@ -257,7 +257,8 @@ extension DoctorFindings {
       }
       return .note(
         .secondKey,
-        "browsers ask both keys; detach ours, or start the authenticator with --beside-hardware-key step-aside",
+        "browsers ask both keys; detach the one of Liquid Auth, or start the authenticator with "
+          + "--beside-hardware-key step-aside",
         about: name, mend: status?.attached == true ? Remedy(["liquid-auth", "device", "detach"]) : nil)
     }
   }

@@ -146,7 +146,7 @@ extension DoctorFindings {
     let mend = hasSystemd ? Remedy(["sudo", "timedatectl", "set-ntp", "true"]) : nil
     if let program = clock.program, clock.now < program {
       let (now, made) = (Self.date(clock.now), Self.date(program))
-      return .problem(.clock, "it says \(now), and this program was made on \(made)", mend: mend)
+      return .problem(.clock, "it shows \(now), but this program was built on \(made)", mend: mend)
     }
     guard clock.isSynchronized else { return .note(.clock, "it is not synchronized over the network", mend: mend) }
     return .ok(.clock, "synchronized, \(Self.date(clock.now))")

@@ -256,7 +256,7 @@ struct Setup {
         continue
       }
       guard let next = try self.status() else {
-        throw CommandFailure("the authenticator has ended; run again: liquid-auth setup")
+        throw CommandFailure("the authenticator has ended; to continue, run: liquid-auth setup")
       }
       status = next
     }
@@ -385,6 +385,6 @@ extension TerminalDevice {
       if let number = Int(answer), 1...choices.count ~= number { return number - 1 }
       show("this is not a number from 1 to \(choices.count)\n")
     }
-    throw CommandFailure("nothing was chosen; run again: liquid-auth setup")
+    throw CommandFailure("nothing was chosen; to continue, run: liquid-auth setup")
   }
 }

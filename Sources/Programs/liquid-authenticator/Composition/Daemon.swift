@@ -158,7 +158,7 @@ final class Daemon: Sendable {
         let notification = Pinentry(
           .notifications, helper: helper, environment: environmentVariable, terminal: nil, executor: prompter.executor)
         do throws(PromptFailure) { try await notification.tell(text) } catch {
-          if case .unavailable(let words) = error { log.notice("no notification told of a success: \(words)") }
+          if case .unavailable(let words) = error { log.notice("cannot show the notification of a success: \(words)") }
         }
       })
   }
