@@ -11,9 +11,9 @@ _arguments \
     '--beside-hardware-key=[while another security key is plugged in]:choice:(stay step-aside)' \
     '--max-passkeys=[the most passkeys that sites may register]:number:' \
     '--lock-on=[lock the vault on these events]:events:(suspend screen-lock switch never)' \
-    '--lock-after=[lock the vault after hours without use]:hours:(never)' \
+    '--lock-after=[lock the vault after this many hours without use]:hours:(never)' \
     '--in-background=[while another session is in the foreground]:choice:(detach stay)' \
-    '--on-success=[what follows a registration or sign-in]:choice:(nothing notify)' \
+    '--on-success=[what to do after a registration or sign-in]:choice:(nothing notify)' \
     '--sandbox=[give up the rights that are not needed]:choice:(on off)' \
     '--log-level=[whether the log names sites]:level:(info debug)' \
     '(- *)--version[show the version]' \

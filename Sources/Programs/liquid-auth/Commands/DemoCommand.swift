@@ -9,7 +9,7 @@ struct DemoCommand: AsyncParsableCommand {
     commandName: "demo",
     abstract: "Show a registration and a sign-in: in one process, in your browser, or with your wallet.",
     discussion: """
-      Runs the real key in this process, against a site of its own, with a temporary phrase that it does not show. The \
+      Runs the authenticator in this process, for a site of its own, with a temporary phrase that it does not show. The \
       demo answers the prompts itself, and prints that it does. It verifies every signature, flag and hash; the exit code \
       is 0 only if all checks succeed. It reads and writes no file.
 
@@ -20,7 +20,7 @@ struct DemoCommand: AsyncParsableCommand {
       With --json, it writes one line for each event.
 
       With --dapp, the page is a dApp with a liquid:// link for your wallet, and the site is a Liquid Auth service. The \
-      wallet signs in, and signs one transaction of the test network, which is sent nowhere. The exit code is 0 if all \
+      wallet signs in, and signs one transaction of the test network, which is not sent. The exit code is 0 if all \
       checks succeed, and there was at least one signature.
       """)
 

@@ -70,7 +70,7 @@ struct VaultCommand: ParsableCommand {
         vault. With fido2, a key that a FIDO2 security key computes after a touch does; plug in only this security key. \
         With systemd-creds, a random key that systemd decrypts for you on this machine does; it needs systemd 256 or later. \
         A slot without a PIN unlocks the vault without you, except for the touch of a security key. After a lock, it \
-        is used only after a prompt, and not for a silent look-up. \
+        is used only after a prompt, and not for a request without user presence. \
         If a site requires verification, you still verify by the passphrase, a fingerprint or PAM.
 
         keyring, security-key and systemd are other names for secret-service, fido2 and systemd-creds.

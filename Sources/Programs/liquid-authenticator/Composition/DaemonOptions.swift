@@ -181,9 +181,9 @@ struct DaemonOptions: Equatable, Sendable {
       --control PATH                    The socket for liquid-auth. (default:
                                         $XDG_RUNTIME_DIR/liquid-auth/control.sock)
       --beside-hardware-key stay|step-aside
-                                        Whether the device stays attached while
-                                        another security key is plugged in, or is
-                                        detached meanwhile. (default: stay)
+                                        Whether the device stays attached or is
+                                        detached while another security key is
+                                        plugged in. (default: stay)
       --max-passkeys NUMBER             The most discoverable passkeys that sites
                                         may register. Recovery can exceed it.
                                         (default: 10000)
@@ -191,13 +191,14 @@ struct DaemonOptions: Equatable, Sendable {
                                         suspend, screen-lock and switch (another
                                         user's session comes to the foreground).
                                         (default: suspend)
-      --lock-after HOURS|never          Lock the vault after hours without use.
-                                        (default: 8)
+      --lock-after HOURS|never          Lock the vault after this many hours
+                                        without use. (default: 8)
       --in-background detach|stay       Whether the device is detached while another
                                         user's session is in the foreground.
                                         (default: detach)
-      --on-success nothing|notify       What follows a registration or sign-in: with
-                                        notify, a notification names the site.
+      --on-success nothing|notify       What to do after a successful registration
+                                        or sign-in: with notify, show a
+                                        notification that names the site.
                                         (default: nothing)
       --sandbox on|off                  Whether the program gives up the rights that
                                         it does not need. Only debuggers such as
