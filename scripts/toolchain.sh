@@ -191,7 +191,7 @@ fetch_swift() (
     # Another release, or root's from when it was in root's home.
     for earlier in "$own_shelf"/swift-*; do
         [[ ! -x $earlier/usr/bin/swift || $earlier == "$toolchain" ]] ||
-            say "the Swift in $earlier is not used any more; to remove it: rm -r '$earlier'"
+            say "the Swift in $earlier is no longer used; to remove it: rm -r '$earlier'"
     done
 )
 

@@ -121,7 +121,7 @@ extension LiquidAuthError {
 
   /// The server asks for passkeys other than the one that was offered.
   static let otherCredentials = Self(
-    "the server asks for another passkey than the one that was offered", hint: "do not trust it, and \(advice)")
+    "the server asks for a passkey that was not offered", hint: "do not trust it, and \(advice)")
 
   /// The server's request has no rp.id.
   static let missingRpID = Self("the server's request has no rp.id", hint: advice)

@@ -77,7 +77,7 @@ struct Wallet: Sendable {
   private func refusal(of host: String) async -> String? {
     guard let question = TerminalQuestion() else {
       return "nothing was sent to \(host): this machine has no passkey for it, and there is no terminal to ask you on; "
-        + "give --yes if you mean it"
+        + "to sign in there, give --yes"
     }
     let isMeant = await question.ask(
       "Sign in at \(host)? It learns your account's address. [y/N] ", on: ports.thread)

@@ -75,14 +75,14 @@ indirect enum StoreFault: Error, Equatable {
       RecoveryError(.store, "the store \(store) was written by a newer version", hint: "use a newer liquid-auth")
     case .foreign:
       RecoveryError(
-        .store, "the store \(store) belongs to another vault than \(vault)",
+        .store, "the store \(store) does not belong to the vault \(vault)",
         hint: "put the right one back, or move it away and run: \(Self.newStore.joined(separator: " "))")
     case .uncommitted(let reason): Self.undecided(reason.error(store: store, vault: vault))
     case .closed:
       RecoveryError(.store, "the store \(store) was closed meanwhile", hint: "try again")
     case .exchanged:
       RecoveryError(
-        .store, "\(store) is not the store that is open any more: the file or its directory was moved or replaced",
+        .store, "\(store) is not the store that was opened: the file or its directory was moved or replaced",
         hint: "put it back, or restart liquid-authenticator, which then uses what is there")
     case .system(let operation, let errno):
       RecoveryError(

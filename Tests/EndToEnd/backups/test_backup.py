@@ -592,7 +592,7 @@ class TestCheck:
     def test_another_phrase(self, running, check, file, tmp_path):
         """The phrase on paper is wrong, or the file was made with another one: each has its own message."""
         ours, others = OWN.fingerprint.hex(), Phrase(self.OTHER_PHRASE).fingerprint.hex()
-        wrong = f"liquid-auth: you typed another phrase than that of this vault, {ours}"
+        wrong = f"liquid-auth: this is not the phrase of this vault, {ours}"
         assert check(file, status=FAILED, phrase=self.OTHER_PHRASE, options=()).stderr == (
             f"{wrong}; nothing was checked\n")
         assert "the phrase has 2 words" in check(file, status=FAILED, phrase="abandon abandon", options=()).stderr

@@ -317,5 +317,5 @@ def test_a_backup_is_checked_with_shares(running, tmp_path):
     done = running.run(*at, "--json", stdin="\n".join([*shares[:2], PASSPHRASE]) + "\n")
     assert json.loads(done.stdout)["complete"] is True
     done = running.run(*at, stdin="\n".join([*other, PASSPHRASE]) + "\n", status=FAILED)
-    assert done.stderr == ("liquid-auth: you typed another phrase than that of this vault, "
+    assert done.stderr == ("liquid-auth: this is not the phrase of this vault, "
                            f"{OWN.fingerprint.hex()}; nothing was checked\n")

@@ -107,7 +107,7 @@ def test_the_end_of_the_bus_locks_and_is_a_problem(key, logind):
     found = json.loads(key.run("status", "--json", "--control", key.control_socket, status=1).stdout)
     assert found["vault"] == "locked"
     assert found["problems"] == [
-        "the connection to logind has ended: its events do not lock the vault any more; restart liquid-authenticator"]
+        "the connection to logind has ended: its events no longer lock the vault; restart liquid-authenticator"]
 
 
 # Holds: SESSION-5

@@ -201,10 +201,10 @@ def test_an_earlier_swift_is_named_once(machine):
     (earlier / "usr/bin/swift").chmod(0o755)
     machine.serve(toolchain(SERVES))
     machine.install()
-    assert f"the Swift in {earlier} is not used any more; to remove it: rm -r '{earlier}'\n" in machine.said
-    assert machine.said.count("is not used any more") == 1
+    assert f"the Swift in {earlier} is no longer used; to remove it: rm -r '{earlier}'\n" in machine.said
+    assert machine.said.count("is no longer used") == 1
     machine.install()
-    assert "is not used any more" not in machine.said
+    assert "is no longer used" not in machine.said
 
 
 # Holds: SCRIPT-15

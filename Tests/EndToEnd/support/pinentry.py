@@ -80,7 +80,7 @@ GARBAGE = b"\xff\xfe\x00HTTP/1.1 400 Bad Request\r\n\x01\x02\n"
 
 # The daemon ignores an OK within half a second if something is destroyed, set, signed or passed on. It accepts an early
 # OK on pages with these buttons, unless they have one of these lines; every other page must be read first.
-AT_ONCE = {"Sign in", "Make passkey", "Make it", "Use this one", "OK", "Show"}
+AT_ONCE = {"Sign in", "Make passkey", "Make second factor", "Use this one", "OK", "Show"}
 EXTRAS = (
     "The site also gets a ", "Other sites may start payments ", "This may confirm a payment ", "This is not: ")
 READING = 0.55

@@ -262,7 +262,7 @@ def test_the_person_confirms_or_denies(registered, server, answer, kind):
     browser = server.browser()
     mark = len(registered.key.pinentry.events("ask"))
     status, shown = on_terminal(
-        registered.command("qr", browser.link, "--as", ALICE), [(r"Sign it in at \S+ as \S+\? \[y/N\] ", answer)],
+        registered.command("qr", browser.link, "--as", ALICE), [(r"Sign in the browser at \S+ as \S+\? \[y/N\] ", answer)],
         environment=registered.key.environment)
     assert status == (DONE if kind == "confirmed" else REFUSED), shown
     assert f"a page of {PAGE} asks" in shown and "Firefox on Linux" in shown and "192.0.2.7, Oakland, US" in shown

@@ -29,10 +29,10 @@ import Testing
     let (typed, vault, backup): ([UInt8], [UInt8], [UInt8]) = ([0, 1, 2, 3], [4, 5, 6, 0xFF], [8, 9, 10, 11])
     #expect(
       BackupText.wrongPhrase(typed, vault: (vault, nil), "a.liquid", backup: vault)
-        == "you typed another phrase than that of this vault, 040506ff; nothing was checked")
+        == "this is not the phrase of this vault, 040506ff; nothing was checked")
     #expect(
       BackupText.wrongPhrase(typed, vault: (vault, backup), "a.liquid", backup: backup)
-        == "you typed another phrase than that of this vault, 040506ff; a.liquid is of the phrase 08090a0b; nothing was "
+        == "this is not the phrase of this vault, 040506ff; a.liquid is of the phrase 08090a0b; nothing was "
         + "checked")
     #expect(
       BackupText.wrongPhrase(typed, vault: (vault, typed), "a.liquid", backup: vault)

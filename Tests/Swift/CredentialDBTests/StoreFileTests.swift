@@ -141,7 +141,7 @@ import Testing
 
   @Test func `a store with another id is an error that names both files`() throws {
     let text = refusal { _ = try CredentialDB.open(directory, storeID: [UInt8](repeating: 1, count: 16)) }
-    #expect(text.hasPrefix("the store credentials.sqlite belongs to another vault than vault; "))
+    #expect(text.hasPrefix("the store credentials.sqlite does not belong to the vault vault; "))
   }
 
   @Test func `a store of another phrase does not open`() throws {

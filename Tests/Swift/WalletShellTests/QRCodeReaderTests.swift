@@ -31,7 +31,8 @@ struct QRCodeReaderTests {
   @Test(arguments: [
     ("echo liquid://a.example/", "liquid://a.example/"),
     (
-      "echo one; echo two", "there is more than one QR code in /dev/null; cut out the dApp's, and try again"
+      "echo one; echo two",
+      "there is more than one QR code in /dev/null; crop the picture to one of them, and try again"
     ),
     ("exit 4", "there is no QR code in /dev/null"), ("exit 0", "there is no QR code in /dev/null"),
     ("echo noise; [ /dev/fd/2 -ef /dev/null ] && exit 4", "there is no QR code in /dev/null"),
@@ -52,7 +53,7 @@ struct QRCodeReaderTests {
     // The error of the first try is reported for all tries.
     (
       #"[ $6 = pgm:fd:0 ] && exec yes; exit 4"#,
-      "there is more than one QR code in PATH; cut out the dApp's, and try again"
+      "there is more than one QR code in PATH; crop the picture to one of them, and try again"
     ),
   ])
   func `a PNG picture without a code is tried twice more`(script: String, said: String?) async throws {
@@ -75,7 +76,7 @@ struct QRCodeReaderTests {
   @Test func `a picture with too many codes stops zbarimg`() async throws {
     #expect(
       try await reading("exec yes")
-        == "there is more than one QR code in /dev/null; cut out the dApp's, and try again")
+        == "there is more than one QR code in /dev/null; crop the picture to one of them, and try again")
   }
 
   @Test func `zbarimg is ended after the timeout`() async throws {

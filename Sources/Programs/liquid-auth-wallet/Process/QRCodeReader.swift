@@ -64,7 +64,7 @@ struct QRCodeReader {
   }
 
   private static func moreThanOne(_ path: String) -> WalletFailure {
-    WalletFailure("there is more than one QR code in \(path); cut out the dApp's, and try again")
+    WalletFailure("there is more than one QR code in \(path); crop the picture to one of them, and try again")
   }
 }
 

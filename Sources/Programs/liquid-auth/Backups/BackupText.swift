@@ -113,7 +113,7 @@ enum BackupText {
       return "you typed the old phrase, \(typed.hexadecimal); type the new one, \(present); nothing was checked"
     }
     let other = backup == vault.present ? "" : "; \(file) is of the phrase \(backup.hexadecimal)"
-    return "you typed another phrase than that of this vault, \(present)\(other); nothing was checked"
+    return "this is not the phrase of this vault, \(present)\(other); nothing was checked"
   }
 
   /// Why a file in the folder of backups is not merged during a move to a new phrase.

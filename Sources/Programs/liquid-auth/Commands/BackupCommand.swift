@@ -208,7 +208,7 @@ extension BackupCommand {
       let digests = StoreDigests(keys: keys, challenge: challenge)
       let live = try vault.digests(challenge: challenge)
       guard live.phrase == digests.ofPhrase else {
-        throw CommandFailure("this is not the phrase of the vault; nothing was checked")
+        throw CommandFailure("this is not the phrase of this vault; nothing was checked")
       }
       let directory = try vault.stateDirectory()
       let report: BackupCheckReport

@@ -274,7 +274,7 @@ final class Daemon: Sendable {
   }
 
   private static let disconnected =
-    "the connection to logind has ended: its events do not lock the vault any more; restart liquid-authenticator"
+    "the connection to logind has ended: its events no longer lock the vault; restart liquid-authenticator"
 
   /// What is wrong with the connection to logind, if it is needed.
   private var sessionProblem: String? {

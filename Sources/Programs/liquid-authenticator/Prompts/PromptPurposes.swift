@@ -44,8 +44,8 @@ extension PromptPages {
         agree: Message("Set PIN"), in: catalogue)
     case .registerSecondFactor:
       self.init(
-        headline: Message("Make a new second factor?"), details: [UserPrompt.hiddenSite], agree: Message("Make it"),
-        in: catalogue)
+        headline: Message("Make a new second factor?"), details: [UserPrompt.hiddenSite],
+        agree: Message("Make second factor"), in: catalogue)
     case .signInSecondFactor:
       self.init(
         headline: Message("Sign in with your second factor?"),
@@ -128,7 +128,7 @@ extension PromptPages {
     return lines + [
       Message("Whoever reads the file can sign in as you, and the sites cannot tell."),
       Message("Neither your passphrase nor your recovery phrase protects it."),
-      Message("Delete the file as soon as you do not need it any more."),
+      Message("Delete the file as soon as you no longer need it."),
     ]
   }
 
@@ -224,7 +224,7 @@ extension UserPrompt.Change {
   }
 
   private static func lines(ofSitesThatReadTheLength rpIDs: [String]) -> [Message] {
-    guard !rpIDs.isEmpty else { return [Message("No site can read the minimum PIN length any more.")] }
+    guard !rpIDs.isEmpty else { return [Message("No site can read the minimum PIN length.")] }
     return [Message("Only these sites can read the minimum PIN length:")] + rpIDs.flatMap(UserPrompt.siteLines(of:))
   }
 }

@@ -379,7 +379,7 @@ import Testing
 
         A program wants a PIN to have at least 6 characters (now: 4).
         Only a reset undoes this.
-        No site can read the minimum PIN length any more.
+        No site can read the minimum PIN length.
         """,
       buttons: ["Change", "Deny"]),
     Case(
@@ -469,7 +469,7 @@ import Testing
         These are all passkeys of this machine.
         Whoever reads the file can sign in as you, and the sites cannot tell.
         Neither your passphrase nor your recovery phrase protects it.
-        Delete the file as soon as you do not need it any more.
+        Delete the file as soon as you no longer need it.
         """,
       buttons: ["Export", "Deny"]),
     Case(
@@ -483,7 +483,7 @@ import Testing
         Site: b.example\u{A}Site:\u{20}c
         Whoever reads the file can sign in as you, and the sites cannot tell.
         Neither your passphrase nor your recovery phrase protects it.
-        Delete the file as soon as you do not need it any more.
+        Delete the file as soon as you no longer need it.
         """#,
       buttons: ["Export", "Deny"]),
     Case(
@@ -496,7 +496,7 @@ import Testing
         Passkeys of your old phrase are not among them.
         Whoever reads the file can sign in as you, and the sites cannot tell.
         Neither your passphrase nor your recovery phrase protects it.
-        Delete the file as soon as you do not need it any more.
+        Delete the file as soon as you no longer need it.
         """,
       buttons: ["Export", "Deny"]),
     Case(
