@@ -150,7 +150,7 @@ fetch_swift() (
     # A lock on the directory needs no file, and ends with this process.
     exec 9<"$shelf"
     flock --nonblock 9 || {
-        say "waiting for another script that fetches Swift"
+        say "waiting for another script that downloads Swift"
         flock 9
     }
     [[ ! -x $toolchain/usr/bin/swift ]] || exit 0
@@ -161,12 +161,12 @@ fetch_swift() (
     mkdir "$parts" || fail "cannot make $parts"
 
     head=$(curl --fail --location --silent --show-error --connect-timeout 30 --head "$url") ||
-        fail "Swift cannot be fetched from $url; set LIQUID_SWIFT to the directory of a toolchain or the URL of a mirror"
+        fail "Swift cannot be downloaded from $url; set LIQUID_SWIFT to the directory of a toolchain or the URL of a mirror"
     size=$(sed -n 's/^content-length: *\([0-9]*\).*/\1/Ip' <<<"$head" | tail -n 1)
     size=$((${size:-0} / 1000000)) room=$(df --output=avail --block-size=1MB "$shelf" | tail -n 1)
     ((room >= size + swift_unpacked_mb)) ||
         fail "Swift $swift_release needs $((size + swift_unpacked_mb)) MB in $shelf, but only $((room)) MB are free"
-    say "fetching Swift $swift_release from $url
+    say "downloading Swift $swift_release from $url
     ($size MB; $swift_unpacked_mb MB unpacked) into $toolchain
     to remove it: rm -r '$toolchain'"
     fetch "$keys" "$parts/keys.asc"
@@ -203,11 +203,11 @@ fetch() {
         curl --fail --location --show-error "${progress[@]}" --connect-timeout 30 --speed-limit 1000 --speed-time 60 \
             --continue-at - --output "$2" "$1" && return 0
         case $? in
-        18 | 28 | 56 | 92) ((try == 3)) || say "the transfer was interrupted; resuming" ;;
+        18 | 28 | 56 | 92) ((try == 3)) || say "the download was interrupted; resuming" ;;
         *) break ;;
         esac
     done
-    fail "$1 could not be fetched; nothing is installed"
+    fail "$1 could not be downloaded; nothing is installed"
 }
 
 # check_signature PARTS KEYS URL: check that the key of swift.org's releases signed PARTS/swift.tar.gz, downloaded from

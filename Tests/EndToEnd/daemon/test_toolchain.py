@@ -185,13 +185,13 @@ def test_swift_is_fetched_once_and_found_again(machine):
     machine.serve(toolchain(SERVES))
     swift = machine.shelf / "swift-6.3.1/usr/bin/swift"
     assert machine.install() == f"Swift version 6.3.1 (swift-6.3.1-RELEASE)\n{swift}\n"
-    for words in ("Swift is not installed; 6.2 or later is needed", f"fetching Swift 6.3.1 from {machine.mirror.url}",
+    for words in ("Swift is not installed; 6.2 or later is needed", f"downloading Swift 6.3.1 from {machine.mirror.url}",
                   f"to remove it: rm -r '{swift.parents[2]}'", "libncurses6", "libstdc++-14-dev"):
         assert words in machine.said, machine.said
     assert [path.name for path in machine.shelf.iterdir()] == ["swift-6.3.1"]
     del machine.mirror.asked[:]
     assert machine.install().endswith(f"{swift}\n")
-    assert machine.mirror.asked == [] and "fetching" not in machine.said
+    assert machine.mirror.asked == [] and "downloading" not in machine.said
 
 
 def test_an_earlier_swift_is_named_once(machine):
@@ -327,14 +327,14 @@ def test_an_interrupted_transfer_is_resumed(machine):
     machine.serve(toolchain(SERVES))
     machine.mirror.cuts = 2
     assert machine.install()
-    assert machine.said.count("the transfer was interrupted; resuming") == 2
+    assert machine.said.count("the download was interrupted; resuming") == 2
 
 
 # Holds: SCRIPT-4
 def test_a_transfer_that_always_breaks_off_fails(machine):
     machine.serve(toolchain(SERVES))
     machine.mirror.cuts = 99
-    ends_with_nothing(machine, "curl: (18)", "could not be fetched; nothing is installed")
+    ends_with_nothing(machine, "curl: (18)", "could not be downloaded; nothing is installed")
 
 
 # Holds: SCRIPT-4
@@ -348,7 +348,7 @@ def test_a_mirror_that_lacks_a_file(machine, missing):
 # Holds: SCRIPT-4
 def test_no_network(machine):
     machine.serve(toolchain(SERVES))
-    ends_with_nothing(machine, "curl: (7)", "cannot be fetched from http://127.0.0.1:9/", LIQUID_SWIFT="http://127.0.0.1:9")
+    ends_with_nothing(machine, "curl: (7)", "cannot be downloaded from http://127.0.0.1:9/", LIQUID_SWIFT="http://127.0.0.1:9")
 
 
 # Holds: SCRIPT-4
