@@ -146,7 +146,8 @@ extension Transaction.Content {
     case .keyRegistration(.online):
       [
         SummaryLine(
-          Message("Participation"), Message("whoever has these keys votes with the account's stake"), isWarning: true)
+          Message("Participation"), Message("anyone who has these keys votes with the account's stake"), isWarning: true
+        )
       ]
     case .assetFreeze, .keyRegistration: []
     }

@@ -210,7 +210,7 @@ class TestVanishing:
         "request": ("was lost", 0),
         "response": ("was lost", 1),
         "socket": ("the server cannot be reached", 1),
-        "offer": ("the server went away before the channel to the dApp was open", 1),
+        "offer": ("the connection to the server was lost before the channel to the dApp was open", 1),
     }
 
     # Holds: SIGNAL-15, DAPPSERVER-14

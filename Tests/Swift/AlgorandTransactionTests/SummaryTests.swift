@@ -507,7 +507,7 @@ import Testing
       Transaction: key registration, online
       From: ALICE
     ! Fee: 2.000000 ALGO, unusually high
-    ! Participation: whoever has these keys votes with the account's stake
+    ! Participation: anyone who has these keys votes with the account's stake
       Vote key: AwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISI=
       Selection key: BAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAhIiM=
       State proof key: BQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj9AQUJDRA==

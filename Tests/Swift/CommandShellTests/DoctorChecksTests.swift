@@ -488,7 +488,7 @@ import UHID
         == ["problem|/dev/hidraw3 belongs to user 0, not to you (user 1000)|\(trigger)"])
     #expect(
       lines { $0.nodes[0].tags.insert("uaccess") } == [
-        "problem|udev gives /dev/hidraw3 to whoever sits at the machine (tag uaccess)|"
+        "problem|udev gives /dev/hidraw3 to the user at the machine (tag uaccess)|"
           + "sudo udevadm control --reload && \(trigger)"
       ])
     let uhid = { (findings: inout Findings) in

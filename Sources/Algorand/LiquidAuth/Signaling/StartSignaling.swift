@@ -227,8 +227,8 @@ extension LiquidAuthError {
   /// The server had accepted the connection, and was lost before the channel was open; `loss` is the last failure.
   static func serverLost(_ loss: PortError) -> Self {
     Self(
-      .serverLost(loss), "the server went away before the channel to the dApp was open: \(loss)",
-      hint: "when it is back, \(newLink)")
+      .serverLost(loss), "the connection to the server was lost before the channel to the dApp was open: \(loss)",
+      hint: "when the server is back, \(newLink)")
   }
 
   /// The server's identity is not proven; with the adapter's reason.

@@ -160,7 +160,7 @@ struct VaultCommand: ParsableCommand {
     static func meaning(of protector: VaultSlot.Protector) -> String? {
       guard !protector.needsPerson else { return nil }
       if case .securityKey = protector {
-        return "the slot has no PIN: whoever touches the security key at this machine unlocks the vault"
+        return "the slot has no PIN: anyone who touches the security key at this machine unlocks the vault"
       }
       return
         "the slot has no PIN: it unlocks the vault without you, also for your other programs; after a lock, a prompt "

@@ -212,7 +212,7 @@ extension DoctorFindings {
     }
     guard !isOfBroker || !node.tags.contains("uaccess") else {
       return .problem(
-        .node, "udev gives \(path) to whoever sits at the machine (tag uaccess)",
+        .node, "udev gives \(path) to the user at the machine (tag uaccess)",
         mend: Remedy([["sudo", "udevadm", "control", "--reload"]] + trigger.commands))
     }
     return .ok(.node, "\(path), which you can open")

@@ -126,7 +126,7 @@ extension PromptPages {
     }
     if leavesOutPreviousPhrase { lines.append(Message("Passkeys of your old phrase are not among them.")) }
     return lines + [
-      Message("Whoever reads the file can sign in as you, and the sites cannot tell."),
+      Message("Anyone who reads the file can sign in as you, and the sites cannot tell."),
       Message("Neither your passphrase nor your recovery phrase protects it."),
       Message("Delete the file as soon as you no longer need it."),
     ]

@@ -325,7 +325,7 @@ extension UserPrompt {
 
   var siteLines: [Message] {
     var lines = Self.siteLines(of: rpID ?? "")
-    if accountCount > 1 { return lines + [Message("Accounts: \(accountCount), you choose one next")] }
+    if accountCount > 1 { return lines + [Message("Accounts: \(accountCount); you choose one next")] }
     // A wallet's name for the account is the address, which has a line of its own.
     if let accountName, !accountName.isEmpty, accountName != algorandAddress {
       lines.append(Message("Account: \(DisplayText.name(accountName))"))

@@ -58,7 +58,7 @@ import Testing
         Mit Ihrem Passkey anmelden?
 
         Website: example.com
-        Konten: 3, Sie wählen danach eines aus
+        Konten: 3; Sie wählen danach eines aus
         Auch angeschlossen: "Other Key"
         Um stattdessen einen anderen Schlüssel zu verwenden, berühren Sie ihn.
         """)

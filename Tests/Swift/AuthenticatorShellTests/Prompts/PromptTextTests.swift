@@ -230,7 +230,7 @@ import Testing
         Sign in with your passkey?
 
         Site: example.com
-        Accounts: 3, you choose one next
+        Accounts: 3; you choose one next
         """,
       buttons: ["Sign in", "Deny"]),
     Case(
@@ -467,7 +467,7 @@ import Testing
 
         A program wants to write 12 passkeys to a file that is not encrypted.
         These are all passkeys of this machine.
-        Whoever reads the file can sign in as you, and the sites cannot tell.
+        Anyone who reads the file can sign in as you, and the sites cannot tell.
         Neither your passphrase nor your recovery phrase protects it.
         Delete the file as soon as you no longer need it.
         """,
@@ -481,7 +481,7 @@ import Testing
         A program wants to write 1 passkey to a file that is not encrypted.
         Site: a.example
         Site: b.example\u{A}Site:\u{20}c
-        Whoever reads the file can sign in as you, and the sites cannot tell.
+        Anyone who reads the file can sign in as you, and the sites cannot tell.
         Neither your passphrase nor your recovery phrase protects it.
         Delete the file as soon as you no longer need it.
         """#,
@@ -494,7 +494,7 @@ import Testing
 
         A program wants to write 2 passkeys to a file that is not encrypted.
         Passkeys of your old phrase are not among them.
-        Whoever reads the file can sign in as you, and the sites cannot tell.
+        Anyone who reads the file can sign in as you, and the sites cannot tell.
         Neither your passphrase nor your recovery phrase protects it.
         Delete the file as soon as you no longer need it.
         """,

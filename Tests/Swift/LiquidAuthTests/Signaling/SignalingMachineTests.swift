@@ -432,8 +432,8 @@ struct SignalingMachineTests {
       [LiquidAuthError.serverGone(.timedOut), .serverLost(.closed), .channelTimedOut(.signalled)].map(\.description)
         == [
           "the server cannot be reached: it did not answer in time; try again later: reload the dApp's page and take its new link",
-          "the server went away before the channel to the dApp was open: it closed the connection; when it is back, reload "
-            + "the dApp's page and take its new link",
+          "the connection to the server was lost before the channel to the dApp was open: it closed the connection; "
+            + "when the server is back, reload the dApp's page and take its new link",
           "no dApp answered in time; reload the dApp's page and take its new link",
         ])
   }
