@@ -91,7 +91,7 @@ class TestStatus:
             assert status(key, 0)["vault"] == "locked", "nobody can tell before the vault is open"
             fails(key, "unlock", "--control", key.control_socket, status=FAILED, stdin=PASSPHRASE + "\n")
             assert status(key, FAILED)["vault"] == "unusable"
-            assert "belongs to another vault" in problems(key)
+            assert "does not belong to the vault" in problems(key)
             (key.state / "credentials.sqlite").write_bytes(ours)
             assert status(key, 0)["vault"] == "locked", "the right one is back, and not accused of the other's fault"
             key.unlock()

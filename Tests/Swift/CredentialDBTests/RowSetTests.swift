@@ -128,7 +128,7 @@ import Testing
         .contains("is damaged: its state does not open: its seal is broken, or was made with another phrase"))
     #expect(
       refusal { _ = try CredentialDB.open(directory, storeID: [UInt8](repeating: 1, count: 16), rows: .accepted) }
-        .contains("belongs to another vault"))
+        .contains("does not belong to the vault"))
     try change("UPDATE credential SET sealed = zeroblob(272) WHERE sequence = 1")
     #expect(
       refusal { _ = try CredentialDB.open(directory, rows: .accepted) }.contains("is damaged: a row does not open"))

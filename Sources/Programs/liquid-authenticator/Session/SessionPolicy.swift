@@ -50,7 +50,7 @@ enum LockReason: Equatable, Sendable {
   case phraseChanged
   case event(SessionPolicy.LockEvent)
   case idle(Duration)
-  /// The connection to logind has ended, so its events cannot lock the vault any more.
+  /// The connection to logind has ended, so its events can no longer lock the vault.
   case disconnected
 
   /// As `liquid-auth status` shows it.
