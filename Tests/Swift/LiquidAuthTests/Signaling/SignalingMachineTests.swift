@@ -460,7 +460,7 @@ struct SignalingMachineTests {
   }
 
   private static let waited = [
-    "no dApp answered in time", "no path to the dApp", "the server did not", "the server went",
+    "no dApp answered in time", "no path to the dApp", "the server did not", "the connection to the server was lost",
   ]
   private static let refused = [
     "the server violates Socket.IO", "the dApp's answer cannot be used", "the server cannot be reached",
