@@ -15,8 +15,6 @@ package final class ControlClient: Sendable {
     var descriptor: Int32 = -1
     /// Whether ``disconnect()`` was called.
     var isOver = false
-    /// A second connection, while it is used to find out whether a prompt is open.
-    var look: ControlClient?
   }
 
   private let path: String
@@ -31,7 +29,8 @@ package final class ControlClient: Sendable {
   ///
   /// - Parameters:
   ///   - path: the control socket, 1 to 107 bytes.
-  ///   - onPrompt: called once, on the calling thread, if a prompt opens before the answer comes.
+  ///   - onPrompt: called once, on the calling thread, if a prompt opens before the answer comes, and the answer does not
+  ///     come within a second.
   package init(_ path: String, onPrompt: @escaping @Sendable () -> Void) {
     self.path = path
     self.onPrompt = onPrompt
@@ -82,7 +81,7 @@ package final class ControlClient: Sendable {
     }
     // ``disconnect()`` before this had no connection to end.
     if isOver { throw Self.givenUp }
-    _ = try ask(Hello())
+    _ = try ask(Hello(hearsOfPrompts: true))
   }
 
   deinit {
@@ -137,12 +136,10 @@ package final class ControlClient: Sendable {
 
   /// Ends the connection, from any thread, also before it is made; withdraws the pending request, which then throws.
   package func disconnect() {
-    let look = state.withLock { state in
+    state.withLock { state in
       state.isOver = true
       if state.descriptor >= 0 { shutdown(state.descriptor, Int32(SHUT_RDWR)) }
-      return state.look
     }
-    look?.disconnect()
   }
 
   /// The time limit for connecting, for sending, and for an answer that waits for nothing, seconds.
@@ -151,26 +148,12 @@ package final class ControlClient: Sendable {
   /// Waits for an answer behind other requests; calls ``onPrompt`` if a prompt is open, which a user who types here may
   /// not see.
   private func receiveFromBusy() throws(ControlClientError) -> [UInt8] {
-    while !hasReported.load(ordering: .relaxed) {
-      if let answer = try packet(within: 1) { return answer }
-      if isSomebodyAsked {
-        onPrompt()
-        hasReported.store(true, ordering: .relaxed)
-      }
-    }
+    let first = try receive()
+    guard first == ControlMessage.promptIsOpen else { return first }
+    // Somebody who answers within a second has seen the prompt.
+    if let answer = try packet(within: 1) { return answer }
+    if !hasReported.exchange(true, ordering: .relaxed) { onPrompt() }
     return try receive()
-  }
-
-  /// Whether a prompt is open now; uses a second connection, which ends with this one.
-  private var isSomebodyAsked: Bool {
-    let look = ControlClient(path, onPrompt: {})
-    let isOver = state.withLock { state in
-      state.look = look
-      return state.isOver
-    }
-    defer { state.withLock { $0.look = nil } }
-    guard !isOver, (try? look.connect()) != nil else { return false }
-    return (try? look.ask(GetStatus()))?.waiting == true
   }
 
   /// Waits for an answer; 0 seconds is no limit.

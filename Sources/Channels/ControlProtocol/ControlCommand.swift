@@ -142,11 +142,19 @@ package struct Done: ControlAnswer, Equatable {
 /// without members is left out. CTAP2 messages (command bytes below ``vendorCommands``) pass unchanged in both
 /// directions, and reach the same authenticator as those of the device. The first request of a connection is ``Hello``.
 ///
+/// Before an answer, the authenticator can say once that a prompt is open (``promptIsOpen``), if the hello asks for it.
+///
 /// Closing the connection withdraws a request that waits for a person.
 package enum ControlMessage {
   /// The protocol version, which both sides must share: an older authenticator ignores new members, and would answer a
   /// different request.
   package static let version: UInt64 = 6
+
+  /// The packet that comes before the answer to a request of ``ControlWait/queue`` if a prompt is open, of this request
+  /// or of another one, or opens meanwhile: at most once for each request.
+  ///
+  /// Only a client whose ``Hello`` asks for it gets it.
+  package static let promptIsOpen = [ControlStatus.promptIsOpen.rawValue]
 
   /// The longest message in either direction, bytes; a longer packet ends the connection.
   ///

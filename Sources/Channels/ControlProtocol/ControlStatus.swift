@@ -52,6 +52,8 @@ package struct ControlStatus: RawRepresentable, Hashable, Sendable {
   package static let cannotBeShown = Self(rawValue: 0xF7)
   /// There is no vault; the reason says what to do.
   package static let noVault = Self(rawValue: 0xF8)
+  /// No answer yet: a prompt is open, ``ControlMessage/promptIsOpen``.
+  package static let promptIsOpen = Self(rawValue: 0xF9)
 }
 
 /// Why a request failed.

@@ -3,17 +3,26 @@ package import CryptoPrimitives
 
 // Commands for the connection, the vault as a whole, and the device.
 
-/// The first request of every connection: {1: version}.
+/// The first request of every connection: {1: version, 2: hears of prompts?}.
 package struct Hello: ControlCommand {
   package static let code: UInt8 = 0x50
   package static let wait = ControlWait.none
 
   /// The client's version.
   package var version: UInt64
+  /// Whether ``ControlMessage/promptIsOpen`` may come before an answer.
+  package var hearsOfPrompts: Bool
 
-  package init(version: UInt64 = ControlMessage.version) { self.version = version }
-  package init(_ members: CBORMap) throws(ControlFailure) { version = try decoded(members.requiredUnsigned(1)) }
-  package var members: CBORMap { [1: .unsigned(version)] }
+  package init(version: UInt64 = ControlMessage.version, hearsOfPrompts: Bool = false) {
+    (self.version, self.hearsOfPrompts) = (version, hearsOfPrompts)
+  }
+
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    version = try decoded(members.requiredUnsigned(1))
+    hearsOfPrompts = try decoded(members.optionalBool(2)) ?? false
+  }
+
+  package var members: CBORMap { CBORMap(present: [1: .unsigned(version), 2: hearsOfPrompts ? true : nil]) }
 
   /// {1: version, 2: process id}.
   package struct Answer: ControlAnswer, Equatable {

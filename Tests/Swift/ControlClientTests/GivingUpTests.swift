@@ -1,4 +1,5 @@
 import ControlProtocol
+import CryptoPrimitives
 import Foundation
 import Glibc
 import StateDirectory
@@ -40,9 +41,11 @@ import Testing
     #expect(received(server) == [])
   }
 
-  @Test func `a request without an answer can be cancelled, with the status query beside it`() async throws {
+  @Test(arguments: [false, true])
+  func `a request without an answer can be cancelled, also while a prompt is open`(_ isPromptOpen: Bool) async throws {
     let listener = try Listener(backlog: 1)
-    let client = ControlClient(listener.path, onPrompt: {})
+    let (prompts, continuation) = AsyncStream.makeStream(of: Void.self)
+    let client = ControlClient(listener.path) { continuation.yield() }
     let outcome = started {
       try client.connect()
       _ = try client.ask(GetAccount())
@@ -50,16 +53,44 @@ import Testing
     let server = listener.accepted()
     defer { close(server) }
     _ = received(server)
-    let hello = Hello.Answer(processID: 1).encoded
-    #expect(send(server, hello, hello.count, 0) == hello.count)
+    answer(Hello.Answer(processID: 1).encoded, on: server)
     #expect(!received(server).isEmpty)
-    // The query for a waiting prompt, a second later.
-    let look = listener.accepted()
-    defer { close(look) }
-    _ = received(look)
+    if isPromptOpen {
+      answer(ControlMessage.promptIsOpen, on: server)
+      _ = await prompts.first { _ in true }
+    }
     client.disconnect()
     #expect(await first(outcome) == Self.givenUp)
-    #expect(received(server) == [] && received(look) == [])
+    #expect(received(server) == [])
+  }
+
+  @Test func `the authenticator says that a prompt is open, and the client reports it once`() async throws {
+    let listener = try Listener(backlog: 1)
+    let (prompts, continuation) = AsyncStream.makeStream(of: Void.self)
+    let client = ControlClient(listener.path) { continuation.yield() }
+    let outcome = started {
+      try client.connect()
+      for _ in 1...3 { _ = try client.ask(GetAccount()) }
+    }
+    let server = listener.accepted()
+    defer { close(server) }
+    #expect(received(server) == Hello(hearsOfPrompts: true).encoded.withUnsafeBytes { Array($0) })
+    answer(Hello.Answer(processID: 1).encoded, on: server)
+    for request in 1...3 {
+      #expect(received(server) == [GetAccount.code])
+      // The first prompt is answered at once, the second waits.
+      answer(ControlMessage.promptIsOpen, on: server)
+      if request == 2 { _ = await prompts.first { _ in true } }
+      answer(GetAccount.Answer("a").encoded, on: server)
+    }
+    #expect(await first(outcome) == nil)
+    #expect(!listener.hasGuest, "the client uses one connection")
+    continuation.finish()
+    for await _ in prompts { Issue.record("it was reported again") }
+  }
+
+  private func answer(_ packet: [UInt8], on server: Int32) {
+    #expect(send(server, packet, packet.count, 0) == packet.count)
   }
 
   /// Starts a blocking body on another thread, which is not one of those on which tests run: they block, too.
@@ -124,4 +155,10 @@ private final class Listener: Sendable {
 
   /// The next connection.
   func accepted() -> Int32 { accept(descriptor, nil, nil) }
+
+  /// Whether another client has connected.
+  var hasGuest: Bool {
+    var guest = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&guest, 1, 0) != 0
+  }
 }

@@ -26,6 +26,9 @@ import Testing
 
   static let cases: [Case] = [
     Case("hello", Hello(version: 3), [0x50, 0xA1, 0x01, 0x03]),
+    Case(
+      "hello of a client that hears of prompts", Hello(version: 3, hearsOfPrompts: true),
+      [0x50, 0xA2, 0x01, 0x03, 0x02, 0xF5]),
     Case("status", GetStatus(), [0x51]),
     Case("lock", Lock(), [0x52]),
     Case("unlock", Unlock(secret("correct")), [0x53, 0xA1, 0x00, 0x47] + Array("correct".utf8)),

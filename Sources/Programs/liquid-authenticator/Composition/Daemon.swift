@@ -177,7 +177,8 @@ final class Daemon: Sendable {
         socket, on: loop,
         makeSession: { [log] in
           ControlSession(client: $0, service: service, terminal: $1) { log.request(log.text(of: $0)) }
-        }, log: controlLog.write)
+        }, isPromptOpen: { [prompter = router.prompter] in prompter.isAsking }, log: controlLog.write)
+      router.prompter.observe { [weak listener] in listener?.promptOpened() }
       control.withLock { $0 = listener }
       if let problem = router.prompter.backEnd.problem { log.warning(problem.text) }
       // Not awaited, because a notification daemon can be slow to answer.

@@ -10,6 +10,9 @@ import Synchronization
 /// the socket delay neither the device nor other connections. Nothing here waits for a client: an answer for which the
 /// socket has no room ends the connection. A client that disconnects cancels its request.
 ///
+/// While a prompt is open, each client whose request waits for its turn, or has it, hears of it once, if its hello asks for
+/// that: a user who types in a terminal may not see the prompt.
+///
 /// If all places are taken, a new connection replaces an idle one of the process that has the most: the longest idle, or,
 /// if more than ``maximumSilent`` never had an answered hello, the longest idle of these. Connections with a verified
 /// passphrase are never replaced.
@@ -54,10 +57,14 @@ final class ControlListener: Polled {
     var withdrawal = Withdrawal()
     /// Whether that request waits for its turn, or has it.
     var isInQueue = false
+    /// Whether its client has heard of a prompt since it sent that request.
+    var hasHeard = false
     /// The limit that the request counts towards; `nil` with the passphrase, or if the answer comes at once.
     var load: Load?
     /// Whether its hello was answered.
     var isGreeted = false
+    /// Whether its hello asks to hear of prompts.
+    var hearsOfPrompts = false
     /// The number of its last event: it was made, or its last request was answered.
     var lastEvent: UInt64
     /// Whether the vault's passphrase was given on it.
@@ -129,6 +136,7 @@ final class ControlListener: Polled {
   private let socket: ControlSocket
   private let peer: @Sendable (Int32) -> ControlSocket.Peer
   private let makeSession: @Sendable (UInt64, TerminalSession?) -> ControlSession
+  private let isPromptOpen: @Sendable () -> Bool
   private let loop: EventLoop
   private let log: @Sendable (String) -> Void
 
@@ -137,16 +145,18 @@ final class ControlListener: Polled {
   /// - Parameters:
   ///   - peer: returns the process that made a connection.
   ///   - makeSession: makes the session of the connection with this number, from this terminal; numbers are unique.
+  ///   - isPromptOpen: whether a prompt is open now; ``promptOpened()`` is called when one opens.
   init(
     _ socket: consuming ControlSocket, on loop: EventLoop,
     peer: @escaping @Sendable (Int32) -> ControlSocket.Peer = { ControlSocket.peer(of: $0) },
     makeSession: @escaping @Sendable (UInt64, TerminalSession?) -> ControlSession,
-    log: @escaping @Sendable (String) -> Void
+    isPromptOpen: @escaping @Sendable () -> Bool, log: @escaping @Sendable (String) -> Void
   ) {
     self.socket = socket
     self.loop = loop
     self.peer = peer
     self.makeSession = makeSession
+    self.isPromptOpen = isPromptOpen
     self.log = log
     // Under the lock, so that no connection is served before the watch is set.
     state.withLock { $0.watch = loop.watch(self) }
@@ -283,6 +293,7 @@ final class ControlListener: Polled {
       if let load { try state.admit(load, of: connection.process) }
       state.connections[descriptor]?.load = load
       state.connections[descriptor]?.isInQueue = request.wait == .queue
+      state.connections[descriptor]?.hasHeard = false
       let withdrawal = Withdrawal()
       state.connections[descriptor]?.withdrawal = withdrawal
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
@@ -291,6 +302,7 @@ final class ControlListener: Polled {
         let standing = await connection.session.standing
         self.finish(&answer, standing, on: descriptor, connection.number)
       }
+      if isPromptOpen() { Self.tellOfPrompt(descriptor, in: &state) }
       return (count, nil)
     } catch {
       let isSent = Self.send(error.encoded, on: descriptor)
@@ -300,6 +312,22 @@ final class ControlListener: Polled {
   }
 
   // MARK: Any thread
+
+  /// Tells the clients whose requests wait for their turn, or have it, that a prompt is open.
+  func promptOpened() {
+    state.withLock { state in
+      for descriptor in state.connections.keys { Self.tellOfPrompt(descriptor, in: &state) }
+    }
+  }
+
+  /// Tells the client of a request that a prompt is open, if it wants to hear of it and has not heard yet.
+  private static func tellOfPrompt(_ descriptor: Int32, in state: inout State) {
+    guard let connection = state.connections[descriptor], connection.request != nil, connection.isInQueue,
+      connection.hearsOfPrompts, !connection.hasHeard
+    else { return }
+    state.connections[descriptor]?.hasHeard = true
+    send(ControlMessage.promptIsOpen, on: descriptor)
+  }
 
   /// Sends an answer, if the connection of the request is still open; then wipes it, because private keys may be in it.
   private func finish(
@@ -315,6 +343,7 @@ final class ControlListener: Polled {
       state.connections[descriptor]?.request = nil
       state.connections[descriptor]?.load = nil
       state.connections[descriptor]?.isGreeted = standing.isGreeted
+      state.connections[descriptor]?.hearsOfPrompts = standing.hearsOfPrompts
       state.connections[descriptor]?.lastEvent = state.lastEvent
       state.connections[descriptor]?.isVerified = standing.isVerified
       if !Self.send(answer, on: descriptor) { Self.end(descriptor, in: &state) }

@@ -18,6 +18,8 @@ actor ControlSession {
   let terminal: TerminalSession?
   /// Whether ``Hello`` has succeeded.
   var isGreeted = false
+  /// Whether the client hears of prompts, as its ``Hello`` asks.
+  var hearsOfPrompts = false
   /// The unlocking for which this connection has given the passphrase: until the vault is locked, the connection may
   /// read and change credentials.
   var verified: Unlocking?
@@ -31,9 +33,9 @@ actor ControlSession {
   /// Whether the vault's passphrase was given on this connection.
   var isVerified: Bool { verified != nil }
 
-  /// Whether the connection has said hello, and given the vault's passphrase.
-  typealias Standing = (isGreeted: Bool, isVerified: Bool)
-  var standing: Standing { (isGreeted, isVerified) }
+  /// Whether the connection has said hello, hears of prompts, and has given the vault's passphrase.
+  typealias Standing = (isGreeted: Bool, hearsOfPrompts: Bool, isVerified: Bool)
+  var standing: Standing { (isGreeted, hearsOfPrompts, isVerified) }
 
   init(
     client: UInt64, service: any ControlService, terminal: TerminalSession? = nil,

@@ -22,6 +22,7 @@ extension Hello: ServedCommand {
           + "\(ControlMessage.version); \(advice)")
     }
     session.isGreeted = true
+    session.hearsOfPrompts = hearsOfPrompts
     return Answer(processID: getpid())
   }
 }

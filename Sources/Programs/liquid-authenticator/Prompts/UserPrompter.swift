@@ -8,6 +8,7 @@ import Messages
 import ProcessIO
 import ProtectorProtocol
 import Recovery
+import Synchronization
 
 /// Asks the person on behalf of the device and the control socket: the dialogs of one request at a time, with time
 /// limits.
@@ -69,6 +70,7 @@ actor UserPrompter: UserInteraction {
   let executor: any TaskExecutor
   let log: @Sendable (String) -> Void
   private let turns = RequestQueue(())
+  private nonisolated let observer = Mutex<(@Sendable () -> Void)?>(nil)
   /// Why the last dialog could not be shown or completed; `nil` if it could.
   private var fault: String?
   /// Why a means could not verify the last time that it was tried.
@@ -117,6 +119,9 @@ actor UserPrompter: UserInteraction {
 
   /// Whether a prompt is open now.
   nonisolated var isAsking: Bool { turns.isTaken }
+
+  /// Calls `observer` when the prompt of a request opens; it must not wait.
+  nonisolated func observe(_ observer: @escaping @Sendable () -> Void) { self.observer.withLock { $0 = observer } }
 
   /// Why dialogs cannot be shown, or why the last one failed.
   var problem: Problem? {
@@ -282,6 +287,7 @@ actor UserPrompter: UserInteraction {
     _ pages: [PromptText], until deadline: Instant?, _ means: (@Sendable (VerificationMeans) -> Accepted)?,
     _ judge: Judge<Accepted>
   ) async -> Turn<Accepted> {
+    observer.withLock { $0 }?()
     fault = nil
     var others: [OtherKey] = []
     do throws(UserInteractionError) {

@@ -1,4 +1,5 @@
 import ControlProtocol
+import CryptoPrimitives
 import EventLoop
 import Foundation
 import ProcessIO
@@ -30,7 +31,8 @@ final class OpenControlSocket: Sendable {
     listener = ControlListener(
       try ControlSocket(listeningAt: path), on: try loop ?? Self.loop.get(),
       peer: { processes?.peer ?? ControlSocket.peer(of: $0) },
-      makeSession: { number, _ in ControlSession(client: number, service: service, log: { _ in }) }, log: lines.add)
+      makeSession: { number, _ in ControlSession(client: number, service: service, log: { _ in }) },
+      isPromptOpen: { service.isPromptOpen.withLock { $0 } }, log: lines.add)
   }
 
   deinit {
@@ -151,6 +153,41 @@ final class Client: Sendable {
     #expect(await other.ask([0x52]) == [0x00])
     control.service.gate.open()
     #expect(await waiting.receive() == [0x00, 0x01])
+  }
+
+  @Test func `a client hears once for each request in the queue that a prompt is open, if its hello asks for it`()
+    async throws
+  {
+    let control = try OpenControlSocket()
+    let (curious, other) = (try control.connect(), try control.connect())
+    let hello = Hello(hearsOfPrompts: true).encoded.withUnsafeBytes { Array($0) }
+    #expect(await curious.ask(hello)?.first == 0x00)
+    await other.greet()
+    control.service.gate.close()
+    curious.send([0x01])
+    other.send([0x01])
+    try await eventually { control.service.gate.count == 2 }
+    control.listener.promptOpened()
+    control.listener.promptOpened()
+    #expect(await curious.receive() == ControlMessage.promptIsOpen)
+    control.service.gate.open()
+    #expect(await curious.receive() == [0x00, 0x01])
+    #expect(await other.receive() == [0x00, 0x01])
+
+    // It is open already when the next request comes.
+    control.service.isPromptOpen.withLock { $0 = true }
+    control.service.gate.close()
+    curious.send([0x02])
+    #expect(await curious.receive() == ControlMessage.promptIsOpen)
+    control.listener.promptOpened()
+    control.service.gate.open()
+    #expect(await curious.receive() == [0x00, 0x02])
+    #expect(await other.ask([0x02]) == [0x00, 0x02])
+
+    // A request that waits for nobody, and none.
+    #expect(await curious.ask([0x52]) == [0x00])
+    control.listener.promptOpened()
+    #expect(await curious.ask([0x52]) == [0x00])
   }
 
   @Test func `requests of one connection are answered in order`() async throws {

@@ -24,6 +24,8 @@ final class ScriptedService: ControlService {
   let unlocking = Gate()
   /// Actions on the device wait here.
   let plugging = Gate()
+  /// Whether the listener finds a prompt open.
+  let isPromptOpen = Mutex(false)
   /// What happens before a turn with the authenticator, such as a request of another client.
   let beforeTurn = Mutex<(@Sendable () throws -> Void)?>(nil)
 

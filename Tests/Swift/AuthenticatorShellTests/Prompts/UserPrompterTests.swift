@@ -132,6 +132,8 @@ struct PromptQueueTests {
 
   @Test func `a second dialog waits for the first`() async throws {
     let prompter = UserPrompter(testing: slow)
+    let opened = Lines()
+    prompter.observe { opened.add("opened") }
     let first = Task { try await prompter.confirm(select) }
     await slow.shows(1)
     let second = Task {
@@ -140,9 +142,11 @@ struct PromptQueueTests {
       }
     }
     #expect(prompter.isAsking)
+    #expect(opened.all == ["opened"])
     slow.answer()
     await slow.shows(2)
     #expect(prompter.isAsking)
+    #expect(opened.all == ["opened", "opened"])
     slow.answer()
     try await first.value
     #expect(try await second.value == 7)

@@ -93,7 +93,7 @@ enum ProgramTargets {
   private static let requests: [[UInt8]] = {
     let passkey = CredentialReference(rpID: "a.example", credentialID: [0xC0, 0xDE])
     let requests: [any ControlCommand] = [
-      Hello(), GetStatus(), Unlock(secret(Array("correct".utf8))), ListCredentials(before: 300),
+      Hello(hearsOfPrompts: true), GetStatus(), Unlock(secret(Array("correct".utf8))), ListCredentials(before: 300),
       ListCredentials(digits: "01a"), ShowCredential(passkey),
       RenameCredential(passkey, name: "al", displayName: ""),
       RecoverCredential(rpID: "a.example", userHandle: [7], counter: 65_536), PlugDevice(.replug),
