@@ -7,8 +7,20 @@ import Glibc
 final class Connection {
   let handle: OpaquePointer
   private var isOpen = true
-  /// Whether a commit waits until the log is on the disk, as ``Session/configure(_:)`` sets it.
-  private var isSynchronised = true
+  /// As ``Session/configure(_:)`` sets it.
+  private var waiting = Waiting.atCommits
+  /// How many transactions began since the log was emptied; more than 0 if the log may not be empty.
+  private(set) var transactionsInLog = 1
+
+  /// When SQLite waits until the disk has what was written (`PRAGMA synchronous`).
+  private enum Waiting: String {
+    /// At each commit, and when the log is moved.
+    case atCommits = "FULL"
+    /// When the log is moved, and at the first commit after that, for the head of the log alone.
+    case atHeads = "NORMAL"
+    /// Never; only between ``Connection/beginMoving()`` and the end of its transaction.
+    case never = "OFF"
+  }
 
   /// Opens a file that exists.
   convenience init(path: String) throws(StoreFault) {
@@ -79,20 +91,58 @@ final class Connection {
     return texts
   }
 
-  func begin(isSynchronised: Bool) throws(StoreFault) {
-    if isSynchronised != self.isSynchronised {
-      try execute("PRAGMA synchronous = \(isSynchronised ? "FULL" : "NORMAL")")
-      self.isSynchronised = isSynchronised
-    }
+  /// Begins a transaction that ``commitAndMoveLog()`` ends.
+  ///
+  /// Its commit need not wait, because moving the log does. Nor need it wait for the head of a log that was emptied: SQLite
+  /// does that for a log that is written over, where a power failure could leave old entries behind their old head.
+  func beginMoving() throws(StoreFault) { try begin(transactionsInLog == 0 ? .never : .atHeads) }
+
+  private func begin(_ waiting: Waiting) throws(StoreFault) {
+    try wait(waiting)
+    transactionsInLog += 1
     try execute("BEGIN IMMEDIATE")
+  }
+
+  /// Fails in a transaction.
+  private func wait(_ waiting: Waiting) throws(StoreFault) {
+    guard waiting != self.waiting else { return }
+    try execute("PRAGMA synchronous = \(waiting.rawValue)")
+    self.waiting = waiting
   }
 
   func commit() throws(StoreFault) {
     do throws(StoreFault) { try execute("COMMIT") } catch { throw .uncommitted(error) }
   }
 
+  /// Commits the transaction of ``beginMoving()``, and moves the log into the database, both synchronised.
+  ///
+  /// SQLite synchronises the log, copies its pages into the database, synchronises the database, and empties the log. Once
+  /// the log is synchronised, the transaction is durable, whether or not the rest succeeds.
+  ///
+  /// - Throws: `uncommitted` if the commit fails, or if the log may not be on the disk.
+  func commitAndMoveLog() throws(StoreFault) {
+    try commit()
+    do throws(StoreFault) {
+      try wait(.atHeads)
+      let result = truncateLog()
+      if !Self.followsSynchronisation(result) { try check(result) }
+    } catch {
+      throw .uncommitted(error)
+    }
+  }
+
+  /// Whether moving the log fails in this way only after the log was synchronised: the database could not be written, or
+  /// a file not be shortened.
+  private static func followsSynchronisation(_ result: Int32) -> Bool {
+    // SQLITE_IOERR_WRITE and SQLITE_IOERR_TRUNCATE, which are macros that Swift does not import.
+    [SQLITE_FULL, SQLITE_IOERR | 3 << 8, SQLITE_IOERR | 6 << 8].contains(result)
+  }
+
   /// Fails if SQLite has rolled back by itself.
-  func rollBack() { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+  func rollBack() {
+    sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+    if waiting == .never { try? wait(.atHeads) }
+  }
 
   /// Runs `body` as one transaction: all of it is written when this returns, none of it when this throws.
   ///
@@ -101,7 +151,7 @@ final class Connection {
   func transaction(
     isSynchronised: Bool = true, _ body: () throws(StoreFault) -> Void
   ) throws(StoreFault) {
-    try begin(isSynchronised: isSynchronised)
+    try begin(isSynchronised ? .atCommits : .atHeads)
     do throws(StoreFault) {
       try body()
       try commit()
@@ -112,8 +162,14 @@ final class Connection {
   }
 
   /// Moves the log into the database, synchronised, and empties it.
-  func moveLog() throws(StoreFault) {
-    try check(sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil))
+  func moveLog() throws(StoreFault) { try check(truncateLog()) }
+
+  private func truncateLog() -> Int32 {
+    // After a failure, the log is taken for one that is not empty, whatever is in it.
+    transactionsInLog += 1
+    let result = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    if result == SQLITE_OK { transactionsInLog = 0 }
+    return result
   }
 
   /// Moves the log into the database and empties it.

@@ -15,9 +15,9 @@ public enum RowRule: Sendable {
 /// The credentials of one vault in an SQLite file: each row sealed, found by tags (Recovery §6).
 ///
 /// Only one process at a time opens the file, so that SQLite needs no shared memory beside it. Every change is one
-/// transaction: it is written to the write-ahead log and synchronised before the call returns, and then moved into the
-/// file. So between two calls the file is complete, except for the newest entries of the history, and a damaged log
-/// cannot silently take other changes back.
+/// transaction: before the call returns, it is written to the write-ahead log and synchronised, and then moved into the
+/// file and synchronised. So between two calls the file is complete, except for the newest entries of the history, and a
+/// damaged log cannot silently take other changes back.
 ///
 /// After a commit that failed, the log can have the whole transaction, and then the next start would find it. So the
 /// store is closed and opened again, which decides it, before the call returns or throws.
@@ -290,12 +290,11 @@ public final class CredentialDB: CredentialStore {
     return session
   }
 
-  /// Commits the transaction of the session, and empties the log into the file.
+  /// Commits the transaction of the session, and moves the log into the file.
   private func commit(_ held: inout Held) throws(StoreFault) {
     let mark = randomBytes(XChaCha20Poly1305.nonceSize)
     do throws(StoreFault) {
       try held.session?.commit(mark: mark)
-      held.session?.connection.emptyLog()
     } catch {
       held.session?.rollBack()
       guard case .uncommitted(let reason) = error else { throw error }

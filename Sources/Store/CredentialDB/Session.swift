@@ -243,17 +243,17 @@ final class Session {
     return nonce == mark
   }
 
-  /// Begins a transaction of several changes, as ``durably(mark:_:)`` does.
+  /// Begins a transaction of several changes.
   func begin() throws(StoreFault) {
     knownState = nil
-    try connection.begin(isSynchronised: true)
+    try connection.beginMoving()
   }
 
-  /// Commits that transaction, with the new hash over the rows; `mark` is its nonce.
+  /// Commits that transaction, with the new hash over the rows, and moves the log into the file; `mark` is its nonce.
   func commit(mark: [UInt8]) throws(StoreFault) {
     defer { knownRecord = nil }
     try writeRowSet(nonce: mark)
-    try connection.commit()
+    try connection.commitAndMoveLog()
   }
 
   /// Takes that transaction back.
@@ -308,7 +308,11 @@ final class Session {
       if case .uncommitted(let reason) = error { throw reason }
       throw error
     }
+    if connection.transactionsInLog >= Self.mostInLog { connection.emptyLog() }
   }
+
+  /// How many entries of the history the log has at most: some 4 MB.
+  static let mostInLog = 256
 
   /// Writes the first state of an empty store.
   func begin(with state: StoreState) throws(StoreFault) {

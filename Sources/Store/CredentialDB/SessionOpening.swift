@@ -36,7 +36,7 @@ extension Session {
     // Empties the page cache, which the check has filled with pages that requests will not need.
     try connection.execute("PRAGMA query_only = OFF; PRAGMA shrink_memory")
     connection.keepLogWhenClosing(false)
-    if changesWait { connection.emptyLog() }
+    connection.emptyLog()
     if found.version < Schema.firstVersionWithMark || rule == .accepted {
       try Self.upgrade(found, on: connection, keys: keys, hasHistory: hasHistory)
       connection.emptyLog()
@@ -101,13 +101,15 @@ extension Session {
 
   /// Sets up a connection: alone on the file, synchronised at each commit, deleted content overwritten.
   ///
+  /// SQLite does not move the log by itself: the commit of a large change would do that without a synchronisation.
+  ///
   /// If the file is in use, an opening waits up to 5 seconds: after a lock of the vault, this process may still be closing
   /// the store, which empties the log and waits for the disk.
   static func configure(_ connection: Connection) throws(StoreFault) {
     try connection.execute(
       """
       PRAGMA busy_timeout = 5000; PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
-      PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0
+      PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA wal_autocheckpoint = 0
       """)
   }
 

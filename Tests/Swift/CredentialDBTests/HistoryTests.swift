@@ -71,6 +71,19 @@ import Testing
     #expect(try CredentialDB.open(copy).history(after: .min, count: 10).map(\.entry) == [Self.entry(1)])
   }
 
+  @Test func `entries without a change are moved into the file before the log is large`() throws {
+    let store = try CredentialDB.open(directory)
+    let most = Session.mostInLog
+    for number in 1..<most { try store.append(Self.entry(number)) }
+    #expect(try directory.bytes("credentials.sqlite-wal").count > 0)
+    try store.append(Self.entry(most))
+    #expect(try directory.bytes("credentials.sqlite-wal") == [])
+    let copy = try TemporaryDirectory()
+    try copy.write(directory.bytes())
+    let counts = try [store, CredentialDB.open(copy)].map { try $0.checkHistory().count }
+    #expect(counts == [UInt64(most), UInt64(most)])
+  }
+
   // Holds: RECORD-4
   @Test func `wherever the log ends after a crash, the chain is whole and no passkey is lost`() throws {
     let file: [UInt8]

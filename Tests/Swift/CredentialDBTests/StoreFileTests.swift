@@ -364,6 +364,32 @@ import Testing
     do { return try Given.source(user: user) } catch { throw .missing }
   }
 
+  /// 0 is OFF, 1 NORMAL: then moving the log waits for the disk.
+  @Test func `SQLite waits for the disk again after each change, whether it is done or fails`() throws {
+    let store = try CredentialDB.open(directory)
+    func level() throws -> [String] {
+      try store.with { session throws(StoreFault) in try session.connection.texts("PRAGMA synchronous") }
+    }
+    func durably(_ body: (Session) throws(StoreFault) -> Void = { _ in }) throws(RecoveryError) -> [String] {
+      try store.durably { session throws(StoreFault) in
+        try body(session)
+        return try session.connection.texts("PRAGMA synchronous")
+      }
+    }
+    #expect(try durably() == ["0"] && level() == ["1"])
+    #expect(throws: RecoveryError.self) { try durably { _ throws(StoreFault) in throw StoreFault.missing } }
+    #expect(try level() == ["1"])
+
+    // In a log that is not empty, the change waits for the head.
+    try store.append(HistoryEntry(time: 1, site: nil, kind: .signIn, outcome: .done, verification: .passphrase))
+    #expect(try durably() == ["1"] && durably() == ["0"])
+    // A transaction that is large must not be moved before it is synchronised.
+    let automatic = try store.with { session throws(StoreFault) in
+      try session.connection.texts("PRAGMA wal_autocheckpoint")
+    }
+    #expect(automatic == ["0"])
+  }
+
   @Test func `an incomplete transaction in the log is ignored`() throws {
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
