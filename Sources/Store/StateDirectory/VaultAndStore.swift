@@ -73,8 +73,8 @@ extension StateDirectory {
       throw StateDirectoryError(
         .exists,
         "there is a store already, \(storePath); the phrase does not open it: it belongs to another phrase, or was "
-          + "modified outside liquid-auth. It was not overwritten",
-        hint: "move it away, or give --state-dir DIR")
+          + "modified outside liquid-auth",
+        hint: "it is not overwritten: move it away, or give --state-dir DIR")
     }
   }
 

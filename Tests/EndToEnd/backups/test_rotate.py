@@ -157,7 +157,7 @@ def test_a_new_phrase_is_shown_and_checked(running):
     locked = [answers[0], (answers[1][0], lock)] + [(r"Word (\d+): ", word)] * 3
     status, text = on_terminal(command, locked, running.environment)
     shown = Phrase(" ".join(words[number] for number in range(1, 25))).fingerprint.hex()
-    assert status == 3 and f"Keep the paper: the vault may have the new phrase {shown}." in text
+    assert status == 3 and f"keep the paper: the vault may have the new phrase {shown}; if" in text
     assert names(running) == ["credentials.sqlite", "vault"]
     status, text = on_terminal(command, answers + [(r"Word (\d+): ", word)] * 3, running.environment)
     assert status == 0 and "the vault has both phrases now" in text

@@ -113,7 +113,7 @@ class TestInit:
         *_, elsewhere = made_on_terminal(
             empty, "--shares", "2-of-3", shares=1, right=lambda share, word: False, status=FAILED)
         assert elsewhere == (
-            "liquid-auth: the words on paper are not share 1; no vault was made. Destroy the papers of all shares, and run "
+            "liquid-auth: the words on paper are not share 1; no vault was made; destroy the papers of all shares, and run "
             "the command again\n")
         assert not empty.state.exists()
 
@@ -130,7 +130,7 @@ class TestInit:
         command = empty.command("init", "--shares", "1-of-1", "--words", "12", "--state-dir", empty.state)
         code, shown = on_terminal(command, answers, empty.environment)
         assert code == FAILED and not empty.state.exists()
-        assert ("cancelled; no vault was made. Keep the papers: to use their shares, run: liquid-auth recover --shares"
+        assert ("cancelled; no vault was made; keep the papers: to use their shares, run: liquid-auth recover --shares"
                 in shown)
         assert "made " in recover(empty, [" ".join(words[number] for number in sorted(words))]).stdout
 

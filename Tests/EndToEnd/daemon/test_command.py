@@ -103,7 +103,7 @@ class TestInitOnTheTerminal:
     # Holds: INPUT-7
     def test_wrong_words_make_no_vault(self, empty):
         *_, elsewhere = self.init(empty, ["right", "wrong", "wrong", "wrong"], (), status=FAILED)
-        assert elsewhere.startswith("liquid-auth: ") and "no vault was made. Destroy the paper" in elsewhere
+        assert elsewhere.startswith("liquid-auth: ") and "no vault was made; destroy the paper" in elsewhere
         assert not empty.state.exists()
 
     def test_differing_passphrases_make_no_vault(self, empty):

@@ -262,7 +262,7 @@ def test_ctrl_c_at_each_step_and_then_on(machine):
     phrase.clear()
     wrong = 4 * [("New passphrase.*: ", PASSPHRASE), ("again: ", "another one")]
     shown = machine.setup([(PHRASE_CHOICE, "1"), *words, *wrong, ("New passphrase.*: ", CONTROL_C)], status=1)
-    assert "Keep the paper: to use its phrase, choose 2 in: liquid-auth setup" in shown
+    assert "keep the paper: to use its phrase, choose 2 in: liquid-auth setup" in shown
     assert not machine.key.state.exists()
     assert CANCELLED in machine.setup([(PHRASE_CHOICE, "2"), *TYPED, (PIN_CHOICE, CONTROL_C)], status=1)
     vault = (machine.key.state / "vault").read_bytes()

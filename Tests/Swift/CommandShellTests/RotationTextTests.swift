@@ -96,13 +96,13 @@ import Testing
     #expect(
       failure.afterNewPhrase(Self.fingerprint, isShares: false)
         == CommandFailure(
-          "cannot write /state: Input/output error. Keep the paper: the vault may have the new phrase 0102abcd. If "
+          "cannot write /state: Input/output error; keep the paper: the vault may have the new phrase 0102abcd; if "
             + "liquid-auth rotate list says that no move has begun, use the phrase on the paper with: liquid-auth "
             + "rotate begin --import", code: .passphrase))
     #expect(
       failure.afterNewPhrase(Self.fingerprint, isShares: true)
         == CommandFailure(
-          "cannot write /state: Input/output error. Keep the papers: the vault may have the new phrase 0102abcd. If "
+          "cannot write /state: Input/output error; keep the papers: the vault may have the new phrase 0102abcd; if "
             + "liquid-auth rotate list says that no move has begun, the shares are useless: destroy the papers, and "
             + "begin again with: liquid-auth rotate begin", code: .passphrase))
   }

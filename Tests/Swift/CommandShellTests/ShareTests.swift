@@ -146,7 +146,7 @@ extension SecretBytes {
     #expect(
       failure
         == CommandFailure(
-          "the words on paper are not share 2; no vault was made. Destroy the papers of all shares, and run the command "
+          "the words on paper are not share 2; no vault was made; destroy the papers of all shares, and run the command "
             + "again"))
     #expect(shown.matches(of: #/Share 2, word (\d+): /#).count == 3)
     #expect(!shown.contains("Share 3"))
@@ -157,7 +157,7 @@ extension SecretBytes {
     let known = try KnownShares()
     let words = (0..<3).map(known.words)
     let (failure, _) = try Self.confirm(known) { words[($0 + 1) % 3][$1] }
-    #expect(failure?.description.hasPrefix("the words on paper are not share 1; no vault was made.") == true)
+    #expect(failure?.description.hasPrefix("the words on paper are not share 1; no vault was made;") == true)
   }
 
   // Holds: SLIP39-10

@@ -357,7 +357,7 @@ final class Person: Sendable {
     #expect(
       failure
         == CommandFailure(
-          "the words on paper are not the phrase; no vault was made. Destroy the paper, and run the command again"))
+          "the words on paper are not the phrase; no vault was made; destroy the paper, and run the command again"))
     #expect(shown.matches(of: #/Word (\d+): /#).count == 3)
   }
 

@@ -87,11 +87,11 @@ extension CommandFailure {
 
   /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(
-    "cancelled; no vault was made. Keep the paper: to use its phrase, run: liquid-auth init --import")
+    "cancelled; no vault was made; keep the paper: to use its phrase, run: liquid-auth init --import")
 
   /// The user cancelled after confirming the words of all shares of a new phrase.
   static let cancelledAfterShares = CommandFailure(
-    "cancelled; no vault was made. Keep the papers: to use their shares, run: liquid-auth recover --shares")
+    "cancelled; no vault was made; keep the papers: to use their shares, run: liquid-auth recover --shares")
 }
 
 extension CommandFailure {
@@ -109,8 +109,8 @@ extension CommandFailure {
       ? "the shares are useless: destroy the papers, and begin again with: liquid-auth rotate begin"
       : "use the phrase on the paper with: liquid-auth rotate begin --import"
     return CommandFailure(
-      "\(description). Keep the \(isShares ? "papers" : "paper"): the vault may have the new phrase "
-        + "\(fingerprint.hexadecimal). If liquid-auth rotate list says that no move has begun, \(next)", code: code)
+      "\(description); keep the \(isShares ? "papers" : "paper"): the vault may have the new phrase "
+        + "\(fingerprint.hexadecimal); if liquid-auth rotate list says that no move has begun, \(next)", code: code)
   }
 }
 

@@ -84,7 +84,7 @@ struct Setup {
     } catch {
       guard error == .cancelledAfterPhrase else { throw error }
       throw CommandFailure(
-        "cancelled; no vault was made. Keep the paper: to use its phrase, choose 2 in: liquid-auth setup")
+        "cancelled; no vault was made; keep the paper: to use its phrase, choose 2 in: liquid-auth setup")
     }
     terminal.show("\nmade \(made.path.printable), fingerprint \(made.fingerprint.hexadecimal)\n")
     return (path, made.passkeys ?? 0)

@@ -50,7 +50,7 @@ enum PhraseDialogue {
         Anyone who has them has your passkeys, on any machine.
         """,
       prompt: "Word",
-      refusal: "the words on paper are not the phrase; \(CommandFailure.unused(isSecond: isSecond)). Destroy the "
+      refusal: "the words on paper are not the phrase; \(CommandFailure.unused(isSecond: isSecond)); destroy the "
         + "paper, and run the command again",
       cancelled: .cancelledAtPhrase(isSecond: isSecond))
     try confirm(paper, on: terminal, using: &generator)
@@ -77,7 +77,7 @@ enum PhraseDialogue {
           Anyone who has \(enough) has your passkeys, on any machine.
           """,
         prompt: "\(name), word", unasked: Share.headerWordCount,
-        refusal: "the words on paper are not share \(number); \(CommandFailure.unused(isSecond: isSecond)). Destroy "
+        refusal: "the words on paper are not share \(number); \(CommandFailure.unused(isSecond: isSecond)); destroy "
           + "the papers of all shares, and run the command again",
         cancelled: .cancelledAtShares(isSecond: isSecond))
       try confirm(paper, on: terminal, using: &generator)
