@@ -29,11 +29,13 @@ import Testing
     #expect(opened.counter == vector.counter.optional?.integer())
   }
 
+  // Holds: CTAP2-9
   @Test(arguments: try KeysAndRecovery.load().idsThatMustNotOpen.array)
   func `an id that must not open is refused`(_ vector: Vector) {
     #expect(keys.open(sealedID: vector.id.bytes, rpIDHash: RPIDHash(rpID: vector.rpId.text)) == nil)
   }
 
+  // Holds: CTAP2-9
   @Test(arguments: [0, 1, 32, 64, 127, 1024])
   func `bytes that this phrase did not seal do not open, at any length`(_ count: Int) {
     let id = [UInt8](repeating: 1, count: count)
