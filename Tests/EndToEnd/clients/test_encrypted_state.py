@@ -1,10 +1,10 @@
 """encIdentifier and encCredStoreState of getInfo, read by python-fido2 with the persistent token (CTAP 2.3 section 6.4)."""
 
 import pytest
-from fido2.ctap2 import ClientPin, CredentialManagement, Ctap2
+from fido2.ctap2 import ClientPin, Ctap2
 from support import wire
 from support.authenticator import Authenticator
-from support.ceremonies import OWN, register, sign_in
+from support.ceremonies import OWN, register
 
 PERMISSION = ClientPin.PERMISSION
 PIN, OTHER_PIN = "4711-hidden", "4712-hidden"
@@ -45,30 +45,6 @@ def key(tmp_path):
 
 def replug(key):
     key.run("device", "replug", "--control", key.control_socket)
-
-
-# Holds: INFO-8
-def test_absent_while_the_vault_is_locked(key):
-    reader = Reader(key)
-    key.run("lock", "--control", key.control_socket)
-    assert reader.info().enc_identifier is None and reader.info().enc_cred_store_state is None
-    key.unlock()
-    assert len(reader.info().enc_identifier) == len(reader.info().enc_cred_store_state) == 32
-
-
-# Holds: INFO-8
-def test_random_without_a_token(key):
-    """No block repeats, before and after a token is issued, so the device cannot be tracked by them."""
-    reader, blocks = Reader(key), []
-    ClientPin(reader.connect()).set_pin(PIN)
-    reader.device.close()
-    for _ in range(2):
-        for _ in range(4):
-            info = reader.info()
-            for member in (info.enc_identifier, info.enc_cred_store_state):
-                blocks += [member[:16], member[16:]]
-        reader.get_token(PIN)
-    assert len(set(blocks)) == len(blocks) == 32
 
 
 # Holds: INFO-9
@@ -118,46 +94,3 @@ def test_another_machine_is_another_device(key, tmp_path):
             reader.get_token(PIN)
             identifiers.append(reader.read()[0])
     assert identifiers[0] != identifiers[1], "though both have the same phrase"
-
-
-# Holds: INFO-10
-def test_credential_store_state(key):
-    """The state changes when a passkey is made, changed or removed, and survives a restart."""
-    reader = Reader(key)
-    ClientPin(reader.connect()).set_pin(PIN)
-    reader.device.close()
-    reader.get_token(PIN)
-    seen = [reader.read()[1]]
-
-    def look(what, changed):
-        state = reader.read()[1]
-        assert (state not in seen) is changed and (changed or state == seen[-1]), what
-        seen.append(state)
-
-    ctap = reader.connect()
-    made = [register(ctap, OWN, "one.example", user, rk=True, uv=True) for user in (b"one", b"two")]
-    reader.device.close()
-    look("two made", True)
-    ctap = reader.connect()
-    second_factor = register(ctap, OWN, "one.example", b"three")
-    sign_in(ctap, second_factor)
-    sign_in(ctap, made[0])
-    reader.device.close()
-    look("not discoverable; signed in", False)
-    key.stop()
-    key.start()
-    key.unlock()
-    look("restarted", False)
-
-    def manage(change):
-        ctap = reader.connect()
-        client = ClientPin(ctap)
-        change(CredentialManagement(ctap, client.protocol, client.get_pin_token(PIN, PERMISSION.CREDENTIAL_MGMT)))
-        reader.device.close()
-
-    manage(lambda manager: manager.update_user_info(made[0].descriptor, {"id": b"one", "name": "renamed"}))
-    look("renamed", True)
-    manage(lambda manager: manager.delete_cred(made[1].descriptor))
-    look("removed", True)
-    key.ask("credentials", "rename", made[0].id.hex()[:16], "--name", "once more")
-    look("renamed by the owner", True)

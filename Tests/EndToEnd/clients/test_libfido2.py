@@ -196,7 +196,6 @@ class TestManagement:
         assert "minpinlen: 6" in token("-I", pins=[])
         assert "FIDO_ERR_PIN_POLICY_VIOLATION" in token("-S", "-l", "5", status=1)
 
-    # Holds: PIN-15
     def test_a_forced_pin_change(self, managed, request):
         _, token = managed
         if "passphrase" in request.node.name:
@@ -206,11 +205,6 @@ class TestManagement:
         assert "pin change required: true" in token("-I", pins=[])
         token("-C", pins=["1234-pin", "another-pin", "another-pin"])
         assert "pin change required: false" in token("-I", pins=[])
-
-    # Holds: MGMT-23
-    def test_enterprise_attestation_is_refused(self, managed):
-        _, token = managed
-        assert "FIDO_ERR" in token("-S", "-a", status=1)
 
     def test_fido2_token_writes_and_reads_large_blobs(self, managed, tmp_path, request):
         """The blob is named by a credential, whose key fido2-token gets, or by a key in a file.

@@ -187,12 +187,6 @@ class TestWithoutVerification:
         yield Ctap2(device)
         device.close()
 
-    # Holds: PIN-27
-    def test_uv_is_absent_and_refused(self, ctap):
-        assert "uv" not in ctap.get_info().options
-        refused(ERR.INVALID_OPTION, register, ctap, OWN, uv=True)
-        refused(ERR.INVALID_OPTION, ctap.get_assertion, "example.com", client_data_hash(), options={"uv": True})
-
     # Holds: CTAP2-17
     def test_every_change_needs_an_approved_dialog(self, key, ctap):
         """Nothing changes while every prompt is refused; then each prompt shows what changes."""

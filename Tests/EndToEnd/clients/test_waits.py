@@ -4,7 +4,7 @@ from clients.conftest import OTHER_REQUEST
 from support import figures, wire
 
 
-# Holds: PERSON-1, MGMT-30, TIME-1
+# Holds: PERSON-1
 def test_another_request_ends_a_prompt_after_half_a_minute(waits):
     """The dialog stays until another client sends a request, which closes it: CTAP §6's USER_ACTION_TIMEOUT."""
     key, asked = waits

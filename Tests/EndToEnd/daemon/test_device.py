@@ -11,8 +11,7 @@ from fido2.ctap2 import ClientPin, Ctap2
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, client, register, sign_in
-from support.control_socket import (
-    DEVICE, PASSPHRASE_REQUIRED, POWER_CYCLE, SIGN_MESSAGE, WITHDRAWN, ControlProtocol)
+from support.control_socket import SIGN_MESSAGE, WITHDRAWN, ControlProtocol
 
 ERR = CtapError.ERR
 
@@ -108,25 +107,7 @@ def test_a_reset_after_a_power_cycle(key):
             refused(ERR.NO_CREDENTIALS, sign_in, ctap, made)
 
 
-# Holds: MGMT-33
-@pytest.mark.whole("it waits out the ten seconds in which a reset is possible")
-def test_the_reset_window(key):
-    """A reset is possible for ten seconds after power-up; `device replug --power-cycle` allows it again."""
-    with key:
-        plugged_in = time.monotonic()
-        key.unlock()
-        with client(key) as ctap:
-            made = register(ctap, OWN)
-            waits_out_the_window(plugged_in)
-            asked = key.pinentry.asked()
-            refused(ERR.NOT_ALLOWED, ctap.reset)
-            assert key.pinentry.asked() == asked, "a reset that cannot be was asked for"
-            sign_in(ctap, made)
-        with power_cycled(key) as ctap:
-            ctap.reset()
-
-
-# Holds: PERSON-9, CONTROL-5, PIN-18
+# Holds: PERSON-9, PIN-18
 def test_a_replug_keeps_the_count_of_wrong_pins(key):
     """Any program of the same user can replug the device."""
     with key:
@@ -145,8 +126,6 @@ def test_a_replug_keeps_the_count_of_wrong_pins(key):
             statuses.append(caught.value.code)
         assert statuses == [ERR.PIN_INVALID] * 2 + [ERR.PIN_AUTH_BLOCKED] * 3
         assert ClientPin(Ctap2(client)).get_pin_retries() == (5, True)
-        with ControlProtocol(key.control_socket) as control:
-            assert control.ask(DEVICE, {1: POWER_CYCLE})[0] == PASSPHRASE_REQUIRED
         key.run("device", "replug", "--power-cycle", "--control", key.control_socket, stdin="another\n", status=3)
         assert ClientPin(Ctap2(client)).get_pin_retries() == (5, True)
         client.close()
@@ -160,7 +139,7 @@ def test_a_replug_keeps_the_count_of_wrong_pins(key):
             ctap.reset()
 
 
-# Holds: PERSON-9, CONTROL-5
+# Holds: PERSON-9
 @pytest.mark.whole("it waits out the ten seconds in which a reset is possible")
 def test_a_replug_is_not_a_power_cycle(key):
     """Any program of the same user can replug the device: that allows no reset."""

@@ -203,7 +203,7 @@ class TestConfig:
     def info(self, ctap):
         return Ctap2(ctap.device).info
 
-    # Holds: INFO-7, GA-5
+    # Holds: GA-5
     def test_always_uv(self, running, ctap):
         for _ in range(2):  # it is set, not toggled
             assert told(running, "config", "always-uv", "on")["alwaysUv"] is True
