@@ -18,9 +18,8 @@ from support import ceremonies, on_screen, wire
 from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, grouped
 from support.control_socket import (
-    ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, INVALID_PARAMETER, NOT_OUR_SIGNER, OK,
-    SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, WRONG_PASSPHRASE,
-    ControlProtocol,
+    ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, OK, SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS,
+    STATUS, WALLET_PASSKEY, WRONG_GROUP, WRONG_PASSPHRASE, ControlProtocol,
 )
 
 PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
@@ -85,12 +84,6 @@ class TestAccounts:
         for first, count in ((0, 3), (31, 1), (256, 2), (LAST, 1)):
             derived = [address(account, index) for index in range(first, first + count)]
             assert control.ask(ACCOUNTS, {1: first, 2: count, 3: account}) == (OK, {1: derived})
-
-    # Holds: WALLET-2
-    @pytest.mark.parametrize("members", [{1: LAST, 2: 2, 3: 0}, {1: 0, 2: 1, 3: LAST + 1}, {1: 0, 2: 1, 3: 1 << 32},
-                                         {1: 0, 2: 0, 3: 0}, {1: 0, 2: 33, 3: 0}])
-    def test_addresses_out_of_range_are_refused(self, control, members):
-        assert control.ask(ACCOUNTS, members)[0] == INVALID_PARAMETER
 
     @pytest.mark.parametrize("account", [0, 1])
     def test_the_command_lists_the_addresses(self, key, account):
@@ -168,45 +161,6 @@ class TestTransactions:
                 assert text in page["description"]
         assert control.signatures() == (before[0] + 2, before[1])
 
-    # Holds: WALLET-9
-    def test_sixteen_transactions_take_one_review_and_one_passphrase(self, key, control):
-        before, shown = control.signatures(), key.pinentry.asked()
-        group = transaction.assign_group_id([payment(amount=number) for number in range(1, 17)])
-        status, answer = ask_to_sign(control, group)
-        assert status == OK and len(answer[1]) == 16
-        for txn, signature in zip(group, answer[1]):
-            VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), signature)
-        pages = dialogs(key, shown)
-        assert [page["command"] for page in pages] == ["CONFIRM"] * 7 + ["GETPIN"]
-        text = "\n".join(page["description"] for page in pages)
-        assert [f"Transaction {number} of 16: payment" in text for number in range(1, 17)] == [True] * 16
-        last = unbroken(pages[-1])
-        for said in (f"You send: 0.000136 ALGO to {OTHER}", "Fees: 0.016000 ALGO", "Your account signs all 16."):
-            assert said in last
-        assert control.signatures() == (before[0] + 16, before[1])
-
-    # Holds: WALLET-9
-    def test_a_long_transaction_repeats_its_effect_in_the_passphrase_dialog(self, key, control):
-        shown = key.pinentry.asked()
-        assert ask_to_sign(control, [payment(note=b"x" * 1000, close_remainder_to=OTHER)])[0] == OK
-        pages = dialogs(key, shown)
-        assert len(pages) > 2 and [page["command"] for page in pages[-2:]] == ["CONFIRM", "GETPIN"]
-        last = unbroken(pages[-1])
-        for said in (f"To: {OTHER}", "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO", "Transaction: payment",
-                     f"WARNING Close account: sends ALL that is left to {OTHER}", "this one transaction"):
-            assert said in last
-
-    # Holds: WALLET-14
-    @pytest.mark.parametrize("agreed", [0, 1])
-    def test_refusing_one_transaction_refuses_all(self, key, control, agreed):
-        before, shown = control.signatures(), key.pinentry.asked()
-        group = transaction.assign_group_id([payment(), payment(amount=2)])
-        key.pinentry.set(["approve"] * agreed + ["deny"])
-        status, answer = ask_to_sign(control, group)
-        assert status == DENIED and 1 in answer
-        assert key.pinentry.asked() == shown + agreed + 1
-        assert control.signatures() == before
-
     def test_closing_or_rekeying_the_account_is_a_warning(self, key, control):
         shown = key.pinentry.asked()
         status, _ = ask_to_sign(control, [payment(close_remainder_to=OTHER, rekey_to=OTHER)])
@@ -226,39 +180,6 @@ class TestTransactions:
         assert len([line for line in lines if line.startswith("From")]) == 1
         assert not {"\u202e", "\x00"} & set(text)
 
-    # Holds: WALLET-3
-    @pytest.mark.parametrize(
-        ("case", "expected"),
-        [
-            ("another group", WRONG_GROUP), ("another order", WRONG_GROUP), ("a part of a group", WRONG_GROUP),
-            ("another's", NOT_OUR_SIGNER), ("not msgpack", CANNOT_BE_SHOWN), ("cut off", CANNOT_BE_SHOWN),
-            ("not canonical", CANNOT_BE_SHOWN), ("an unknown member", CANNOT_BE_SHOWN),
-            ("an unknown type", CANNOT_BE_SHOWN),
-        ],
-    )
-    def test_invalid_transactions_are_refused_without_a_prompt(self, key, control, case, expected):
-        before, shown = control.signatures(), key.pinentry.asked()
-        group = transaction.assign_group_id([payment(), payment(amount=2)])
-        good = packed(payment())
-        items = {
-            "another group": [packed(group[0]), packed(payment(amount=3))],
-            "another order": [packed(group[1]), packed(group[0])],
-            "a part of a group": [packed(group[0])],
-            "another's": [packed(payment(OTHER, ADDRESS))],
-            "not msgpack": [b"hello"],
-            "cut off": [good[:-1]],
-            "not canonical": [good.replace(b"\xa3fee\xcd\x03\xe8", b"\xa3fee\xce\x00\x00\x03\xe8")],
-            "an unknown member": [bytes([good[0] + 1]) + good[1:] + b"\xa3zzz\x01"],
-            "an unknown type": [good.replace(b"\xa3pay", b"\xa3yap")],
-        }[case]
-        status, answer = control.ask(SIGN_TRANSACTIONS, {1: [[item, True] for item in items], 2: ORIGIN})
-        assert status == expected, answer
-        if expected == WRONG_GROUP:
-            assert len(answer[3]) == 32
-        else:
-            assert answer[2] == 0
-        assert key.pinentry.asked() == shown and control.signatures() == before
-
     # Holds: WALLET-4
     def test_a_refusal_names_the_right_group_id(self, control):
         txns = [payment(), payment(amount=2)]
@@ -267,15 +188,6 @@ class TestTransactions:
             txn.group = bytes(32)[:-1] + b"\x01"
         status, answer = ask_to_sign(control, txns)
         assert (status, answer[3]) == (WRONG_GROUP, right)
-
-    # Holds: WALLET-5
-    def test_a_rekeyed_account_is_signed_for_when_named(self, key, control):
-        shown = key.pinentry.asked()
-        txn = payment(OTHER, ADDRESS)
-        status, answer = control.ask(SIGN_TRANSACTIONS, {1: [[packed(txn), True, ADDRESS]], 2: ORIGIN})
-        assert status == OK
-        VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), answer[1][0])
-        assert f"WARNING Signer: your account {ADDRESS}" in unbroken(dialogs(key, shown)[0])
 
 
 class TestMessages:
@@ -292,27 +204,6 @@ class TestMessages:
                 VerifyKey(PUBLIC_KEY).verify(prefix + message, answer[1])
         (dialog,) = dialogs(key, shown)
         assert "> Nonce: 5 €" in dialog["description"].splitlines() and ORIGIN in dialog["description"]
-
-    # Holds: WALLET-15
-    def test_a_long_message_is_shown_whole(self, key, control):
-        shown = key.pinentry.asked()
-        message = "".join(f"line {number}\n" for number in range(100)).encode()[:1024]
-        status, answer = control.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
-        assert status == OK
-        VerifyKey(PUBLIC_KEY).verify(b"MX" + message, answer[1])
-        text = [line for dialog in dialogs(key, shown) for line in dialog["description"].splitlines()]
-        assert [line[2:] for line in text if line.startswith("> ")] == message.decode().split("\n")
-        assert [dialog["command"] for dialog in dialogs(key, shown)][-2:] == ["CONFIRM", "GETPIN"]
-
-    # Holds: WALLET-16
-    @pytest.mark.parametrize(
-        ("message", "expected"), [(b"x" * 1025, 0x03), (b"", 0x03), (b"\xff", CANNOT_BE_SHOWN)]
-    )
-    def test_a_message_that_cannot_be_shown_is_refused(self, key, control, message, expected):
-        before, shown = control.signatures(), key.pinentry.asked()
-        status, answer = control.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
-        assert status == expected and answer[1]
-        assert key.pinentry.asked() == shown and control.signatures() == before
 
     def test_a_refused_prompt_signs_no_message(self, key, control):
         before = control.signatures()
