@@ -6,7 +6,7 @@ import re
 import cbor2
 import pytest
 from judges.relying_parties import b64
-from support.authenticator import PHRASE, wait_for
+from support.authenticator import PHRASE
 from support.patience import PATIENCE
 
 from . import transactions
@@ -112,23 +112,6 @@ class TestRequests:
             found = loop.run(talk.ask("sign_transactions", txns=txns))
             assert found["stxns"] == [None] * len(txns), found
 
-    @pytest.mark.parametrize("method", ["sell_everything", "sign_data"])
-    def test_unknown_method(self, loop, talk, method):
-        error = loop.run(talk.ask(method))
-        assert (error["code"], error["data"]["method"]) == (4003, method)
-
-    # Holds: ARC27-10
-    @pytest.mark.parametrize("name", ["arc0060:sign_data", "dapp.example:hello"])
-    def test_a_request_of_another_namespace(self, loop, talk, name):
-        asked = {"id": "7", "reference": f"{name}:request", "params": {"data": "AQID"}}
-
-        async def answer():
-            talk.send(arc27.encode(asked))
-            return arc27.check_response(asked, arc27.decode(await talk.heard()))
-
-        error = loop.run(answer())
-        assert (error["code"], error["data"]["method"]) == (4003, name)
-
     def test_a_message_for_another_signer(self, loop, talk):
         assert loop.run(talk.ask("sign_message", message="hello", signer=OTHERS))["code"] == 4100
 
@@ -180,20 +163,6 @@ class TestFrames:
                 assert "error" in response, response
 
         loop.run(exchange())
-
-    # Holds: ARC27-3
-    def test_binary_frames_are_reported_too(self, loop, talk):
-        def told():
-            return [event["reason"] for event in talk.wallet.events if event["event"] == "unanswered"]
-
-        before = len(told())
-
-        async def send():
-            talk.send(b"\x00\xff")
-
-        loop.run(send())
-        wait_for("word of it", lambda: len(told()) > before)
-        assert "not ARC-27" in told()[-1]
 
 
 # Holds: ARC27-4

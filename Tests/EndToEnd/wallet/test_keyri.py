@@ -147,33 +147,12 @@ def test_login_of_an_unknown_user(wallet):
     assert "did not accept the signature" in wallet.run("login", ALICE, status=FAILED).stderr
 
 
-# Holds: KEYRI-8
-def test_a_refused_prompt(registered, server):
-    before = len(server.received)
-    registered.key.pinentry.set("deny")
-    events = registered.events("login", ALICE, status=REFUSED)
-    assert events["failed"]["reason"] == "nothing was signed: the user refused" and "signedIn" not in events
-    assert len(server.received) == before, "nothing was sent"
-    assert registered.signed() == registered.signed_before
-
-
 def test_a_prompt_that_cannot_be_shown(registered):
     registered.key.pinentry.set("die-first")
     events = registered.events("login", ALICE, status=REFUSED)
     assert events["failed"]["reason"] == f"{NO_PROMPT}{registered.key.control_socket}"
     registered.key.pinentry.set("approve")
     assert "signedIn" in registered.events("login", ALICE)
-
-
-# Holds: KEYRI-2
-@pytest.mark.parametrize("status, body", [
-    (200, b"Could not register"), (200, b"{}"), (200, b""), (200, b'{"error":"no"}'), (500, b"a.b.c"),
-    (200, b"<html></html>"), (200, b"x" * 9000), (200, b"\x1b[2J.b.c"),
-])
-def test_an_answer_without_a_token(wallet, server, status, body):
-    server.mischief.answers["/api/"] = (status, body)
-    done = wallet.run("register", ALICE, status=FAILED)
-    assert not done.stdout and "\x1b" not in done.stderr
 
 
 # Holds: KEYRI-2
@@ -289,9 +268,8 @@ def test_without_a_terminal(registered, server):
 
 
 # Holds: KEYRI-5
-@pytest.mark.parametrize("page", ["https://evil.example", "https://app.example:8443", "http://localhost"])
-def test_another_page_than_the_confirmed_one(registered, server, page):
-    browser = server.browser(origin=page)
+def test_another_page_than_the_confirmed_one(registered, server):
+    browser = server.browser(origin="https://evil.example")
     done = registered.run("qr", browser.link, "--as", ALICE, "--confirm", PAGE, status=FAILED)
     assert "a different origin" in done.stderr
     assert browser.answer is None and registered.signed() == registered.signed_before
@@ -325,19 +303,6 @@ def test_a_refused_prompt_answers_no_browser(registered, server):
     assert browser.answer is None and registered.signed() == registered.signed_before
 
 
-# Holds: KEYRI-3, KEYRI-4
-@pytest.mark.parametrize("told", [
-    {"sessionId": "other"}, {"browserPublicKey": keyri.b64(bytes(64))}, {"browserPublicKey": keyri.b64(b"\x01" * 64)},
-    {"browserPublicKey": ""}, {"WidgetOrigin": "http://app.example"}, {"WidgetOrigin": "null"}, {"error": "expired"},
-    {"__hash": None}, {"padding": "x" * 20_000},
-])
-def test_an_invalid_session(registered, server, told):
-    browser = server.browser()
-    server.mischief.session = told
-    registered.run("qr", browser.link, "--as", ALICE, "--confirm", PAGE, status=FAILED)
-    assert browser.answer is None and registered.signed() == registered.signed_before
-
-
 def test_an_unknown_session(registered, server):
     browser = server.browser()
     del server.browsers[browser.id]
@@ -361,17 +326,6 @@ def test_a_link_from_a_picture_and_on_standard_input(registered, server, tmp_pat
     other = server.browser()
     registered.run("qr", "-", "--deny", stdin=other.link + "\n")
     assert other.is_denied
-
-
-# Holds: KEYRI-1
-@pytest.mark.parametrize("link", [
-    "https://evil.example?sessionId=abc", "https://acme.onekey.to.evil.example?sessionId=abc",
-    "https://me@acme.onekey.to?sessionId=abc", "https://acme.onekey.to?sessionId=a&sessionId=b", "liquid://acme",
-    "https://other.onekey.to?sessionId=abc",
-])
-def test_an_invalid_link(wallet, server, link):
-    wallet.run("qr", link, "--deny", status=FAILED)
-    assert not server.received
 
 
 # --- The configuration ---------------------------------------------------------------------------

@@ -236,7 +236,6 @@ def test_only_its_browser_opens_a_confirmation(phone, server):
         other.payload()
 
 
-# Holds: KEYRI-6
 def test_deny(phone, server):
     browser = server.browser()
     assert phone.answer(browser, denial(phone.look_up(browser)[1])) == 200
@@ -245,7 +244,6 @@ def test_deny(phone, server):
         browser.payload()
 
 
-# Holds: KEYRI-6
 @pytest.mark.parametrize("more", ["apiData", "browserData", "payload"])
 def test_a_denial_with_a_payload(phone, server, more):
     browser = server.browser()
@@ -300,10 +298,6 @@ def test_a_malformed_confirmation(phone, server, change):
 
 
 def test_mischief(phone, server):
-    server.mischief.answers["/api/keyriregistration"] = (200, b"Could not register")
     server.mischief.redirects["/api/keyrilogin"] = "https://evil.example"
-    server.mischief.session = {"sessionId": "other"}
-    assert phone.register() == (200, "Could not register")
     assert phone.login()[0] == 307
-    assert phone.look_up(server.browser())[1]["sessionId"] == "other"
-    assert [entry.status for entry in server.received] == [200, 307, 200]
+    assert [entry.status for entry in server.received] == [307]

@@ -76,13 +76,6 @@ def test_without_tls_on_this_machine_alone(key, loop, serve, connect, dapp_of):
     opens(loop, dapp, connect(key, link))
 
 
-# Holds: DAPPSERVER-2
-def test_a_link_that_says_https(key, loop, serve, connect, dapp_of):
-    server = serve()
-    dapp = dapp_of(server)
-    opens(loop, dapp, connect(key, server.link(dapp.request_id).replace("liquid://", "liquid://https://")))
-
-
 # Holds: DAPPSERVER-13
 def test_a_server_without_tls_behind_a_tls_link(key, serve, connect):
     server = serve(tls=None)
@@ -255,11 +248,6 @@ class TestLinks:
         wallet = connect(shared_key, FIDO["uris"][0]["uri"])
         assert wallet.end() == 1 and [event["event"] for event in wallet.events] == ["failed"]
         assert "liquid-auth link" in wallet.events[0]["reason"] and not wallet.said
-
-    # Holds: DAPPSERVER-3
-    def test_a_keyri_link_is_for_another_command(self, shared_key, connect):
-        wallet = connect(shared_key, "https://acme.onekey.to?sessionId=1")
-        assert wallet.end() == 1 and "liquid-auth keyri qr" in wallet.text
 
     # Holds: DAPPSERVER-4
     @pytest.mark.whole("the sandbox of the wallet hides the shared libraries of a debug build")

@@ -40,14 +40,10 @@ class Received:
 
 @dataclass
 class Mischief:
-    """How the servers misbehave. Each member is one way; none by default."""
+    """How the servers misbehave; not at all by default."""
 
-    # Path prefix -> the status and body that replace our answer (the request is still processed).
-    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     # Path prefix -> where it redirects to (307, which keeps method and body).
     redirects: dict[str, str] = field(default_factory=dict)
-    # False members of a look-up's answer.
-    session: dict = field(default_factory=dict)
 
 
 class Refusal(Exception):
@@ -181,9 +177,6 @@ class KeyriServer:
                 answer = web.Response(text=refusal.body, status=refusal.status)
             else:
                 answer = web.json_response(refusal.body, status=refusal.status)
-        for prefix, (status, body) in self.mischief.answers.items():
-            if request.path.startswith(prefix):
-                answer = web.Response(status=status, body=body)
         answer.headers.update(CORS)
         entry.status = answer.status
         return answer
@@ -264,7 +257,7 @@ class KeyriServer:
             raise Refusal(401, {"error": "another app key"})
         browser.mobile_id = request.headers.get("x-mobile-id", "")
         keyri.association_key(browser.mobile_id)
-        return web.json_response({**browser.description(), **self.mischief.session})
+        return web.json_response(browser.description())
 
     async def _answer(self, request: web.Request):
         browser = self._session(request)
