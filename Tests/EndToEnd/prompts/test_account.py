@@ -32,10 +32,6 @@ def running(key, account):
     return start_verifying(key, "pam")
 
 
-def wrong_answer(left):
-    return words("Wrong answer, {1} try left", left, plural="Wrong answer, {1} tries left")
-
-
 def registered(key):
     """Register with verification, which `register` checks, and return the dialogs."""
     before = len(dialogs(key))
@@ -92,17 +88,6 @@ class TestVerifying:
         assert running.pinentry.events("ask")[-1]["prompt"] == ANSWER
         assert entry(running) == ("register", "done", "pam")
         assert account.ended() == [0, 0], "one for the check, and one that verified"
-
-    # Holds: ACCOUNT-3
-    def test_three_wrong_passwords_leave_the_passphrase(self, running, account):
-        running.pinentry.set("approve", PASSPHRASE)
-        assert registered(running) == [
-            ("GETPIN", MAKE, ASKS, None),
-            ("GETPIN", MAKE, ASKS, wrong_answer("2")),
-            ("GETPIN", MAKE, ASKS, wrong_answer("1")),
-            ("GETPIN", MAKE, NAMED, words("The system did not verify you"))]
-        assert entry(running) == ("register", "done", "passphrase")
-        assert account.ended() == [0] * 4
 
     # Holds: ACCOUNT-9
     @pytest.mark.parametrize("modules, behaviours", [

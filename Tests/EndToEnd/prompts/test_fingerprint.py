@@ -84,27 +84,6 @@ class TestFinger:
         assert dialogs(finger_key)[-1] == ("GETPIN", MAKE, NAMED, words("The finger was not recognized"))
         assert entry(finger_key) == ("register", "done", "passphrase")
 
-    # Holds: FINGER-14
-    def test_wrong_fingers_count_over_requests(self, finger_key, reader):
-        finger_key.pinentry.set({PASSPHRASE_BUTTON: "never", "GETPIN": "deny"})
-        with client(finger_key) as ctap:
-            retries = lambda: ctap.client_pin(2, 7)[5]
-            for fingers, left in ((3, 5), (2, 3)):
-                with refused("OPERATION_DENIED"), registering(finger_key):
-                    for number in range(fingers):
-                        wait_for("dialog", lambda: dialogs(finger_key)[-1][1] == PASSPHRASE_BUTTON)
-                        before = finger_key.pinentry.asked()
-                        reader.do("SCAN left")
-                        wait_for("next dialog", lambda: finger_key.pinentry.asked() > before)
-                assert retries() == left
-            finger_key.pinentry.set({PASSPHRASE_BUTTON: "never"})
-            with registering(finger_key) as made:
-                pass
-            assert made and dialogs(finger_key)[-1][0] == "GETPIN" and retries() == 8
-            with registering(finger_key) as made:
-                reader.do("SCAN right")
-            assert made and dialogs(finger_key)[-1] == ("CONFIRM", PASSPHRASE_BUTTON, TOUCH, None)
-
     # Holds: FINGER-4
     def test_the_passphrase_by_choice(self, finger_key, reader):
         finger_key.pinentry.set("approve")
