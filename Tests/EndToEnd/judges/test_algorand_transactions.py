@@ -19,14 +19,12 @@ def test_valid_transactions_are_canonical(case):
     assert judge.canonical(data) == data
 
 
-# Holds: TXN-1
 @pytest.mark.parametrize("case", VECTORS["malformedForm"], ids=lambda case: case["name"])
 def test_a_node_would_write_it_differently(case):
     data = bytes.fromhex(case["bytes"])
     assert judge.canonical(data) != data
 
 
-# Holds: TXN-2
 @pytest.mark.parametrize(
     "case", VECTORS["malformedContent"] + VECTORS["malformedSigned"], ids=lambda case: case["name"])
 def test_only_the_content_is_wrong(case):
@@ -34,7 +32,6 @@ def test_only_the_content_is_wrong(case):
     assert judge.canonical(data) == data
 
 
-# Holds: TXN-4
 @pytest.mark.parametrize("case", VECTORS["malformedGroups"], ids=lambda case: case["name"])
 def test_no_group_has_this_id(case):
     ids = {msgpack.unpackb(bytes.fromhex(member)).get("grp", b"").hex() for member in case["transactions"]}

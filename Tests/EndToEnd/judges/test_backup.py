@@ -69,7 +69,6 @@ def test_content_that_is_not_refused(value):
     assert b.open_file(PHRASE, sealed(value)).epoch == value[1]
 
 
-# Holds: BACKUP-1
 def test_the_largest_file():
     """A file of 64 MiB opens, and one with a byte more does not."""
     room = b.MAXIMUM_BYTES - len(sealed(content(_3=bytes(1 << 16)))) + (1 << 16)
@@ -78,7 +77,6 @@ def test_the_largest_file():
     assert refusal(sealed(content(_3=bytes(room + 1)))) == "more than 64 MiB"
 
 
-# Holds: IMPORT-1
 @pytest.mark.parametrize("tag, counter, version, reason", [
     ("own", 0, 2, None), ("own", 0, 1, "the tag of another account"), ("account", 0, 2, "the tag of another account"),
     ("account", 3, 1, None), ("own", 3, 2, "an imported passkey with a counter"),
@@ -93,7 +91,6 @@ def test_the_tag_of_an_imported_passkey(tag, counter, version, reason):
         assert b.open_file(PHRASE, file).entries[OWN_TAG].plaintext == entry
 
 
-# Holds: ROTATE-11
 @pytest.mark.parametrize("version, reason", [
     (1, "CredRandoms in a file of an earlier version"), (2, "CredRandoms in a file of an earlier version"), (3, None),
 ])
@@ -110,13 +107,11 @@ def test_credrandoms_of_an_imported_passkey(version, reason):
 # --- Files that are refused --------------------------------------------------------------------
 
 
-# Holds: BACKUP-1
 def test_every_cut_is_refused():
     for length in range(len(FILE)):
         assert refusal(FILE[:length]).startswith("the file is not canonical CBOR: cut off")
 
 
-# Holds: BACKUP-1
 def test_every_flipped_bit_is_refused():
     reasons = set()
     for bit in range(8 * len(FILE)):
@@ -127,7 +122,6 @@ def test_every_flipped_bit_is_refused():
                        "another phrase", "broken seal"}
 
 
-# Holds: BACKUP-1
 @pytest.mark.parametrize("head, reason", [
     ([1], "not a backup file"),
     ({}, "not a backup file"),
@@ -153,7 +147,6 @@ def test_another_head(head, reason):
     assert refusal(cbor.encode(head)) == reason
 
 
-# Holds: BACKUP-1
 @pytest.mark.parametrize("change", [
     lambda file: file + b"\0",
     lambda file: file + file,
@@ -166,7 +159,6 @@ def test_a_file_that_is_not_canonical(change):
     assert refusal(change(FILE)).startswith("the file is not canonical CBOR: ")
 
 
-# Holds: BACKUP-1
 def test_a_file_of_another_phrase():
     other = Phrase(" ".join(["abandon"] * 11 + ["about"]))
     assert refusal(FILE, other) == "another phrase"
@@ -178,14 +170,12 @@ def test_a_file_of_another_phrase():
 # --- Content that is refused -------------------------------------------------------------------
 
 
-# Holds: BACKUP-2
 def test_every_cut_of_the_content_is_refused():
     for length in range(len(CONTENT)):
         assert refusal(sealed(CONTENT[:length])).startswith("the content is not canonical CBOR: cut off")
     assert refusal(sealed(CONTENT + b"\0")).startswith("the content is not canonical CBOR: 1 bytes after the item")
 
 
-# Holds: BACKUP-2
 @pytest.mark.parametrize("value, reason", [
     ([], "other members of the content"),
     ({}, "other members of the content"),
@@ -214,7 +204,6 @@ def test_other_content(value, reason):
     assert refusal(sealed(value)) == reason
 
 
-# Holds: BACKUP-2
 @pytest.mark.parametrize("members", [
     [], {}, TOMBSTONE | {1: "example.com"}, TOMBSTONE | {14: 0}, without(TOMBSTONE, 7), without(TOMBSTONE, 10),
     TOMBSTONE | {7: -1}, TOMBSTONE | {7: 1 << 32}, TOMBSTONE | {10: -1}, TOMBSTONE | {10: "0"},
@@ -230,7 +219,6 @@ def test_neither_a_record_nor_a_tombstone(members):
     assert refusal(sealed(value)) == "entry 2: neither a record nor a tombstone"
 
 
-# Holds: BACKUP-2
 @pytest.mark.parametrize("plaintext", [
     b"", *(row[:-1] for row in ROWS), *(row + b"\0" for row in ROWS), *(row + b"\x80" for row in ROWS),
     b"\xa2" + ROWS[1][3:] + ROWS[1][1:3],
@@ -240,7 +228,6 @@ def test_a_plaintext_that_is_not_canonical(plaintext):
     assert refusal(sealed(value)).startswith("entry 2: the plaintext is not canonical CBOR: ")
 
 
-# Holds: BACKUP-2
 @pytest.mark.parametrize("algorithm, key", [
     (-7, bytes(32)), (-7, P256_ORDER.to_bytes(32, "big")), (-7, b"\xff" * 32),
     *itertools.product((-7, -8), (b"", PRIVATE_KEY[1:], b"\0" + PRIVATE_KEY)),
@@ -250,7 +237,6 @@ def test_an_imported_key_that_cannot_be_used(algorithm, key):
     assert refusal(sealed(value)) == "entry 1: a private key that cannot be used"
 
 
-# Holds: BACKUP-2
 def test_a_derived_key_that_cannot_be_used():
     """No counter with such a key can be searched for: there is one in 2^32 of them."""
     class WithoutKeys(Phrase):
@@ -271,7 +257,6 @@ def tombstone(counter, changed, plaintext=b""):
     return b.Entry(plaintext, counter, changed, None)
 
 
-# Holds: BACKUP-3
 @pytest.mark.parametrize("case", VECTORS["merge"], ids=lambda case: case["why"])
 def test_merge(case):
     here, file = (
@@ -282,7 +267,6 @@ def test_merge(case):
     assert b.merged_entry(None, here) == b.merged_entry(here, None) == here
 
 
-# Holds: BACKUP-3
 def test_any_order_and_any_repetition_give_the_same():
     entries = [make(counter, changed, plaintext) for make in (record, tombstone) for counter in (0, 1)
                for changed in (0, 1) for plaintext in (b"a", b"ab", b"\xff")]
@@ -298,13 +282,11 @@ def test_any_order_and_any_repetition_give_the_same():
         assert len(results) == 1 and (winner not in three or results == {winner.rank})
 
 
-# Holds: BACKUP-3
 def test_a_prefix_is_smaller_and_bytes_have_no_sign():
     for smaller, greater in (b"a", b"a\0"), (b"\x7f", b"\x80"), (b"\x7f\xff", b"\x80"), (b"", b"\0"):
         assert b.merged_entry(record(0, 0, smaller), record(0, 0, greater)).plaintext == greater
 
 
-# Holds: BACKUP-3
 def test_accounts_of_both_and_the_higher_epoch():
     here, file = b.Backup(2, {HIGH: tombstone(0, 0)}), b.Backup(1, {LOW: tombstone(0, 0), HIGH: record(1, 0)})
     merged = b.merge(here, file)
@@ -314,7 +296,6 @@ def test_accounts_of_both_and_the_higher_epoch():
 IMPORTED = record(0, 100, key=PRIVATE_KEY)
 
 
-# Holds: BACKUP-5
 @pytest.mark.parametrize("file, is_taken", [
     (record(0, 101, key=bytes(31) + b"\1"), False),
     (record(0, 99, key=bytes(31) + b"\1"), False),
@@ -328,7 +309,6 @@ def test_an_imported_key_here(file, is_taken):
     assert b.merged_entry(IMPORTED, file) == (file if is_taken else IMPORTED)
 
 
-# Holds: ROTATE-11
 def test_other_credrandoms_stay_where_they_are():
     def moved(changed, cred_randoms):
         return b.Entry(b"", 0, changed, {13: PRIVATE_KEY} | ({14: cred_randoms} if cred_randoms else {}))
@@ -339,7 +319,6 @@ def test_other_credrandoms_stay_where_they_are():
         assert b.merged_entry(here, moved(101, ours)) == moved(101, ours)
 
 
-# Holds: BACKUP-5
 @pytest.mark.parametrize("here", [tombstone(0, 101), record(0, 101, key=bytes(31) + b"\1")],
                          ids=lambda here: str(here.rank))
 def test_an_imported_key_of_the_file_that_loses(here):
@@ -350,7 +329,6 @@ def array_of(size):
     return bytes(size - 16) + sha256(bytes(size - 16))[:16]
 
 
-# Holds: BACKUP-5
 @pytest.mark.parametrize("here, file, is_taken", [
     (None, ARRAY, True),
     (INITIAL, ARRAY, True),

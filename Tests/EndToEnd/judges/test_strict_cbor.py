@@ -42,7 +42,6 @@ def test_values():
         cbor.decode(b"")
 
 
-# Holds: MSG-2
 def test_counts_messages_and_looks_into_authenticator_data():
     reader = cbor.Reader()
     plain = bytes(32) + b"\x01" + bytes(4)
