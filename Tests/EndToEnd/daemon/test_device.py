@@ -87,26 +87,6 @@ def waits_out_the_window(started):
     time.sleep(max(0, started + 10.2 - time.monotonic()))
 
 
-# Holds: MGMT-34
-def test_a_reset_after_a_power_cycle(key):
-    """`device replug --power-cycle` allows a reset, which takes the passphrase."""
-    with key:
-        key.unlock()
-        with client(key) as ctap:
-            made = register(ctap, OWN)
-        for person in ({"behaviour": "deny"}, {"passphrase": "another passphrase"}):
-            with power_cycled(key) as ctap:
-                key.pinentry.set(**person)
-                refused(ERR.OPERATION_DENIED, ctap.reset)
-                key.pinentry.set()
-                sign_in(ctap, made)
-        with power_cycled(key) as ctap:
-            ctap.reset()
-            last = key.pinentry.events("ask")[-1]
-            assert last["command"] == "GETPIN" and "reset" in last["description"].lower()
-            refused(ERR.NO_CREDENTIALS, sign_in, ctap, made)
-
-
 # Holds: PERSON-9, PIN-18
 def test_a_replug_keeps_the_count_of_wrong_pins(key):
     """Any program of the same user can replug the device."""

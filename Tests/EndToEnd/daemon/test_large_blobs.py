@@ -9,7 +9,6 @@ import types
 
 import pytest
 from daemon.test_command import ABSENT, FAILED, WRONG_USAGE, fails
-from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2, LargeBlobs
 from support import wire
 from support.authenticator import PASSPHRASE, on_terminal
@@ -169,25 +168,6 @@ def test_export_and_import_of_the_whole_array(key, ctap, tmp_path):
     (tmp_path / "damaged").write_bytes(damaged)
     assert "digest" in fails(key, *asked(key, "blobs", "import", tmp_path / "damaged"), status=FAILED, stdin=PASSPHRASE)
     assert theirs(ctap).read_blob_array() == before
-
-
-# Holds: CONTROL-13
-def test_our_write_ends_a_half_finished_write(key, ctap, tmp_path):
-    alice = passkey(ctap, b"alice")
-    (tmp_path / "content").write_bytes(OURS)
-    platform, write = theirs(ctap), ctap.large_blobs
-
-    def between(offset, **members):
-        """Run our command before the platform's last fragment."""
-        if offset > 0:
-            key.ask("blobs", "set", digits(alice), tmp_path / "content")
-        return write(offset, **members)
-
-    ctap.large_blobs = between
-    with pytest.raises(CtapError, match="INVALID_SEQ"):
-        platform.write_blob_array([{1: random.Random(3).randbytes(2500), 2: bytes(12), 3: 2500}])
-    ctap.large_blobs = write
-    assert theirs(ctap).get_blob(alice.blob_key) == OURS
 
 
 @pytest.fixture

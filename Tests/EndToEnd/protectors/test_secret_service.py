@@ -8,7 +8,6 @@ import time
 
 import pytest
 from fido2 import cbor
-from fido2.ctap import CtapError
 from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
 from support.ceremonies import Request
 from support.control_socket import OK, UNLOCK_BY_SLOT, ControlProtocol
@@ -294,21 +293,6 @@ class TestUnlocking:
         double.set(locked=True, prompt="never")
         add_killed(key, "secret-service", "prompt", lambda: "Prompt" in double.calls())
         assert "Dismiss" in double.calls() and len(slots(key)) == 1 + 1
-
-    # Holds: PROTECT-7
-    def test_after_wrong_passphrases_the_keyring_does_not_unlock(self, key, double):
-        assert len(registration(key)) == 1
-        key.pinentry.set(passphrase="not the passphrase")
-        for _ in range(3):
-            with pytest.raises(CtapError):
-                registration(key, uv=True)
-        assert not is_open(key), "eight in a row"
-        calls = len(double.calls())
-        with pytest.raises(CtapError):
-            registration(key)
-        assert len(double.calls()) == calls
-        key.pinentry.set()
-        assert len(registration(key)) == 2
 
     def test_the_phrase_is_the_way_back(self, key, double):
         """A new vault from the phrase has no slot of the keyring."""
