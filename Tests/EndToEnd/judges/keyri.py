@@ -5,7 +5,6 @@ browser: ECDH on P-256, HKDF-SHA-256 without info, AES-256-GCM without additiona
 """
 
 import base64
-import json
 import re
 from dataclasses import dataclass
 
@@ -37,11 +36,6 @@ def unb64(text: str) -> bytes:
     if b64(data) != text:
         raise Refused("base64 in another form")
     return data
-
-
-def canonical_json(value) -> bytes:
-    """Encode as the product does: members in order, no white space."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 # --- Keys ----------------------------------------------------------------------------------------

@@ -90,13 +90,13 @@ class Reader:
     def wait_until_used(self):
         self.do("")
 
-    def enroll(self, finger="right"):
-        """Enroll a finger of this user, which takes five scans."""
+    def enroll(self):
+        """Enroll the right finger of this user, which takes five scans."""
         process = subprocess.Popen(
             ["fprintd-enroll"], env={"PATH": "/usr/bin:/bin", **self.environment}, stdout=subprocess.PIPE, text=True)
         for line in process.stdout:
             if "Enrolling" in line or "stage-passed" in line:
-                self.do(f"SCAN {finger}")
+                self.do("SCAN right")
         assert process.wait(LONGEST * PATIENCE) == 0
 
     @contextlib.contextmanager

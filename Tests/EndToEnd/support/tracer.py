@@ -98,11 +98,6 @@ class Tracer:
             pass
         return self.was_reached
 
-    def wait_until_reached(self):
-        while not self.was_reached:
-            assert self.receive(), "the program has ended"
-        return self.was_reached
-
     def calls(self):
         return [tuple(call) for call in self.ask(calls=True)["calls"]]
 
