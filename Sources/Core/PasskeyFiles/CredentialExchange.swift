@@ -63,7 +63,9 @@ enum CredentialExchange {
       rpID: rpID, userID: userID, name: names.0, displayName: names.1, id: id, created: created,
       key: try Encoded.privateKey(base64URL: value.required("key").unescaped()))
     guard let extensions = try value.member("fido2Extensions") else { return found }
-    if try extensions.member("hmacCredentials") != nil {
+    // hmacSecret is the spelling of the standard's drafts; a published sample of Bitwarden has it.
+    let spellings = (try extensions.member("hmacCredentials"), try extensions.member("hmacSecret"))
+    if spellings.0 != nil || spellings.1 != nil {
       found.losses.append("its PRF secret; data that a site encrypted with it cannot be decrypted here")
     }
     if try extensions.member("largeBlob") != nil { found.losses.append("its large blob") }

@@ -67,6 +67,23 @@ import Testing
     #expect(try Sample.records(file) == expected)
   }
 
+  /// The standard's spelling, that of its drafts, and both.
+  // Holds: IMPORT-2
+  @Test(
+    arguments: [
+      (#"{"hmacCredentials":{"algorithm":"hmac-sha256","credWithUV":"AA","credWithoutUV":"AA"}}"#, true),
+      (#"{"hmacSecret":{"algorithm":"HS256","secret":"AAECAw"}}"#, true),
+      (#"{"hmacSecret":{"algorithm":"HS256","secret":"AAECAw"},"hmacCredentials":{}}"#, true),
+      (#"{"hmacSecret":null}"#, false), ("{}", false),
+    ])
+  func `a PRF secret that is left out of a passkey of CXF is named in both spellings`(
+    extensions: String, isLost: Bool
+  ) throws {
+    let file = try Sample.file(Self.cxf(Self.item(try Self.passkey(extensions: extensions))))
+    let loss = "its PRF secret; data that a site encrypted with it cannot be decrypted here"
+    #expect(file.skipped == [] && file.passkeys.map(\.losses) == [isLost ? [loss] : []])
+  }
+
   // Holds: IMPORT-2
   @Test(
     arguments: [

@@ -167,7 +167,7 @@ enum PasskeyFileTargets {
   private static let cxf = names(
     "version", "major", "minor", "accounts", "items", "title", "creationAt", "credentials", "type", "passkey",
     "credentialId", "rpId", "username", "userDisplayName", "userHandle", "key", "fido2Extensions", "hmacCredentials",
-    "credBlob", "largeBlob", "payments")
+    "hmacSecret", "credBlob", "largeBlob", "payments")
   private static let bitwarden =
     names(
       "encrypted", "items", "name", "login", "fido2Credentials", "credentialId", "keyType", "public-key",
