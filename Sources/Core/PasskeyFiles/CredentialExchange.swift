@@ -37,7 +37,8 @@ enum CredentialExchange {
       var fault: PasskeyFault?
       do throws(PasskeyFault) { guard try kind(of: credential) == "passkey" else { continue } } catch { fault = error }
       isWithoutPasskey = false
-      let label = credential.passkeyName(site: "rpId", title: title, name: "username")
+      let label = credential.passkeyName(
+        site: "rpId", title: title, name: credential.label("username").isEmpty ? "userName" : "username")
       file.add(item: number, label: label) { () throws(PasskeyFault) in
         if let fault { throw fault }
         return try passkey(credential, created: min(created ?? now, now))
@@ -58,7 +59,10 @@ enum CredentialExchange {
   private static func passkey(_ value: JSONValue, created: UInt64) throws(PasskeyFault) -> FoundPasskey {
     let rpID = try value.required("rpId").string()
     let (id, userID) = (try value.requiredBytes("credentialId"), try value.requiredBytes("userHandle"))
-    let names = (try value.member("username")?.string(), try value.member("userDisplayName")?.string())
+    // userName is the spelling of the standard's drafts.
+    let draftName = try value.member("userName")
+    let name = try value.member("username") ?? draftName
+    let names = (try name?.string(), try value.member("userDisplayName")?.string())
     var found = FoundPasskey(
       rpID: rpID, userID: userID, name: names.0, displayName: names.1, id: id, created: created,
       key: try Encoded.privateKey(base64URL: value.required("key").unescaped()))

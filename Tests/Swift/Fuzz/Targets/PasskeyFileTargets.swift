@@ -166,8 +166,8 @@ enum PasskeyFileTargets {
   static let json = ["\"", "\\\"", "\\u0041", "\\ud83d\\ude00", "null", "true", "false", "[]", "{}", ":", ",", "1e9"]
   private static let cxf = names(
     "version", "major", "minor", "accounts", "items", "title", "creationAt", "credentials", "type", "passkey",
-    "credentialId", "rpId", "username", "userDisplayName", "userHandle", "key", "fido2Extensions", "hmacCredentials",
-    "hmacSecret", "credBlob", "largeBlob", "payments")
+    "credentialId", "rpId", "username", "userName", "userDisplayName", "userHandle", "key", "fido2Extensions",
+    "hmacCredentials", "hmacSecret", "credBlob", "largeBlob", "payments")
   private static let bitwarden =
     names(
       "encrypted", "items", "name", "login", "fido2Credentials", "credentialId", "keyType", "public-key",
