@@ -3,6 +3,8 @@ import Recovery
 
 /// FIDO's Credential Exchange Format 1.0, Proposed Standard of 2025-08-14: a header with accounts, their items, and the
 /// credentials of each; those of type "passkey" are read (§3.3.3 there).
+///
+/// Some programs write one account without the header.
 enum CredentialExchange {
   static func read(_ root: JSONValue, into file: PasskeyFile, now: UInt64) throws(PasskeyFault) {
     let version = try root.member("version")
@@ -10,14 +12,29 @@ enum CredentialExchange {
       throw PasskeyFault("it has version \(major) of CXF; only version 1 is supported")
     }
     var number = 0
-    for account in try root.elements(of: "accounts") {
-      for item in try account.elements(of: "items") {
-        number += 1
-        // Read once for each item, which can have many passkeys and many members.
-        let title = item.label("title")
-        do throws(PasskeyFault) { try read(item, number, title, into: file, now: now) } catch {
-          file.add(skippedItem: number, title: title, error)
-        }
+    guard let accounts = try root.member("accounts") else {
+      return try readItems(of: root, &number, into: file, now: now)
+    }
+    for account in accounts.elements { try readItems(of: account, &number, into: file, now: now) }
+  }
+
+  /// Whether an item is one of CXF: it has credentials, as no item of Bitwarden's own format has.
+  static func isItem(_ value: JSONValue) -> Bool {
+    do throws(PasskeyFault) { return try value.member("credentials") != nil } catch { return true }
+  }
+
+  /// Adds the passkeys of an account.
+  ///
+  /// - Parameter number: the number of the last item before those of the account; afterwards, that of the account's last item.
+  private static func readItems(
+    of account: JSONValue, _ number: inout Int, into file: PasskeyFile, now: UInt64
+  ) throws(PasskeyFault) {
+    for item in try account.elements(of: "items") {
+      number += 1
+      // Read once for each item, which can have many passkeys and many members.
+      let title = item.label("title")
+      do throws(PasskeyFault) { try read(item, number, title, into: file, now: now) } catch {
+        file.add(skippedItem: number, title: title, error)
       }
     }
   }

@@ -104,7 +104,9 @@ public final class PasskeyFile {
         "this export of Bitwarden is encrypted; export again in the file format .json, not .json (Encrypted)")
     }
     if try member("accounts") != nil { return .credentialExchange }
-    if try member("items") != nil { return .bitwarden }
+    if let items = try member("items") {
+      return items.elements.contains(where: CredentialExchange.isItem) ? .credentialExchange : .bitwarden
+    }
     if try member("privateKey") != nil, try member("relyingParty") != nil { return .keePassXCPasskey }
     throw unknown
   }

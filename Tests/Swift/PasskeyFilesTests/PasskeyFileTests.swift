@@ -178,6 +178,23 @@ import Testing
     #expect(file.skipped == [.init(item: 1, name: PasskeyName(rpID: "My item", name: nil), reason: "it has no rpId")])
   }
 
+  /// The published samples of 1Password and Dashlane are such files. The format of Bitwarden has a list `items`, too.
+  // Holds: IMPORT-2
+  @Test func `an account of CXF without the header is read as one`() throws {
+    let account = { (items: String) in #"{"items":[\#(items)],"id":"AQ","username":"a","email":"","collections":[]}"# }
+    let (note, passkey) = (Self.item(#"{"type":"note"}"#, title: "Note"), Self.item(try Self.passkey()))
+    let file = try Sample.file(account(#"{"title":"Empty"}"# + "," + note + "," + passkey))
+    #expect(file.format == .credentialExchange && file.skipped == [] && file.withoutPasskey == ["Empty", "Note"])
+    #expect(file.passkeys.map(\.item) == [3])
+    #expect(
+      try Sample.records(file)
+        == [Sample.record(displayName: "Alice A.", id: Array(0...15), created: 1_700_000_000_000)])
+    let twice = try Sample.file(account(Self.item(title: #"Example","credentials":[],"x":""#)))
+    #expect(twice.format == .credentialExchange && twice.skipped.map(\.reason) == ["it has credentials twice"])
+    let others = #"{"encrypted":false,"collections":[],"items":[{"name":"a","login":{},"credentials":null},1]}"#
+    #expect(try Sample.file(others).format == .bitwarden)
+  }
+
   // Holds: IMPORT-2
   @Test func `another version of CXF is refused, and so is a member that is there twice`() throws {
     #expect(throws: PasskeyFileError("it has version 2 of CXF; only version 1 is supported")) {

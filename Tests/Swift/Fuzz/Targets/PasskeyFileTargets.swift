@@ -16,6 +16,7 @@ enum PasskeyFileTargets {
           Array(
             #"{"version":{"major":1,"minor":0},"accounts":[{"items":[{"title":"N","credentials":[{"type":"note"}]}]}]}"#
               .utf8),
+          Array(#"{"items":[{"title":"N","credentials":[{"type":"passkey"}]}],"id":"AQ","collections":[]}"#.utf8),
         ]
       }, read: readFile),
     Target(
