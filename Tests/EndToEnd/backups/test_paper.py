@@ -103,6 +103,10 @@ def test_a_page_has_the_passkeys_that_fit_and_names_the_others(page):
     for passkey in made["leftOut"]:
         assert f"{passkey['rpId']} ({passkey['name']})" in text
     assert f"site-{PASSKEYS - 1}.example" not in text
+    # The vault does not say whether its phrase is on paper as words or as shares: the page is for both.
+    for line in ("With your recovery phrase, or enough shares of it, this page brings back your passkeys.",
+                 "and type the words of the phrase, or of its shares.", "If you have shares, leave the blanks empty."):
+        assert line in text
 
 
 # Holds: PAPER-3

@@ -74,11 +74,14 @@ extension BackupPage {
         .regular
       ),
       (
-        "With the words of your recovery phrase, this page brings back your passkeys. Without the words, nobody can read "
-          + "the codes. Anyone who has both can use your passkeys.", .regular
+        "With your recovery phrase, or enough shares of it, this page brings back your passkeys. Without the phrase, nobody "
+          + "can read the codes. Anyone who has both can use your passkeys.", .regular
       ),
       ("To bring the passkeys back:", .bold),
-      ("1. On a new computer, install liquid-auth, run: liquid-auth setup, and type the words.", .regular),
+      (
+        "1. On a new computer, install liquid-auth, run: liquid-auth setup, and type the words of the phrase, or of its "
+          + "shares.", .regular
+      ),
       (
         "2. Take a sharp picture of the codes, or several pictures that show each code at least once. Do not take a picture "
           + "of the words.", .regular
@@ -149,7 +152,7 @@ extension BackupPage {
       "Fold the page here before you take a picture.", size: Self.smallSize, on: page, below: Self.fold)
     y = write("The words of your recovery phrase", .bold, size: Self.textSize, on: page, below: y - 3)
     y = write(
-      "Write them here by hand, or keep them on another paper. A phrase has 12 to 24 words; leave the other blanks empty. "
+      "Write the 12 to 24 words here by hand, or keep them on another paper. If you have shares, leave the blanks empty. "
         + "A page with the words on it gives access to all passkeys: keep it where nobody else can find it.",
       size: Self.textSize, on: page, below: y - 1)
     let columns = Self.words / Self.wordsInAColumn
