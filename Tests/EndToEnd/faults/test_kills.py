@@ -1,13 +1,14 @@
 """The authenticator is killed at each system call of a request, in any of its threads."""
 
 import collections
+import os
 
 import pytest
 from faults.bench import Bench, outcomes
-from faults.operations import OPERATIONS, Gone, NotAcknowledged
+from faults.operations import OPERATIONS, Gone, Merge, NotAcknowledged
 from support import figures
 from support.patience import PATIENCE
-from support.tracer import SYNCS
+from support.tracer import CHANGES, SYNCS, WRITES
 from support.whole import IS_LONG
 
 #: More calls than any of these requests makes: this bounds the loop.
@@ -76,3 +77,17 @@ def test_a_kill_at_every_system_call(operation, tmp_path, tracer, creds):
     assert kills.found.total() == points and not kills.found[True, False]
     if IS_LONG:
         assert kills.found[False, False] and kills.found[True, True]
+
+
+# Holds: FAULT-1, BACKUP-10
+@pytest.mark.whole("in the gate, the two kills of the test above stand for these")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can see the open files of a program that forbids it")
+def test_a_kill_at_each_change_of_a_merge(tmp_path, tracer):
+    """At each call that changes a file or makes it durable: a kill between two of them finds the same files as at the second."""
+    kills = Kills(Bench(Merge, tmp_path, tracer))
+    point = {"calls": [*WRITES, *SYNCS, *CHANGES], "under": kills.bench.key.state}
+    points = next(number for number in range(1, MOST) if not kills.kill(first=number, **point)) - 1
+    figures.note(f"killed: {Merge.name}, at each change of a file", f"at {points} points: {outcomes(kills.found)}")
+    assert kills.found.total() == points and not kills.found[True, False]
+    # Before the commit, and between the commit and the answer.
+    assert kills.found[False, False] and kills.found[False, True]
