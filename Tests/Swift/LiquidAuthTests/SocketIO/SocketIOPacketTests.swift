@@ -1,3 +1,4 @@
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
@@ -54,14 +55,23 @@ struct SocketIOPacketTests {
   }
 
   // Holds: SERVER-8
-  @Test(.timeLimit(.minutes(1))) func `an event with a long name is refused, and its arguments are checked`() throws {
-    let marks = String(repeating: "\u{300}\u{316}", count: 500_000)
+  @Test func `an event with a long name is refused, and its arguments are checked`() throws {
+    try checkLongNames(String(repeating: "\u{300}\u{316}", count: 100))
+  }
+
+  // Holds: SERVER-8
+  @Test(.whole("it measures a time"), .timeLimit(.minutes(1)))
+  func `a very long name of an event does not take minutes`() throws {
+    try checkLongNames(String(repeating: "\u{300}\u{316}", count: 500_000))
+  }
+
+  private func checkLongNames(_ marks: String) throws {
     #expect(throws: LiquidAuthError.malformed("event")) {
       try SocketIOPacket(#"2["answer-description\#(marks)","v=0"]"#)
     }
     #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(#"2["link",{"\#(marks)":1}]"#) }
     #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(#"2["link","\x"]"#) }
-    #expect(try SocketIOPacket("2/\(marks),[\"link\",1]").namespace.utf8.count == 2_000_001)
+    #expect(try SocketIOPacket("2/\(marks),[\"link\",1]").namespace.utf8.count == marks.utf8.count + 1)
   }
 
   // Holds: SIGNAL-1

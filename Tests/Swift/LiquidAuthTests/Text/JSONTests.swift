@@ -1,3 +1,4 @@
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
@@ -55,15 +56,22 @@ struct JSONTests {
   }
 
   // Holds: SERVER-8
-  @Test(.timeLimit(.minutes(1))) func `a name of 64 bytes is read; a longer one is refused before it is hashed`() throws
-  {
+  @Test func `a name of 64 bytes is read; a longer one is refused`() throws {
     let longest = String(repeating: "\u{300}\u{316}", count: 16)
     let escaped = String(repeating: #"\u0061"#, count: 64)
     for name in [longest, escaped] { #expect(try Self.decode(#"{"b":"x","\#(name)":1}"#) == Value(b: "x", a: nil)) }
-    // The normal form of the last one takes minutes.
-    for name in [longest + "a", escaped + "a", String(repeating: "\u{300}\u{316}", count: 500_000)] {
-      #expect(throws: JSONError.longName) { try Self.decode(#"{"b":"x","c":[{"\#(name)":1}]}"#) }
-    }
+    for name in [longest + "a", escaped + "a"] { refuses(name) }
+  }
+
+  // Holds: SERVER-8
+  @Test(.whole("it measures a time"), .timeLimit(.minutes(1)))
+  func `a long name is refused before it is hashed`() {
+    // Its normal form takes minutes.
+    refuses(String(repeating: "\u{300}\u{316}", count: 500_000))
+  }
+
+  private func refuses(_ name: String) {
+    #expect(throws: JSONError.longName) { try Self.decode(#"{"b":"x","c":[{"\#(name)":1}]}"#) }
   }
 
   // Holds: SERVER-8
