@@ -43,6 +43,9 @@ struct Broker {
     clinux_refuse_descriptors(listener)
   }
 
+  /// How long ``run(sessions:isReplaced:)`` waits for the next client while none has a device, in milliseconds.
+  var rest: Int32 { hasFailedToOpen ? 0 : Self.lingering }
+
   /// Serves clients until none is left and none comes, or until none is left and an upgrade has replaced this program or
   /// `/dev/uhid` could not be opened.
   ///
@@ -52,8 +55,8 @@ struct Broker {
   mutating func run(sessions: Int32, isReplaced: () -> Bool) {
     while true {
       let hasThreads = clinux_running_threads() > 0
-      let rest = hasThreads ? Self.removal : hasFailedToOpen ? 0 : Self.lingering
-      let isIdle = !serve(sessions: sessions, timeout: relays.isEmpty ? rest : -1)
+      let limit = hasThreads ? Self.removal : rest
+      let isIdle = !serve(sessions: sessions, timeout: relays.isEmpty ? limit : -1)
       guard relays.isEmpty && clinux_running_threads() == 0 else { continue }
       if hasFailedToOpen {
         usleep(Self.pauseAfterFailure * 1000)

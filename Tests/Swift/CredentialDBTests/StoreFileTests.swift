@@ -159,8 +159,9 @@ import Testing
 
   @Test func `an opening waits until this process has closed the store`() throws {
     let store = try CredentialDB.open(directory)
+    let path = directory.path()
     Thread.detachNewThread {
-      usleep(200_000)
+      Self.awaitOpening(of: path)
       store.close()
     }
     #expect(throws: Never.self) { try CredentialDB.open(directory) }
@@ -171,14 +172,18 @@ import Testing
     try directory.write(directory.bytes(), "other")
     let (path, other) = (directory.path(), directory.path("other"))
     Thread.detachNewThread {
-      // The opening has the file, and waits until this store is closed.
-      let limit = Date.now + 4
-      while Self.descriptors(of: path) < 2, Date.now < limit { usleep(1000) }
+      Self.awaitOpening(of: path)
       rename(other, path)
       store.close()
     }
     let text = refusal { _ = try CredentialDB.open(directory) }
     #expect(text.contains("the file or its directory was moved or replaced"))
+  }
+
+  /// Waits until a second opening has the file; it goes on when the first store is closed.
+  private static func awaitOpening(of path: String) {
+    let limit = ContinuousClock.now + .patience
+    while descriptors(of: path) < 2, ContinuousClock.now < limit { usleep(1000) }
   }
 
   /// How many descriptors of this process have a file.
@@ -195,8 +200,12 @@ import Testing
       // The other thread waits for the change, and then closes the store before or after it is shortened.
       store.observe { [weak store] in
         guard let store else { return }
-        Thread.detachNewThread { store.close() }
-        usleep(10_000)
+        let started = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+          started.signal()
+          store.close()
+        }
+        started.wait()
       }
       #expect(throws: Never.self) { try store.removeAll(state: Given.state) }
       store.close()
@@ -216,7 +225,7 @@ import Testing
         seen.withLock { $0.append(store.overview().credentials) }
         asked.signal()
       }
-      #expect(asked.wait(timeout: .now() + 600) == .success, "it waits for the change")
+      #expect(asked.wait(timeout: .now() + .seconds(60 * patience)) == .success, "it waits for the change")
     }
     try store.save(try Given.source(site: 1), state: nil)
     try store.save(try Given.source(site: 2), state: nil)

@@ -2,6 +2,7 @@ import CLinux
 import Foundation
 import ProcessIO
 import Synchronization
+import TestVectors
 import Testing
 
 @testable import EventLoop
@@ -64,7 +65,7 @@ import Testing
       await OwnThread.run(cancellable: { cancellation in
         started.signal()
         // A thread that is not woken ends at its deadline, with another result.
-        return cancellation.wait(for: read, POLLIN, until: .now + .seconds(60))
+        return cancellation.wait(for: read, POLLIN, until: .now + .patience)
       })
     }
     await OwnThread.run { started.wait() }

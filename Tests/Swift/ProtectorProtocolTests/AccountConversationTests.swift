@@ -1,12 +1,13 @@
 import CryptoPrimitives
 import Glibc
 import ProcessIO
+import TestVectors
 import Testing
 
 @testable import ProtectorProtocol
 
 @Suite struct AccountConversationTests {
-  private static let soon = ContinuousClock.now + .seconds(60)
+  private static let soon = ContinuousClock.now + .patience
 
   private func message(_ kind: UInt8, _ body: [UInt8]) -> AccountMessage? {
     body.withUnsafeBytes { AccountMessage(kind: kind, body: $0) }

@@ -1,6 +1,7 @@
 import CryptoPrimitives
 import Glibc
 import ProcessIO
+import TestVectors
 import Testing
 
 @testable import ProtectorProtocol
@@ -55,7 +56,7 @@ import Testing
   // MARK: Pipes
 
   /// Asks a program that answers with `pieces`, one write each.
-  private func ask(_ request: ProtectorRequest, _ pieces: [[UInt8]], limit: Duration = .seconds(10)) throws
+  private func ask(_ request: ProtectorRequest, _ pieces: [[UInt8]], limit: Duration = .patience) throws
     -> Result<ProtectorAnswer, ProtectorFailure>
   {
     let (input, output) = (try Descriptor.pipe(), try Descriptor.pipe())
@@ -103,7 +104,7 @@ import Testing
     Descriptor.write([2, 7, 0, 0], to: output.write)
     Descriptor.write([2, 0, 0, 32] + key, to: output.write)
     let answer = try ProtectorPipe.ask(
-      Self.get, input: input.write, output: output.read, until: .now + .seconds(10), Cancellation(),
+      Self.get, input: input.write, output: output.read, until: .now + .patience, Cancellation(),
       touchNeeded: { touches += 1 })
     #expect(answer.key.withUnsafeBytes { Array($0) } == key && touches == 2)
   }
@@ -135,7 +136,7 @@ import Testing
       close(output.write)
       #expect(throws: ProtectorFailure.ended(.protector)) {
         try ProtectorPipe.ask(
-          Self.get, input: input.write, output: output.read, until: .now + .seconds(10), Cancellation())
+          Self.get, input: input.write, output: output.read, until: .now + .patience, Cancellation())
       }
     }
   }
@@ -150,7 +151,7 @@ import Testing
     cancellation.cancel()
     #expect(throws: ProtectorFailure(.failed, "it was cancelled")) {
       try ProtectorPipe.ask(
-        Self.get, input: input.write, output: output.read, until: .now + .seconds(10), cancellation)
+        Self.get, input: input.write, output: output.read, until: .now + .patience, cancellation)
     }
   }
 
@@ -162,10 +163,10 @@ import Testing
       Descriptor.write([byte], to: input.write)
     }
     close(input.write)
-    let first = ProtectorPipe.request(from: input.read, until: .now + .seconds(10))
+    let first = ProtectorPipe.request(from: input.read, until: .now + .patience)
     #expect(first?.operation == .get && first?.type == 4 && first?.data == Self.id && first?.pin == nil)
-    let second = ProtectorPipe.request(from: input.read, until: .now + .seconds(10))
+    let second = ProtectorPipe.request(from: input.read, until: .now + .patience)
     #expect(second?.type == 2 && second?.data == [9] && second?.pin?.isEqual(to: secret("1234")) == true)
-    #expect(ProtectorPipe.request(from: input.read, until: .now + .seconds(10)) == nil)
+    #expect(ProtectorPipe.request(from: input.read, until: .now + .patience) == nil)
   }
 }

@@ -1,6 +1,7 @@
 import Glibc
+import TestVectors
 
-/// The test's end of a socket, pipe or terminal, closed with the value; a read waits for at most a minute.
+/// The test's end of a socket, pipe or terminal, closed with the value; a read waits for at most ``patience``.
 package final class Descriptor: Sendable {
   package let number: Int32
 
@@ -21,8 +22,8 @@ package final class Descriptor: Sendable {
   }
 
   /// The bytes of one read; empty at the end.
-  package func read(_ limit: Int = 8192, waiting: Int32 = 60_000) throws -> [UInt8] {
-    guard isReadable(within: waiting) else { throw Failure(ETIMEDOUT) }
+  package func read(_ limit: Int = 8192, waiting: Int32? = nil) throws -> [UInt8] {
+    guard isReadable(within: waiting ?? Int32(60_000 * patience)) else { throw Failure(ETIMEDOUT) }
     var bytes = [UInt8](repeating: 0, count: limit)
     let count = Glibc.read(number, &bytes, limit)
     guard count >= 0 else { throw Failure(errno) }

@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 import NIOPosix
 import ProcessIO
+import TestVectors
 import Testing
 
 @testable import liquid_auth_wallet
@@ -56,11 +57,11 @@ struct TerminalQuestionTests {
     #expect(await isAnsweredWithYes == isYes)
   }
 
-  /// Waits up to ten seconds for input, and blocks no thread; returns whether there is any.
+  /// Waits for input, and blocks no thread; returns whether there is any.
   private func isReady(_ descriptor: Int32) async -> Bool {
-    var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    let end = ContinuousClock.now + .seconds(10)
-    while poll(&wanted, 1, 0) == 0, .now < end { try? await Task.sleep(for: .milliseconds(10)) }
-    return wanted.revents != 0
+    await eventually {
+      var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      return poll(&wanted, 1, 0) > 0
+    }
   }
 }

@@ -69,7 +69,7 @@ actor UserPrompter: UserInteraction {
   let clock: any MonotonicClock
   let executor: any TaskExecutor
   let log: @Sendable (String) -> Void
-  private let turns = RequestQueue(())
+  nonisolated let turns = RequestQueue(())
   private nonisolated let observer = Mutex<(@Sendable () -> Void)?>(nil)
   /// Why the last dialog could not be shown or completed; `nil` if it could.
   private var fault: String?

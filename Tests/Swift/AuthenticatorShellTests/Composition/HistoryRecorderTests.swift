@@ -7,6 +7,7 @@ import Glibc
 import ProtectorProtocol
 import Recovery
 import StateDirectory
+import TestVectors
 import Testing
 import Vault
 
@@ -136,7 +137,7 @@ import Vault
         recorder.ended(CommandReport(command: nil, rpID: "a.example", error: nil, elapsed: .zero, kind: .signIn))
         ended.signal()
       }
-      #expect(ended.wait(timeout: .now() + 60) == .success)
+      #expect(ended.wait(timeout: .now() + .seconds(60 * patience)) == .success)
     }
     try store.setState(state)
     #expect(try await written() == [entry(.signIn, "a.example", .done)])

@@ -13,14 +13,10 @@ import ProtectorProtocol
 import Recovery
 import Synchronization
 import TestSupport
+import TestVectors
 import Testing
 
 @testable import liquid_authenticator
-
-/// Waits for what another task does, and leaves the threads to it.
-private func wait(until condition: () -> Bool) async {
-  while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
-}
 
 /// Types the answers of the test; a dialog without a field stays open until it is withdrawn, or the test agrees.
 private final class Typist: PromptBackEnd {
@@ -52,7 +48,7 @@ private final class Typist: PromptBackEnd {
   func isGone() { state.withLock { $0.isOpen = false } }
   func agree() { state.withLock { $0.agrees = true } }
   func refuse() { state.withLock { $0.refuses = true } }
-  func shows(_ count: Int) async { await wait { self.shown.count >= count } }
+  func shows(_ count: Int) async { await eventually { self.shown.count >= count } }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     state.withLock { $0.dialogs.append(dialog) }
@@ -65,7 +61,7 @@ private final class Typist: PromptBackEnd {
       let answer = state.withLock { $0.answers.isEmpty ? "pw" : $0.answers.removeFirst() }
       guard answer == "never" else { return .typed(secret(answer)) }
     }
-    await wait { Task.isCancelled || self.state.withLock { $0.agrees || $0.refuses } }
+    await eventually { Task.isCancelled || self.state.withLock { $0.agrees || $0.refuses } }
     if state.withLock({ $0.refuses }) { throw .noAnswer(.declined) }
     guard state.withLock({ $0.agrees }) else { throw .noAnswer(.cancelled) }
     return .agreed
@@ -92,7 +88,7 @@ private final class ScriptedAccount: Sendable {
   }
 
   func goOn() { state.withLock { $0.goesOn = true } }
-  func allEnded() async { await wait { self.state.withLock { $0.ended == $0.begun } } }
+  func allEnded() async { await eventually { self.state.withLock { $0.ended == $0.begun } } }
 
   /// As ``HelperProcess/converse(_:)``.
   func converse(_ request: AccountRequest) -> Result<AccountConversation, ProtectorFailure> {
@@ -111,7 +107,7 @@ private final class ScriptedAccount: Sendable {
 
   private func play(_ messages: [AccountMessage], on end: Int32) {
     defer { close(end) }
-    let limit = ContinuousClock.now + .seconds(60)
+    let limit = ContinuousClock.now + .patience
     guard AccountPipe.request(from: end, until: limit) == .verify else { return }
     for message in messages {
       guard AccountPipe.write(message, to: end) else { return }
@@ -307,7 +303,7 @@ struct AccountPromptTests {
     clock.advance(by: UserPrompter.shortestReading)
     screen.hang(true)
     account.goOn()
-    try? await Task.sleep(for: .milliseconds(20))
+    await screen.isAsked()
     dialogs.refuse()
     #expect(await outcome == "declined")
     screen.hang(false)
@@ -443,7 +439,7 @@ struct AccountPromptTests {
     await dialogs.shows(1)
     let later = (0..<2).map { _ in Task { await prompter.outcome(of: prompt(), verification: true) } }
     dialogs.refusesPassphrase(true)
-    try? await Task.sleep(for: .milliseconds(20))
+    await eventually { prompter.turns.waitingCount == 2 }
     first.cancel()
     #expect(await first.value == "cancelled")
     for task in later { #expect(await task.value == "declined") }
@@ -455,7 +451,7 @@ struct AccountPromptTests {
     let (dialogs, account) = (Typist(["guess"]), ScriptedAccount([.asks("a")], [.asks("a"), .accepted]))
     let prompter = prompter(dialogs, account)
     let asking = Task { await prompter.outcome(of: prompt(), verification: true) }
-    await wait { account.answers == ["guess"] }
+    await eventually { account.answers == ["guess"] }
     asking.cancel()
     #expect(await asking.value == "cancelled")
     #expect(prompter.verificationTriesLeft == 7)

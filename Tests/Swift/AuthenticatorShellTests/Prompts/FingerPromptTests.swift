@@ -5,6 +5,7 @@ import Fingerprint
 import ProcessIO
 import Recovery
 import Synchronization
+import TestVectors
 import Testing
 
 @testable import liquid_authenticator
@@ -37,12 +38,12 @@ private final class OpenDialog: PromptBackEnd {
   func isOfGNOME() { state.withLock { $0.canBeQueued = true } }
   func hold(_ holds: Bool) { state.withLock { $0.isHeld = holds } }
   func isGone(_ gone: Bool) { state.withLock { $0.isOpen = !gone } }
-  func opens(_ count: Int) async { await wait { self.opening >= count } }
-  func shows(_ count: Int) async { await wait { self.shown.count >= count } }
+  func opens(_ count: Int) async { await eventually { self.opening >= count } }
+  func shows(_ count: Int) async { await eventually { self.shown.count >= count } }
 
   func open(_ dialog: PromptText) async throws(PromptFailure) {
     state.withLock { $0.opening += 1 }
-    await wait { Task.isCancelled || !self.state.withLock { $0.isHeld } }
+    await eventually { Task.isCancelled || !self.state.withLock { $0.isHeld } }
   }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
@@ -51,18 +52,13 @@ private final class OpenDialog: PromptBackEnd {
       guard !state.withLock({ $0.refusesPassphrase }) else { throw .noAnswer(.declined) }
       return .typed(secret("right"))
     }
-    await wait { Task.isCancelled || self.state.withLock { $0.answer != nil } }
+    await eventually { Task.isCancelled || self.state.withLock { $0.answer != nil } }
     switch state.withLock({ $0.answer.take() }) {
     case true?: return .agreed
     case false?: throw .noAnswer(.declined)
     case nil: throw .noAnswer(.cancelled)
     }
   }
-}
-
-/// Waits until another task has met the condition, without blocking a thread.
-private func wait(until condition: () -> Bool) async {
-  while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
 }
 
 /// A reader whose results come from the test; it counts how often it was started and ended.
@@ -78,15 +74,15 @@ private final class ScriptedReader: Sendable {
 
   private let state = Mutex(State())
   func free() { state.withLock { $0.freed += 1 } }
-  func freed(_ count: Int) async { await wait { self.state.withLock { $0.freed } >= count } }
+  func freed(_ count: Int) async { await eventually { self.state.withLock { $0.freed } >= count } }
   var counts: (started: Int, ended: Int) { state.withLock { ($0.started, $0.ended) } }
 
   func put(_ result: FingerprintResult) { state.withLock { $0.results.append(result) } }
   func fail(_ words: String) { state.withLock { $0.failure = .failed(words) } }
   /// Sets whether waits hang, even after a cancellation.
   func hang(_ hangs: Bool) { state.withLock { $0.hangs = hangs } }
-  func started(_ count: Int) async { await wait { self.counts.started >= count } }
-  func ended(_ count: Int) async { await wait { self.counts.ended >= count } }
+  func started(_ count: Int) async { await eventually { self.counts.started >= count } }
+  func ended(_ count: Int) async { await eventually { self.counts.ended >= count } }
 
   /// As ``FingerprintReader/read(_:)``.
   func read(_ cancellation: Cancellation) -> Result<FingerprintResult, FingerprintFailure> {
@@ -182,7 +178,7 @@ struct FingerPromptTests {
     async let confirmation = prompter.confirm(prompt(purpose), verification: true)
     await dialog.opens(1)
     clock.advance(by: UserPrompter.shortestReading)
-    try await Task.sleep(for: .milliseconds(20))
+    try await Task.sleep(for: .seconds(1))
     #expect(reader.counts.started == 0)
     dialog.hold(false)
     await dialog.shows(1)
@@ -202,7 +198,7 @@ struct FingerPromptTests {
     reader.put(.noMatch)
     reader.put(.match)
     await dialog.opens(2)
-    try await Task.sleep(for: .milliseconds(20))
+    try await Task.sleep(for: .seconds(1))
     #expect(reader.counts == (1, 1))
     dialog.hold(false)
     #expect(try await confirmation.verification == .fingerprint)
@@ -260,7 +256,7 @@ struct FingerPromptTests {
     #expect(await asking.value == "cancelled")
     reader.put(.noMatch)
     reader.hang(false)
-    await wait { prompter.verificationTriesLeft == 7 }
+    await eventually { prompter.verificationTriesLeft == 7 }
   }
 
   // Holds: FINGER-12
@@ -390,7 +386,7 @@ struct FingerPromptTests {
     await reader.started(1)
     screen.hang(true)
     reader.put(.match)
-    await reader.ended(1)
+    await screen.isAsked()
     dialog.answer(false)
     #expect(await outcome == "declined")
     screen.hang(false)
@@ -405,7 +401,7 @@ struct FingerPromptTests {
     screen.hang(true)
     reader.put(.match)
     await reader.ended(1)
-    try? await Task.sleep(for: .milliseconds(20))
+    await screen.isAsked()
     dialog.isGone(true)
     screen.hang(false)
     await dialog.shows(2)
@@ -421,7 +417,7 @@ struct FingerPromptTests {
     reader.put(.noMatch)
     async let outcome = prompter.outcome(of: prompt(), verification: true)
     await dialog.shows(1)
-    try? await Task.sleep(for: .milliseconds(20))
+    try? await Task.sleep(for: .seconds(1))
     #expect(reader.counts.started == 0)
     dialog.answer(true)
     await dialog.shows(3)

@@ -3,6 +3,7 @@ import CryptoPrimitives
 import Foundation
 import Messages
 import Recovery
+import TestVectors
 import Testing
 
 @testable import liquid_authenticator
@@ -18,14 +19,13 @@ struct PinentryCursesTests {
     let pinentry = Pinentry(
       helper: try HelperProcess(program: "pinentry-curses"),
       environment: { ["TERM": "xterm", "LANG": "C.UTF-8"][$0] }, terminal: terminal.path,
-      limits: Pinentry.Limits(setUp: .seconds(60)), executor: globalConcurrentExecutor)
+      limits: Pinentry.Limits(setUp: .patience), executor: globalConcurrentExecutor)
     return UserPrompter(testing: pinentry) { line in Issue.record("\(line)") }
   }
 
   /// Waits until the dialog shows the words: it accepts keys by then.
   private func awaitDialog(_ words: String) async throws {
-    for _ in 0..<6000 where !terminal.screen.contains(words) { try await Task.sleep(for: .milliseconds(10)) }
-    #expect(terminal.screen.contains(words), "\(terminal.screen.debugDescription)")
+    #expect(await eventually { terminal.screen.contains(words) }, "\(terminal.screen.debugDescription)")
   }
 
   @Test func `a passphrase is read`() async throws {

@@ -490,7 +490,7 @@ import Testing
   func `a cancelled task ends the dialog and all its processes at once`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "child": true])
     // A program that ignores the signal is killed; the others get the time that a loaded machine needs.
-    let limits = behaviour == "deaf" ? Pinentry.Limits() : Pinentry.Limits(ending: .seconds(60))
+    let limits = behaviour == "deaf" ? Pinentry.Limits() : Pinentry.Limits(ending: .patience)
     let task = Task { try await Self.typed(scripted.prompter(limits: limits)) }
     try await scripted.awaitEvent("ask")
     try await scripted.awaitEvent("child")
@@ -498,10 +498,8 @@ import Testing
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     if behaviour == "never" { #expect(try scripted.events("signal").map(\.number) == [SIGTERM]) }
     let child = try #require(try scripted.events("child").first).pid
-    for _ in 0..<6000 where kill(child, 0) == 0 && !Self.isZombie(child) {
-      try await Task.sleep(for: .milliseconds(10))
-    }
-    #expect(kill(child, 0) == -1 || Self.isZombie(child), "the child of the dialog is still there")
+    // The child of the dialog.
+    await eventually { kill(child, 0) == -1 || Self.isZombie(child) }
     let parent = try #require(try scripted.events("start").first).pid
     #expect(kill(parent, 0) == -1 && errno == ESRCH)
     #expect(scripted.lines.isEmpty)

@@ -4,6 +4,7 @@ import EventLoop
 import EventLoopTests
 import Foundation
 import Synchronization
+import TestVectors
 import Testing
 
 @testable import liquid_authenticator
@@ -172,13 +173,13 @@ import Testing
     #expect(terminal.waiting == 0)
   }
 
-  /// The error of a dialog, or `nil` after five seconds without one; then resumes the terminal's output.
+  /// The error of a dialog, or `nil` if none comes; then resumes the terminal's output.
   private func failure(of task: Task<Void, any Error>) async throws -> UserInteractionError? {
     let failure = Mutex<UserInteractionError?>(nil)
     let watch = Task {
       do { try await task.value } catch { failure.withLock { $0 = error as? UserInteractionError } }
     }
-    for _ in 0..<500 where failure.withLock({ $0 }) == nil { try await Task.sleep(for: .milliseconds(10)) }
+    await eventually { failure.withLock { $0 } != nil }
     let first = failure.withLock { $0 }
     terminal.setOutput(stopped: false)
     await watch.value
@@ -193,8 +194,7 @@ import Testing
     let task = Task { try await prompter().confirm(Self.prompt) }
     if isShown { #expect(try await terminal.awaitScreen(endingWith: Self.question)) }
     terminal.setOutput(stopped: true)
-    for _ in 0..<500 where terminal.echoes { try await Task.sleep(for: .milliseconds(10)) }
-    #expect(!terminal.echoes)
+    await eventually { !terminal.echoes }
     terminal.type("y")
     task.cancel()
     #expect(try await failure(of: task) == .cancelled)
@@ -210,9 +210,9 @@ import Testing
   {
     terminal.setOutput(stopped: true)
     let task = Task { try await prompter().confirm(Self.prompt) }
-    for _ in 0..<500 where terminal.echoes { try await Task.sleep(for: .milliseconds(10)) }
+    await eventually { !terminal.echoes }
     terminal.type("y\n")
-    try await Task.sleep(for: .milliseconds(100))
+    try await Task.sleep(for: .seconds(1))
     #expect(terminal.screen == "")
     terminal.setOutput(stopped: false)
     #expect(try await terminal.awaitScreen(endingWith: Self.question))

@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import Synchronization
+import TestVectors
 
 @testable import liquid_authenticator
 
@@ -72,10 +73,6 @@ final class PseudoTerminal: Sendable {
 
   /// Waits until the screen ends with these words.
   func awaitScreen(endingWith text: String) async throws -> Bool {
-    for _ in 0..<6000 {
-      if screen.hasSuffix(text) { return true }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-    return false
+    await eventually { screen.hasSuffix(text) }
   }
 }

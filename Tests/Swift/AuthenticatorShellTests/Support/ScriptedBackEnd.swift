@@ -8,6 +8,7 @@ import Messages
 import ProcessIO
 import Recovery
 import Synchronization
+import TestVectors
 
 @testable import liquid_authenticator
 
@@ -103,6 +104,7 @@ extension PromptPages {
 final class ScriptedScreen: LockableScreen {
   private let lock: Mutex<(answer: Bool?, isTold: Bool)>
   private let hangs = Mutex(false)
+  private let hanging = Mutex(0)
 
   /// - Parameters:
   ///   - isLocked: `nil` if that cannot be known.
@@ -111,11 +113,15 @@ final class ScriptedScreen: LockableScreen {
   /// - Parameter isTold: whether a wait ends.
   func set(isLocked: Bool?, isTold: Bool = true) { lock.withLock { $0 = (isLocked, isTold) } }
 
-  /// Sets whether ``isLocked()`` waits, at most ten seconds.
+  /// Sets whether ``isLocked()`` waits, at most ``patience``.
   func hang(_ hangs: Bool) { self.hangs.withLock { $0 = hangs } }
 
+  /// Waits until a call of ``isLocked()`` waits.
+  func isAsked() async { await eventually { self.hanging.withLock { $0 } > 0 } }
+
   func isLocked() -> Bool? {
-    let limit = ContinuousClock.now + .seconds(10)
+    if hangs.withLock({ $0 }) { hanging.withLock { $0 += 1 } }
+    let limit = ContinuousClock.now + .patience
     while hangs.withLock({ $0 }), ContinuousClock.now < limit { usleep(1000) }
     return lock.withLock { $0.answer }
   }

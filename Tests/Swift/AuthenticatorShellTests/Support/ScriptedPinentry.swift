@@ -2,6 +2,7 @@ import EventLoop
 import EventLoopTests
 import Foundation
 import Synchronization
+import TestVectors
 import Testing
 
 @testable import liquid_authenticator
@@ -62,7 +63,7 @@ final class ScriptedPinentry: Sendable {
   /// Prompts with the program under test.
   func prompter(
     program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
-    limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60)),
+    limits: Pinentry.Limits = Pinentry.Limits(setUp: .patience, closing: .patience),
     clock: any MonotonicClock = ManualClock()
   ) throws -> UserPrompter {
     let pinentry = Pinentry(
@@ -83,21 +84,12 @@ final class ScriptedPinentry: Sendable {
 
   /// Waits until `count` events are logged.
   func awaitEvent(_ name: String, count: Int = 1) async throws {
-    for _ in 0..<6000 {
-      if try events(name).count >= count { return }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-    Issue.record("no event \(name) within a minute: \(try events)")
+    guard try await !eventually({ try events(name).count >= count }) else { return }
+    Issue.record("no event \(name): \(try events)")
   }
 
   /// Whether every dialog's program ends; one that has answered may still be closing its window.
-  func ends() async throws -> Bool {
-    for _ in 0..<500 {
-      if try isGone { return true }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-    return try isGone
-  }
+  func ends() async throws -> Bool { try await eventually { try isGone } }
 
   /// Whether every process that the program started is gone and reaped.
   var isGone: Bool {

@@ -27,7 +27,7 @@ struct BrokerTransportTests {
     try #require(listen(listener.number, 4) == 0)
   }
 
-  private func transport(trusted: [uid_t] = [getuid()], limit: Duration = .seconds(60)) -> BrokerTransport {
+  private func transport(trusted: [uid_t] = [getuid()], limit: Duration = .patience) -> BrokerTransport {
     BrokerTransport(
       connect: helper.connectToBroker, trusted: trusted, limit: limit, clock: loop, loop: loop,
       findNode: { _, _ in nil })

@@ -2,6 +2,7 @@ import CTAPHID
 import EventLoop
 import Glibc
 import TestSupport
+import TestVectors
 import Testing
 
 @testable import liquid_authenticator
@@ -113,8 +114,7 @@ struct PTYTransportTests {
     #expect(status.st_mode & 0o777 == 0o600)
     link.close()
     // A poll(2) on the loop's thread keeps the terminal until it returns.
-    for _ in 0..<1000 where access(node, F_OK) == 0 { try await Task.sleep(for: .milliseconds(10)) }
-    #expect(access(node, F_OK) != 0)
+    await eventually { access(node, F_OK) != 0 }
   }
 }
 

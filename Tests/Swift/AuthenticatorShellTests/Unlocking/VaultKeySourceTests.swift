@@ -12,6 +12,7 @@ import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Synchronization
+import TestVectors
 import Testing
 import Vault
 
@@ -174,7 +175,7 @@ import Vault
     ) -> Result<ProtectorAnswer, ProtectorFailure> {
       let slot = request.data[0]
       asked.withLock { $0.append(slot) }
-      if waits { _ = cancellation.wait(for: cancellation.descriptor, 0, until: .now + .seconds(30)) }
+      if waits { _ = cancellation.wait(for: cancellation.descriptor, 0, until: .now + .patience) }
       guard keys.contains(slot), !waits else { return .failure(ProtectorFailure(.absent, "there is no key")) }
       if slot == Self.slotWithPIN {
         guard let pin = request.pin else { return .failure(ProtectorFailure(.pinNeeded, "the slot needs its PIN")) }
@@ -308,7 +309,7 @@ import Vault
     let (dialogs, keyring) = (ScriptedBackEnd(typed: ["right"]), Keyring(1, waits: true))
     let source = source(dialogs, keyring)
     let task = Task { try await source.open(for: nil) }
-    while keyring.asked.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
+    await eventually { !keyring.asked.withLock { $0.isEmpty } }
     source.lock()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(source.current == nil && keyring.asked.withLock { $0 } == [1])
@@ -321,7 +322,7 @@ import Vault
     let keyring = Keyring(1, waits: true)
     let source = source(ScriptedBackEnd(typed: ["right"]), keyring)
     let task = Task { try await source.open(for: nil) }
-    while keyring.asked.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
+    await eventually { !keyring.asked.withLock { $0.isEmpty } }
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
   }
@@ -451,7 +452,7 @@ import Vault
         while source.current != nil { usleep(1000) }
         isRead.signal()
       }
-      #expect(isRead.wait(timeout: .now() + 60) == .success)
+      #expect(isRead.wait(timeout: .now() + .seconds(60 * patience)) == .success)
     }
     try store.setState(state)
     await OwnThread.run { isLocked.wait() }
@@ -664,8 +665,7 @@ import Vault
     let before = try Self.residentMebibytes()
     _ = try await source.open(for: nil)
     // Other tests of this process may be running Argon2.
-    for _ in 0..<1000 where try Self.residentMebibytes() - before >= 64 { try await Task.sleep(for: .milliseconds(20)) }
-    #expect(try Self.residentMebibytes() - before < 64)
+    try await eventually { try Self.residentMebibytes() - before < 64 }
   }
 
   private static func residentMebibytes() throws -> Int {
