@@ -201,7 +201,7 @@ class Chromium(Browser):
     @staticmethod
     def _answers(address):
         try:
-            with urllib.request.urlopen(address, timeout=60) as answer:
+            with urllib.request.urlopen(address, timeout=60 * PATIENCE) as answer:
                 return answer.status == 200
         except OSError:
             return False
@@ -210,7 +210,7 @@ class Chromium(Browser):
         body = None if content is None else json.dumps(content).encode()
         request = urllib.request.Request(self.base + path, body, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=600) as answer:
+            with urllib.request.urlopen(request, timeout=600 * PATIENCE) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise BrowserError(json.load(error)["value"]["message"]) from None
@@ -461,7 +461,7 @@ class Firefox(Browser):
     def close(self):
         try:
             self._call("Marionette:Quit", {"flags": ["eForceQuit"]})
-            self.process.wait(30)
+            self.process.wait(30 * PATIENCE)
         except (BrowserError, OSError, subprocess.TimeoutExpired):
             pass
         finally:

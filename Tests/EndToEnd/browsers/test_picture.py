@@ -12,6 +12,7 @@ import types
 import pytest
 from judges.relying_parties import UV, PyWebAuthn
 from support.authenticator import PASSPHRASE, wait_for
+from support.patience import PATIENCE
 from support.screen import Screen
 
 from .browsers import Chromium
@@ -37,7 +38,7 @@ class Desktop(Chromium):
     """Chromium under a window manager, with a pinentry whose window the test answers."""
 
     def start(self):
-        self.spawn("xsetroot", "-solid", "#5b6b7d").wait(60)
+        self.spawn("xsetroot", "-solid", "#5b6b7d").wait(60 * PATIENCE)
         self.manager = self.spawn("openbox")
         super().start()
 
@@ -58,7 +59,7 @@ class Desktop(Chromium):
 
     def close(self):
         super().close()
-        self.manager.wait(60)
+        self.manager.wait(60 * PATIENCE)
 
 
 class DesktopKey(Key):

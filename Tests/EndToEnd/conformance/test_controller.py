@@ -10,6 +10,7 @@ import urllib.request
 
 import pytest
 from support.authenticator import PINENTRY, Pinentry
+from support.patience import PATIENCE
 
 from .controller import PORT, Controller
 
@@ -30,7 +31,7 @@ def key(tmp_path):
 @pytest.fixture
 def ask(key):
     with Controller(key) as controller:
-        yield lambda path: urllib.request.urlopen(controller.url + path, timeout=5).status
+        yield lambda path: urllib.request.urlopen(controller.url + path, timeout=5 * PATIENCE).status
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from support.authenticator import Authenticator, wait_for
+from support.patience import PATIENCE
 
 WORK = pathlib.Path(os.environ.get("DESKTOP_WORK", "/tmp"))
 PERSON = "person"
@@ -32,7 +33,7 @@ class Seat(Authenticator):
 
 def nodes():
     """Return the hidraw nodes, after udev has processed them."""
-    subprocess.run(["udevadm", "settle"], check=True, timeout=60)
+    subprocess.run(["udevadm", "settle"], check=True, timeout=60 * PATIENCE)
     return sorted(pathlib.Path("/dev").glob("hidraw*"))
 
 

@@ -16,6 +16,7 @@ import pytest
 from browsers.browsers import BrowserError, Chromium, Firefox, Person
 from browsers.browsers import wait_for as wait_for_browser
 from support.authenticator import PASSPHRASE, wait_for
+from support.patience import PATIENCE
 
 pytestmark = pytest.mark.whole("an emulated guest takes minutes for these")
 
@@ -110,7 +111,7 @@ class Demo(Visit):
 
 def credentials(*arguments):
     return subprocess.run([PROGRAM, "credentials", *arguments], input=PASSPHRASE + "\n", capture_output=True, text=True,
-                          check=True, timeout=120).stdout
+                          check=True, timeout=120 * PATIENCE).stdout
 
 
 @pytest.fixture(params=[Chromium, Firefox], ids=lambda kind: kind.name)
@@ -131,7 +132,7 @@ def test_the_buttons_from_top_to_bottom(visit):
     assert [event["ceremony"] for event in verified] == sum(STEPS.values(), [])
     assert all(event["holds"] for event in verified)
     visit.browser.click("#done")
-    assert visit.demo.wait(60) == 0
+    assert visit.demo.wait(60 * PATIENCE) == 0
     wait_for_browser("result", lambda: "You can close this page" in visit.text("#result"), 60)
     finished = visit.events()[-1]
     assert finished["event"] == "finished" and finished["holds"] and len(finished["storedPasskeys"]) == 1

@@ -18,6 +18,7 @@ import time
 import pytest
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.hardware_key import HardwareKey
+from support.patience import PATIENCE
 
 from .conftest import PERSON, nodes
 from .test_service import HOME, REPOSITORY, SERVICE, SOCKET, VAULT, in_session, installed, process, state, systemctl
@@ -37,7 +38,7 @@ STATUS = pathlib.Path("/var/lib/dpkg/status")
 def doctor(*options):
     """Return the exit code and the lines by name; of several with one name the last."""
     done = subprocess.run(["/run/liquid-vm/in-session", str(BIN / "liquid-auth"), "doctor", "--json", *options],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode in (0, 1), done.stderr
     found = json.loads(done.stdout)
     assert done.returncode == (0 if found["healthy"] else 1)
@@ -61,7 +62,7 @@ def mend(command):
     for part in command.split(" && "):
         words = part.removeprefix("sudo ")
         if words != part:
-            subprocess.run(["bash", "-c", words], check=True, timeout=120)
+            subprocess.run(["bash", "-c", words], check=True, timeout=120 * PATIENCE)
         else:
             in_session("env", f"PATH={BIN}:/usr/bin:/bin", "bash", "-c", part)
 

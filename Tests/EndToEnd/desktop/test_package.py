@@ -23,6 +23,7 @@ from fido2.hid import CtapHidDevice, get_descriptor, open_connection
 from support import figures
 from support.authenticator import PASSPHRASE, make_cheap, wait_for
 from support.ceremonies import OWN, register
+from support.patience import PATIENCE
 
 from .conftest import PERSON, WORK, As, nodes
 from .test_service import HOME, SERVICE, SOCKET, in_session, process, systemctl
@@ -37,7 +38,7 @@ PROMPTS = pathlib.Path(f"/run/user/{USER}/prompts")
 
 
 def dpkg(*arguments):
-    done = subprocess.run(["dpkg", *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(["dpkg", *map(str, arguments)], capture_output=True, text=True, timeout=300 * PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -87,7 +88,7 @@ def run_as_user(tests):
     done = subprocess.run(
         ["/run/liquid-vm/in-session", "env", f"PAGES_WORK={pictures()}", "PYTHONPATH=.build/python:Tests/EndToEnd",
          f"LIQUID_TEST_WHOLE={os.environ.get('LIQUID_TEST_WHOLE', '')}", "LIQUID_TEST_FAILED=", "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-s", tests],
-        cwd="/opt/liquid-auth", timeout=900)
+        cwd="/opt/liquid-auth", timeout=900 * PATIENCE)
     assert done.returncode == 0
 
 
@@ -122,7 +123,7 @@ def traced(process, path):
         assert tracer.poll() is None
     yield
     tracer.terminate()
-    tracer.wait(60)
+    tracer.wait(60 * PATIENCE)
 
 
 class TestPackage:
@@ -231,7 +232,7 @@ class TestPackage:
             dpkg("--configure", "--no-triggers", "liquid-auth")
             assert process() == before
             answer()
-            registration.join(120)
+            registration.join(120 * PATIENCE)
         assert len(made) == 1 and process() == before
         dpkg("--configure", "--pending")
         wait_for("another process", lambda: process() not in (0, before), 120)
@@ -341,11 +342,11 @@ class TestPackage:
                 on_screen("import", "-window", "root", pictures() / "pinentry.png")
                 on_screen("xdotool", "type", "--delay", "80", PASSPHRASE)
                 on_screen("xdotool", "key", "Return")
-                ceremony.join(120)
+                ceremony.join(120 * PATIENCE)
             assert made and "pinentry.example" in passkeys()
         finally:
             server.terminate()
-            server.wait(60)
+            server.wait(60 * PATIENCE)
 
     # Holds: PACKAGE-7
     def test_remove(self):

@@ -12,6 +12,7 @@ from fido2.hid import CtapHidDevice, get_descriptor, open_connection
 from support import figures
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, client_data_hash, register
+from support.patience import PATIENCE
 from support.whole import IS_WHOLE
 
 from .conftest import PERSON, WORK, As, Seat, nodes
@@ -54,7 +55,7 @@ def system_calls(process, work):
         assert tracer.poll() is None
     work()
     tracer.terminate()
-    tracer.wait(60)
+    tracer.wait(60 * PATIENCE)
     found = re.findall(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(?!total)(\w+)$", table.read_text(), re.M)
     return {name: int(count) for count, name in found}
 

@@ -19,6 +19,7 @@ from support import figures
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.ceremonies import OWN, register
 from support.hardware_key import HardwareKey
+from support.patience import PATIENCE
 
 from .conftest import PERSON, WORK, nodes
 
@@ -33,7 +34,7 @@ STILL_ATTACHING = "the device is still being attached; check again in a few seco
 def in_session(*command, stdin=None, status=0):
     """Run a command as the user of the session; return its output. A status of None accepts any."""
     done = subprocess.run(["/run/liquid-vm/in-session", *map(str, command)], input=stdin, capture_output=True, text=True,
-                          timeout=120)
+                          timeout=120 * PATIENCE)
     assert status is None or done.returncode == status, f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
 
@@ -180,7 +181,7 @@ def test_a_notification_asks_for_presence():
             "Site: notified.example\nAccount: &quot;alice&quot;\nName: &quot;Alice&quot;"), shown["body"]
         assert "Requested by" not in shown["body"]
         assert shown["buttons"] == {"agree": "Make passkey", "refuse": "Deny"}
-        assert daemon.wait(60) == 0
+        assert daemon.wait(60 * PATIENCE) == 0
     finally:
         daemon.kill()
         daemon.wait()

@@ -14,6 +14,7 @@ import pytest
 from browsers.browsers import Chromium
 from support import figures
 from support.authenticator import PASSPHRASE, PHRASE, on_terminal, wait_for
+from support.patience import PATIENCE
 
 from .test_demo_page import PROGRAM, WORK, Visit, credentials
 
@@ -56,16 +57,16 @@ def test_from_setup_to_the_first_passkey():
                         figures.milliseconds(time.monotonic() - began),
                         f"of it {figures.milliseconds(in_browser - at_page)} for the start of Chromium"]))
             visit.browser.click("#done")
-            terminal.join(120)
+            terminal.join(120 * PATIENCE)
         finally:
             visit.close()
     finally:
-        terminal.join(400)
+        terminal.join(400 * PATIENCE)
     status, shown = ended
     (WORK / "walk-terminal.log").write_text(shown)
     assert status == 0 and "checks succeeded" in shown and "\n5. Done" in shown, shown
     made = [one for one in json.loads(credentials("list", "--json")) if one["rpId"] == "localhost"]
     assert len(made) == 1
     credentials("remove", "--yes", made[0]["credentialId"])
-    found = subprocess.run([PROGRAM, "doctor"], capture_output=True, text=True, timeout=120)
+    found = subprocess.run([PROGRAM, "doctor"], capture_output=True, text=True, timeout=120 * PATIENCE)
     (WORK / "walk-doctor.log").write_text(found.stdout + found.stderr)

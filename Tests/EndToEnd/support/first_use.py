@@ -17,6 +17,7 @@ import threading
 import time
 
 from .authenticator import BIN, on_terminal, wait_for
+from .patience import PATIENCE
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 HOME = pathlib.Path("/home/person")
@@ -84,20 +85,20 @@ class FirstUse:
     def register(self, match):
         """Start libfido2 in the background: its prompt appears on the authenticator's terminal."""
         texts = [base64.b64encode(os.urandom(32)).decode(), "setup.example", "person", base64.b64encode(b"u").decode()]
-        done = subprocess.run(as_person("liquid-auth", "status"), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(as_person("liquid-auth", "status"), capture_output=True, text=True, timeout=60 * PATIENCE)
         assert done.returncode == 0 and "locked" in done.stdout, done.stdout + done.stderr
 
         def run():
             self.made = subprocess.run(
                 as_person("fido2-cred", "-M", match[1]), input="\n".join(texts) + "\n", capture_output=True, text=True,
-                timeout=200)
+                timeout=200 * PATIENCE)
 
         self.registration = threading.Thread(target=run)
         self.registration.start()
         return ""
 
     def finish(self, match):
-        self.registration.join(200)
+        self.registration.join(200 * PATIENCE)
         return "\x03"
 
 

@@ -3,12 +3,14 @@
 import contextlib
 import sqlite3
 
+from .patience import PATIENCE
+
 
 @contextlib.contextmanager
 def store_of(key):
     """Lock the vault, so that the store is closed, and yield the database."""
     key.run("lock", "--control", key.control_socket)
-    with contextlib.closing(sqlite3.connect(key.state / "credentials.sqlite", timeout=60)) as database:
+    with contextlib.closing(sqlite3.connect(key.state / "credentials.sqlite", timeout=60 * PATIENCE)) as database:
         yield database
         database.commit()
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -7,6 +7,8 @@ import json
 import socket
 import threading
 
+from .patience import PATIENCE
+
 
 class MarionetteError(Exception):
     pass
@@ -16,7 +18,7 @@ class Marionette:
     """A connection to a Firefox that was started with --marionette; several threads may use it."""
 
     def __init__(self, port: int):
-        self.connection = socket.create_connection(("127.0.0.1", port), timeout=600)
+        self.connection = socket.create_connection(("127.0.0.1", port), timeout=600 * PATIENCE)
         self.stream = self.connection.makefile("rb")
         self._receive()  # its greeting
         self.last = 0
