@@ -25,8 +25,8 @@ packages_for_prompts=("${packages_for_fingerprints[@]}" python3-dbus xvfb xdotoo
     xfce4-notifyd dunst pinentry-gnome3 pinentry-gtk2 pinentry-qt pinentry-curses tmux libpam-wrapper)
 packages_for_protectors=(strace dbus libglib2.0-bin gnome-keyring keepassxc libkf5wallet-bin python3-dbus python3-gi swtpm
     tpm2-tools debootstrap systemd-container)
-# The numbers of the system calls, for Tests/EndToEnd/support/tracer.py.
-packages_for_faults=(linux-libc-dev)
+# The numbers of the system calls, for Tests/EndToEnd/support/tracer.py; and what keeps the keys of slots.
+packages_for_faults=(linux-libc-dev strace dbus python3-dbus python3-gi swtpm tpm2-tools)
 # These go into the guest only, see Tests/EndToEnd/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin dmsetup)
 packages_for_browsers=(gcc libc6-dev iproute2 cpio chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines

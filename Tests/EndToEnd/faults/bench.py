@@ -15,9 +15,9 @@ def outcomes(found):
 
 
 class Bench:
-    def __init__(self, operation: type[Operation], folder: pathlib.Path, tracer, state=None):
-        """`state` is the state directory, if it is on a disk of its own."""
-        self.operation = operation(folder)
+    def __init__(self, operation: type[Operation], folder: pathlib.Path, tracer, surroundings=None, state=None):
+        """`surroundings` are the fixtures that the operation needs; `state` is the state directory, if it has its own disk."""
+        self.operation = operation(folder, surroundings)
         self.key = Authenticator(folder / "key", verification=operation.verification)
         self.key.state = state or self.key.state
         self.key.install()
@@ -44,7 +44,7 @@ class Bench:
         """Yield the authenticator, with an open vault."""
         try:
             self.key.start()
-            unlock(self.key)
+            self.operation.open(self.key)
             yield self.key
         except BaseException:
             print(self.key.said())

@@ -10,16 +10,20 @@ import pathlib
 import re
 import subprocess
 
+import pytest
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2, LargeBlobs
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
-from support.ceremonies import OWN, client, client_data_hash, register, sign_in
-from support.control_socket import OK, UNLOCK, ControlProtocol
+from support.ceremonies import OWN, client, client_data_hash, refused, register, sign_in
+from support.control_socket import OK, STATUS, UNLOCK, ControlProtocol
 from support.patience import PATIENCE
 from support.slots import place
 
 PIN, OTHER_PIN, WRONG_PIN = "4711-first", "4711-second", "4711-wrong"
+OTHER_PASSPHRASE = "another long passphrase"
 PERMISSION = ClientPin.PERMISSION
+#: A vault in the status, and the numbers of members there.
+LOCKED, VAULT, COUNTER = 1, 2, 20
 
 
 class NotAcknowledged(Exception):
@@ -35,14 +39,20 @@ def unlock(key):
         assert control.ask(UNLOCK, {0: PASSPHRASE.encode()})[0] == OK
 
 
+def status(key):
+    """Return the members of the status, by their numbers."""
+    with ControlProtocol(key.control_socket) as control:
+        return control.ask(STATUS)[1]
+
+
 def passkeys(key):
     """Return site and id of each stored passkey; this reads each record of the store."""
     return {(one["rpId"], one["credentialId"]) for one in json.loads(key.ask("credentials", "list", "--json"))}
 
 
-def entries(key):
+def entries(key, passphrase=PASSPHRASE):
     """Return the entries of the history."""
-    return json.loads(key.ask("log", "--json"))
+    return json.loads(key.ask("log", "--json", passphrase=passphrase))
 
 
 def pin_token(ctap, pin):
@@ -64,11 +74,22 @@ class Operation:
 
     name: str
     verification = "passphrase"
+    #: The fixtures that it needs beside the authenticator.
+    needs: tuple[str, ...] = ()
+    #: Whether it can be made in the guest of Tests/EndToEnd/tools.
+    is_for_guest = True
+    #: Which of its syncs fail in the gate.
+    syncs_in_gate: tuple[int, ...] = (1,)
     #: How often it was made since the start.
     requests = 0
 
-    def __init__(self, folder: pathlib.Path):
-        self.folder = folder
+    def __init__(self, folder: pathlib.Path, surroundings=None):
+        """`surroundings` are the values of the fixtures that it needs, by their names."""
+        self.folder, self.surroundings = folder, surroundings or {}
+
+    def open(self, key):
+        """Open the vault, however often it was started."""
+        unlock(key)
 
     def prepare(self, key):
         """Make what is there before the request."""
@@ -271,6 +292,8 @@ class LargeBlob(Operation):
 class Commanded(Operation):
     """A command that the authenticator carries out."""
 
+    typed = f"{PASSPHRASE}\n"
+
     @contextlib.contextmanager
     def ready(self, key):
         yield lambda: self.command(key)
@@ -280,7 +303,7 @@ class Commanded(Operation):
 
     def command(self, key):
         done = subprocess.run(
-            key.command(*self.arguments(key)), input=f"{PASSPHRASE}\n", text=True, capture_output=True,
+            key.command(*self.arguments(key)), input=self.typed, text=True, capture_output=True,
             timeout=120 * PATIENCE, env=key.environment)
         if done.returncode:
             assert re.match(r"liquid-auth: \S", done.stderr), done
@@ -291,18 +314,19 @@ class SlotAdded(Commanded):
     """A slot of systemd, with the double of systemd-creds."""
 
     name = "vault slot added"
+    needs = ("creds",)
+    type = "systemd-creds"
 
     def arguments(self, key):
-        return ["vault", "add", "systemd-creds", *place(key)]
+        return ["vault", "add", self.type, *place(key)]
 
-    @staticmethod
-    def count(key):
+    def slots(self, key):
         found = json.loads(key.run("vault", "list", "--json", *place(key)).stdout)
-        assert [one["type"] for one in found] == ["passphrase", "systemd-creds"][:len(found)] and found, found
-        return len(found)
+        assert [one["type"] for one in found] == ["passphrase", self.type][:len(found)] and found, found
+        return found
 
     def changed(self, key, ctap):
-        return self.count(key) == 2
+        return len(self.slots(key)) == 2
 
 
 class SlotRemoved(SlotAdded):
@@ -310,13 +334,114 @@ class SlotRemoved(SlotAdded):
 
     def prepare(self, key):
         super().prepare(key)
-        key.run(*super().arguments(key), stdin=f"{PASSPHRASE}\n")
+        key.run(*super().arguments(key), stdin=self.typed)
 
     def arguments(self, key):
         return ["vault", "remove", "2", *place(key)]
 
     def changed(self, key, ctap):
-        return self.count(key) == 1
+        return len(self.slots(key)) == 1
+
+
+class KeyringSlotAdded(SlotAdded):
+    """A slot of a keyring, with the double of one: the item is there as long as the slot is, and no longer."""
+
+    name = "vault slot added, of a keyring"
+    needs = ("keyring",)
+    type = "secret-service"
+    is_for_guest = False
+    #: That of the directory, after the rename.
+    syncs_in_gate = (2,)
+
+    @contextlib.contextmanager
+    def ready(self, key):
+        self.before = set(self.surroundings["keyring"].items)
+        with super().ready(key) as request:
+            yield request
+
+    def changed(self, key, ctap):
+        slots = self.slots(key)
+        items = [item["attributes"]["vault"] for path, item in self.surroundings["keyring"].items.items()
+                 if path not in self.before]
+        assert items == [slot["id"] for slot in slots[1:]], (items, slots)
+        return len(slots) == 2
+
+
+class PassphraseChanged(Commanded):
+    """The authenticator locks the vault. From then on, only the new passphrase opens it."""
+
+    name = "vault passphrase changed"
+    typed = f"{PASSPHRASE}\n{OTHER_PASSPHRASE}\n"
+    # The command seals with Argon2id at its full cost.
+    is_for_guest = False
+    #: That of the directory, after the rename.
+    syncs_in_gate = (2,)
+    #: The vault's file before the request.
+    before = None
+
+    @contextlib.contextmanager
+    def ready(self, key):
+        self.process, self.before = key.process.pid, (key.state / "vault").read_bytes()
+        with super().ready(key) as request:
+            yield request
+
+    def arguments(self, key):
+        return ["vault", "passphrase", *place(key)]
+
+    def is_changed(self, key):
+        return self.before not in (None, (key.state / "vault").read_bytes())
+
+    def open(self, key):
+        passphrase = OTHER_PASSPHRASE if self.is_changed(key) else PASSPHRASE
+        with ControlProtocol(key.control_socket) as control:
+            assert control.ask(UNLOCK, {0: passphrase.encode()})[0] == OK
+
+    def check(self, key, is_acknowledged):
+        changed, is_same = self.is_changed(key), key.process.pid == self.process
+        assert changed or not is_acknowledged, "the change was acknowledged, and is lost"
+        right, wrong = (OTHER_PASSPHRASE, PASSPHRASE) if changed else (PASSPHRASE, OTHER_PASSPHRASE)
+        if changed and is_same:
+            assert status(key)[VAULT] == LOCKED, "the old passphrase could still verify"
+        key.ask("lock")
+        with client(key) as ctap:
+            key.pinentry.set(passphrase=wrong)
+            with refused("OPERATION_DENIED"):
+                sign_in(ctap, self.kept, uv=True)
+            assert status(key)[VAULT] == LOCKED
+            key.pinentry.set(passphrase=right)
+            sign_in(ctap, self.kept, uv=True)
+        key.pinentry.set()
+        found = [one["outcome"] for one in entries(key, right) if one["kind"] == "passphrase-change"]
+        # A kill can come between the change of the vault's file and the entry.
+        assert found == ["done"] * changed or not is_same and found == [], found
+        key.ask("log", "verify", passphrase=right)
+        return changed
+
+
+class CounterOn(WithPIN, Commanded):
+    """Whether the counter is on or not, the store is the newest one, and the PIN is not blocked."""
+
+    name = "counter on"
+    needs = ("tpm",)
+    is_for_guest = False
+
+    @contextlib.contextmanager
+    def ready(self, key):
+        tpm = self.surroundings["tpm"]
+        # Counters of earlier requests, which would fill the TPM.
+        for index, _ in tpm.indexes():
+            tpm.tool("nvundefine", index)
+        with super().ready(key) as request:
+            yield request
+
+    def arguments(self, key):
+        return ["vault", "counter", "on", *place(key)]
+
+    def changed(self, key, ctap):
+        # The right PIN of an earlier check gave all tries back.
+        left = retries(ctap)
+        assert left in (8 - self.wrong, 8) and pin_token(ctap, PIN), left
+        return status(key).get(COUNTER) is not None
 
 
 class Merge(Commanded):
@@ -370,4 +495,9 @@ class Reset(WithPIN):
 
 
 OPERATIONS = (Registration, RegistrationAgain, SignIn, PINSet, PINChange, WrongPIN, LargeBlob, SlotAdded, SlotRemoved,
-              Merge, Reset)
+              KeyringSlotAdded, PassphraseChanged, CounterOn, Merge, Reset)
+
+
+def cases(in_gate, reason):
+    """Return the operations for a test's parameter; the gate leaves the others out, for this reason."""
+    return [pytest.param(one, id=one.name, marks=() if one in in_gate else pytest.mark.whole(reason)) for one in OPERATIONS]

@@ -7,7 +7,7 @@ import os
 import pytest
 from fido2.ctap import CtapError
 from faults.bench import Bench
-from faults.operations import OPERATIONS, NotAcknowledged
+from faults.operations import OPERATIONS, CounterOn, NotAcknowledged, PINChange, SlotAdded, cases
 from support import figures
 from support.tracer import CHANGES, SYNCS, WRITES
 from support.whole import IS_LONG, IS_WHOLE
@@ -93,34 +93,30 @@ class Errors:
         return bool(reached)
 
 
-# Holds: FAULT-2
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
-def test_a_fault_of_the_disk_at_every_call(operation, tmp_path, tracer, creds):
+# Holds: FAULT-2, FAULT-13
+@pytest.mark.parametrize("operation", cases(
+    set(OPERATIONS) - {CounterOn}, "the next test has it in the gate"))
+def test_a_fault_of_the_disk_at_every_call(operation, tmp_path, tracer, surroundings):
     """The request succeeds or ends with a status, its change is there as a whole or not at all, and the next one works."""
-    errors = Errors(Bench(operation, tmp_path, tracer))
+    errors = Errors(Bench(operation, tmp_path, tracer, surroundings))
     counts = errors.count(FAULTS)
     assert counts["a full disk (ENOSPC)"] and counts["a sync that fails (EIO)"]
     if IS_LONG:
         points = [(name, point) for name, count in counts.items() for point in range(1, count + 1)]
     else:
-        points = [("a full disk (ENOSPC)", 1), ("a sync that fails (EIO)", 1)]
+        points = [*([("a full disk (ENOSPC)", 1)] if 1 in operation.syncs_in_gate else []),
+                  *(("a sync that fails (EIO)", point) for point in operation.syncs_in_gate)]
     missed = [(name, point) for name, point in points if not errors.fail(name, point)]
     assert not missed, missed
     figures.note(f"disk fails: {operation.name}", f"at {len(points)} of {sum(counts.values())} points: " + ", ".join(
         f"{count} × {status}" for status, count in sorted(errors.found.items())))
 
 
-#: Those whose answers are checked at each sync in the gate.
-IN_GATE = ("PIN change", "vault slot added")
-
-
 # Holds: FAULT-13, FAULT-14
-@pytest.mark.parametrize("operation", [
-    pytest.param(one, id=one.name, marks=() if one.name in IN_GATE else pytest.mark.whole("two requests stand for all in the gate"))
-    for one in OPERATIONS])
-def test_an_answer_stays_true_after_a_kill(operation, tmp_path, tracer, creds):
+@pytest.mark.parametrize("operation", cases((PINChange, SlotAdded, CounterOn), "three requests stand for all in the gate"))
+def test_an_answer_stays_true_after_a_kill(operation, tmp_path, tracer, surroundings):
     """One call fails; whatever the authenticator answers, a SIGKILL and a restart do not make it false."""
-    errors = Errors(Bench(operation, tmp_path, tracer))
+    errors = Errors(Bench(operation, tmp_path, tracer, surroundings))
     calls = [*WRITES, *SYNCS, *CHANGES] if IS_WHOLE else SYNCS
     points = next(number for number in range(1, 1000) if not errors.refuse(calls, number)) - 1
     assert points >= 2

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import pathlib
-import re
 import shlex
 import shutil
 import socket
@@ -73,11 +72,6 @@ def open_again(key):
     key.unlock()
     assert is_open(key) and not protectors(), status(key)
     return problems(key)
-
-
-def indexes(tpm):
-    """Return the NV indexes of the TPM and their descriptions."""
-    return re.findall(r"^(0x\w+):\n(.*?)\n\n", tpm.tool("nvreadpublic").stdout.decode() + "\n", re.M | re.S)
 
 
 def retries(key):
@@ -169,12 +163,12 @@ class TestCounting:
         assert count(key) == first + 2 and problems(key) == []
         assert kinds(key)[0] == ("counter-on", "done", "passphrase") and "old-store" not in str(kinds(key))
         assert counter(key, "off") == {"counter": "off", "remains": None}
-        assert indexes(tpm) == [] and count(key) is None and open_again(key) == []
+        assert tpm.indexes() == [] and count(key) is None and open_again(key) == []
         assert tpm.loaded() == []
         assert "counter is already off" in counter(key, "off", status=1)["error"]
 
     def test_what_the_tpm_has(self, counted_key, tpm):
-        [(index, text)] = indexes(tpm)
+        [(index, text)] = tpm.indexes()
         counted_key.stop()
         assert int(index, 16) == stored(counted_key)[0] and int(index, 16) in store_counter.INDEXES
         assert f"value: 0x{store_counter.ATTRIBUTES:X}" in text and "size: 8" in text and "friendly: sha256" in text
@@ -190,9 +184,9 @@ class TestCounting:
             assert auth not in file.read_bytes()
 
     def test_on_again_makes_another_counter(self, counted_key, tpm):
-        [(first, _)] = indexes(tpm)
+        [(first, _)] = tpm.indexes()
         assert counter(counted_key, "on")["remains"] is None
-        [(second, _)] = indexes(tpm)
+        [(second, _)] = tpm.indexes()
         assert first != second and open_again(counted_key) == []
 
     # Holds: COUNTER-5
@@ -200,13 +194,13 @@ class TestCounting:
         counter(key, "on", status=2)
         key.start()
         counter(key, "on", status=3, passphrase="wrong passphrase")
-        assert indexes(tpm) == []
+        assert tpm.indexes() == []
         assert "there is nothing to accept" in counter(key, "accept", status=1)["error"]
         counter(key, "on")
         assert "there is nothing to accept" in counter(key, "accept", status=1)["error"]
         for change in "on", "off", "accept":
             counter(key, change, status=3, passphrase="wrong passphrase")
-        assert len(indexes(tpm)) == 1 and open_again(key) == []
+        assert len(tpm.indexes()) == 1 and open_again(key) == []
         vault(key, "counter", "reset", status=64)
 
     def test_after_a_reset_of_the_key(self, counted_key, tpm):
@@ -262,7 +256,7 @@ class TestAnOldCopy:
         key.stop()
         put_back(key, newest)
         assert problems(key)[0].startswith(OLD.format("3 times"))
-        assert len(indexes(tpm)) == 1
+        assert len(tpm.indexes()) == 1
 
     # Holds: COUNTER-2
     def test_more_tries_for_the_pin(self, counted_key, old):
@@ -410,16 +404,16 @@ class TestTPM:
         key.start()
         tpm.tool("changeauth", "-c", "o", "owner")
         assert counter(key, "on", status=1)["error"] == words
-        assert indexes(tpm) == [] and count(key) is None
+        assert tpm.indexes() == [] and count(key) is None
         tpm.tool("changeauth", "-c", "o", "-p", "owner")
         counter(key, "on")
         tpm.tool("changeauth", "-c", "o", "owner")
         assert open_again(key) == []
-        [(index, _)] = indexes(tpm)
+        [(index, _)] = tpm.indexes()
         assert counter(key, "off")["remains"] == (
             f"the old counter is still in the TPM, at {index.replace('0x', '0x0')}: {words}; remove it with: "
             f"tpm2_nvundefine {index.replace('0x', '0x0')}")
-        assert count(key) is None and len(indexes(tpm)) == 1
+        assert count(key) is None and len(tpm.indexes()) == 1
 
     # Holds: COUNTER-4
     def test_the_tpm_was_put_back(self, counted_key, tpm):
@@ -445,7 +439,7 @@ class TestTPM:
         b"\2\2\0\x27\0\0\5\1\x80\0\0\0" + bytes(31), b"\2\2\0\x08\0\0\5\1\x80\0\0\0", b"\2\3\0\3\0\0\0"])
     def test_a_malformed_request(self, tpm, request_):
         assert protector_answer(request_)[:2] == b"\2\4"
-        assert indexes(tpm) == []
+        assert tpm.indexes() == []
 
     def test_the_authenticator_cannot_make_or_remove_a_counter(self, tpm):
         for request in b"\2\1\0\3\0\0\0", b"\2\3\0\x08\0\0\5\1\x80\0\0\0":
@@ -702,16 +696,16 @@ class TestMaking:
             tpm.flush()
             outcomes.append(done.returncode)
             if done.returncode == 0:
-                assert len(indexes(tpm)) == 1
+                assert len(tpm.indexes()) == 1
                 counter(key, "off")
             else:
                 assert json.loads(done.stderr)["error"] == self.FAILED
-            assert indexes(tpm) == [] and count(key) is None
+            assert tpm.indexes() == [] and count(key) is None
         assert outcomes == [0, 1, 1, 1, 0, 0, 0], "all but the end of the sessions and of the storage key"
         counter(key, "on")
         failing.fails, failing.number = lambda code, number: number is not None, None
         error = counter(key, "on", status=1)["error"]
-        [(index, _)] = [one for one in indexes(tpm) if "written" not in one[1]]
+        [(index, _)] = [one for one in tpm.indexes() if "written" not in one[1]]
         index = index.replace("0x", "0x0")
         assert error == (f"{self.FAILED}; the new counter is still in the TPM, at {index}; remove it with: "
                          f"tpm2_nvundefine {index}")
@@ -726,7 +720,7 @@ class TestMaking:
                 said = key.run("vault", "counter", "on", "--control", path, stdin=f"{PASSPHRASE}\n", status=1).stderr
             tpm.flush()
             stays = [f"; the new counter is still in the TPM, at {index}: {self.FAILED}; remove it with: "
-                     f"tpm2_nvundefine {index}" for index in (index.replace("0x", "0x0") for index, _ in indexes(tpm))]
+                     f"tpm2_nvundefine {index}" for index in (index.replace("0x", "0x0") for index, _ in tpm.indexes())]
             assert len(stays) == (not removed)
             assert said == f"liquid-auth: not today{''.join(stays)}\n"
 
@@ -736,7 +730,7 @@ class TestMaking:
         place = ["--state-dir", key.state, "--control", tmp_path / "relay.sock"]
         with answering(key, place[-1], lambda _: None):
             said = key.run("vault", "counter", "on", *json_option, *place, stdin=f"{PASSPHRASE}\n", status=1).stderr
-        [(index, _)] = indexes(tpm)
+        [(index, _)] = tpm.indexes()
         index = index.replace("0x", "0x0")
         options = shlex.join(map(str, place))
         [line] = said.splitlines()

@@ -5,6 +5,7 @@ swtpm has no resource manager, unlike /dev/tpmrm0: after a program was killed, `
 
 import os
 import pathlib
+import re
 import socket
 import subprocess
 
@@ -70,6 +71,10 @@ class TPM:
         found = [self.tool("getcap", f"handles-{kind}").stdout.decode().split()
                  for kind in ("transient", "loaded-session", "saved-session")]
         return [handle for handles in found for handle in handles if handle != "-"]
+
+    def indexes(self):
+        """Return the NV indexes and their descriptions."""
+        return re.findall(r"^(0x\w+):\n(.*?)\n\n", self.tool("nvreadpublic").stdout.decode() + "\n", re.M | re.S)
 
     def extend(self, register=7):
         self.tool("pcrextend", f"{register}:sha256={'11' * 32}")
