@@ -190,7 +190,8 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "ProtectorProtocol", "Vault", "CredentialDB",
-      "StateDirectory", "DisplayText", "Messages", "ProcessIO", "EventLoop", "EventLoopTests", "UHID", "Assuan", "CLinux",
+      "StateDirectory", "DisplayText", "Messages", "ProcessIO", "EventLoop", "EventLoopTests", "UHID", "Assuan",
+      "CLinux",
       "TestSupport", "TestVectors",
     ],
     swiftSettings: settings),

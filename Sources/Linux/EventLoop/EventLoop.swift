@@ -323,7 +323,9 @@ package final class ArrivalPause: Sendable {
 
 extension pollfd {
   /// Waits for `descriptor` to become readable.
-  package static func readable(_ descriptor: Int32) -> pollfd { pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0) }
+  package static func readable(_ descriptor: Int32) -> pollfd {
+    pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+  }
 
   /// Whether a read gives data, an end or an error.
   package var isReadable: Bool { revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 }

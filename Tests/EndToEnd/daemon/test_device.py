@@ -8,9 +8,10 @@ import time
 import pytest
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2
+from load.moved_clock import MovedClock
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
-from support.ceremonies import OWN, client, register, sign_in
+from support.ceremonies import OWN, Request, client, register, sign_in
 from support.control_socket import SIGN_MESSAGE, WITHDRAWN, ControlProtocol
 
 ERR = CtapError.ERR
@@ -185,6 +186,42 @@ def test_lock_withdraws_the_dialog_of_a_request_at_the_control_socket(key):
             assert json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["waiting"] is False
             assert asking.receive()[0] == WITHDRAWN
         key.pinentry.wait_for_no_dialog()
+
+
+# Holds: SESSION-7
+def test_a_lock_after_the_time_without_use_withdraws_the_open_prompt(tmp_path):
+    """The time passes while a dialog waits, whose own time is longer."""
+    clock = MovedClock(tmp_path)
+    key = Authenticator(tmp_path / "key", wrapper=clock.wrapper).install()
+    key.extra = ["--lock-after", "1"]
+
+    def status():
+        return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)
+
+    with key:
+        key.unlock()
+        clock.move(55 * 60)
+        key.pinentry.set("never")
+        with wire.Channel(key.socket) as channel:
+            channel.send(wire.CBOR, b"\x0b")
+            wait_for("prompt", key.pinentry.asked)
+            assert (status()["vault"], status()["waiting"]) == ("unlocked", True)
+            clock.move(5 * 60)
+            wait_for("lock", lambda: status()["vault"] == "locked")
+            assert channel.final()[0] == (wire.CBOR, bytes([ERR.KEEPALIVE_CANCEL]))
+            wait_for("end of the dialog", lambda: not status()["waiting"])
+        key.pinentry.wait_for_no_dialog()
+        # The time of a vault that was locked meanwhile passes without effect: the dialog that opens it stays.
+        key.pinentry.set("wait")
+        key.unlock()
+        key.ask("lock")
+        clock.move(55 * 60)
+        request = Request(key)
+        wait_for("prompt", lambda: key.pinentry.asked() == 2)
+        clock.move(5 * 60)
+        assert (status()["vault"], status()["waiting"]) == ("locked", True)
+        key.pinentry.set()
+        assert request.end() == "approved"
 
 
 def test_a_replug_opens_another_pty(tmp_path):

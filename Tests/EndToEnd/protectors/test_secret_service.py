@@ -10,7 +10,7 @@ import pytest
 from fido2 import cbor
 from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal, wait_for
 from support.ceremonies import Request
-from support.control_socket import OK, UNLOCK_BY_SLOT, ControlProtocol
+from support.control_socket import OK, UNLOCK_BY_SLOT, WITHDRAWN, ControlProtocol
 from support.keyring import LOCKED
 from support.slots import (
     ENDS, add, add_killed, end_wait, is_open, killed_at_each_call, protector_arguments, protectors, registration, remove,
@@ -160,6 +160,18 @@ class TestUnlockCommand:
         # Nobody is verified: what only the owner may do needs the passphrase.
         done = key.run("credentials", "list", "--control", key.control_socket, stdin="", status=3)
         assert "standard input ended before the passphrase" in done.stderr
+
+
+# Holds: CONTROL-19
+def test_an_unlocking_that_a_lock_withdraws_is_no_refusal(key, double):
+    """Its wait for the slot ends by the lock itself. With ten refusals, the last prompt would come after minutes."""
+    double.set(locked=True, prompt="never")
+    with ControlProtocol(key.control_socket) as control:
+        for number in range(1, 11):
+            control.send(UNLOCK_BY_SLOT)
+            wait_for("prompt of the keyring", lambda: double.calls().count("Prompt") == number)
+            key.ask("lock")
+            assert control.receive()[0] == WITHDRAWN
 
 
 class TestUnlocking:

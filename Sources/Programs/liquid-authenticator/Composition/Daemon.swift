@@ -93,9 +93,7 @@ final class Daemon: Sendable {
     let writer = try Self.makeLoop()
     // Refusals cost a program nothing, so it could fill the log with them.
     let refusals = LogLimit(of: "refused requests", lines: 1000, clock: loop, output: log.request)
-    let idle = options.session.idleLimit.map { limit in
-      IdleLock(limit: limit, clock: loop, executor: writer) { Self.lock(vault, .idle(limit), log) }
-    }
+    let idle = options.session.idleLimit.map { IdleLock(limit: $0, clock: loop, executor: writer) }
     let history = HistoryRecorder(vault: vault, writer: writer, time: Self.unixMilliseconds, log: log.warning)
     let followers = BackupFollowers()
     vault.observe { event in
@@ -144,6 +142,7 @@ final class Daemon: Sendable {
     self.router = router
     self.log = log
     controlLog = LogLimit(of: "the control socket", lines: 10, clock: loop, output: log.warning)
+    idle?.observe { [weak self] in self?.lockIdle() }
   }
 
   private static func makeLoop() throws(StartError) -> EventLoop {
@@ -171,6 +170,7 @@ final class Daemon: Sendable {
       let service = DaemonService(
         router: router, key: key, fingerprints: fingerprints, followers: followers,
         tickets: TerminalTickets(clock: loop), history: history,
+        noteWithdrawals: { [self] own in noteWithdrawals(by: own) },
         withdrawRequests: { [self] own in await withdrawRequests(by: own) },
         sessionProblem: { [self] in sessionProblem })
       let listener = ControlListener(
@@ -203,9 +203,18 @@ final class Daemon: Sendable {
 
   // MARK: The session
 
-  /// Locks the vault, and writes a line if it was open.
-  private static func lock(_ vault: VaultKeySource, _ reason: LockReason, _ log: Log) {
-    if vault.lock(reason) { log.notice("the vault was locked \(reason.description)") }
+  /// Locks the vault, and writes a line if it was open; the caller then withdraws all requests.
+  private func lockVault(_ reason: LockReason) {
+    noteWithdrawals()
+    if router.vault.lock(reason) { log.notice("the vault was locked \(reason.description)") }
+  }
+
+  /// Locks the vault after the time without use.
+  private func lockIdle() {
+    // The dialog that opens a locked vault stays open.
+    guard let limit = router.options.session.idleLimit, router.vault.current != nil else { return }
+    lockVault(.idle(limit))
+    withdrawSoon()
   }
 
   /// Follows logind, if it runs.
@@ -239,7 +248,7 @@ final class Daemon: Sendable {
     case .disconnected:
       guard router.options.session.needsSignals else { return }
       log.warning(Self.disconnected)
-      Self.lock(router.vault, .disconnected, log)
+      lockVault(.disconnected)
       withdrawSoon()
     }
   }
@@ -247,7 +256,7 @@ final class Daemon: Sendable {
   /// Locks the vault if the options say so for this event; returns whether they do.
   private func lock(on event: SessionPolicy.LockEvent) -> Bool {
     let isWanted = router.options.session.lockEvents.contains(event)
-    if isWanted { Self.lock(router.vault, .event(event), log) }
+    if isWanted { lockVault(.event(event)) }
     return isWanted
   }
 
@@ -255,6 +264,11 @@ final class Daemon: Sendable {
   ///
   /// Not awaited: a suspend that follows must not wait twice.
   private func withdrawSoon() { Task(executorPreference: router.writer) { await self.withdrawRequests() } }
+
+  /// Notes that all requests are withdrawn, before a lock ends what they wait for.
+  ///
+  /// - Parameter own: the door of the request that asks for it, if one does.
+  private func noteWithdrawals(by own: Door? = nil) { control.withLock { $0 }?.noteWithdrawals(by: own) }
 
   /// How long a suspend waits for the end of a request; logind waits for five seconds (InhibitDelayMaxSec=).
   private static let withdrawal = Duration.seconds(3)

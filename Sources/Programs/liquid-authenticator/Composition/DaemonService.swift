@@ -21,6 +21,9 @@ struct DaemonService: ControlService {
   let followers: BackupFollowers
   let tickets: TerminalTickets
   let history: HistoryRecorder
+  /// Notes that all requests will be withdrawn, so that they do not count as refused; gets the door of the request that
+  /// asks for it.
+  let noteWithdrawals: @Sendable (_ own: Door?) -> Void
   /// Withdraws all requests and their dialogs, and waits for their end, for a few seconds at most; gets the door of the
   /// request that asks for it.
   let withdrawRequests: @Sendable (_ own: Door?) async -> Void
@@ -67,6 +70,7 @@ struct DaemonService: ControlService {
   ///
   /// A dialog of a request that began before is withdrawn: its answer must not count after the lock.
   func lock() async {
+    noteWithdrawals(origin?.door)
     await withTaskExecutorPreference(router.writer) { _ = router.vault.lock(.command) }
     await withdrawRequests(origin?.door)
   }

@@ -172,18 +172,25 @@ final class ControlListener: Polled {
     }
   }
 
-  /// Cancels every request that waits for its turn, or has it: they have dialogs and the vault's keys.
+  /// The connections whose requests wait for their turn, or have it: these have dialogs and the vault's keys.
+  private var inQueue: [Connection] { state.withLock { $0.connections.values.filter(\.isInQueue) } }
+
+  /// Notes that every request in the queue is withdrawn, before a lock of the vault ends what it waits for.
   ///
-  /// The connections stay. A process that locks the vault withdraws its own requests: they count as refused.
+  /// A process that locks the vault withdraws its own requests: they count as refused.
   ///
   /// - Parameter own: the door of that process; `nil` if no request locks the vault.
+  func noteWithdrawals(by own: Door?) {
+    for connection in inQueue where connection.door != own { connection.withdrawal.note() }
+  }
+
+  /// Cancels every request in the queue, after a lock of the vault; the connections stay.
+  ///
+  /// - Parameter own: as in ``noteWithdrawals(by:)``; those that came since are noted, too.
   func withdrawRequests(by own: Door?) {
-    let requests = state.withLock { state in
-      state.connections.values.filter(\.isInQueue).map { ($0.request, $0.withdrawal, $0.door == own) }
-    }
-    for (request, withdrawal, isOwn) in requests {
-      if !isOwn { withdrawal.note() }
-      request?.cancel()
+    for connection in inQueue {
+      if connection.door != own { connection.withdrawal.note() }
+      connection.request?.cancel()
     }
   }
 

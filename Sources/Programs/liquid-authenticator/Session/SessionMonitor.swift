@@ -107,16 +107,17 @@ final class IdleLock: Sendable {
   private let limit: Duration
   private let clock: any MonotonicClock
   private let executor: any TaskExecutor
-  private let lock: @Sendable () -> Void
   private let state: Mutex<State>
+  private let lock = Mutex<(@Sendable () -> Void)?>(nil)
 
-  /// - Parameter lock: locks the vault.
-  init(
-    limit: Duration, clock: any MonotonicClock, executor: any TaskExecutor, lock: @escaping @Sendable () -> Void
-  ) {
-    (self.limit, self.clock, self.executor, self.lock) = (limit, clock, executor, lock)
+  /// - Parameter executor: calls what ``observe(_:)`` sets.
+  init(limit: Duration, clock: any MonotonicClock, executor: any TaskExecutor) {
+    (self.limit, self.clock, self.executor) = (limit, clock, executor)
     state = Mutex(State(lastUse: clock.now))
   }
+
+  /// Calls `lock`, which locks the vault, after each time without use.
+  func observe(_ lock: @escaping @Sendable () -> Void) { self.lock.withLock { $0 = lock } }
 
   /// Counts a request as use if the person agreed to it, or was verified for it.
   func ended(_ report: CommandReport) {
@@ -144,7 +145,12 @@ final class IdleLock: Sendable {
   private func run() async {
     while true {
       let due = state.withLock { $0.lastUse.advanced(by: limit) }
-      if due <= clock.now { return lock() }
+      guard due > clock.now else {
+        // Called outside the mutex: it waits for a change that is being written.
+        let lock = lock.withLock { $0 }
+        lock?()
+        return
+      }
       do throws(CancellationError) { try await clock.sleep(until: due) } catch { return }
     }
   }

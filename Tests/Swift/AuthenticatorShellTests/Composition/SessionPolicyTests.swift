@@ -64,7 +64,8 @@ struct IdleLockTests {
   private let idle: IdleLock
 
   init() {
-    idle = IdleLock(limit: .seconds(28_800), clock: clock, executor: globalConcurrentExecutor, lock: locks.add)
+    idle = IdleLock(limit: .seconds(28_800), clock: clock, executor: globalConcurrentExecutor)
+    idle.observe(locks.add)
   }
 
   @Test func `the vault locks 8 hours after it was opened`() async {

@@ -587,6 +587,25 @@ final class Client: Sendable {
     #expect(await client.receive() == [0x00, 0x01])
   }
 
+  // Holds: CONTROL-19
+  @Test func `a request that ends by a lock, before it is cancelled, is withdrawn by us, unless its process locks`()
+    async throws
+  {
+    let processes = Processes()
+    let control = try OpenControlSocket(processes)
+    control.service.gate.close()
+    for (process, word) in [(7, "withdrawn by us"), (8, "withdrawn by 2")] as [(pid_t, String)] {
+      let client = try await processes.connect(process, to: control)
+      client.send([0x01])
+      await eventually { control.service.gate.count == 1 }
+      control.listener.noteWithdrawals(by: .controlSocket(process: 8))
+      // The request's wait ends by the lock itself, before the listener cancels it.
+      control.service.gate.end()
+      #expect(await client.receive() == [0x2D])
+      #expect(control.service.calls.withLock { $0.last } == word)
+    }
+  }
+
   @Test func `stopping the listener withdraws requests and closes connections`() async throws {
     let control = try OpenControlSocket()
     control.service.gate.close()

@@ -213,7 +213,16 @@ final class Gate: Sendable {
     for request in waiting { request.resume(returning: true) }
   }
 
-  /// Waits until the gate is open; `false` when the request was cancelled.
+  /// Ends the waits as if their requests were cancelled; the gate stays closed.
+  func end() {
+    let waiting = state.withLock { state in
+      defer { state.waiting = [:] }
+      return state.waiting.values
+    }
+    for request in waiting { request.resume(returning: false) }
+  }
+
+  /// Waits until the gate is open; `false` when the request was cancelled, or its wait was ended.
   func wait() async -> Bool {
     let number = state.withLock { state in
       state.last += 1

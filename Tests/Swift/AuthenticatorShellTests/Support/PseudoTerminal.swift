@@ -2,6 +2,7 @@ import CLinux
 import Foundation
 import Synchronization
 import TestVectors
+import Testing
 
 @testable import liquid_authenticator
 

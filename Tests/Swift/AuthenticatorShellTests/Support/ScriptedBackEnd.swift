@@ -9,6 +9,7 @@ import ProcessIO
 import Recovery
 import Synchronization
 import TestVectors
+import Testing
 
 @testable import liquid_authenticator
 
