@@ -6,13 +6,19 @@ import os
 import pathlib
 import resource
 import socket
+import subprocess
 import threading
 import time
 
+import cbor2
 import pytest
 from support import wire
 from support.authenticator import wait_for
-from support.control_socket import BUSY, UNLOCK, ControlProtocol
+from support.control_socket import BUSY, DENIED, SIGN_MESSAGE, UNLOCK, VERSION, ControlProtocol
+
+
+#: The most requests without the passphrase that wait for a person (ControlListener.maximumWaiting).
+WAITING = 20
 
 
 def limit(key, count):
@@ -72,6 +78,56 @@ def test_wrong_passphrases_on_forty_connections_do_not_keep_the_owner_out(key):
             for thread in threads:
                 thread.join()
         key.unlock()
+
+
+#: Says hello at a socket, sends a request, both in hexadecimal, and ends with the status of the answer.
+ASKER = """
+import socket, sys
+path, hello, request = sys.argv[1:]
+client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+client.connect(path)
+client.sendall(bytes.fromhex(hello))
+assert client.recv(65536)[0] == 0
+client.sendall(bytes.fromhex(request))
+sys.exit(client.recv(65536)[0])
+"""
+
+
+# Holds: CONTROL-18
+def test_a_request_of_the_device_comes_before_those_of_31_programs_that_ask(key):
+    """They take every place of requests that wait; the browser's has the next dialog, and each of them has its own after that."""
+    hello = bytes([0x50]) + cbor2.dumps({1: VERSION})
+    request = bytes([SIGN_MESSAGE]) + cbor2.dumps({1: b"text", 2: "https://dapp.example"}, canonical=True)
+    askers = []
+
+    def ended():
+        return sorted(asker.returncode for asker in askers if asker.poll() is not None)
+
+    with key:
+        key.unlock()
+        key.pinentry.set("wait")
+        try:
+            for _ in range(31):
+                askers.append(subprocess.Popen(
+                    ["/usr/bin/python3", "-S", "-E", "-c", ASKER, str(key.control_socket), hello.hex(), request.hex()]))
+            # The others wait: a request is refused only while so many do.
+            wait_for("refusals", lambda: len(ended()) == 31 - WAITING)
+            wait_for("prompt", key.pinentry.asked)
+            assert ended() == [BUSY] * (31 - WAITING) and key.pinentry.asked() == 1
+            with wire.Channel(key.socket) as channel:
+                channel.send(wire.CBOR, b"\x0b")
+                # The first keepalive: the request is in the queue.
+                assert channel.receive()[0] == wire.KEEPALIVE
+                key.pinentry.set("deny")
+                assert channel.final()[0] == (wire.CBOR, bytes([DENIED]))
+            wait_for("answers", lambda: len(ended()) == 31)
+            assert ended() == [DENIED] * WAITING + [BUSY] * (31 - WAITING)
+        finally:
+            for asker in askers:
+                asker.kill()
+                asker.wait()
+        asks = ["dapp.example" in str(event) for event in key.pinentry.events("ask")]
+        assert asks == [True, False] + [True] * (WAITING - 1), asks
 
 
 # Holds: CONTROL-14
