@@ -10,9 +10,11 @@ import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
 from judges import vault_slots
+from load.moved_clock import MovedClock
 from support import systemd_creds
-from support.authenticator import BIN, PASSPHRASE, is_ours, wait_for
+from support.authenticator import BIN, PASSPHRASE, export, is_ours, wait_for
 from support.ceremonies import OWN, Request, client, history, register, sign_in
+from support.logind import Logind
 from support.patience import PATIENCE
 from support.slots import (
     ENDS, add, add_killed, end_wait, is_open, killed_at_each_call, protector_answer, protectors, registration, remove, slots,
@@ -151,6 +153,34 @@ def test_after_a_lock(key, creds):
         sign_in(ctap, made)
         assert "unlocked by the systemd credential" in key.ask("status")
         sign_in(ctap, made, up=False)
+
+
+# Holds: PROTECT-24
+@pytest.mark.parametrize("way", ["a suspend", "the time without use"])
+def test_after_a_lock_by_itself(key, creds, tmp_path, monkeypatch, way):
+    add(key, "systemd-creds")
+    logind, clock = Logind(tmp_path / "bus"), MovedClock(tmp_path)
+    export(logind.environment, monkeypatch)
+    key.wrapper, key.extra = clock.wrapper, ["--lock-after", "1"]
+    with key, client(key) as ctap:
+        wait_for("inhibitor", logind.is_delaying)
+        made = register(ctap, OWN)
+        assert key.pinentry.asked() == 1 and is_open(key), "the slot needed no dialog"
+        if way == "a suspend":
+            logind.prepare_for_sleep(True)
+        else:
+            clock.move(3600)
+        wait_for("lock", lambda: not is_open(key))
+        key.pinentry.set("deny")
+        with pytest.raises(CtapError, match="OPERATION_DENIED"):
+            sign_in(ctap, made, up=False)
+        assert not is_open(key)
+        key.pinentry.set()
+        sign_in(ctap, made)
+        assert "unlocked by the systemd credential" in key.ask("status")
+        # The passphrase, for the silent request; the slot, and presence.
+        assert [event["command"] for event in key.pinentry.events("ask")[1:]] == ["GETPIN", "CONFIRM", "CONFIRM"]
+    logind.close()
 
 
 # Holds: PROTECT-17

@@ -376,6 +376,48 @@ import Vault
     #expect(shown.withLock { $0.count } == 4 && keyring.asked.withLock { $0 } == [1, 1] && lines.lines == [])
   }
 
+  /// Opens the vault with the slot of `keyring`, locks it, and checks that the slot opens it only after a dialog.
+  private func checkSlot(after lock: (VaultKeySource) async throws -> Void) async throws {
+    try addSlots(1)
+    let (dialogs, keyring) = (ScriptedBackEnd(typed: ["right"]), Keyring(1))
+    let source = source(dialogs, keyring)
+    let takesPassphrase = { dialogs.texts.withLock { $0.map(\.takesPassphrase) } }
+    let silent = UnlockReason.silent(UserPrompt(purpose: .signIn, rpID: "example.com"))
+    #expect(try await !source.open(for: silent).isOpenedByPerson)
+    #expect(takesPassphrase() == [] && keyring.asked.withLock { $0 } == [1])
+    try await lock(source)
+    #expect(source.current == nil)
+    #expect(try await source.open(for: silent).isOpenedByPerson, "the passphrase was typed")
+    #expect(takesPassphrase() == [true] && keyring.asked.withLock { $0 } == [1], "the keyring was not asked")
+    source.lock()
+    #expect(try await !source.open(for: nil).isOpenedByPerson)
+    #expect(takesPassphrase() == [true, false] && keyring.asked.withLock { $0 } == [1, 1])
+  }
+
+  // Holds: PROTECT-24
+  @Test(
+    arguments: [
+      .command, .event(.suspend), .event(.screenLock), .event(.userSwitch), .disconnected, .slotChanged, .phraseChanged,
+    ] as [LockReason])
+  func `after a lock for any reason, a slot that opens without the person needs a dialog`(reason: LockReason)
+    async throws
+  {
+    try await checkSlot { source in #expect(source.lock(reason)) }
+  }
+
+  // Holds: PROTECT-24
+  @Test func `after the time without use, a slot that opens without the person needs a dialog`() async throws {
+    let clock = ManualClock()
+    let idle = IdleLock(limit: .seconds(3600), clock: clock, executor: globalConcurrentExecutor)
+    try await checkSlot { source in
+      idle.observe { source.lock(.idle(.seconds(3600))) }
+      idle.wasOpened()
+      await clock.sleepers(1)
+      clock.advance(by: .seconds(3600))
+      while source.current != nil { await Task.yield() }
+    }
+  }
+
   // Holds: PROTECT-24
   @Test func `who refuses a slot after a lock can type the passphrase, and is not asked about the next slot`()
     async throws
