@@ -114,8 +114,7 @@ extension MergeBackup: ServedCommand {
 
 extension ImportPasskeys: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Answer {
-    guard session.isVerified else { throw ControlSession.passphraseRequired }
-    return Answer(outcomes: try await session.importPasskeys(self))
+    Answer(outcomes: try await session.importPasskeys(self))
   }
 }
 
@@ -233,7 +232,8 @@ extension ControlSession {
   ///
   /// - Returns: `nil` if more fragments must follow.
   fileprivate func importPasskeys(_ command: ImportPasskeys) async throws -> [PasskeyImportOutcome]? {
-    guard let verified, !verified.hasEnded else {
+    guard let verified else { throw Self.passphraseRequired }
+    guard !verified.hasEnded else {
       dropTransfer()
       throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
     }

@@ -85,11 +85,14 @@ import Testing
   }
 
   // Holds: CONTROL-6
-  @Test func `the slots of the vault and its counter change only for the owner`() async {
+  @Test func `the slots of the vault, its counter and its phrase change only for the owner`() async {
+    // The service has no vault, so that only the session refuses.
     let key = Self.passphrase([UInt8](repeating: 1, count: 32))
+    let (mainKey, root) = ([UInt8](repeating: 1, count: 64), [UInt8](repeating: 0x40, count: 96))
     let protector: CBORMap = [1: 1, 2: .bytes([UInt8](repeating: 2, count: 16)), 3: 1, 4: 8192]
     let changes: [any ServedCommand] = [
       SealSlot(key: key, protector: protector), RemoveSlot(id: [1]), ChangeCounter(.accept),
+      BeginRotation(mainKey: Self.passphrase(mainKey), ed25519Root: Self.passphrase(root)), EndRotation(),
     ]
     _ = await ask(Hello())
     for change in changes { #expect(await ask(change) == .passphraseRequired) }
@@ -100,7 +103,8 @@ import Testing
     for change in changes { #expect(await ask(change) == .ok) }
     #expect(
       service.calls.withLock { $0 } == [
-        "unlock", "changeSlots as changePassphrase", "changeSlots as removeSlot", "changeCounter",
+        "unlock", "changeSlots as changePassphrase", "changeSlots as removeSlot", "changeCounter", "beginRotation",
+        "endRotation",
       ])
   }
 
@@ -373,7 +377,9 @@ import Testing
   // Holds: EXPORT-4
   @Test func `without the passphrase, the agreement or the passkey nothing is exported`() async throws {
     _ = await ask(Hello())
-    #expect(await ask(ExportPasskeys(sites: nil)) == .passphraseRequired)
+    for start: UInt64 in [0, 1] {
+      #expect(await ask(ExportPasskeys(sites: nil, start: start)) == .passphraseRequired)
+    }
     let (_, person) = try await owner(of: ["a.example"])
     #expect(await ask(ExportPasskeys(sites: ["b.example"])) == .noCredentials)
     #expect(person.shown.withLock { $0 } == [])
@@ -413,6 +419,30 @@ import Testing
       $0 = OpenVault(keys: vault.keys, ed25519Root: SecretBytes.random(count: 96), store: vault.store)
     }
     #expect(await ask(ExportPasskeys(sites: nil, start: 32)) == .passphraseRequired, "the vault was opened again")
+  }
+
+  // Holds: CONTROL-5
+  @Test func `a power cycle takes back the passphrase, also for what was begun with it`() async throws {
+    _ = try await owner(of: (0..<33).map { "\($0).example" })
+    let list = try passkeys([1])
+    let fragment = { (offset: Int, bytes: ArraySlice<UInt8>) in
+      ImportPasskeys(offset: UInt64(offset), size: UInt64(list.count), fragment: Self.passphrase(Array(bytes)))
+    }
+    let begun: [(first: any ServedCommand, next: any ServedCommand)] = [
+      (ReadBackup(offset: 0), ReadBackup(offset: 1)),
+      (ExportPasskeys(sites: nil), ExportPasskeys(sites: nil, start: 32)),
+      (
+        MergeBackup(offset: 0, size: 3, fragment: [1], onlyCompares: false),
+        MergeBackup(offset: 1, size: 3, fragment: [1], onlyCompares: false)
+      ),
+      (fragment(0, list.prefix(9)), fragment(9, list.dropFirst(9))),
+    ]
+    for (first, next) in begun {
+      #expect(await ask(Unlock(Self.passphrase())) == .ok)
+      #expect(await ask(first) == .ok)
+      #expect(await ask(PlugDevice(.powerCycle)) == .ok)
+      #expect(await ask(next) == .passphraseRequired, "\(next)")
+    }
   }
 
   /// What can happen between two turns of a merge.

@@ -100,6 +100,10 @@ import Vault
     _ = try await page(0)
     #expect(try await page(next).entries.last?.state == .givenUp)
     _ = try await page(0)
+    #expect(await session.answer(to: .command(PlugDevice(.powerCycle))).first == ControlStatus.ok.rawValue)
+    await #expect(throws: ControlFailure(.passphraseRequired, "")) { try await page(next) }
+    _ = await session.answer(to: .command(Unlock(secret("correct horse"))))
+    _ = try await page(0)
     source.lock()
     await #expect(throws: ControlFailure(.passphraseRequired, "")) { try await page(next) }
   }
@@ -132,6 +136,12 @@ import Vault
     #expect(throws: ControlFailure(.passphraseRequired, "")) { try source.endRotation(since: vault.unlocking) {} }
     let again = try await open(source)
     #expect(again.previous == nil)
+    // Nor while another unlocking has opened the vault.
+    #expect(throws: ControlFailure(.passphraseRequired, "")) {
+      try source.beginRotation(since: vault.unlocking, to: phrase(), now: 5)
+    }
+    #expect(throws: ControlFailure(.passphraseRequired, "")) { try source.endRotation(since: vault.unlocking) {} }
+    #expect(source.current?.unlocking === again.unlocking)
     // A refusal leaves the vault open.
     try Data([1]).write(to: URL(fileURLWithPath: made.directory.previousStorePath))
     let error = #expect(throws: StateDirectoryError.self) {

@@ -639,6 +639,24 @@ import Vault
     #expect(try made.directory.readVault() == before)
   }
 
+  // Holds: COUNTER-5
+  @Test func `an unlocking that a lock ended changes no counter`() async throws {
+    let absent: SlotKeys.Ask = { _, _, _ in .failure(ProtectorFailure(.absent, "there is no TPM")) }
+    let source = VaultKeySource(
+      directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), verifier: verifier,
+      counter: CounterCheck(ask: absent, time: { 1 }), log: lines.add)
+    let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
+    source.lock()
+    let change = ChangeCounter.Change.on(index: 0x0180_0000, auth: Keyring.key(1), value: 1)
+    for _ in 0..<2 {
+      let failure = #expect(throws: ControlFailure.self) { try source.changeCounter(since: unlocking, change) }
+      #expect(failure == ControlSession.passphraseRequired)
+      try await source.unlock(passphrase: secret("right"))
+    }
+    let store = try #require(source.openStore)
+    #expect(try store.state().counter == nil)
+  }
+
   @Test func `a change of slots that is refused leaves the vault open`() async throws {
     let source = source(ScriptedBackEnd())
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
