@@ -5,7 +5,10 @@ import Glibc
 struct BenchmarksCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "benchmarks", abstract: "Measures the authenticator against floors beside it.",
-    subcommands: [Measure.self, ConstantTime.self, Echo.self, Repeat.self, Fill.self, CompareSecret.self],
+    subcommands: [
+      Measure.self, MeasurePrograms.self, ConstantTime.self, Echo.self, WrongTries.self, Repeat.self, Fill.self,
+      CompareSecret.self,
+    ],
     defaultSubcommand: Measure.self)
 
   /// Parses the command line and runs.
@@ -43,7 +46,31 @@ struct Measure: AsyncParsableCommand {
     try Backups(stores: stores).measure()
     // Last of these: it stores one passkey more.
     try await Registration(folder: folder, stores: stores, samples: samples).measure()
+    try WholeRequests(programs: programs, folder: folder, samples: samples).measure()
     try Footprint(programs: programs, folder: folder).measure()
+  }
+}
+
+/// The measurements for which the programs make the vault themselves.
+struct MeasurePrograms: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "measure-programs", abstract: "Measures programs, also of an earlier version.")
+
+  @Option(help: "Where the programs of a release build are.")
+  var bin: String
+  @Option(help: "Where Tests/EndToEnd/support/pinentry.py is.")
+  var pinentry: String
+  @Option(help: "An empty directory of our own on a real disk, for the vault.")
+  var folder: String
+  @Option(help: "How often each thing is done, at most 200 times.")
+  var samples = 200
+
+  func validate() throws {
+    guard samples >= 10 else { throw ValidationError("at least 10 samples") }
+  }
+
+  func run() throws {
+    try WholeRequests(programs: Programs(bin: bin, pinentry: pinentry), folder: folder, samples: samples).measure()
   }
 }
 

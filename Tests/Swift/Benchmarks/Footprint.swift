@@ -25,7 +25,7 @@ struct Footprint {
   /// A locked vault, then a registration: two dialogs, Argon2id at its standard cost, one durable write.
   private func afterOneCeremony(_ key: KeyInUse) throws -> [[String]] {
     let daemon = try ChildProcess(
-      programs.daemon, key.arguments(programs), log: key.folder + "/daemon.log", environment: key.environment)
+      programs.daemon, key.arguments(programs), log: key.folder + "/daemon.log", environment: KeyInUse.environment)
     var client = try Client(connectingTo: key.folder + "/ctap.sock")
     _ = try client.ask(
       client.reports(

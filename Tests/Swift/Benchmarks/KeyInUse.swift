@@ -44,7 +44,7 @@ struct KeyInUse {
   /// Starts the daemon with this directory, and unlocks it.
   func start(_ programs: Programs) throws -> (daemon: ChildProcess, socket: String) {
     let (socket, control, log) = (folder + "/ctap.sock", folder + "/control.sock", folder + "/daemon.log")
-    let daemon = try ChildProcess(programs.daemon, arguments(programs), log: log, environment: environment)
+    let daemon = try ChildProcess(programs.daemon, arguments(programs), log: log, environment: Self.environment)
     _ = try ReportSocket.connect(to: socket)
     try run(programs.command, ["unlock", "--control", control], input: Self.passphrase + "\n", log: log)
     return (daemon, socket)
@@ -57,7 +57,7 @@ struct KeyInUse {
     ]
   }
 
-  let environment = ["PINENTRY_PASSPHRASE=" + passphrase]
+  static let environment = ["PINENTRY_PASSPHRASE=" + passphrase]
 }
 
 /// A client of the daemon, with its own channel.

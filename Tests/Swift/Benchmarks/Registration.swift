@@ -116,7 +116,7 @@ private struct AgreeingPerson: UserInteraction {
 }
 
 /// The lowest cost of a durable change: one page appended to a file and synchronised.
-private final class DiskFloor {
+final class DiskFloor {
   private let descriptor: Int32
   private let page = [UInt8](repeating: 1, count: 4096)
 

@@ -8,6 +8,7 @@ struct Token {
 
   /// The permission of a token: CTAP §6.5.5.7.
   enum Permission: UInt64 {
+    case makeCredential = 0x01
     case getAssertion = 0x02
     case credentialManagement = 0x04
   }
