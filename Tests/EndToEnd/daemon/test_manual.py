@@ -33,7 +33,7 @@ def commands(program, *words):
     text = help_of(program, *words)
     yield words, text
     listed = re.search(r"^SUBCOMMANDS:\n(.*?)(?:\n\n|\Z)", text, re.M | re.S)
-    for name in re.findall(r"^  (\S+)  ", listed[1] if listed else "", re.M):
+    for name in re.findall(r"^  (\S+)(?: \(default\))?  ", listed[1] if listed else "", re.M):
         yield from commands(program, *words, name)
 
 
