@@ -6,6 +6,7 @@ import json
 import pytest
 from support.authenticator import Authenticator
 from support.ceremonies import unbroken
+from support.packages import REPOSITORY
 
 from .connecting import Connection, command
 from .doubles.certificates import Authority
@@ -66,6 +67,14 @@ def firefox(tmp_path_factory):
     made = Firefox(tmp_path_factory.mktemp("firefox"))
     yield made
     made.close()
+
+
+@pytest.fixture
+def transcript():
+    """Return a function that keeps what a terminal showed, for a person to look at: .build/wallet/WHAT.txt."""
+    folder = REPOSITORY / ".build/wallet"
+    folder.mkdir(parents=True, exist_ok=True)
+    return lambda what, shown: (folder / f"{what}.txt").write_text(shown.replace("\r", ""), "utf-8")
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ class TestWaysIn:
         assert wallet.end() == 0, wallet.text
 
 
-def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect):
+def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect, transcript):
     """A session on a terminal, from the link to the end; the last capture is left in .build/wallet."""
     server = serve()
     dapp = loop.run(DApp(server, authority.client_context()).link())
@@ -266,9 +266,7 @@ def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect):
     words = [word for word in ("localhost", ACCOUNT.address, "connecting to the server", "connected to the dApp")
              if word not in shown]
     assert not words, f"{words} not in:\n{shown}"
-    folder = pathlib.Path(".build/wallet")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "connect.txt").write_text(shown)
+    transcript("connect", shown)
 
 
 # Holds: SIGNAL-12

@@ -237,12 +237,13 @@ def test_the_api_learns_no_user_before_a_yes(registered, server):
 
 # Holds: KEYRI-10
 @pytest.mark.parametrize("answer, kind", [("y", "confirmed"), ("n", "denied"), ("", "denied")])
-def test_the_person_confirms_or_denies(registered, server, answer, kind):
+def test_the_person_confirms_or_denies(registered, server, transcript, answer, kind):
     browser = server.browser()
     mark = len(registered.key.pinentry.events("ask"))
     status, shown = on_terminal(
         registered.command("qr", browser.link, "--as", ALICE), [(r"Sign in the browser at \S+ as \S+\? \[y/N\] ", answer)],
         environment=registered.key.environment)
+    transcript(f"keyri-{answer or 'enter'}", shown)
     assert status == (DONE if kind == "confirmed" else REFUSED), shown
     assert f"a page of {PAGE} asks" in shown and "Firefox on Linux" in shown and "192.0.2.7, Oakland, US" in shown
     assert (kind == "denied") == browser.is_denied

@@ -193,20 +193,22 @@ class TestFirstUse:
         assert not server.received and key.signatures() == 0
 
     # Holds: DAPPSERVER-5
-    def test_a_new_host_is_refused(self, key, serve, connect):
+    def test_a_new_host_is_refused(self, key, serve, connect, transcript):
         server = serve()
         command = connect.command(key, server.link("one"), is_known=False)
         status, shown = on_terminal(command, [(r"Sign in at localhost.*\[y/N\] ", "n")], key.environment)
+        transcript("new-host", shown)
         assert status == 4 and "nothing was sent to localhost" in shown
         assert "asking the server" not in shown, "it is not, before the answer"
         assert not server.received and key.signatures() == 0
 
     # Holds: DAPPSERVER-6
-    def test_a_locked_vault_is_not_opened_for_a_refused_host(self, key, serve, connect):
+    def test_a_locked_vault_is_not_opened_for_a_refused_host(self, key, serve, connect, transcript):
         server = serve()
         key.ask("lock")
         command = connect.command(key, server.link("one"), is_known=False)
         status, shown = on_terminal(command, [(r"vault is locked(.|\n)*localhost(.|\n)*\[y/N\] ", "n")], key.environment)
+        transcript("locked-vault", shown)
         assert status == 4 and "the vault stays locked" in shown
         assert not server.received and not key.pinentry.asked()
         assert json.loads(key.ask("status", "--json"))["vault"] == "locked"
