@@ -22,7 +22,7 @@ packages_for_backups=(strace syncthing poppler-utils python3-pil zbar-tools keep
 # A virtual fingerprint reader, and a double of polkit.
 packages_for_fingerprints=(dbus fprintd libglib2.0-bin python3-dbusmock)
 packages_for_prompts=("${packages_for_fingerprints[@]}" python3-dbus xvfb xdotool imagemagick openbox fonts-dejavu-core
-    xfce4-notifyd dunst pinentry-gnome3 pinentry-gtk2 pinentry-qt pinentry-curses tmux libpam-wrapper)
+    xfce4-notifyd dunst pinentry-gnome3 pinentry-gtk2 pinentry-qt pinentry-curses tmux libpam-wrapper swtpm tpm2-tools)
 packages_for_protectors=(strace dbus libglib2.0-bin gnome-keyring keepassxc libkf5wallet-bin python3-dbus python3-gi swtpm
     tpm2-tools debootstrap systemd-container gcc libc6-dev)
 # The numbers of the system calls, for Tests/EndToEnd/support/tracer.py; and what keeps the keys of slots.

@@ -43,17 +43,28 @@ def screen(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def picture(screen, request):
-    """Take a picture of the screen for a person to look at: .build/prompts/LANGUAGE-TEST-WHAT.png."""
+def looked_at(request):
+    """Return a function that names a file for a person to look at: .build/prompts/LANGUAGE-TEST-WHAT.ENDING."""
     folder = REPOSITORY / ".build/prompts"
     folder.mkdir(parents=True, exist_ok=True)
+    test = request.node.name.removeprefix("test_").replace("[", "-").replace("]", "")
+    return lambda what, ending: folder / f"{LANGUAGE.split('.')[0]}-{test}-{what}.{ending}"
 
+
+@pytest.fixture
+def picture(screen, looked_at):
+    """Take a picture of the screen for a person to look at."""
     def take(what: str) -> pathlib.Path:
-        test = request.node.name.removeprefix("test_").replace("[", "-").replace("]", "")
-        path = folder / f"{LANGUAGE.split('.')[0]}-{test}-{what}.png"
+        path = looked_at(what, "png")
         screen.settle(path)
         return path
     return take
+
+
+@pytest.fixture
+def transcript(looked_at):
+    """Keep a text of a terminal or of a program for a person to look at."""
+    return lambda what, text: looked_at(what, "txt").write_text(text, "utf-8")
 
 
 @pytest.fixture

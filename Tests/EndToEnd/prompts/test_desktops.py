@@ -3,8 +3,10 @@
 Each picture in .build/prompts is for a person to look at: are site, account and buttons readable, and is nothing cut off?
 """
 
+import contextlib
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -110,6 +112,37 @@ class TestPerson:
         daemon.press("agree", REGISTER)
         assert request.end() == "approved"
         closed(unlocked, daemon)
+
+    @pytest.mark.whole("a person looks at the picture")
+    def test_is_offered_a_closed_one_again(self, unlocked, daemon, picture):
+        request = Request(unlocked, rp_id="shop.example")
+        daemon.wait_for_notification()
+        first = prompters()
+        daemon.click(100, 60)
+        # Another liquid-auth-prompt shows the offer.
+        wait_for("offer", lambda: prompters() and prompters() != first)
+        daemon.wait_for_notification()
+        picture("offer")
+        request.withdrawn.set()
+        assert request.end() == CtapError.ERR.KEEPALIVE_CANCEL
+        closed(unlocked, daemon)
+
+    @pytest.mark.whole("a person looks at the picture")
+    def test_is_told_of_a_success(self, chosen, daemon, picture):
+        chosen.extra += ["--on-success", "notify"]
+        chosen.start()
+        chosen.unlock()
+        request = Request(chosen, rp_id="shop.example")
+        asked = daemon.wait_for_notification()
+        daemon.press("agree", REGISTER)
+        assert request.end() == "approved"
+
+        def notice():
+            # The window can be gone before its place is read.
+            with contextlib.suppress(subprocess.CalledProcessError):
+                return daemon.shown() and daemon.screen.box(daemon.shown()) != asked
+        wait_for("notice, which has no buttons and another size", notice)
+        picture("success")
 
     # Holds: PROMPT-3
     def test_gets_a_name_with_markup(self, unlocked, daemon, picture):

@@ -223,6 +223,15 @@ class Terminal:
             return screen if all(text in screen for text in texts) else None
         return wait_for(lambda: f"{texts} on the terminal:\n" + self._run("capture-pane", "-p"), text)
 
+    def settled(self):
+        """Return the screen once it has a text and stands still."""
+        screens = [""]
+
+        def text():
+            screens.append(self._run("capture-pane", "-p"))
+            return screens[-1] if screens[-1].strip() and screens[-1] == screens[-2] else None
+        return wait_for("text that stands still on the terminal", text)
+
     def type(self, text):
         self._run("send-keys", "-l", text)
         self.press("Enter")
