@@ -3,6 +3,7 @@
 A release is two files, from an annotated tag, and a signature; the same tag gives the same bytes.
 """
 
+import datetime
 import hashlib
 import os
 import pathlib
@@ -17,6 +18,12 @@ from support.patience import PATIENCE
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 COPIED = ["scripts/release", "scripts/lib.sh", "scripts/toolchain.sh", "scripts/version.sh", "Package.swift"]
 VERSION_FILE = "Sources/Core/CTAPHID/DeviceIdentity.swift"
+CHANGELOG = ".github/CHANGELOG.md"
+SPEC, PKGBUILD = "scripts/packaging/rpm/liquid-auth.spec", "scripts/packaging/arch/PKGBUILD"
+# Above what the changelog has of earlier versions.
+UNRELEASED = "# Changes\n\nHow to read it.\n\n## [Unreleased]\n"
+ADDED = "\n### Added\n\n- A thing,\n  and another.\n"
+OLDER = "\n## [0.4.1] - 2026-01-02\n\n- An older thing.\n"
 NAME = "liquid-auth-0.4.2"
 FILES = [f"{NAME}.tar.gz", f"{NAME}.tar.gz.sha256"]
 
@@ -29,16 +36,17 @@ class Repository:
         self.home.mkdir(parents=True)
         self.settings = self.home / ".gitconfig"
         self.settings.write_text("[user]\nname = Test\nemail = test@example.org\n")
-        for name in COPIED:
+        for name in [*COPIED, SPEC, PKGBUILD]:
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, self.path / name)
         self.version("0, 4, 2")
-        self.write(".gitignore", "dist/\nignored\n")
+        self.write(CHANGELOG, UNRELEASED + ADDED + OLDER)
+        self.write(".gitignore", ".build/\ndist/\nignored\n")
         self.write("text", "line\nline\n")
         self.write("ignored", "in the repository all the same\n")
         self.write("a folder/caf\u00e9", bytes(range(256)))
         (self.path / "link").symlink_to("a folder")
-        self.git("init", "--quiet")
+        self.git("init", "--quiet", "--initial-branch=main")
         self.commit()
         self.git("tag", "--annotate", "--message=Release", "v0.4.2")
 
@@ -65,6 +73,13 @@ class Repository:
     def commit(self):
         self.git("add", "--all", "--force")
         self.git("commit", "--quiet", "--allow-empty", "--message=Change")
+
+    def pass_gate(self):
+        """Leaves what scripts/test leaves when HEAD passed the gate."""
+        self.write(".build/gate-passed", self.git("rev-parse", "HEAD"))
+
+    def read(self, name):
+        return (self.path / name).read_text()
 
     def release(self, *arguments, cwd=None, umask=0o022, **environment):
         return subprocess.run(
@@ -141,6 +156,101 @@ def test_the_output_is_relative_to_where_it_is_called(repository, tmp_path):
     assert all(path.parent == tmp_path / "some folder" for path in paths)
 
 
+# ---- without a tag ----
+
+@pytest.fixture
+def untagged(repository):
+    """HEAD passed the gate, and has no tag."""
+    repository.git("tag", "--delete", "v0.4.2")
+    repository.pass_gate()
+    return repository
+
+
+def test_a_release_is_made_from_the_tree(untagged, tmp_path):
+    before = untagged.git("rev-parse", "HEAD")
+    days = [datetime.datetime.now(datetime.timezone.utc)]
+    done = untagged.release()
+    days.append(datetime.datetime.now(datetime.timezone.utc))
+    assert done.returncode == 0, done.stderr
+    assert "to publish it: git push origin main v0.4.2\n" in done.stderr
+    assert untagged.git("log", "--format=%s", f"{before.strip()}..HEAD") == "docs: release 0.4.2\n"
+    assert untagged.git("diff", "--name-only", before.strip(), "HEAD").split() == [CHANGELOG, PKGBUILD, SPEC]
+    assert untagged.git("status", "--porcelain") == ""
+    dated = [f"{UNRELEASED}\n## [0.4.2] - {day:%Y-%m-%d}\n{ADDED}{OLDER}" for day in days]
+    assert untagged.read(CHANGELOG) in dated
+    assert "\npkgver=0.4.2\npkgrel=1\n" in untagged.read(PKGBUILD)
+    spec = untagged.read(SPEC)
+    assert "\nVersion:        0.4.2\nRelease:        1%{?dist}\n" in spec
+    author = "Liquid Auth for Linux <packages@liquidauth.com> - 0.4.2-1\n- See NEWS.\n\n* "
+    assert any(f"\n%changelog\n* {day:%a %b %d %Y} {author}" in spec for day in days)
+    assert untagged.git("cat-file", "-t", "v0.4.2") == "tag\n"
+    message = untagged.git("for-each-ref", "--format=%(contents)", "refs/tags/v0.4.2")
+    assert message.strip() == "Liquid Auth for Linux 0.4.2\n" + ADDED.rstrip()
+    # What is there stays.
+    tarball = (untagged.path / "dist" / FILES[0]).read_bytes()
+    head = untagged.git("rev-parse", "HEAD", "v0.4.2")
+    assert untagged.made("--output", str(tmp_path / "again"))[0].read_bytes() == tarball
+    assert untagged.git("rev-parse", "HEAD", "v0.4.2") == head
+
+
+def test_a_version_that_has_its_date_keeps_it(untagged):
+    untagged.made()
+    untagged.write(CHANGELOG, untagged.read(CHANGELOG).replace("## [0.4.2] - 20", "## [0.4.2] - 19"))
+    untagged.git("commit", "--quiet", "--all", "--message=Change")
+    untagged.git("tag", "--delete", "v0.4.2")
+    shutil.rmtree(untagged.path / "dist")
+    head = untagged.git("rev-parse", "HEAD")
+    untagged.made()
+    assert untagged.git("rev-parse", "HEAD", "v0.4.2^{commit}") == head * 2
+
+
+def test_the_spec_has_one_entry_of_a_version(untagged):
+    entry = "* Fri Jan 02 2026 Liquid Auth for Linux <packages@liquidauth.com> - 0.4.2-1\n"
+    untagged.write(SPEC, untagged.read(SPEC).replace("%changelog\n", "%changelog\n" + entry + "- See NEWS.\n\n"))
+    untagged.git("commit", "--quiet", "--all", "--message=Change")
+    untagged.made()
+    assert untagged.read(SPEC).count(" - 0.4.2-1\n") == 1 and entry not in untagged.read(SPEC)
+
+
+# Holds: SCRIPT-16
+@pytest.mark.parametrize("case, said", [
+    ("no gate", "HEAD did not pass the gate in this clone; run scripts/test"),
+    ("a change after the gate", "HEAD did not pass the gate in this clone; run scripts/test"),
+    ("nothing new", f"{CHANGELOG} says nothing below Unreleased"),
+    ("two sections", f"{CHANGELOG} has 0.4.2, and changes below Unreleased; move them, or change productVersion in "),
+    ("another version", f"{SPEC} has another version than 0.4.2; change it"),
+    ("no branch", "HEAD is on no branch; check out the branch of the release"),
+])
+def test_a_tree_that_is_no_release(untagged, case, said):
+    dated = "\n## [0.4.2] - 2026-01-03\n\n- Dated.\n"
+    match case:
+        case "no gate":
+            shutil.rmtree(untagged.path / ".build")
+        case "a change after the gate":
+            untagged.write("text", "other\n")
+        case "nothing new":
+            untagged.write(CHANGELOG, UNRELEASED + OLDER)
+        case "two sections":
+            untagged.write(CHANGELOG, UNRELEASED + ADDED + dated + OLDER)
+        case "another version":
+            untagged.write(CHANGELOG, UNRELEASED + dated + OLDER)
+        case "no branch":
+            untagged.git("checkout", "--quiet", "--detach")
+    untagged.git("commit", "--quiet", "--all", "--allow-empty", "--message=Change")
+    head = untagged.git("rev-parse", "HEAD")
+    untagged.refused(said=said)
+    assert untagged.git("rev-parse", "HEAD") == head and untagged.git("tag") == ""
+    assert untagged.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_is_made_if_a_file_exists(untagged, tmp_path, name):
+    head = untagged.git("rev-parse", "HEAD")
+    (tmp_path / name).write_text("kept")
+    untagged.refused("--output", str(tmp_path), said=f"{tmp_path / name} exists; remove it first")
+    assert untagged.git("rev-parse", "HEAD") == head and untagged.git("tag") == ""
+
+
 # ---- refusals ----
 
 @pytest.mark.parametrize("change", ["changed", "staged", "new"])
@@ -152,21 +262,20 @@ def test_a_tree_with_changes(repository, change):
     assert said.endswith(" new\n" if change == "new" else " text\n")
 
 
-def test_no_tag_on_head(repository):
+def test_head_after_the_tag(repository):
     repository.commit()
     repository.git("tag", "nightly")
-    repository.refused(said="HEAD has no tag v0.x.y; make one with: git tag --annotate v0.x.y")
+    repository.refused(said=f"HEAD comes after v0.4.2; change productVersion in {VERSION_FILE} for the next release, or ")
 
 
-def test_two_tags_on_head(repository):
+def test_another_tag_on_head(repository):
     repository.git("tag", "--annotate", "--message=Release", "v0.4.3")
-    repository.refused(said="HEAD has several tags, name one: v0.4.2 v0.4.3")
-    repository.made("v0.4.2")
+    repository.made()
 
 
 def test_a_tag_that_does_not_exist(repository):
     repository.git("branch", "v0.9.0")
-    repository.refused("v0.9.0", said="there is no tag v0.9.0; make one with: git tag --annotate v0.9.0")
+    repository.refused("v0.9.0", said="there is no tag v0.9.0; scripts/release without TAG makes that of HEAD")
 
 
 def test_a_tag_that_is_not_annotated(repository):
@@ -198,6 +307,7 @@ def test_a_source_without_a_version(repository):
     repository.commit()
     repository.git("tag", "--annotate", "--message=Release", "v0.4.3")
     repository.refused("v0.4.3", said=f"{VERSION_FILE} at v0.4.3 has no productVersion")
+    repository.refused(said=f"{VERSION_FILE} has no productVersion")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -325,10 +435,13 @@ def test_the_tarball_is_signed_by_an_allowed_key(repository, keys, half, tmp_pat
 
 def test_the_signed_tag_is_made_if_there_is_none(repository, keys):
     repository.git("tag", "--delete", "v0.4.2")
-    tarball = repository.made("--sign", str(keys[0]), "v0.4.2", files=[*FILES, FILES[0] + ".sig"])[0]
+    repository.pass_gate()
+    repository.refused(said="a release is signed; name the SSH key: --sign KEY")
+    tarball = repository.made("--sign", str(keys[0]), files=[*FILES, FILES[0] + ".sig"])[0]
     assert repository.git("rev-parse", "v0.4.2^{commit}") == repository.git("rev-parse", "HEAD")
     signers = repository.path / ".github/allowed_signers"
     repository.git("-c", "gpg.format=ssh", "-c", f"gpg.ssh.allowedSignersFile={signers}", "verify-tag", "v0.4.2")
+    assert ADDED.strip() in repository.git("for-each-ref", "--format=%(contents:body)", "refs/tags/v0.4.2")
     assert verified(tarball, signers).returncode == 0
 
 
