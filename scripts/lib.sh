@@ -321,7 +321,7 @@ install_device_access() {
     cmp -s "$rule" /etc/udev/rules.d/71-liquid-auth.rules ||
         as_root install -D -m 0644 "$rule" /etc/udev/rules.d/71-liquid-auth.rules
     rm "$rule"
-    # Its name until version 0.1.0.
+    # Its name before version 0.1.0.
     [[ ! -e /etc/udev/rules.d/60-liquid-auth.rules ]] || as_root rm /etc/udev/rules.d/60-liquid-auth.rules
     install_file udev-rules/liquid-auth.sysusers.conf /etc/sysusers.d/liquid-auth.conf
     install_file udev-rules/liquid-auth.modules-load.conf /etc/modules-load.d/liquid-auth.conf
