@@ -221,6 +221,7 @@ import Testing
     (["init", "--shares", "--json"], "missing value for '--shares <t-of-n>'"),
     (["log", "verfiy"], "unknown command 'verfiy'; did you mean 'verify'?"),
     (["backup", "chek", "a.liquid"], "unknown command 'chek'; did you mean 'check'?"),
+    (["backup", "chek"], "unknown command 'chek'; did you mean 'check'?"),
     (["accounts", "extra"], "unexpected argument 'extra'"),
     (["config", "always-uv", "maybe"], "the value 'maybe' is invalid for '<value>'; give one of 'on' and 'off'"),
     (["recover", "--shares=2"], "the option '--shares' does not take any value, but '2' was specified"),

@@ -2,6 +2,7 @@ import ArgumentParser
 import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
+import ProcessIO
 import Recovery
 import StateDirectory
 
@@ -86,6 +87,11 @@ struct BackupCommand: ParsableCommand {
       guard file != nil || !replace else { throw ValidationError("--replace is only for FILE") }
       guard to != "" else { throw ValidationError("FOLDER must be the path of a folder") }
       if let file = file ?? paper { try BackupCommand.checkName(file) }
+      // `backup chek` is no wish for a file of that name.
+      let commands = BackupCommand.configuration.subcommands.map { $0._commandName }
+      if let file, !CommandLineMistake.suggestion(for: file, in: commands).isEmpty {
+        throw ValidationError("\(file) resembles a subcommand; to name a file like that, give its directory: ./\(file)")
+      }
     }
 
     func run() throws {
