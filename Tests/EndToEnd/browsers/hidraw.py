@@ -104,9 +104,11 @@ def follow(folder: pathlib.Path, identity: Identity):
     devices: dict[pathlib.Path, Device] = {}
     while True:
         files = {}
-        for path in [*folder.glob("*/ctap.sock"), *folder.glob("*/*/ctap.sock")]:
-            with contextlib.suppress(FileNotFoundError):
-                files[path] = identity_of(path)
+        # A folder can be removed meanwhile, as all are at the end of the run.
+        with contextlib.suppress(FileNotFoundError):
+            for path in [*folder.glob("*/ctap.sock"), *folder.glob("*/*/ctap.sock")]:
+                with contextlib.suppress(FileNotFoundError):
+                    files[path] = identity_of(path)
         for path, device in list(devices.items()):
             if files.get(path) != device.file:
                 devices.pop(path).remove()
