@@ -9,6 +9,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 from fido2.ctap2 import Ctap2
@@ -19,6 +20,8 @@ from support.ceremonies import OWN, client_data_hash, register
 from support.patience import PATIENCE
 
 REPEATED = 200
+#: How often the daemon says that it works, seconds: `CTAPHIDStateMachine.keepaliveInterval`.
+KEEPALIVE = 0.08
 WARM = 20
 
 
@@ -84,7 +87,9 @@ def test_system_calls(key, tmp_path, request_name, reports, most):
             assert tracer.poll() is None
         # The calls that strace interrupted have begun again.
         wait_for("threads that wait", lambda: set(states(key.process.pid)) == {"S"})
+        began = time.monotonic()
         getattr(client, request_name)(REPEATED)
+        keepalives = (time.monotonic() - began) / KEEPALIVE
         tracer.send_signal(signal.SIGINT)
         tracer.wait(20 * PATIENCE)
     calls = {name: int(count) for count, name in re.findall(
@@ -92,8 +97,9 @@ def test_system_calls(key, tmp_path, request_name, reports, most):
     each = sum(calls.values()) / REPEATED
     figures.note(f"system calls of a {request_name.replace('_', '-')}", f"{each:.1f}: " + ", ".join(
         f"{name} {count / REPEATED:.1f}" for name, count in sorted(calls.items(), key=lambda call: -call[1])))
-    # A call that strace interrupts is not part of a request.
-    few = REPEATED / 20
+    # A call that strace interrupts is not part of a request. Nor is the poll of a timer for keepalives: a machine that is
+    # slower has more of them.
+    few = REPEATED / 20 + keepalives
     assert calls.pop("futex", 0) < few, table.read_text()
     for name in ("poll", "recvmmsg"):
         assert calls.pop(name) <= REPEATED * reports + few, table.read_text()
