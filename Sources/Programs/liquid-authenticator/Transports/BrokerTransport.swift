@@ -22,7 +22,7 @@ struct BrokerTransport: ReportTransport {
   /// - Parameter connect: connects to it.
   init(connect: @escaping @Sendable () throws(SystemNumber) -> Int32, loop: EventLoop) {
     self.init(
-      connect: connect, trusted: [UserNamespace.root], limit: .seconds(5), clock: loop, loop: loop,
+      connect: connect, trusted: [UserNamespace.root], limit: .seconds(30), clock: loop, loop: loop,
       findNode: HIDRawNode.wait)
   }
 
