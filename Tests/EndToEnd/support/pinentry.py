@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """A pinentry for tests: it answers according to a control file and logs what the person would have seen.
 
 The daemon starts it for each dialog (`liquid-authenticator --pinentry Tests/EndToEnd/support/pinentry.py`). The test sets
