@@ -43,7 +43,7 @@ def snapshot(key):
 def starts(key, seconds=30):
     """Return whether the daemon starts; if not, its exit status must say that a restart is useless."""
     key.start(wait=False)
-    wait_for("end or device", lambda: key.process.poll() is not None or key.socket.is_socket(), seconds)
+    wait_for("end or device", lambda: key.process.poll() is not None or key.listens(), seconds)
     assert key.process.poll() in (None, UNUSABLE_STATE), key.said()
     return key.process.poll() is None
 
