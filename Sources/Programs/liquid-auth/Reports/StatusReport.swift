@@ -56,7 +56,7 @@ struct StatusReport: Equatable {
     self.problems = problems
   }
 
-  /// Whether the device is detached, and no other problem explains it.
+  /// Whether the device is detached or still being attached, and no other problem explains it.
   var isDetachedWithoutReason: Bool { problems.contains { $0.kind == .detached } }
 
   private static let attaching = ["liquid-auth", "device", "attach"]

@@ -100,7 +100,8 @@ actor CTAPHIDDriver {
   private var isSettled: Bool { hasBegun && attaching == nil }
 
   static let stillAttaching = Problem(
-    "the device is still being attached", hint: "check again in a few seconds", with: ["liquid-auth", "status"])
+    "the device is still being attached", hint: "check again in a few seconds", with: ["liquid-auth", "status"],
+    kind: .detached)
   private static let inBackground = Problem("the device is detached while another user's session is in the foreground")
 
   /// The other key for which the device is detached.
@@ -208,7 +209,8 @@ actor CTAPHIDDriver {
       await begin(try await transport.attach())
       return .success(())
     } catch {
-      fault = error.problem
+      // An attachment that was cancelled is not wanted any more.
+      if !Task.isCancelled { fault = error.problem }
       return .failure(error)
     }
   }
@@ -240,6 +242,7 @@ actor CTAPHIDDriver {
   /// Makes the device disappear, with all its volatile state; withdraws an open prompt.
   private func disappear() async {
     guard let life else {
+      attaching?.cancel()
       _ = await attaching?.value
       await closing?.value
       return

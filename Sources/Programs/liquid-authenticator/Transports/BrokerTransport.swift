@@ -38,16 +38,20 @@ struct BrokerTransport: ReportTransport {
     (self.clock, self.loop, self.findNode) = (clock, loop, findNode)
   }
 
-  /// Waits for a limited time until the broker has made the device, or has refused to.
+  /// Waits for a limited time until the broker has made the device, or has refused to; less if the task is cancelled.
   func attach() async throws(TransportError) -> any DeviceLink {
-    let connection = try await OwnThread.run { Result { () throws(TransportError) in try connected() } }.get()
+    let outcome = await OwnThread.run(cancellable: { [self] cancellation in
+      Result { () throws(TransportError) in try connected(cancellation) }
+    })
+    guard let outcome else { throw TransportError("start a thread", errno: EAGAIN) }
+    let connection = try outcome.get()
     return HIDDevice(BrokerConnection(descriptor: connection), clock: clock, on: loop) { [findNode] in
       findNode(.broker, String(geteuid()))
     }
   }
 
   /// A connection at which the broker is ready; blocks.
-  private func connected() throws(TransportError) -> Int32 {
+  private func connected(_ cancellation: Cancellation) throws(TransportError) -> Int32 {
     let connection: Int32
     do throws(SystemNumber) {
       connection = try connect()
@@ -57,7 +61,7 @@ struct BrokerTransport: ReportTransport {
         remedy: Self.remedy(error.number))
     }
     do throws(TransportError) {
-      try begin(connection)
+      try begin(connection, cancellation)
     } catch {
       close(connection)
       throw error
@@ -65,14 +69,16 @@ struct BrokerTransport: ReportTransport {
     return connection
   }
 
-  private func begin(_ connection: Int32) throws(TransportError) {
+  private func begin(_ connection: Int32, _ cancellation: Cancellation) throws(TransportError) {
     var listener: uid_t = 0
     guard clinux_peer_user(connection, &listener) == 0, trusted.contains(listener) else {
       throw TransportError(
         "the broker at \(BrokerMessage.path) does not belong to root: another program listens there")
     }
-    var descriptor = pollfd.readable(connection)
-    guard poll(&descriptor, 1, Int32(limit / .milliseconds(1))) > 0 else {
+    switch cancellation.wait(for: connection, POLLIN, until: .now + limit) {
+    case .ready: break
+    case .cancelled: throw TransportError("the device was detached while the broker started")
+    case .timedOut:
       throw TransportError("the broker does not answer; see: systemctl status liquid-auth-broker.socket")
     }
     var packet = [UInt8](repeating: 0, count: BrokerMessage.maximumSize)

@@ -90,6 +90,19 @@ struct CTAPHIDDriverTests {
     #expect(await key.problem == nil, "a command has a line of its own")
   }
 
+  @Test(.limited) func `a device that is still being attached is detached at once`() async throws {
+    transport.gate.close()
+    let attaching = Task { try await key.begin(beside: []) }
+    #expect(await eventually { transport.gate.count == 1 })
+    await key.detach()
+    _ = await attaching.result
+    #expect(await !key.isAttached)
+    #expect(await key.problem == nil)
+    transport.gate.open()
+    try await key.attach()
+    #expect(await key.isAttached)
+  }
+
   @Test func `a request reaches the authenticator with its channel, and the host gets the answer`() async throws {
     let start = clock.now
     clock.advance(by: .seconds(7))

@@ -169,4 +169,16 @@ struct BrokerTransportTests {
     shutdown(broker.number, Int32(SHUT_RDWR))
     link.close()
   }
+
+  // Holds: BROKER-8
+  @Test(.limited)
+  func `an attachment that is cancelled does not wait for the broker`() async throws {
+    let transport = transport(limit: .seconds(86_400))
+    let attaching = Task(executorPreference: loop) { try await transport.attach() }
+    let broker = Descriptor(accept(listener.number, nil, nil))
+    attaching.cancel()
+    let error = await #expect(throws: TransportError.self) { try await attaching.value }
+    #expect(error?.description == "the device was detached while the broker started")
+    #expect(try broker.read().isEmpty, "the connection is closed")
+  }
 }
