@@ -9,8 +9,9 @@ public protocol HistoryStore: CredentialStore {
 
   /// The state row; `nil` if it would have to wait for another use of the store.
   func stateIfIdle() throws(RecoveryError) -> StoreState?
-  /// Adds an entry, without waiting for the disk: a power failure can lose the last entries, and no more.
+  /// Adds an entry; a power failure can lose the last entries, and no more.
   ///
+  /// Only the first in an empty log waits for the disk, for the head of the log; each 256th moves the log.
   /// The next change of a credential, or closing the store, synchronises it.
   func append(_ entry: HistoryEntry) throws(RecoveryError)
   /// Adds an entry as ``append(_:)`` does, unless it would have to wait for another use of the store.

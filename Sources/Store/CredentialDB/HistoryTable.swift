@@ -162,8 +162,9 @@ extension CredentialDB: HistoryStore {
   /// The store itself.
   public var history: (any HistoryStore)? { self }
 
-  /// Adds an entry to the history, without waiting for the disk: a power failure can lose the last entries, and no more.
+  /// Adds an entry to the history; a power failure can lose the last entries, and no more.
   ///
+  /// Only the first in an empty log waits for the disk, for the head of the log; each 256th moves the log.
   /// The next change of a credential, or closing the store, synchronises it.
   public func append(_ entry: HistoryEntry) throws(RecoveryError) {
     try appendToHistory(entry)
