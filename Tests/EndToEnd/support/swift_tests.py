@@ -1,18 +1,23 @@
 """Run the Swift tests of a build. Arguments: its directory, and the names of tests; without names, all.
 
 A name is that of $LIQUID_TEST_FAILED, which gets a line for each test that failed: Module.Suite/function(). Prints the
-slowest tests, as pytest does with --durations.
+slowest tests, as pytest does with --durations. If nothing ends for minutes, a test hangs: it is named, and the run fails.
 """
 
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 
 SLOWEST = 10
+# Seconds without a line after which a test hangs; some tests take minutes on a machine that does other things.
+SILENCE = 300 * int(os.environ.get("LIQUID_TEST_PATIENCE", "1"))
+EVENT = re.compile(r'Test (".*"|\w+\(.*?\)) (started|passed|failed|skipped)\b')
 # Not an XML parser: the names in Swift's report are not escaped.
 CASE = re.compile(r'classname="(.*?)" name="(.*?)"\s*(?:time="([^"]*)"\s*)?/?>(.*)', re.DOTALL)
 
@@ -30,14 +35,45 @@ def read(report: str) -> list[Case]:
     return [Case(f"{suite}{'/' if '.' in suite else '.'}{name}", float(seconds or 0), "<failure" in rest) for suite, name, seconds, rest in cases]
 
 
+def run(command: list, silence: float) -> int:
+    """Run a command that prints the events of Swift's tests, and return its status; kill it if it is silent for so long."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", process_group=0)
+    running: dict[str, None] = {}
+    watch = None
+
+    def kill():
+        print("this test hangs, and the ones after it did not run:", *running or ["(none has started)"], flush=True)
+        os.killpg(process.pid, signal.SIGKILL)
+
+    try:
+        while True:
+            watch = threading.Timer(silence, kill)
+            watch.daemon = True
+            watch.start()
+            line = process.stdout.readline()
+            watch.cancel()
+            if not line:
+                return process.wait()
+            print(line, end="", flush=True)
+            if event := EVENT.search(line):
+                if event[2] == "started":
+                    running[event[1]] = None
+                else:
+                    running.pop(event[1], None)
+    except BaseException:
+        watch.cancel()
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+
+
 def main(build: str, *names: str) -> int:
     # Swift's tests have their file in their name, too. Its regular expressions refuse an escaped space.
     filters = [part for name in names for part in ("--filter", "^" + re.sub(r"[^\w `/]", r"\\\g<0>", name) + "(/|$)")]
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "tests.xml")
-        status = subprocess.run(
+        status = run(
             ["swift", "test", "--scratch-path", build, "--skip-build", "--no-parallel", "--disable-xctest", "--xunit-output", report,
-             *filters]).returncode
+             *filters], SILENCE)
         if not report.exists():
             print("the Swift tests ended without a report")
             return status or 1
