@@ -99,7 +99,7 @@ indirect enum StoreFault: Error, Equatable {
   private static func undecided(_ error: RecoveryError) -> RecoveryError {
     RecoveryError(
       error.kind, "\(error.reason); the change may or may not be stored",
-      hint: "check the disk, then the change")
+      hint: "check the disk, then whether it was stored")
   }
 
   private static func error(store: String, vault: String, code: Int32, message: String) -> RecoveryError {

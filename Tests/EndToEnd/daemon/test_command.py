@@ -84,7 +84,7 @@ class TestInitOnTheTerminal:
     def test_only_enter_leaves_the_words(self, empty):
         """A text before Enter does not hide the phrase."""
         command = empty.command("init", "--state-dir", empty.state)
-        answers = [("written down: ", "abandon"), ("press only Enter(?s:.)*written down: ", ""), ("Word .*: ", "\x03")]
+        answers = [("written down: ", "abandon"), ("press Enter alone(?s:.)*written down: ", ""), ("Word .*: ", "\x03")]
         code, shown = on_terminal(command, answers, empty.environment)
         assert code == FAILED and shown.count("written down: ") == 2 and not empty.state.exists()
 

@@ -265,7 +265,7 @@ def test_a_tree_with_changes(repository, change):
 def test_head_after_the_tag(repository):
     repository.commit()
     repository.git("tag", "nightly")
-    repository.refused(said=f"HEAD comes after v0.4.2; change productVersion in {VERSION_FILE} for the next release, or ")
+    repository.refused(said=f"HEAD is not the commit of v0.4.2; change productVersion in {VERSION_FILE} for the next release, or ")
 
 
 def test_another_tag_on_head(repository):

@@ -241,7 +241,7 @@ def test_the_person_confirms_or_denies(registered, server, transcript, answer, k
     browser = server.browser()
     mark = len(registered.key.pinentry.events("ask"))
     status, shown = on_terminal(
-        registered.command("qr", browser.link, "--as", ALICE), [(r"Sign in the browser at \S+ as \S+\? \[y/N\] ", answer)],
+        registered.command("qr", browser.link, "--as", ALICE), [(r"Sign the browser in at \S+ as \S+\? \[y/N\] ", answer)],
         environment=registered.key.environment)
     transcript(f"keyri-{answer or 'enter'}", shown)
     assert status == (DONE if kind == "confirmed" else REFUSED), shown

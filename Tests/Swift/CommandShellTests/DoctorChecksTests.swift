@@ -551,7 +551,7 @@ import UHID
     }
     #expect(Self.lines(.secondKey) { _ in } == ["ok|no other security key is plugged in|-"])
     let beside =
-      "browsers ask both keys; detach the one of Liquid Auth, or start the authenticator with "
+      "browsers ask both keys; detach that of Liquid Auth, or start the authenticator with "
       + "--beside-hardware-key step-aside"
     #expect(with { _ in } == ["note|[/dev/hidraw4 Example Key] \(beside)|liquid-auth device detach"])
     #expect(

@@ -85,7 +85,7 @@ import Testing
     var array = try LargeBlobArray(serialized: Self.serialized([]))
     var generator = SystemRandomNumberGenerator()
     let random = (0..<10_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
-    let fault = "the content of 10000 bytes is too long: all large blobs together, compressed, can have 8192"
+    let fault = "the content of 10000 bytes is too long: all large blobs together, compressed, can have 8192 bytes"
     #expect(throws: CommandFailure(fault)) {
       try array.set(random, key: Self.key)
     }

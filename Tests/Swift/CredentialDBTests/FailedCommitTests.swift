@@ -89,7 +89,7 @@ import Testing
     try directory.write([1], "credentials.sqlite-journal")
     let error = #expect(throws: RecoveryError.self) { try store.save(Given.source(user: 2), state: nil) }
     #expect(
-      error?.description.hasSuffix("; the change may or may not be stored; check the disk, then the change")
+      error?.description.hasSuffix("; the change may or may not be stored; check the disk, then whether it was stored")
         == true
     )
     #expect(throws: RecoveryError(.store, "")) { try store.credentialCount() }

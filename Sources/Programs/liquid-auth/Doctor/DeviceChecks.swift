@@ -257,7 +257,7 @@ extension DoctorFindings {
       }
       return .note(
         .secondKey,
-        "browsers ask both keys; detach the one of Liquid Auth, or start the authenticator with "
+        "browsers ask both keys; detach that of Liquid Auth, or start the authenticator with "
           + "--beside-hardware-key step-aside",
         about: name, mend: status?.attached == true ? Remedy(["liquid-auth", "device", "detach"]) : nil)
     }

@@ -98,7 +98,7 @@ struct LargeBlob: Equatable {
     guard let compressed = Deflate.compress(content, capacity: LargeBlobs.capacity) else {
       throw CommandFailure(
         "the content of \(content.count) bytes is too long: all large blobs together, compressed, can have "
-          + "\(LargeBlobs.capacity)")
+          + "\(LargeBlobs.capacity) bytes")
     }
     (nonce, originalSize) = (randomBytes(AESGCM.nonceSize), content.count)
     do throws(CryptoError) {

@@ -38,7 +38,7 @@ extension TerminalDevice {
 
   /// Waits for Enter; after any other line, asks again.
   func askForEnter(_ prompt: String) throws(CommandFailure) {
-    while try askLine(prompt).count > 0 { show("press only Enter\n") }
+    while try askLine(prompt).count > 0 { show("press Enter alone\n") }
   }
 
   /// The terminal for a question; `nil` if `--yes` has answered it.

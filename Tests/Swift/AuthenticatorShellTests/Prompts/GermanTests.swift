@@ -112,7 +112,7 @@ import Testing
     let broken = { (line: String) in WalletText.wrapped(line).joined(separator: "\n") }
     let (from, rekey) = (
       broken("Von: \(world.account.grouped) (Sie)"),
-      broken("WARNUNG Rekey: gibt die Kontrolle über das Konto an \(world.other.grouped)")
+      broken("WARNUNG Rekey: überträgt die Kontrolle über das Konto an \(world.other.grouped)")
     )
     #expect(
       text.description == """
