@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -286,6 +287,21 @@ def test_without_verification_by_passphrase(machine):
     shown = machine.setup([("1  no verification(?s:.)*Your choice.*: ", "2"), *set_pin, (PAGE_CHOICE, "2")])
     assert "--verification none, so that only a PIN verifies you" in shown
     assert "Already done: a PIN is set.\r\n" in machine.setup([(PAGE_CHOICE, "2")])
+
+
+def test_a_pin_that_is_set_is_not_offered_again(machine):
+    """Also while no authenticator runs, and if the PIN is found only after the passphrase."""
+    machine.key.install()
+    started = (WAITING, lambda _: machine.start())
+    pin = ("Vault passphrase: ", lambda _: machine.key.ask("pin", "set", passphrase=f"{PASSPHRASE}\n{PIN}") and PASSPHRASE)
+    shown = machine.setup([(PIN_CHOICE, "2"), started, pin, (PAGE_CHOICE, "2")])
+    assert steps_done(shown) == [1] and "Already done: a PIN is set.\r\n" in shown and "\n5. Done" in shown
+    machine.key.stop()
+    # An authenticator that ends can leave changes in SQLite's log, which nobody reads before the vault opens.
+    with contextlib.closing(sqlite3.connect(machine.key.state / "credentials.sqlite")) as store:
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    shown = machine.setup([started, (PAGE_CHOICE, "2")])
+    assert steps_done(shown) == [1, 2] and "Already done: a PIN is set.\r\n" in shown and "\n5. Done" in shown
 
 
 # Holds: INPUT-24

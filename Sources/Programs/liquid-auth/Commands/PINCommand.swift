@@ -42,9 +42,7 @@ struct PINCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      try PINCommand.setPIN(at: place) { isSet throws(CommandFailure) in
-        if isSet { throw CommandFailure("a PIN is set already; change it with: liquid-auth pin change") }
-      }
+      try PINCommand.setPIN(at: place, check: PINCommand.refuseSecond)
       output.write("the PIN is set", json: ["pin": .string("set")])
     }
   }
@@ -80,6 +78,9 @@ struct PINCommand: ParsableCommand {
     }
   }
 
+  /// Refuses to set a PIN if one is set.
+  static func refuseSecond(isSet: Bool) throws(CommandFailure) { if isSet { throw .pinIsSet } }
+
   /// Asks for the passphrase and then for the PIN.
   ///
   /// - Parameter check: gets whether a PIN is set, and may throw; called before both if the vault is open, and before the
@@ -100,6 +101,11 @@ struct PINCommand: ParsableCommand {
     let pin = if let typed { try PINInput.check(typed, minimum: minimum) } else { try PINInput.new(minimum: minimum) }
     try connection.ask(SetPIN(pin))
   }
+}
+
+extension CommandFailure {
+  /// A first PIN cannot be set.
+  static let pinIsSet = CommandFailure("a PIN is set already; change it with: liquid-auth pin change")
 }
 
 /// The result of `liquid-auth pin status`, before it is text or JSON.

@@ -2,6 +2,7 @@ import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
+import Recovery
 import StateDirectory
 
 /// The steps of `liquid-auth setup`, in order; each skips what is already done.
@@ -16,7 +17,7 @@ struct Setup {
     terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can\ncontinue later.\n")
     if try status() == nil { terminal.show(Self.obstacle(.current, doctor: command("liquid-auth doctor"))) }
     let (path, passkeys) = try makeVault()
-    let wantsPIN = try chooseVerification(isNew: passkeys != nil)
+    let wantsPIN = try chooseVerification(of: path, isNew: passkeys != nil)
     try start()
     if wantsPIN { try setPIN() }
     let outcome = try await signIn(passkeys)
@@ -94,14 +95,16 @@ struct Setup {
 
   /// Explains passphrase and PIN; returns whether to set a PIN after the start.
   ///
-  /// - Parameter isNew: whether the vault was just made; otherwise, a running authenticator shows that the choice was made.
-  private func chooseVerification(isNew: Bool) throws(CommandFailure) -> Bool {
+  /// - Parameters:
+  ///   - path: the state directory.
+  ///   - isNew: whether the vault was just made; otherwise, a running authenticator shows that the choice was made.
+  private func chooseVerification(of path: String, isNew: Bool) throws(CommandFailure) -> Bool {
     begin(2, "How the key verifies you")
     // It is not known before the start; then the passphrase verifies, as by default.
     let information = try? place.connect().keyInformation()
     let isByPassphrase = information?.canVerify ?? true
-    if information?.isPINSet == true {
-      let passphrase = isByPassphrase ? ", and the passphrase verifies you too" : ""
+    if information?.isPINSet ?? Self.hasPIN(path) {
+      let passphrase = information?.canVerify == true ? ", and the passphrase verifies you too" : ""
       terminal.show("Already done: a PIN is set\(passphrase).\n")
       return false
     }
@@ -134,11 +137,18 @@ struct Setup {
     return try terminal.choose(choices) == 1
   }
 
-  /// Sets the PIN, as `liquid-auth pin set` does.
+  /// Whether the store, which no authenticator has open, keeps a PIN.
+  private static func hasPIN(_ path: String) -> Bool {
+    (try? StateDirectory(opening: path))?.reportedSettings().isPINSet ?? false
+  }
+
+  /// Sets the PIN, as `liquid-auth pin set` does, unless there is one, as only an open vault can show.
   private func setPIN() throws(CommandFailure) {
     terminal.show("\nThe PIN: first the vault's passphrase, then the new PIN twice.\n\n")
-    try PINCommand.setPIN(at: place) { isSet throws(CommandFailure) in
-      if isSet { throw CommandFailure("a PIN is set already; change it with: liquid-auth pin change") }
+    do throws(CommandFailure) {
+      try PINCommand.setPIN(at: place, check: PINCommand.refuseSecond)
+    } catch  where error == .pinIsSet {
+      return terminal.show("Already done: a PIN is set.\n")
     }
     terminal.show("the PIN is set\n")
   }
