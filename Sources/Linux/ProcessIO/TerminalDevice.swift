@@ -33,7 +33,7 @@ package final class TerminalDevice: Sendable {
 
   /// Runs `body` with changed terminal settings, and restores them afterwards, also if a signal ends the process.
   ///
-  /// If two calls overlap, a signal restores the settings of the one that began last.
+  /// Of calls in each other's body, a signal restores the settings from before the outermost.
   ///
   /// - Parameters:
   ///   - change: changes the current settings.
@@ -48,23 +48,31 @@ package final class TerminalDevice: Sendable {
     guard tcgetattr(descriptor, &before) == 0 else { throw refused(SystemNumber()) }
     var during = before
     change(&during)
-    Self.remember((descriptor, before))
+    Self.remember(before, of: descriptor)
     Self.handleDeadlySignals
-    defer { Self.remember(nil) }
+    defer { Self.remember(nil, of: descriptor) }
     guard tcsetattr(descriptor, begin, &during) == 0 else { throw refused(SystemNumber()) }
     defer { tcsetattr(descriptor, end, &before) }
     return try body()
   }
 
-  /// The terminal with changed settings, and the settings that it had.
-  private static let changed = Mutex<(descriptor: Int32, before: termios)?>(nil)
+  /// The terminals with changed settings, and the settings that each had, in the order of the changes.
+  private static let changed = Mutex<[(descriptor: Int32, before: termios)]>([])
 
+  /// Remembers the settings that a terminal had; `nil` forgets those from before its last change.
+  ///
   /// Blocks all signals meanwhile: a handler on this thread would find the lock taken.
-  private static func remember(_ settings: (descriptor: Int32, before: termios)?) {
+  private static func remember(_ settings: termios?, of descriptor: Int32) {
     var (all, before) = (sigset_t(), sigset_t())
     sigfillset(&all)
     pthread_sigmask(SIG_BLOCK, &all, &before)
-    changed.withLock { changed in changed = settings }
+    changed.withLock { changed in
+      if let settings {
+        changed.append((descriptor, settings))
+      } else if let last = changed.lastIndex(where: { $0.descriptor == descriptor }) {
+        changed.remove(at: last)
+      }
+    }
     pthread_sigmask(SIG_SETMASK, &before, nil)
   }
 
@@ -74,11 +82,12 @@ package final class TerminalDevice: Sendable {
   /// by another program.
   package static func giveBack() {
     changed.withLockIfAvailable { changed in
-      guard let (descriptor, before) = changed else { return }
-      let foreground = tcgetpgrp(descriptor)
-      guard foreground < 0 || foreground == getpgrp() else { return }
-      tcflush(descriptor, TCIFLUSH)
-      _ = withUnsafePointer(to: before) { tcsetattr(descriptor, TCSANOW, $0) }
+      for (descriptor, before) in changed.reversed() {
+        let foreground = tcgetpgrp(descriptor)
+        guard foreground < 0 || foreground == getpgrp() else { continue }
+        tcflush(descriptor, TCIFLUSH)
+        _ = withUnsafePointer(to: before) { tcsetattr(descriptor, TCSANOW, $0) }
+      }
     }
   }
 

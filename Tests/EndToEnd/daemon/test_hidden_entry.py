@@ -1,15 +1,16 @@
-"""A signal that ends a program during a hidden entry restores the terminal."""
+"""A signal that ends a program during a hidden entry, or the check after it, restores the terminal."""
 
 import contextlib
 import os
 import pty
+import select
 import signal
 import subprocess
 import termios
 
 import pytest
 from support import wire
-from support.authenticator import Authenticator, wait_for
+from support.authenticator import PASSPHRASE, Authenticator, wait_for
 
 
 class Hidden:
@@ -61,6 +62,31 @@ def test_signal_at_a_hidden_entry_of_the_command(tmp_path, number):
         entry.signal(number)
         assert entry.ended() == 128 + number
         assert entry.settings() == entry.before
+
+
+# Holds: INPUT-16, INPUT-23
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_signal_while_a_passphrase_is_checked(key, tmp_path, number):
+    """What is typed meanwhile is not shown, and no shell gets it."""
+    command = key.command("unlock", "--passphrase", "--control", key.control_socket)
+    with key, Hidden(command, key.environment, tmp_path) as entry:
+        # At the question, the command edits the line; during the check, the terminal does.
+        wait_for("question", lambda: not entry.settings()[3] & termios.ICANON)
+        os.kill(key.process.pid, signal.SIGSTOP)
+        try:
+            os.write(entry.terminal, f"{PASSPHRASE}\n".encode())
+            wait_for("check", lambda: entry.settings()[3] & termios.ICANON)
+            assert entry.hides()
+            os.write(entry.terminal, b"typed ahead\n")
+            wait_for("line", lambda: select.select([entry.slave], [], [], 0)[0])
+            entry.signal(number)
+            assert entry.ended() == 128 + number
+        finally:
+            os.kill(key.process.pid, signal.SIGCONT)
+        assert entry.settings() == entry.before
+        assert not select.select([entry.slave], [], [], 0)[0]
+        shown = os.read(entry.terminal, 65536)
+        assert b"Vault passphrase: " in shown and b"typed" not in shown and PASSPHRASE.encode() not in shown
 
 
 # Holds: INPUT-16

@@ -223,6 +223,37 @@ final class Person: Sendable {
     #expect(person.shown() == String(repeating: "\(prompt)\r\n\(refusal)", count: 5) + "\(prompt)\r\n")
   }
 
+  // Holds: INPUT-23
+  @Test func `what is typed while a passphrase is checked is neither shown nor left for the shell`() throws {
+    let (prompt, check) = ("Vault passphrase: ", "checking")
+    let person = try Person([
+      (prompt, "wrong one\n"), (check, "right one\n"), (prompt, "right one\n"), (check, "typed ahead\n"),
+    ])
+    let other = dup(person.terminal)
+    var before = termios()
+    tcgetattr(other, &before)
+    func tried() throws(CommandFailure) -> [UInt8] {
+      let terminal = TerminalDevice(owning: person.terminal)
+      return try PassphraseInput.tried(on: terminal) { (passphrase) throws(CommandFailure) in
+        terminal.show(check)
+        // Until the person has typed a line.
+        var typed = pollfd(fd: other, events: Int16(POLLIN), revents: 0)
+        _ = poll(&typed, 1, -1)
+        guard passphrase.bytes == Array("right one".utf8) else { throw CommandFailure("wrong", code: .passphrase) }
+        return passphrase.bytes
+      }
+    }
+    #expect(try tried() == Array("right one".utf8))
+    var (after, left) = (termios(), -1 as Int32)
+    tcgetattr(other, &after)
+    _ = ioctl(other, UInt(FIONREAD), &left)
+    close(other)
+    #expect(after.c_lflag == before.c_lflag && left == 0)
+    #expect(withUnsafeBytes(of: after.c_cc, Array.init) == withUnsafeBytes(of: before.c_cc, Array.init))
+    let again = "wrong passphrase; try again, 2 tries left\r\n"
+    #expect(person.shown() == "\(prompt)\r\n\(check)\(again)\(prompt)\r\n\(check)")
+  }
+
   @Test func `a passphrase is typed twice`() throws {
     let (result, shown) = try Self.choose([("vault: ", "correct horse\n"), ("again: ", "correct horse\n")])
     #expect(result == .success(Array("correct horse".utf8)))

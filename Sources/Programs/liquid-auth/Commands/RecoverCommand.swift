@@ -112,14 +112,17 @@ struct RecoverCommand: PlacedCommand {
     orHere mend: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Command.Answer
   ) throws(CommandFailure) -> Command.Answer {
     if let connection = try place.connectIfRunning() {
-      return try connection.ask(command(PassphraseInput.read()))
+      return try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
+        try connection.ask(command(passphrase))
+      }
     }
     let path = try place.statePath()
     let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
     let lock = try orFailure(directory.lock)
     defer { withExtendedLifetime(lock) {} }
-    let passphrase = try PassphraseInput.read()
-    return try orFailure { () throws(StateDirectoryError) in try mend(directory, passphrase) }
+    return try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
+      try orFailure { () throws(StateDirectoryError) in try mend(directory, passphrase) }
+    }
   }
 
   private func recovery(_ rpID: String) throws -> RecoverCredential {

@@ -43,15 +43,25 @@ enum PassphraseInput {
       try next(passphrase)
       return try use(passphrase)
     }
-    for triesLeft in (1..<PassphraseDialogue.tries).reversed() {
-      do throws(CommandFailure) {
-        return try use(read(on: terminal))
-      } catch  where error.code == .passphrase {
-        let tries = triesLeft == 1 ? "one try" : "\(triesLeft) tries"
-        terminal.show("wrong passphrase; try again, \(tries) left\n")
+    return try tried(on: terminal, use)
+  }
+
+  /// Does the same on a terminal, which shows nothing that is typed before the passphrase is right, or the last try is
+  /// over.
+  static func tried<Result>(
+    on terminal: TerminalDevice, _ use: (SecretBytes) throws(CommandFailure) -> Result
+  ) throws(CommandFailure) -> Result {
+    try terminal.withoutEcho { () throws(CommandFailure) in
+      for triesLeft in (1..<PassphraseDialogue.tries).reversed() {
+        do throws(CommandFailure) {
+          return try use(read(on: terminal))
+        } catch  where error.code == .passphrase {
+          let tries = triesLeft == 1 ? "one try" : "\(triesLeft) tries"
+          terminal.show("wrong passphrase; try again, \(tries) left\n")
+        }
       }
+      return try use(read(on: terminal))
     }
-    return try use(read(on: terminal))
   }
 
   /// Reads a new passphrase: from the terminal, twice, if standard input is one; otherwise its next line.
