@@ -128,7 +128,8 @@ targets.append(.target(name: "Sandbox", dependencies: ["ProcessIO", "CSeccomp", 
 targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += module("ProtectorProtocol", ["CryptoPrimitives", "ProcessIO"])
 targets += module("ControlProtocol", ["Recovery", "CBOR", "CryptoPrimitives"])
-targets += module("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
+targets += module(
+  "ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "UHID", "CLinux"])
 targets += module("PasskeyFiles", ["Recovery", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module("Hybrid", ["CBOR", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module("DisplayText", [], tests: ["LiquidAuth"])

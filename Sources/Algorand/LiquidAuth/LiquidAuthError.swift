@@ -182,7 +182,7 @@ extension LiquidAuthError {
 
   /// The authenticator has no user verification.
   static let noVerification = Self(
-    "the authenticator cannot verify you", hint: "start it with: liquid-authenticator --verification passphrase")
+    "the authenticator cannot verify you", hint: "start it with --verification passphrase")
 
   /// The authenticator lacks the extension `liquid`.
   static let noLiquid = Self(

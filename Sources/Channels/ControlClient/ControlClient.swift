@@ -5,6 +5,7 @@ import Glibc
 import ProcessIO
 package import StateDirectory
 import Synchronization
+package import UHID
 
 /// A connection to the running authenticator: one request, one answer.
 ///
@@ -247,10 +248,19 @@ extension ControlClient {
     guard number == ENOENT || number == ECONNREFUSED else {
       return .failed("cannot reach the authenticator at \(path): \(SystemNumber(number))")
     }
-    return .notRunning(
-      Problem(
-        "the authenticator is not running (no program listens at \(path))", hint: "start it",
-        with: ["liquid-authenticator"], kind: .notRunning))
+    return .notRunning(notRunning(at: path, .current))
+  }
+
+  /// The problem that no program listens at a path.
+  static func notRunning(at path: String, _ uhid: UHIDAccess) -> Problem {
+    Problem(
+      "the authenticator is not running (no program listens at \(path))",
+      hint: uhid == .usable ? "start it" : "while /dev/uhid cannot be used, start it", with: starting(uhid))
+  }
+
+  /// The command that starts an authenticator; if `/dev/uhid` cannot be used, browsers do not see it.
+  package static func starting(_ uhid: UHIDAccess) -> [String] {
+    ["liquid-authenticator"] + (uhid == .usable ? [] : ["--transport", "pty"])
   }
 }
 

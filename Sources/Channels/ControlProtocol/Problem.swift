@@ -42,8 +42,6 @@ package struct Problem: Equatable, Sendable {
     case pin = 3
     /// Dialogs may have no display and no terminal.
     case noDisplay = 4
-    /// The authenticator does not run; the remedy starts it.
-    case notRunning = 5
     /// The device is detached, and no other problem explains it.
     case detached = 6
   }

@@ -14,7 +14,7 @@ from fido2.ctap2 import Ctap2
 from judges import vectors
 from judges.derivation import Phrase, p256_public_key, sha256, user_id_text
 from support import wire
-from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, on_terminal, wait_for
+from support.authenticator import BIN, PASSPHRASE, PHRASE, START, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, Request, client, register, sign_in
 from support.patience import PATIENCE
 
@@ -67,6 +67,7 @@ class TestInitOnTheTerminal:
         words = phrase.split()
         assert len(words) == count
         assert f"fingerprint {Phrase(phrase).fingerprint.hex()}" in elsewhere
+        assert elsewhere.endswith(f"next: start the authenticator with: {START} --state-dir {empty.state}\n")
         for pair in zip(words, words[1:]):  # a single word may come from a path or the program's name
             assert not re.search(rf"\b{pair[0]}\W+(\d+\W+)?{pair[1]}\b", elsewhere), "the phrase left the terminal"
         assert len(re.findall(rf"\b1\. +{words[0]}\b", shown)) == 1, "the phrase was shown again"
@@ -321,7 +322,7 @@ class TestStatus:
             assert done.returncode == FAILED and "set XDG_RUNTIME_DIR to the value that it has" in done.stderr, done
         # A stale number in the file is not an authenticator.
         (key.state / "daemon.lock").write_text(f"{os.getpid()}\n")
-        assert "start it with: liquid-authenticator" in fails(key, "lock", *place, status=NOT_RUNNING)
+        assert f"start it with: {START} --state-dir" in fails(key, "lock", *place, status=NOT_RUNNING)
 
 
 class TestOutput:

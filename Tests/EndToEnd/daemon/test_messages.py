@@ -16,7 +16,7 @@ from daemon.test_command import ABSENT, FAILED, NOT_RUNNING, WRONG_PASSPHRASE, W
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2
 from support import stacks, wire
-from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
+from support.authenticator import BIN, PASSPHRASE, PINENTRY, START, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, client, register
 from support.control_socket import ControlProtocol
 from support.patience import PATIENCE
@@ -301,9 +301,9 @@ class TestCommands:
 
     def test_hints_repeat_state_dir_and_control(self, key):
         said = fails(key, "lock", "--state-dir", key.state, status=NOT_RUNNING)
-        assert said.endswith(f"start it with: liquid-authenticator --state-dir {key.state}\n")
+        assert said.endswith(f"start it with: {START} --state-dir {key.state}\n")
         assert fails(key, "lock", "--control", "/no/where", status=NOT_RUNNING).endswith(
-            "start it with: liquid-authenticator --control /no/where\n")
+            f"start it with: {START} --control /no/where\n")
         # Nothing runs because there is no vault.
         said = fails(key, "lock", "--state-dir", f"{key.state}/none", status=NOT_RUNNING)
         assert said == (f"liquid-auth: there is no vault, because {key.state}/none does not exist; "

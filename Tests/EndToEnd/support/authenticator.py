@@ -27,7 +27,7 @@ PHRASE = (
 PASSPHRASE = "correct horse battery staple"
 # Whether this user or the broker can make a device of the kernel here.
 HAS_UHID = os.access("/dev/uhid", os.R_OK | os.W_OK) or os.path.exists("/run/liquid-auth/broker")
-# The command with which setup, status and doctor start the authenticator.
+# The command with which messages start the authenticator.
 START = "liquid-authenticator" if HAS_UHID else "liquid-authenticator --transport pty"
 
 

@@ -1,5 +1,7 @@
+import ControlProtocol
 import Glibc
 import Testing
+import UHID
 
 @testable import ControlClient
 
@@ -16,6 +18,19 @@ struct ControlClientTests {
     #expect(
       error?.description
         == "user \(geteuid()) listens at /run/c, not you; do not trust it, and give another path with --control")
+  }
+
+  @Test func `the command that starts the authenticator works, whether or not /dev/uhid can be used`() {
+    let stopped = "the authenticator is not running (no program listens at /run/c); "
+    for (uhid, hint) in [
+      (UHIDAccess.usable, "start it with: liquid-authenticator"),
+      (.absent, "while /dev/uhid cannot be used, start it with: liquid-authenticator --transport pty"),
+      (.forbidden, "while /dev/uhid cannot be used, start it with: liquid-authenticator --transport pty"),
+    ] {
+      let problem = ControlClient.notRunning(at: "/run/c", uhid)
+      #expect(problem.text == stopped + hint)
+      #expect(problem.remedy == Remedy(ControlClient.starting(uhid)))
+    }
   }
 
   @Test func `the error for an invalid socket path names the path`() {

@@ -29,6 +29,12 @@ import Testing
     #expect(sentence.contains("; ") || sentence.contains(", and nothing was signed"))
   }
 
+  @Test func `an option that is missing is named without a command, which can need other options`() {
+    #expect(
+      LiquidAuthError.noVerification.description
+        == "the authenticator cannot verify you; start it with --verification passphrase")
+  }
+
   @Test func `all error texts differ`() {
     #expect(Set(Self.all.map(\.description)).count == Self.all.count)
   }

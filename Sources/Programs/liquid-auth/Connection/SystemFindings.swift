@@ -1,3 +1,4 @@
+import ControlClient
 import ControlProtocol
 import Glibc
 import UHID
@@ -7,17 +8,7 @@ struct SystemFindings: Equatable {
   /// The group to which udev gives access to `/dev/uhid` on machines without the broker.
   static let group = "liquid-auth"
 
-  /// The state of `/dev/uhid`.
-  enum UHID: Equatable {
-    /// It can be opened, by this user or by the broker.
-    case usable
-    /// It does not exist.
-    case absent
-    /// It exists, but this user cannot open it.
-    case forbidden
-  }
-
-  var uhid: UHID
+  var uhid: UHIDAccess
   /// Whether the group exists.
   var groupExists: Bool
   /// Whether the person is one of its members.
@@ -27,16 +18,8 @@ struct SystemFindings: Equatable {
   /// Whether systemd is the first process: then the broker makes the device.
   var hasSystemd = false
 
-  /// The command that starts an authenticator here; if `/dev/uhid` cannot be used, browsers do not see it.
-  var starting: [String] { ["liquid-authenticator"] + (uhidProblem == nil ? [] : ["--transport", "pty"]) }
-
-  /// If `/dev/uhid` cannot be used, an authenticator that does not run is started with `--transport pty`; returns any
-  /// other problem unchanged.
-  func completing(_ problem: Problem) -> Problem {
-    guard uhidProblem != nil, problem.kind == .notRunning else { return problem }
-    return Problem(
-      problem.reason, hint: "while /dev/uhid cannot be used, start it", with: starting, kind: .notRunning)
-  }
+  /// The command that starts an authenticator here.
+  var starting: [String] { ControlClient.starting(uhid) }
 
   /// Why the device cannot appear, and what to do; `nil` when it can.
   var uhidProblem: Problem? {
@@ -82,14 +65,8 @@ extension SystemFindings {
       isMember = sessionHasGroup || members(of: record).contains(userName)
     }
     return SystemFindings(
-      uhid: uhidNow, groupExists: record != nil, isMember: isMember, sessionHasGroup: sessionHasGroup,
+      uhid: .current, groupExists: record != nil, isMember: isMember, sessionHasGroup: sessionHasGroup,
       hasSystemd: access("/run/systemd/system", F_OK) == 0)
-  }
-
-  private static var uhidNow: UHID {
-    if access("/dev/uhid", R_OK | W_OK) == 0 { return .usable }
-    guard errno == EACCES else { return .absent }
-    return BrokerMessage.isInstalled ? .usable : .forbidden
   }
 
   private static var currentGroups: [gid_t] {

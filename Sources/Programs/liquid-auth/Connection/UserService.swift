@@ -22,7 +22,7 @@ enum UserService {
 
   /// The command that starts the authenticator for this place.
   static func starting(_ place: PlaceOptions) -> String {
-    isFor(place) && isInstalled ? command : "liquid-authenticator"
+    isFor(place) && isInstalled ? command : SystemFindings.current.starting.joined(separator: " ")
   }
 
   /// Whether systemd runs for this user and has both units.

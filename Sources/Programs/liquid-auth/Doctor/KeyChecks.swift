@@ -62,7 +62,7 @@ extension DoctorFindings {
       if vault.isThere == false { return .problem(.authenticator, "\(stopped) there is no vault", mend: starting) }
       // The line about the vault has the repair.
       if vault.problem != nil { return .problem(.authenticator, "\(stopped) the vault cannot be used") }
-      return .problem(.authenticator, system.completing(problem).text, mend: starting)
+      return .problem(.authenticator, problem.text, mend: starting)
     case .unknown(let reason): return .problem(.authenticator, reason, mend: restarting)
     case .running(let status, _, _):
       let waiting =

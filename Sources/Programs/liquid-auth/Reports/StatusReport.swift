@@ -72,7 +72,7 @@ struct StatusReport: Equatable {
       vault.isThere.map { $0 ? vault.problem == nil ? "present" : "unusable" : "missing" } ?? Self.unknown
     // The authenticator does not start before the vault is repaired.
     let isOfVault = vault.problem != nil && failure.code == .notRunning
-    let reason = isOfVault || failure.description == vault.problem?.text ? nil : system.completing(failure.problem)
+    let reason = isOfVault || failure.description == vault.problem?.text ? nil : failure.problem
     problems = [vault.problem, system.uhidProblem, reason].compactMap { $0 }
   }
 

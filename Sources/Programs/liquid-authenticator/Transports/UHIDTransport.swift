@@ -50,7 +50,7 @@ struct UHIDTransport: ReportTransport {
   private static func hint(_ number: Int32) -> String {
     switch number {
     case EACCES, EPERM: "run scripts/run, which installs the rule for your group, and log in again"
-    case ENOENT, ENODEV, ENXIO: "load the module with: modprobe uhid, or use --transport unix:PATH or pty"
+    case ENOENT, ENODEV, ENXIO: "load the module with: sudo modprobe uhid, or use --transport unix:PATH or pty"
     default: "use --transport unix:PATH or pty"
     }
   }
