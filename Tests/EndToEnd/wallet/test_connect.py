@@ -14,7 +14,7 @@ from aiortc import RTCIceServer
 from judges.relying_parties import b64, unb64
 from nacl.signing import VerifyKey
 from support import figures
-from support.authenticator import PHRASE, Authenticator, on_terminal
+from support.authenticator import PHRASE, Authenticator, on_terminal, wait_for
 from support.patience import PATIENCE
 
 from . import transactions
@@ -289,6 +289,22 @@ def test_two_wallets_of_one_account(key, loop, serve, connect, authority):
     assert idle.end() == 1 and "another wallet of this account" in idle.text and "TURN" not in idle.text, idle.text
     loop.run(dapp.close())
     assert wallet.end() == 0, wallet.text
+
+
+def test_plug_ins_that_are_scanned_can_keep_caches(key, serve, connect, tmp_path):
+    """Fontconfig, which some of them load, otherwise writes into the questions of the first start."""
+    real, = pathlib.Path("/usr/lib").glob("*/gstreamer1.0/gstreamer-1.0/gst-plugin-scanner")
+    scanner, home = tmp_path / "scanner", tmp_path / "home"
+    scanner.write_text(f'#!/bin/sh\nmkdir -p "$XDG_CACHE_HOME/fontconfig"\nexec {real} "$@"\n')
+    scanner.chmod(0o755)
+    home.mkdir()
+    environment = {**key.environment, "HOME": str(home), "GST_PLUGIN_SCANNER": str(scanner)}
+    for name in ("XDG_CACHE_HOME", "GST_REGISTRY"):
+        environment.pop(name, None)
+    fresh = types.SimpleNamespace(control_socket=key.control_socket, command=key.command, environment=environment)
+    wallet = connect(fresh, serve().link("of a page that was closed"))
+    wait_for(lambda: f"cache; {wallet.text}", (home / ".cache/liquid-auth/fontconfig").is_dir, 60)
+    assert wallet.interrupt(60) == 130, wallet.text
 
 
 # Holds: DAPP-3

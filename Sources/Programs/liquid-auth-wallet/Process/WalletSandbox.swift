@@ -31,8 +31,8 @@ enum WalletSandbox {
     try? SystemCallSandbox(families: [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK], connects: true).enter()
   }
 
-  /// The directory of GStreamer's list of plug-ins: not the user's, which other programs use, because the list lacks
-  /// plug-ins that cannot start in the sandbox.
+  /// The directory of GStreamer's list of plug-ins, and of their caches: not the user's, which other programs use, because
+  /// the list lacks plug-ins that cannot start in the sandbox.
   private static func registryDirectory() -> String? {
     if let path = environmentVariable("GST_REGISTRY") {
       return String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
@@ -43,6 +43,8 @@ enum WalletSandbox {
     mkdir(caches, 0o700)
     mkdir(directory, 0o700)
     setenv("GST_REGISTRY", directory + "/gstreamer-registry.bin", 0)
+    // Plug-ins that are scanned load Fontconfig, which complains on standard error if it can keep no cache.
+    setenv("XDG_CACHE_HOME", directory, 1)
     return directory
   }
 }
