@@ -171,7 +171,8 @@ def test_what_cannot_be_imported(machines, tmp_path):  # noqa: F811
         "  example.com  alice", "    item 2: its key is an RSA key, which is not supported",
         "  example.com  alice", "    item 3: its userHandle is not base64url without padding",
         "  example.com  alice", "    item 4: an earlier passkey in the file has the same id",
-        "the phrase does not bring imported passkeys back; make a backup with: liquid-auth backup FILE",
+        "the phrase does not bring imported passkeys back; make a backup with: "
+        f"liquid-auth backup FILE --state-dir {first.state}",
         f"{file} has unencrypted private keys; delete it when you no longer need it",
     ]
     notice = f"liquid-auth: {file} has 4 passkeys in the format CXF, with unencrypted private keys; "

@@ -108,7 +108,8 @@ class TestCredentialManagement:
         reader = management(ctap, PERMISSION.PERSISTENT_CREDENTIAL_MGMT)
         assert "liquid-auth config forget-readers" in key.pinentry.events("ask")[-1]["description"]
         assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3 and status() is True
-        assert "liquid-auth config forget-readers" in key.run("status", "--control", key.control_socket).stdout
+        said = key.run("status", "--control", key.control_socket).stdout
+        assert f"run: liquid-auth config forget-readers --control {key.control_socket}\n" in said
         key.ask("lock")
         assert status() is None
         key.unlock()

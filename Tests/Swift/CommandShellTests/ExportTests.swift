@@ -42,7 +42,9 @@ import Testing
   }
 
   private func lines(_ result: ExportResult) -> [String] {
-    result.text(file: "x\u{1B}").split(separator: "\n").map(String.init)
+    var place = PlaceOptions()
+    (place.stateDir, place.control) = ("/s", nil)
+    return result.text(file: "x\u{1B}", at: place).split(separator: "\n").map(String.init)
   }
 
   // Holds: EXPORT-6
@@ -59,7 +61,7 @@ import Testing
           + "exported passkeys",
         "x\\u{1B} has unencrypted private keys; delete it when the other program has the passkeys, also from the trash and "
           + "from backups of your disk",
-        "the passkeys still work here; to remove one, run: liquid-auth credentials remove ID",
+        "the passkeys still work here; to remove one, run: liquid-auth credentials remove ID --state-dir /s",
       ])
     #expect(!some.isComplete)
     let all = result(.credentialExchange, [try passkey("a.example", "al")])

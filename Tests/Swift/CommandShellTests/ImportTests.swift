@@ -24,12 +24,14 @@ import Testing
   }
 
   private static let end = [
-    "the phrase does not bring imported passkeys back; make a backup with: liquid-auth backup FILE",
+    "the phrase does not bring imported passkeys back; make a backup with: liquid-auth backup FILE --state-dir /s",
     "x\\u{1B} has unencrypted private keys; delete it when you no longer need it",
   ]
 
   private func lines(_ result: ImportResult) -> [String] {
-    result.text(file: "x\u{1B}").split(separator: "\n").map(String.init)
+    var place = PlaceOptions()
+    (place.stateDir, place.control) = ("/s", nil)
+    return result.text(file: "x\u{1B}", at: place).split(separator: "\n").map(String.init)
   }
 
   // Holds: IMPORT-7

@@ -124,6 +124,33 @@ import UHID
     }
   }
 
+  @Test func `setup ends with the command for a backup, or with the time of the last one`() {
+    var status = Self.running()
+    let end = { (status: AuthenticatorStatus?) in
+      Setup.recovery(status, backup: "liquid-auth backup FILE --state-dir /s").split(separator: "\n").suffix(2)
+    }
+    for status in [status, nil] {
+      #expect(
+        end(status) == ["sign-in without a user name; to make one, run:", "liquid-auth backup FILE --state-dir /s"])
+    }
+    status.backupTime = 1_795_662_062_000
+    #expect(end(status) == ["sign-in without a user name.", "The last backup is of 2026-11-26 03:01:02 UTC."])
+  }
+
+  @Test func `without a desktop, setup names a demo that works`() {
+    var status = Self.running()
+    for status in [status, nil] {
+      #expect(
+        Setup.withoutDesktop(status)
+          == "There is no desktop in this session. On the desktop, run: liquid-auth demo --browser\n")
+    }
+    status.transport = "pty"
+    #expect(
+      Setup.withoutDesktop(status)
+        == "There is no desktop in this session, and browsers do not see this key.\n"
+        + "To see a sign-in without a browser, run: liquid-auth demo\n")
+  }
+
   @Test func `a locked vault shows why it was locked`() {
     var status = Self.running(vault: .locked)
     #expect(StatusReport(running: status, system: Self.fine).text.contains("\nvault          locked\n"))
@@ -197,8 +224,10 @@ import UHID
       "\nreaders        a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers\n"
     for (hasReaders, json) in [(true, "true"), (false, "false"), (nil, "null")] as [(Bool?, String)] {
       status.hasReaders = hasReaders
-      let report = StatusReport(running: status, system: Self.fine)
+      var report = StatusReport(running: status, system: Self.fine)
       #expect(report.text.contains(row) == (hasReaders == true))
+      report.options = " --state-dir /s"
+      #expect(report.text.contains("forget-readers --state-dir /s\n") == (hasReaders == true))
       #expect(report.json.description.contains("\"readers\": \(json)"))
       #expect(report.problems.isEmpty, "the person has agreed to it")
     }

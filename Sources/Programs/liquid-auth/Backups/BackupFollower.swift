@@ -65,7 +65,7 @@ struct BackupFollower {
         return failed(error)
       }
       connection = nil
-      say("waiting for the authenticator: \(error.description)")
+      say("waiting for the authenticator: \(error.completed(by: place).description)")
       schedule.handle(.notRunning, at: now)
       return
     }
@@ -86,7 +86,7 @@ struct BackupFollower {
 
   private mutating func failed(_ error: CommandFailure) {
     connection = nil
-    say(error.description)
+    say(error.completed(by: place).description)
     schedule.handle(.failed, at: now)
   }
 
@@ -175,7 +175,7 @@ struct BackupFollower {
     }
     said = nil
     guard answer.folder != nil else {
-      Self.log("no folder is followed; to follow one, run: liquid-auth backup --to FOLDER")
+      Self.log("no folder is followed; to follow one, run: liquid-auth backup --to FOLDER\(place.arguments)")
       return false
     }
     let isAsked = schedule.isAsking

@@ -85,7 +85,7 @@ struct ExportCommand: PlacedCommand {
     if exported.count > 0 {
       try exported.finish { bytes in Result { () throws(CommandFailure) in try new.finish(with: bytes) } }.get()
     }
-    output.write(result.text(file: file), json: result.json)
+    output.write(result.text(file: file, at: place), json: result.json)
     guard result.isComplete else { throw ExitCode(CommandFailure.Code.failed.rawValue) }
   }
 }

@@ -43,7 +43,7 @@ struct ImportCommand: PlacedCommand {
       }
     }
     let result = ImportResult(read, outcomes: outcomes)
-    output.write(result.text(file: file), json: result.json)
+    output.write(result.text(file: file, at: place), json: result.json)
     guard result.isComplete else { throw ExitCode(CommandFailure.Code.failed.rawValue) }
   }
 }

@@ -39,7 +39,7 @@ struct ExportResult {
   }
 
   /// For people; lines.
-  func text(file: String) -> String {
+  func text(file: String, at place: PlaceOptions) -> String {
     var lines = [
       exported.isEmpty
         ? "nothing was exported, and no file was made"
@@ -61,7 +61,8 @@ struct ExportResult {
       lines.append(
         "\(file.printable) has unencrypted private keys; delete it when the other program has the passkeys, also from the "
           + "trash and from backups of your disk")
-      lines.append("the passkeys still work here; to remove one, run: liquid-auth credentials remove ID")
+      lines.append(
+        "the passkeys still work here; to remove one, run: liquid-auth credentials remove ID\(place.arguments)")
     }
     return lines.joined(separator: "\n")
   }

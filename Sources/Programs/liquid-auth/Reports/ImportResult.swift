@@ -60,7 +60,7 @@ struct ImportResult {
   private static let shownTitles = 20
 
   /// For people; lines.
-  func text(file: String) -> String {
+  func text(file: String, at place: PlaceOptions) -> String {
     let head =
       switch (added.count, present.count, skipped.count) {
       case (0, 0, 0): "no passkeys in this file"
@@ -88,7 +88,9 @@ struct ImportResult {
       if others > 0 { lines.append("  and \(count(others, "other"))") }
     }
     if !added.isEmpty {
-      lines.append("the phrase does not bring imported passkeys back; make a backup with: liquid-auth backup FILE")
+      lines.append(
+        "the phrase does not bring imported passkeys back; make a backup with: "
+          + "liquid-auth backup FILE\(place.arguments)")
     }
     if !(added.isEmpty && present.isEmpty && skipped.isEmpty) {
       lines.append("\(file.printable) has unencrypted private keys; delete it when you no longer need it")

@@ -15,6 +15,8 @@ struct StatusReport: Equatable {
   let vault: String
   /// What is wrong and what to do, in the order to do it.
   var problems: [Problem]
+  /// The place options, each after a space, for commands in other rows.
+  var options = ""
 
   /// The report for an authenticator that runs.
   ///
@@ -115,7 +117,8 @@ extension StatusReport {
       }
       if status.hasReaders == true {
         rows.append([
-          "readers", "a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers",
+          "readers",
+          "a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers\(options)",
         ])
       }
     } else {

@@ -1,5 +1,6 @@
 import ControlProtocol
 import CryptoPrimitives
+import DisplayText
 import Glibc
 import ProcessIO
 import Recovery
@@ -126,7 +127,7 @@ struct Setup {
 
       Some programs, such as ssh-keygen with resident keys, verify by PIN only.
       A PIN has at least 4 characters, belongs to this machine, and encrypts
-      nothing. You can set one later, too: liquid-auth pin set
+      nothing. You can set one later, too: \(command("liquid-auth pin set"))
 
 
       """)
@@ -283,13 +284,21 @@ struct Setup {
     case failed
   }
 
+  /// How to see a sign-in, in a session without a desktop; one or two lines.
+  static func withoutDesktop(_ status: AuthenticatorStatus?) -> String {
+    let session = "There is no desktop in this session"
+    return status?.otherTransport == nil
+      ? "\(session). On the desktop, run: liquid-auth demo --browser\n"
+      : "\(session), and browsers do not see this key.\nTo see a sign-in without a browser, run: liquid-auth demo\n"
+  }
+
   /// Offers the demo in the user's browser.
   ///
   /// - Parameter passkeys: how many are stored, if known; counts only while the vault is locked.
   private func signIn(_ passkeys: Int?) async throws(CommandFailure) -> SignInOutcome {
     begin(4, "A first sign-in, in your own browser")
     guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else {
-      terminal.show("There is no desktop in this session. On the desktop, run: liquid-auth demo --browser\n")
+      terminal.show(Self.withoutDesktop(try status()))
       return .skipped
     }
     terminal.show(
@@ -354,18 +363,32 @@ struct Setup {
     return lines.joined(separator: "\n")
   }
 
+  /// What the phrase brings back, and a backup, as a paragraph.
+  ///
+  /// - Parameters:
+  ///   - status: the authenticator's; `nil` if it gives none. An open vault shows the time of the last backup.
+  ///   - backup: the command that makes one.
+  static func recovery(_ status: AuthenticatorStatus?, backup: String) -> String {
+    let text = """
+      On a new machine, liquid-auth setup and your phrase bring back second
+      factors, passkeys whose id the site sends, PRF secrets and Algorand
+      accounts. A backup also brings back names of accounts, large blobs and
+      sign-in without a user name
+      """
+    guard let time = status?.backupTime else { return "\(text); to make one, run:\n\(backup)" }
+    return "\(text).\nThe last backup is of \(UTCTime(milliseconds: time).text)."
+  }
+
   private func finish(_ path: String, _ outcome: SignInOutcome) {
     begin(5, "Done")
+    let status = try? status()
     let closing = Self.closing(
-      try? status(), system: .current, hasSignedIn: outcome == .succeeded, doctor: command("liquid-auth doctor"))
+      status, system: .current, hasSignedIn: outcome == .succeeded, doctor: command("liquid-auth doctor"))
     terminal.show(
       """
       \(closing)
 
-      On a new machine, liquid-auth setup and your phrase bring back second
-      factors, passkeys whose id the site sends, PRF secrets and Algorand
-      accounts. A backup also brings back names of accounts, large blobs and
-      sign-in without a user name; to make one, run: liquid-auth backup FILE
+      \(Self.recovery(status, backup: command("liquid-auth backup FILE")))
 
       vault      \(path.printable)/vault
       state      \(command("liquid-auth status"))
