@@ -299,11 +299,15 @@ class TestCommands:
             with command.stdout, command.stderr:
                 assert command.stderr.read() == ""
 
-    def test_hints_repeat_state_dir_and_control(self, key):
+    def test_hints_repeat_state_dir_and_control(self, key, monkeypatch):
         said = fails(key, "lock", "--state-dir", key.state, status=NOT_RUNNING)
         assert said.endswith(f"start it with: {START} --state-dir {key.state}\n")
         assert fails(key, "lock", "--control", "/no/where", status=NOT_RUNNING).endswith(
             f"start it with: {START} --control /no/where\n")
+        # In another terminal, a relative path is another one.
+        monkeypatch.chdir(key.folder)
+        assert fails(key, "lock", "--state-dir", f"./{key.state.name}/", "--control", "c", status=NOT_RUNNING).endswith(
+            f"start it with: {START} --state-dir {key.state} --control {key.folder}/c\n")
         # Nothing runs because there is no vault.
         said = fails(key, "lock", "--state-dir", f"{key.state}/none", status=NOT_RUNNING)
         assert said == (f"liquid-auth: there is no vault, because {key.state}/none does not exist; "

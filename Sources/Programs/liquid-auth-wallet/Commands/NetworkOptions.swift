@@ -6,10 +6,14 @@ import StateDirectory
 
 /// The options for the authenticator's socket and the network.
 struct NetworkOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"), completion: .file())
+  @Option(
+    help: ArgumentHelp("The authenticator's control socket.", valueName: "path"), completion: .file(),
+    transform: absolutePath)
   var control: String?
 
-  @Option(help: ArgumentHelp("The state directory of the authenticator.", valueName: "dir"), completion: .directory)
+  @Option(
+    help: ArgumentHelp("The state directory of the authenticator.", valueName: "dir"), completion: .directory,
+    transform: absolutePath)
   var stateDir: String?
 
   @Option(

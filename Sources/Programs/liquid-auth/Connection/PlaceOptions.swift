@@ -7,10 +7,14 @@ import StateDirectory
 
 /// Where vault, store and control socket are.
 struct PlaceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The directory with the vault and the store.", valueName: "dir"), completion: .directory)
+  @Option(
+    help: ArgumentHelp("The directory with the vault and the store.", valueName: "dir"), completion: .directory,
+    transform: absolutePath)
   var stateDir: String?
 
-  @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"), completion: .file())
+  @Option(
+    help: ArgumentHelp("The authenticator's control socket.", valueName: "path"), completion: .file(),
+    transform: absolutePath)
   var control: String?
 
   func validate() throws {

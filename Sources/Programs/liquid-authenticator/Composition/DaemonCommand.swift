@@ -92,7 +92,9 @@ enum DaemonCommand {
 
   private static func options() -> DaemonOptions {
     do throws(DaemonOptions.Refusal) {
-      return try DaemonOptions(Array(CommandLine.arguments.dropFirst()))
+      var options = try DaemonOptions(Array(CommandLine.arguments.dropFirst()))
+      options.resolvePaths(by: absolutePath)
+      return options
     } catch {
       switch error {
       case .help:

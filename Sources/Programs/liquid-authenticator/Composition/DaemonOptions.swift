@@ -101,6 +101,12 @@ struct DaemonOptions: Equatable, Sendable {
     }
   }
 
+  /// Makes the paths absolute that messages and the status repeat.
+  mutating func resolvePaths(by absolute: (String) -> String) {
+    (stateDir, control) = (stateDir.map(absolute), control.map(absolute))
+    if case .unix(let path) = transport { transport = .unix(absolute(path)) }
+  }
+
   private static let names = [
     "--transport", "--verification", "--prompt", "--pinentry", "--askpass", "--state-dir", "--control",
     "--beside-hardware-key", "--max-passkeys", "--lock-on", "--lock-after", "--in-background", "--sandbox",

@@ -31,6 +31,16 @@ struct DaemonOptionsTests {
     #expect(transport.name == text)
   }
 
+  @Test func `the paths that messages repeat become absolute`() throws {
+    var options = try DaemonOptions(["--state-dir", "s", "--control", "c.sock", "--transport", "unix:k.sock"])
+    options.resolvePaths { "/home/me/\($0)" }
+    #expect(options.stateDir == "/home/me/s" && options.control == "/home/me/c.sock")
+    #expect(options.transport == .unix("/home/me/k.sock"))
+    options = try DaemonOptions(["--transport", "pty"])
+    options.resolvePaths { "/home/me/\($0)" }
+    #expect(try DaemonOptions(["--transport", "pty"]) == options)
+  }
+
   @Test(arguments: [
     (
       ["--transport", "usb"],
