@@ -186,11 +186,11 @@ class TestDerive:
     def test_vector(self, empty, case):
         """The command refuses an origin that is not an rp.id; DeriveTests covers those."""
         if case["origin"] == "" or "/" in case["origin"] or not case["origin"].isascii():
-            said = fails(empty, "derive", "--origin", case["origin"], "--user-handle", case["userHandle"],
+            said = fails(empty, "derive", "--rp", case["origin"], "--user-handle", case["userHandle"],
                          status=WRONG_USAGE, stdin=PHRASE + "\n")
-            assert f"the value '{case['origin']}' is invalid for '--origin <origin>': " in said
+            assert f"the value '{case['origin']}' is invalid for '--rp <id>': " in said
             return
-        found = self.derive(empty, "--origin", case["origin"], "--user-handle", case["userHandle"],
+        found = self.derive(empty, "--rp", case["origin"], "--user-handle", case["userHandle"],
                             "--counter", case["counter"])
         assert found["publicKey"] == case["publicKeyRawXY"]
         assert found["credentialId"] == case["credentialId_sha256_of_rawXY"]
@@ -198,13 +198,13 @@ class TestDerive:
     @pytest.mark.parametrize("counter", [0, 1, 65_536])
     @pytest.mark.parametrize("user_id", [b"alice", bytes(range(250, 256)), "żółw".encode()], ids=lambda user: user.hex())
     def test_key_and_id(self, empty, user_id, counter):
-        found = self.derive(empty, "--origin", "example.com", "--user-handle-hex", user_id.hex(), "--counter", counter)
+        found = self.derive(empty, "--rp", "example.com", "--user-handle-hex", user_id.hex(), "--counter", counter)
         scalar = OWN.deterministic_p256(b"example.com", user_id_text(user_id), counter)
         expected = p256_public_key(scalar)
         assert found == {"publicKey": expected.hex(), "credentialId": sha256(expected).hex()}
 
     def test_text_output(self, empty):
-        done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=PHRASE + "\n")
+        done = empty.run("derive", "--rp", "example.com", "--user-handle", "alice", stdin=PHRASE + "\n")
         expected = OWN.discoverable(b"example.com", b"alice")
         scalar = OWN.deterministic_p256(b"example.com", b"alice", 0)
         assert expected.public_key.hex() in done.stdout and expected.hash_id.hex() in done.stdout
@@ -213,18 +213,18 @@ class TestDerive:
     @pytest.mark.parametrize("text", [
         PHRASE.replace(" ", "\n"), f"\ufeff{PHRASE}\n", "\ufeff" + "\r\n".join(PHRASE.rsplit(" ", 3)) + "\n\n", f"\n{PHRASE}"])
     def test_a_phrase_may_have_several_lines_and_a_byte_order_mark(self, empty, text):
-        done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=text)
+        done = empty.run("derive", "--rp", "example.com", "--user-handle", "alice", stdin=text)
         assert OWN.discoverable(b"example.com", b"alice").public_key.hex() in done.stdout
 
     def test_a_phrase_with_more_behind_it_is_refused(self, empty):
-        ask = ["derive", "--origin", "example.com", "--user-handle", "alice"]
+        ask = ["derive", "--rp", "example.com", "--user-handle", "alice"]
         assert "word 25 is not in" in fails(empty, *ask, status=FAILED, stdin=f"{PHRASE}\nno-word\n")
         assert "longer than 1024 bytes" in fails(empty, *ask, status=FAILED, stdin="abandon\n" * 129)
         assert "longer than 1024 bytes" in fails(empty, *ask, status=FAILED, stdin="\n" * 1026), "it can be without end"
         assert "ended before the phrase" in fails(empty, *ask, status=WRONG_USAGE, stdin="\n\n")
 
     def test_a_phrase_line_may_end_with_crlf(self, empty):
-        done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=PHRASE + "\r\n")
+        done = empty.run("derive", "--rp", "example.com", "--user-handle", "alice", stdin=PHRASE + "\r\n")
         assert OWN.discoverable(b"example.com", b"alice").public_key.hex() in done.stdout
 
     def test_a_note_names_the_id_if_capitals_are_folded(self, empty):
@@ -233,9 +233,9 @@ class TestDerive:
             assert done.stderr == note
 
     def test_wrong_usage(self, empty):
-        fails(empty, "derive", "--origin", "example.com", status=WRONG_USAGE, stdin=PHRASE)
-        fails(empty, "derive", "--origin", "a", "--user-handle-hex", "abc", status=WRONG_USAGE, stdin=PHRASE)
-        said = fails(empty, "derive", "--origin", "a", "--user-handle", "b", status=FAILED, stdin="zebrq abandon\n")
+        fails(empty, "derive", "--rp", "example.com", status=WRONG_USAGE, stdin=PHRASE)
+        fails(empty, "derive", "--rp", "a", "--user-handle-hex", "abc", status=WRONG_USAGE, stdin=PHRASE)
+        said = fails(empty, "derive", "--rp", "a", "--user-handle", "b", status=FAILED, stdin="zebrq abandon\n")
         assert said == "liquid-auth: word 1 is not in the English BIP39 list; check how it is spelled\n", "the word is secret"
 
 

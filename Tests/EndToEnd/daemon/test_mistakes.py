@@ -31,7 +31,7 @@ RIGHT = {
 }
 #: What a command needs besides its arguments.
 NEEDED = {
-    "credentials rename": ["--name", "a"], "derive": ["--origin", "example.com", "--user-handle-hex", "61"],
+    "credentials rename": ["--name", "a"], "derive": ["--rp", "example.com", "--user-handle-hex", "61"],
     "export": ["--all"], "recover": ["--rp", "example.com", "--user-handle-hex", "61"],
 }
 #: Commands that take any further word, and why.

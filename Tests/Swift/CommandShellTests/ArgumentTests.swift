@@ -31,12 +31,12 @@ import Testing
     ["policy", "ssh:" + String(repeating: "a", count: 250), "deny"],
     ["init", "--credential-ids", "short"],
     ["derive"],
-    ["derive", "--origin", "a"],
-    ["derive", "--origin", "a", "--user-handle", "b", "--user-handle-hex", "62"],
-    ["derive", "--origin", "a", "--user-handle-hex", "6"],
-    ["derive", "--origin", "a", "--user-handle-hex", "6g"],
-    ["derive", "--origin", "a", "--user-handle", "b", "--counter", "-1"],
-    ["derive", "--origin", "a", "--user-handle", "b", "--counter", "4294967296"],
+    ["derive", "--rp", "a"],
+    ["derive", "--rp", "a", "--user-handle", "b", "--user-handle-hex", "62"],
+    ["derive", "--rp", "a", "--user-handle-hex", "6"],
+    ["derive", "--rp", "a", "--user-handle-hex", "6g"],
+    ["derive", "--rp", "a", "--user-handle", "b", "--counter", "-1"],
+    ["derive", "--rp", "a", "--user-handle", "b", "--counter", "4294967296"],
     ["credentials", "show", "zz"],
     ["credentials", "remove", "012"],
     ["blobs", "get", "０１２３"],
@@ -126,7 +126,7 @@ import Testing
     (["import"], "missing expected argument '<file>': the file of the other password manager"),
     (
       ["derive"],
-      "missing expected argument '--origin <origin>': the site's relying party id, such as example.com, not its address"
+      "missing expected argument '--rp <id>': the site's relying party id, such as example.com, not its address"
     ),
     (["lock", "--state-dir", ""], "--state-dir takes the path of a directory"),
     (
@@ -138,7 +138,7 @@ import Testing
       "the value '4' is invalid for '--cred-protect <number>': it is a whole number, 1 to 3"
     ),
     (
-      ["derive", "--origin", "a", "--user-handle", "b", "--counter", "4294967296"],
+      ["derive", "--rp", "a", "--user-handle", "b", "--counter", "4294967296"],
       "the value '4294967296' is invalid for '--counter <number>': it is a whole number, 0 to 4294967295"
     ),
     (
@@ -360,8 +360,8 @@ import Testing
     ["credentials", "rename", "0123", "--display-name", ""],
     ["credentials", "remove", "0123"], ["credentials", "remove", "--no-imported", "0123", "--yes"],
     ["credentials", "remove", "0123", "--with-blob"],
-    ["derive", "--origin", "a", "--user-handle", "", "--counter", "4294967295"],
-    ["derive", "--origin", "a", "--user-handle-hex", "00fF", "--json"],
+    ["derive", "--rp", "a", "--user-handle", "", "--counter", "4294967295"],
+    ["derive", "--rp", "a", "--user-handle-hex", "00fF", "--json"],
     ["recover", "--new-store"],
     ["recover", "--shares", "--credential-ids", "hash"],
     ["recover", "--accept-before-reset"],

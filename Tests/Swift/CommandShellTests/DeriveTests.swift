@@ -41,20 +41,20 @@ import Testing
     "io.systemd.cryptsetup", "MyApp",
   ])
   func `a relying party id is accepted`(origin: String) throws {
-    let command = try LiquidAuthCommand.parseAsRoot(["derive", "--origin", origin, "--user-handle", "a"])
-    #expect((command as? DeriveCommand)?.origin == origin)
+    let command = try LiquidAuthCommand.parseAsRoot(["derive", "--rp", origin, "--user-handle", "a"])
+    #expect((command as? DeriveCommand)?.rp == origin)
   }
 
   @Test func `the capitals of a domain are folded, and a note says so`() throws {
     let command = try LiquidAuthCommand.parseAsRoot(["derive", "--rp", "GitHub.com", "--user-handle", "a"])
-    #expect((command as? DeriveCommand)?.origin == "github.com")
+    #expect((command as? DeriveCommand)?.rp == "github.com")
     #expect(RelyingPartyID.note(on: "My.App", readAs: "my.app") == "note: My.App is read as my.app")
     #expect(RelyingPartyID.note(on: "my.app", readAs: "my.app") == nil)
   }
 
   // Holds: INPUT-8
   @Test(arguments: [
-    ["derive", "--origin", "测试.example.com", "--user-handle", "a"],
+    ["derive", "--rp", "测试.example.com", "--user-handle", "a"],
     ["derive", "--rp", "b\u{FC}ro", "--user-handle", "a"],
     ["recover", "--rp", "B\u{FC}cher.example", "--user-handle", "a"],
     ["config", "min-pin-length", "6", "--rp", "b\u{FC}cher.example"], ["policy", "ssh:b\u{FC}ro", "deny"],
@@ -75,10 +75,10 @@ import Testing
   ])
   func `an address is refused as a relying party id`(origin: String) throws {
     let error = #expect(throws: (any Error).self) {
-      try LiquidAuthCommand.parseAsRoot(["derive", "--origin", origin, "--user-handle", "a"])
+      try LiquidAuthCommand.parseAsRoot(["derive", "--rp", origin, "--user-handle", "a"])
     }
     let mistake = LiquidAuthCommand.mistake(try #require(error), in: [])
-    #expect(mistake.text.hasPrefix("liquid-auth: the value '\(origin.printable)' is invalid for '--origin <origin>': "))
+    #expect(mistake.text.hasPrefix("liquid-auth: the value '\(origin.printable)' is invalid for '--rp <id>': "))
     #expect(mistake.description.contains(" relying party id"))
     #expect(mistake.code == .usage)
   }

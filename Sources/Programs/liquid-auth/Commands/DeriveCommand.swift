@@ -17,10 +17,9 @@ struct DeriveCommand: ParsableCommand {
       """)
 
   @Option(
-    name: [.customLong("origin"), .customLong("rp")],
-    help: "The site's relying party id, such as example.com, not its address.",
+    help: ArgumentHelp("The site's relying party id, such as example.com, not its address.", valueName: "id"),
     transform: RelyingPartyID.readWithNote)
-  var origin: String
+  var rp: String
 
   @OptionGroup var registration: RegistrationOptions
   @OptionGroup var output: OutputOptions
@@ -30,7 +29,7 @@ struct DeriveCommand: ParsableCommand {
   func run() throws {
     let handle = try registration.handle()
     let derived = try Self.derive(
-      from: PhraseInput.read(), origin: origin, userHandle: handle, counter: registration.counter)
+      from: PhraseInput.read(), origin: rp, userHandle: handle, counter: registration.counter)
     output.write(derived.text, json: derived.json)
   }
 
