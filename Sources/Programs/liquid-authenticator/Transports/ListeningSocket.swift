@@ -112,7 +112,9 @@ struct ListeningSocket: Sendable {
     var status = stat()
     guard stat(name, &status) == 0 else { throw TransportError("find the directory \(name)", errno: errno) }
     guard status.st_uid == geteuid() else {
-      throw TransportError("\(name) belongs to another user (uid \(status.st_uid)); \(elsewhere)")
+      throw TransportError(
+        "\(name) belongs to another user (uid \(status.st_uid)); \(elsewhere), in a directory of yours, such as "
+          + "$XDG_RUNTIME_DIR or your home directory")
     }
     // In a directory with the sticky bit, others can add files, but not remove ours.
     guard status.st_mode & S_ISVTX != 0 || !Privacy.isWritableByOthers(status, at: name) else {

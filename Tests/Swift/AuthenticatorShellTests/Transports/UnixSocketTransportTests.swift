@@ -265,6 +265,23 @@ struct UnixSocketTransportTests {
     try transport.attach().close()
   }
 
+  @Test func `a directory of another user is refused, and the error says which are not`() throws {
+    let isRoot = geteuid() == 0
+    // Another user's: as root, ours until now; else that of root.
+    if isRoot { try #require(chown(directory.path, 1, gid_t.max) == 0) }
+    let other = isRoot ? directory.path : "/"
+    var status = stat()
+    try #require(stat(other, &status) == 0)
+    let owner = status.st_uid
+    #expect {
+      try UnixSocketTransport(path: isRoot ? other + "/key.sock" : "/key.sock", loop: EventLoop()).attach()
+    } throws: {
+      "\($0)"
+        == "\(other) belongs to another user (uid \(owner)); name another path, in a directory of yours, such as "
+        + "$XDG_RUNTIME_DIR or your home directory"
+    }
+  }
+
   @Test(arguments: ["", String(repeating: "x", count: 108)])
   func `an empty path, and one too long for a socket, are refused`(name: String) {
     #expect(throws: TransportError.self) { try UnixSocketTransport(path: name, loop: EventLoop()).attach() }
