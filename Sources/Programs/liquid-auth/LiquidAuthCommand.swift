@@ -17,7 +17,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         0   done
         1   failed, or refused
         2   the authenticator is not running, or there is no vault
-        3   the passphrase is wrong, or the command needs it and cannot ask for it
+        3   the passphrase is wrong, a new one is not acceptable, or the command
+            needs it and cannot ask for it
         4   there is no such object
         5   another program already follows the folder of backups
         64  the command line is wrong: a command name, an option or an argument;

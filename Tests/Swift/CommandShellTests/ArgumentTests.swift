@@ -213,6 +213,9 @@ import Testing
     (["vault", "add", "--autounlock"], "unknown option '--autounlock'; did you mean '--auto-unlock'?"),
     (["recover", "--shres"], "unknown option '--shres'; did you mean '--shares'?"),
     (["recover", "--rp", "a", "--user-handel=b"], "unknown option '--user-handel'; did you mean '--user-handle'?"),
+    (["--state-dir", "/s", "status"], "unknown option '--state-dir'; give it after the command"),
+    (["pin", "--json", "status"], "unknown option '--json'; give it after the command"),
+    (["--nonsense", "status"], "unknown option '--nonsense'"),
     (["pin", "--nonsense"], "unknown option '--nonsense'"), (["log", "--nonsense"], "unknown option '--nonsense'"),
     (
       ["credentials", "show", "--", "--jsno"],
@@ -254,6 +257,7 @@ import Testing
     (["rename", "0123"], "'rename'; did you mean 'credentials rename'?"),
     (["verify"], "'verify'; did you mean 'log verify'?"),
     (["rekey", "testnet-v1.0"], "'rekey'; did you mean 'liquid-auth-wallet rekey'?"),
+    (["version"], "'version'; did you mean '--version'?"),
     (["extra"], "'extra'"), (["\u{1B}[2J"], "'\\u{1B}[2J'"), (["", "--json"], "''"),
   ])
   func `an unknown command is named in the error, also after help`(_ arguments: [String], _ name: String) throws {

@@ -5,8 +5,15 @@ extension LiquidAuthCommand {
   /// The sentence about the first option that its command does not have; `nil` if there is none.
   static func unknownOption(in arguments: [String]) -> String? {
     let (group, rest) = command(in: arguments)
-    let help = helpMessage(for: group.configuration.defaultSubcommand ?? group, includeHidden: true)
-    return CommandLineMistake.unknownOption(in: rest, help: help)
+    func mistake(in words: ArraySlice<String>, of command: any ParsableCommand.Type) -> String? {
+      CommandLineMistake.unknownOption(in: words, help: helpMessage(for: command, includeHidden: true))
+    }
+    guard let sentence = mistake(in: rest, of: group.configuration.defaultSubcommand ?? group) else { return nil }
+    let isOption = rest.first?.hasPrefix("--") == true
+    // The command's own option, before its name.
+    guard isOption, group.configuration.subcommands.contains(where: { mistake(in: rest.prefix(1), of: $0) == nil })
+    else { return sentence }
+    return "\(sentence); give it after the command"
   }
 
   /// The sentence about the word after a group that also works without a command, if it resembles a command of the
@@ -41,6 +48,7 @@ extension LiquidAuthCommand {
     let typed = name.lowercased()
     // Only the wallet program has it.
     if typed == "rekey" { return "; did you mean 'liquid-auth-wallet rekey'?" }
+    if typed == "version", group == Self.self { return "; did you mean '--version'?" }
     let elsewhere = own.contains(typed) ? [] : paths(of: typed, in: Self.self)
     guard elsewhere.isEmpty else { return elsewhere.count == 1 ? "; did you mean '\(elsewhere[0])'?" : "" }
     return CommandLineMistake.suggestion(for: name, in: own)

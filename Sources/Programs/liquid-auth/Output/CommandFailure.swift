@@ -12,7 +12,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     case failed = 1
     /// The authenticator does not run, or there is no vault.
     case notRunning = 2
-    /// The passphrase is wrong, or is needed and cannot be asked for.
+    /// The passphrase is wrong, a new one is not acceptable, or it is needed and cannot be asked for.
     case passphrase = 3
     /// The requested object does not exist.
     case absent = 4
