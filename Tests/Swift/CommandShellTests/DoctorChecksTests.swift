@@ -142,8 +142,15 @@ import UHID
     }
     let start = "liquid-authenticator --transport pty"
     #expect(lines(withoutUHID) == ["problem|it is not running; start it with: \(start)|\(start)"])
+    let node =
+      "problem|there is no device, because the authenticator is not running; while /dev/uhid cannot be used, --transport "
+      + "pty makes one for programs other than browsers|"
+    #expect(Self.lines(.node, withoutUHID) == [node + "-"])
     #expect(
-      Self.lines(.node, withoutUHID) == ["problem|there is no device, because the authenticator is not running|-"])
+      Self.lines(.node) {
+        withoutUHID(&$0)
+        $0.vault = VaultFinding(isThere: false)
+      } == [node + "liquid-auth setup"])
     #expect(lines { $0.authenticator = .unknown("no answer") } == ["problem|no answer|\(Self.restart)"])
     #expect(
       lines { ($0.authenticator, $0.isUserService) = (.unknown("no answer"), false) } == ["problem|no answer|-"])

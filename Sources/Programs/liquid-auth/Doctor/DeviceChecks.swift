@@ -184,8 +184,12 @@ extension DoctorFindings {
     guard let status else {
       // Other lines have the repairs of the vault and of /dev/uhid.
       let isStartable = vault.isThere == false || vault.problem == nil && system.uhidProblem == nil
+      let other =
+        system.uhidProblem == nil
+        ? "" : "; while /dev/uhid cannot be used, --transport pty makes one for programs other than browsers"
       return .problem(
-        .node, "there is no device, because the authenticator is not running", mend: isStartable ? starting : nil)
+        .node, "there is no device, because the authenticator is not running\(other)",
+        mend: isStartable ? starting : nil)
     }
     let attach = Remedy(["liquid-auth", "device", "attach"])
     if let other = status.steppedAsideFor {
