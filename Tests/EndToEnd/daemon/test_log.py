@@ -114,7 +114,7 @@ class TestList:
                 challenge, {"id": SITE, "name": SITE}, {"id": b"v", "name": "v"}, [{"type": "public-key", "alg": -7}],
                 pin_uv_param=pin.protocol.authenticate(token, challenge), pin_uv_protocol=pin.protocol.VERSION)
         head, *rows = log(running).stdout.splitlines()
-        assert head.split() == ["TIME", "USE", "VERIFIED", "BY", "SITE"]
+        assert head.split() == ["LOCAL", "TIME", "USE", "VERIFIED", "BY", "SITE"]
         assert [re.split("  +", row)[1:] for row in rows] == [
             ["PIN set or removed", "passphrase", "-"], ["new passkey", "passphrase", SITE], ["sign-in", "-", SITE],
             ["sign-in: refused", "-", SITE], ["new passkey", "PIN", SITE]]

@@ -16,7 +16,7 @@ enum HistoryText {
   static func list(_ entries: [HistoryDescription], of site: String? = nil, isUTC: Bool) -> String {
     guard !entries.isEmpty else { return none(of: site) }
     return table(
-      [["NUMBER", "TIME", "KIND", "OUTCOME", "VERIFIED BY", "SITE"]]
+      [["NUMBER", heading(ofTimes: isUTC), "KIND", "OUTCOME", "VERIFIED BY", "SITE"]]
         + entries.map { entry in
           guard let content = entry.content else {
             return [String(entry.number), changed]
@@ -27,6 +27,9 @@ enum HistoryText {
           ]
         })
   }
+
+  /// The heading of the times; those in UTC say so themselves.
+  static func heading(ofTimes isUTC: Bool) -> String { isUTC ? "TIME" : "LOCAL TIME" }
 
   static func whole(_ found: CheckHistory.Answer) -> String {
     guard let first = found.first, let last = found.last else { return "no entries; the history is intact" }

@@ -15,7 +15,7 @@ struct HistoryUses {
     guard !entries.isEmpty else { return HistoryText.none(of: site) }
     var uses = HistoryUses()
     for entry in entries { uses.add(entry, isUTC: isUTC) }
-    return table([["TIME", "USE", "VERIFIED BY", "SITE"]] + uses.rows)
+    return table([[HistoryText.heading(ofTimes: isUTC), "USE", "VERIFIED BY", "SITE"]] + uses.rows)
   }
 
   private mutating func add(_ entry: HistoryDescription, isUTC: Bool) {
