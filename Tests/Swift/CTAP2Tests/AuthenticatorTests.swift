@@ -236,6 +236,7 @@ import Testing
     let error = try #require(reports[1].error)
     #expect(error.file.hasPrefix("CTAP2/"))
     #expect(!error.reason.isEmpty)
+    #expect(reports[2].error?.reason == "command 0x40, which this key does not have")
   }
 
   // Holds: RECORD-1

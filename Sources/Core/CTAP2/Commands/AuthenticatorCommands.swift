@@ -99,7 +99,8 @@ extension Authenticator {
     }
     guard let code = message.first else { throw CTAPError(.invalidLength, "an empty message") }
     guard let command = AuthenticatorCommands[code] else {
-      throw CTAPError(.invalidCommand, "command \(code)")
+      // Some programs try commands of other keys, and go on without them.
+      throw CTAPError(.invalidCommand, "command 0x\(String(code, radix: 16)), which this key does not have")
     }
     outcome.command = command.name
     return try await serve(command, Array(message.dropFirst()), in: context, outcome: &outcome)

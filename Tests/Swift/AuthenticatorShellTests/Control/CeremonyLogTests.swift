@@ -71,8 +71,9 @@ struct CeremonyLogTests {
   @Test func `a message without a command is logged only when it is refused`() {
     #expect(CeremonyLog.line(report(nil, nil, nil)) == nil)
     #expect(
-      CeremonyLog.line(report(nil, nil, CTAPError(.invalidCommand, "command 6", file: "M/F.swift", line: 7)))?.text
-        == "refused: command 6 (invalidCommand)")
+      CeremonyLog.line(report(nil, nil, CTAPError(.requestTooLarge, "a long message", file: "M/F.swift", line: 7)))?
+        .text
+        == "refused: a long message (requestTooLarge)")
   }
 
   static let transactions = SignTransactions([.init([0x80], isToBeSigned: true)], origin: "https://d.example")
