@@ -348,6 +348,18 @@ class TestRefused:
         assert "No such file" in self.refusal(running, "backup", tmp_path / "none" / "file")
         assert not (tmp_path / "target").exists()
 
+    def test_what_cannot_be_written_is_refused_before_the_passphrase(self, running, tmp_path):
+        notes = tmp_path / "notes"
+        notes.write_text("no backup")
+        for arguments, said in (
+            ([tmp_path / "none/file"], f"cannot write {tmp_path}/none/file: No such file or directory"),
+            (["--paper", tmp_path / "none/page.pdf"], f"cannot write {tmp_path}/none/page.pdf: No such file or directory"),
+            ([notes], f"{notes} is not replaced: it is not a liquid-auth backup; name another file"),
+        ):
+            assert fails(running, "backup", *arguments, "--control", running.control_socket, status=FAILED, stdin="") == (
+                f"liquid-auth: {said}\n")
+        assert notes.read_text() == "no backup"
+
     def test_a_wrong_passphrase(self, running, backup):
         content = backup.read_bytes()
         for command in "backup", "restore":

@@ -64,7 +64,7 @@ import Testing
       (
         [(5, [3]), (18, passkey), (19, [2])],
         "nothing changed\n1 entry of the backup not taken: the one here is newer\n"
-          + "2 passkeys not restored: removed later, here or on another machine\n  a.b  al\n  and 1 other"
+          + "2 passkeys not restored: removed later, here or on another machine; if you need one, register a new one at its site\n  a.b  al\n  and 1 other"
       ),
       ([(15, [0xF5])], "nothing changed"),
       ([(1, [1]), (5, [2])], "1 passkey added\n2 entries of the backup not taken: those here are newer"),

@@ -21,7 +21,9 @@ enum BackupText {
     }
     // Their number is in the first line.
     if result.removed.count > 0 { lines += ["removed, as on another machine:"] + names(of: result.removed) }
-    lines += named(result.removedHere, "not restored: removed later, here or on another machine")
+    lines += named(
+      result.removedHere,
+      "not restored: removed later, here or on another machine; if you need one, register a new one at its site")
     lines += named(result.keptImported, "imported, and kept: the backup has another key with the same id")
     lines += named(result.leftImported, "imported, and only in the backup: keep the file")
     switch result.largeBlobs {

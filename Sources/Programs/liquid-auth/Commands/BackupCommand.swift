@@ -108,7 +108,9 @@ struct BackupCommand: ParsableCommand {
 
     private func write(to file: String) throws {
       let named = NamedFile(file)
-      _ = try named.stamp()
+      // Before the user types a secret.
+      if try named.stamp() != nil { try checkForm(of: named, file) }
+      try named.checkWritable()
       let vault = try OwnedVault(at: place)
       // Compared before and after the backup is made, to notice a restore, a reset or another backup in between.
       let before = try comparedStamp(of: named, file, in: vault)
@@ -126,6 +128,19 @@ struct BackupCommand: ParsableCommand {
         ])
     }
 
+    /// Throws if the existing file is neither empty nor a backup.
+    private func checkForm(of named: NamedFile, _ file: String) throws(CommandFailure) {
+      let present = try named.read(atMost: BackupFile.maximumSize)
+      guard !present.isEmpty else { return }
+      do throws(RecoveryError) { try BackupReader.checkForm(of: present) } catch {
+        throw notReplaced(file, Problem(error.reason, hint: error.hint))
+      }
+    }
+
+    private func notReplaced(_ file: String, _ problem: Problem) -> CommandFailure {
+      CommandFailure("\(file) is not replaced: \(problem.reason); \(problem.hint ?? "name another file")")
+    }
+
     /// Compares the existing file with the store.
     ///
     /// - Returns: the stamp of the file; `nil` if there is none.
@@ -136,9 +151,7 @@ struct BackupCommand: ParsableCommand {
       guard let stamp = try named.stamp() else { return nil }
       let present = try named.read(atMost: BackupFile.maximumSize)
       guard !present.isEmpty else { return stamp }
-      let result = try vault.merge(present, onlyCompares: true) { problem in
-        CommandFailure("\(file) is not replaced: \(problem.reason); \(problem.hint ?? "name another file")")
-      }
+      let result = try vault.merge(present, onlyCompares: true) { notReplaced(file, $0) }
       if result.backupHasMore, !BackupText.isReplaced(result, always: replace) {
         throw CommandFailure(BackupText.hasMore(result, file, at: place))
       }

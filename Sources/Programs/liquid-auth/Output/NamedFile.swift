@@ -53,6 +53,11 @@ struct NamedFile {
     guard try stamp() == nil else { throw exists }
   }
 
+  /// Throws if the permissions of the directory do not let this user make or replace the file.
+  func checkWritable() throws(CommandFailure) {
+    guard access(directory, W_OK | X_OK) == 0 else { throw failure("write") }
+  }
+
   /// The present state of the file; `nil` if there is none.
   ///
   /// - Throws: a failure for anything but a regular file, such as a directory or a symbolic link.

@@ -9,6 +9,7 @@ enum PaperBackup {
   static func write(to path: String, at place: PlaceOptions, output: OutputOptions) throws(CommandFailure) {
     let named = NamedFile(path)
     guard try named.stamp() == nil else { throw named.exists }
+    try named.checkWritable()
     let vault = try OwnedVault(at: place)
     let start = unixMilliseconds()
     let (page, bytes) = try page(from: vault.makeBackup().file, in: vault, at: start)
