@@ -137,6 +137,18 @@ import UHID
     #expect(end(status) == ["sign-in without a user name.", "The last backup is of 2026-11-26 03:01:02 UTC."])
   }
 
+  @Test func `setup says what a pseudo terminal is, and which programs open it`() {
+    let unseen = { Setup.unseen($0, status: "liquid-auth status --state-dir /s") }
+    #expect(unseen("unix:/k") == "The authenticator uses unix:/k, which browsers do not see.\n")
+    #expect(
+      unseen("pty") == """
+        The authenticator uses a pseudo terminal (pty), which browsers do not see.
+        Programs such as fido2-token open it by its path; to see that, run:
+        liquid-auth status --state-dir /s
+
+        """)
+  }
+
   @Test func `without a desktop, setup names a demo that works`() {
     var status = Self.running()
     for status in [status, nil] {

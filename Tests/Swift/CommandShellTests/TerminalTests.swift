@@ -169,8 +169,9 @@ final class Person: Sendable {
 
   @Test(arguments: ["\u{3}", "aban\u{3}"])
   func `Control-C at a visible line cancels, and the process goes on`(_ keys: String) throws {
-    let (result, _) = try Self.ask(keys, hidden: false)
+    let (result, shown) = try Self.ask(keys, hidden: false)
     #expect(result == .failure(CommandFailure("cancelled; nothing was changed")))
+    #expect(shown.hasSuffix("\r\n"), "the message begins a line")
   }
 
   // Holds: INPUT-16
@@ -257,6 +258,7 @@ final class Person: Sendable {
   @Test func `a passphrase is typed twice`() throws {
     let (result, shown) = try Self.choose([("vault: ", "correct horse\n"), ("again: ", "correct horse\n")])
     #expect(result == .success(Array("correct horse".utf8)))
+    #expect(shown.hasPrefix("A passphrase has at least 8 characters, 4 of them different.\r\nNew passphrase"))
     #expect(!shown.contains("horse"))
   }
 

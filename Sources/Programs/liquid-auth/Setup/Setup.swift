@@ -88,7 +88,14 @@ struct Setup {
       throw CommandFailure(
         "cancelled; no vault was made; keep the paper: to use its phrase, choose 2 in: liquid-auth setup")
     }
-    terminal.show("\nmade \(made.path.printable), fingerprint \(made.fingerprint.hexadecimal)\n")
+    terminal.show(
+      """
+
+      made \(made.path.printable)
+      The phrase has the fingerprint \(made.fingerprint.hexadecimal), on every machine. You can
+      write it on the paper, too.
+
+      """)
     return (path, made.passkeys ?? 0)
   }
 
@@ -241,6 +248,19 @@ struct Setup {
     return status
   }
 
+  /// What a transport means that browsers do not see, as one to three lines.
+  ///
+  /// - Parameter status: the command that shows the path of the device.
+  static func unseen(_ transport: String, status: String) -> String {
+    guard transport == "pty" else { return "The authenticator uses \(transport), which browsers do not see.\n" }
+    return """
+      The authenticator uses a pseudo terminal (pty), which browsers do not see.
+      Programs such as fido2-token open it by its path; to see that, run:
+      \(status)
+
+      """
+  }
+
   /// Shows the problems until they are repaired, or the user continues.
   private func repair(_ first: AuthenticatorStatus) throws(CommandFailure) {
     var status = first
@@ -250,7 +270,7 @@ struct Setup {
       ).problems
       guard !problems.isEmpty else {
         if let other = status.otherTransport {
-          terminal.show("The authenticator uses \(other.printable), which browsers do not see.\n")
+          terminal.show(Self.unseen(other.printable, status: command("liquid-auth status")))
         }
         return
       }

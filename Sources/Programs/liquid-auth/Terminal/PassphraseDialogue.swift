@@ -65,6 +65,9 @@ enum PassphraseDialogue {
   static func new(
     on terminal: TerminalDevice, replacing present: SecretBytes? = nil
   ) throws(CommandFailure) -> SecretBytes {
+    terminal.show(
+      "A passphrase has at least \(PassphraseRule.fewestCharacters) characters, \(PassphraseRule.fewestDifferent) of them "
+        + "different.\n")
     while true {
       let passphrase = try terminal.askSecret("New passphrase for the vault: ")
       if let objection = PassphraseRule.objection(to: passphrase, replacing: present) {

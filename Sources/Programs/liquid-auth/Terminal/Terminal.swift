@@ -31,6 +31,8 @@ extension TerminalDevice {
         return try line(isEdited: false)
       } catch {
         discardInput()
+        // What comes next begins a line.
+        if error == .cancelled { show("\n") }
         throw error
       }
     }
