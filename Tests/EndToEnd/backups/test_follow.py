@@ -202,6 +202,7 @@ def test_a_reset_ends_it(machines, folder):
     with client(key) as ctap:
         ctap.reset()
     assert follower.process.wait(20 * PATIENCE) == 0 and follower.said("no folder is followed") == 1
+    assert follower.said(f"keeping the backups in {folder} up to date") == 1
     assert passkeys(key) == 0 and status(key)["backupFolder"] is None
     again = follow(key)
     assert again.process.wait(20 * PATIENCE) == 0

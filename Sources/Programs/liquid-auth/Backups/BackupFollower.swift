@@ -174,10 +174,11 @@ struct BackupFollower {
       return true
     }
     said = nil
-    guard answer.folder != nil else {
+    guard let folder = answer.folder else {
       Self.log("no folder is followed; to follow one, run: liquid-auth backup --to FOLDER\(place.arguments)")
       return false
     }
+    if store == nil { Self.log("keeping the backups in \(folder) up to date") }
     let isAsked = schedule.isAsking
     schedule.handle(.answered, at: now)
     store = answer
