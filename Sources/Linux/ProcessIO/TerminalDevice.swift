@@ -44,16 +44,44 @@ package final class TerminalDevice: Sendable {
     _ change: (inout termios) -> Void, begin: Int32, end: Int32, refused: (SystemNumber) -> Failure,
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
+    let before: termios
+    do throws(SystemNumber) { before = try self.change(by: begin, change) } catch { throw refused(error) }
+    defer { restore(before, by: end) }
+    return try body()
+  }
+
+  /// Changes the terminal's settings until ``restore(_:by:)``, or until a signal ends the process.
+  ///
+  /// - Parameter action: how tcsetattr(3) applies the change.
+  /// - Returns: the settings from before.
+  package func change(by action: Int32, _ change: (inout termios) -> Void) throws(SystemNumber) -> termios {
     var before = termios()
-    guard tcgetattr(descriptor, &before) == 0 else { throw refused(SystemNumber()) }
+    guard tcgetattr(descriptor, &before) == 0 else { throw SystemNumber() }
     var during = before
     change(&during)
     Self.remember(before, of: descriptor)
     Self.handleDeadlySignals
-    defer { Self.remember(nil, of: descriptor) }
-    guard tcsetattr(descriptor, begin, &during) == 0 else { throw refused(SystemNumber()) }
-    defer { tcsetattr(descriptor, end, &before) }
-    return try body()
+    guard tcsetattr(descriptor, action, &during) == 0 else {
+      let failure = SystemNumber()
+      Self.remember(nil, of: descriptor)
+      throw failure
+    }
+    return before
+  }
+
+  /// Restores the settings that ``change(by:_:)`` returned.
+  package func restore(_ before: termios, by action: Int32) {
+    var before = before
+    tcsetattr(descriptor, action, &before)
+    Self.remember(nil, of: descriptor)
+  }
+
+  /// Whether another program has the terminal, so that a change of its settings would stop this one.
+  package var isInBackground: Bool { Self.isInBackground(descriptor) }
+
+  private static func isInBackground(_ descriptor: Int32) -> Bool {
+    let foreground = tcgetpgrp(descriptor)
+    return foreground >= 0 && foreground != getpgrp()
   }
 
   /// The terminals with changed settings, and the settings that each had, in the order of the changes.
@@ -82,9 +110,7 @@ package final class TerminalDevice: Sendable {
   /// by another program.
   package static func giveBack() {
     changed.withLockIfAvailable { changed in
-      for (descriptor, before) in changed.reversed() {
-        let foreground = tcgetpgrp(descriptor)
-        guard foreground < 0 || foreground == getpgrp() else { continue }
+      for (descriptor, before) in changed.reversed() where !isInBackground(descriptor) {
         tcflush(descriptor, TCIFLUSH)
         _ = withUnsafePointer(to: before) { tcsetattr(descriptor, TCSANOW, $0) }
       }

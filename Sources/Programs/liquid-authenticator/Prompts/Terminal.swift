@@ -5,23 +5,31 @@ import EventLoop
 import Glibc
 import Messages
 import ProcessIO
+import Synchronization
 
 /// Dialogs on the terminal from which the daemon was started.
 ///
 /// Input from before the question is discarded. What is typed is not shown, because a user may type the passphrase
-/// where yes or no is expected. If the task is cancelled, the terminal shows that the question was withdrawn or
-/// timed out, if it has room for that, and gets its settings back.
+/// where yes or no is expected, or while the one before is checked. If the task is cancelled, the terminal shows that the
+/// question was withdrawn or timed out, if it has room for that, and gets its settings back.
 struct Terminal: PromptBackEnd {
   /// The terminal, `/dev/tty` for the one that the process belongs to.
   var path = "/dev/tty"
 
   let name = "terminal"
+  private let echo = TerminalEcho()
 
   var problem: Problem? {
     if (try? TerminalDevice(at: path)) != nil { return nil }
     return Problem(
       "no prompt can be shown: the authenticator has no terminal", hint: "start it in one, or with --prompt pinentry")
   }
+
+  func open(_ dialog: PromptText) async throws(PromptFailure) {
+    if dialog.takesPassphrase { echo.turnOff(at: path) }
+  }
+
+  func close() async { echo.turnOn() }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     let text = "\n\(dialog.headline)\n\(dialog.details.map { "  \($0)" }.joined(separator: "\n"))\n"
@@ -64,6 +72,33 @@ struct Terminal: PromptBackEnd {
   }
 }
 
+/// The echo of a terminal, which is off from the first question for a passphrase until its dialog is closed.
+private final class TerminalEcho: Sendable {
+  /// The terminal, and the settings that it had; `nil` while the echo is on.
+  private let off = Mutex<(terminal: TerminalDevice, before: termios)?>(nil)
+
+  /// Does nothing where there is no terminal, or another program has it: the question says so.
+  func turnOff(at path: String) {
+    off.withLock { off in
+      guard off == nil, let terminal = try? TerminalDevice(at: path, waits: false), !terminal.isInBackground,
+        let before = try? terminal.change(by: TCSANOW, { $0.c_lflag &= ~tcflag_t(ECHO | ECHONL) })
+      else { return }
+      off = (terminal, before)
+    }
+  }
+
+  /// Discards what was typed meanwhile.
+  func turnOn() {
+    off.withLock { off in
+      guard let (terminal, before) = off else { return }
+      terminal.discardInput()
+      terminal.restore(before, by: TCSANOW)
+      terminal.discardInput()
+      off = nil
+    }
+  }
+}
+
 /// One question and one line of answer on a terminal.
 ///
 /// It blocks, and belongs on a thread of its own. The cancellation ends every wait: writes to the terminal never block,
@@ -89,8 +124,7 @@ enum TerminalLine {
     } catch {
       throw failure("cannot open \(path): \(error)")
     }
-    let foreground = tcgetpgrp(terminal.descriptor)
-    guard foreground < 0 || foreground == getpgrp() else {
+    guard !terminal.isInBackground else {
       throw failure(
         "the authenticator runs in the background of its terminal", remedy: "bring it to the front with fg")
     }

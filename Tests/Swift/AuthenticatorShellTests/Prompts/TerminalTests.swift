@@ -156,6 +156,28 @@ import Testing
     #expect(try await task.value == 7)
   }
 
+  // Holds: INPUT-23
+  @Test func `what is typed while a passphrase is checked is neither shown nor left to be read`() async throws {
+    let (terminal, before) = (terminal, terminal.settings)
+    let task = Task {
+      try await prompter().passphrase(PromptText(Self.prompt)) { passphrase, _ -> PassphraseVerdict<Int> in
+        #expect(!terminal.echoes)
+        terminal.type("typed ahead\n")
+        await eventually { terminal.waiting > 0 }
+        return passphrase.withUnsafeBytes { Array($0) } == Array("right".utf8)
+          ? .accepted(7) : .wrong(then: .verificationFailed)
+      }
+    }
+    #expect(try await terminal.awaitScreen(endingWith: Self.entry))
+    terminal.type("wrong\n")
+    let again = Self.entry + "\n  Wrong passphrase, 2 tries left\n  Vault passphrase: (Enter alone refuses) "
+    #expect(try await terminal.awaitScreen(endingWith: again))
+    terminal.type("right\n")
+    #expect(try await task.value == 7)
+    #expect(terminal.screen == again + "\n")
+    #expect(terminal.waiting == 0 && terminal.settings.c_lflag == before.c_lflag)
+  }
+
   @Test(arguments: [true, false])
   func `a cancelled question is withdrawn, and the terminal settings are restored`(isYesOrNo: Bool) async throws {
     let before = terminal.settings
