@@ -1,5 +1,5 @@
 import CTAPHID
-import Synchronization
+package import Synchronization
 
 /// The queue in which requests of the device and of the control socket wait for the authenticator.
 ///
@@ -8,16 +8,23 @@ import Synchronization
 ///
 /// Requests of the device go before those of the control socket that wait: a browser gives up after some seconds, and a
 /// program of the user could fill the queue.
+///
+/// Its functions can be inlined: each request uses them, and code that fits any type of authenticator is slower.
 package final class RequestQueue<Authenticator: Sendable>: Sendable {
-  private struct State {
-    var authenticator: Authenticator
-    var isTaken = false
-    var turns: UInt64 = 0
+  @usableFromInline
+  struct State {
+    @usableFromInline var authenticator: Authenticator
+    @usableFromInline var isTaken = false
+    @usableFromInline var turns: UInt64 = 0
     /// Those of the device first, each kind in its order.
-    var waiting: [(ticket: UInt64, isOfDevice: Bool, turn: CheckedContinuation<Bool, Never>)] = []
-    var lastTicket: UInt64 = 0
+    @usableFromInline var waiting: [(ticket: UInt64, isOfDevice: Bool, turn: CheckedContinuation<Bool, Never>)] = []
+    @usableFromInline var lastTicket: UInt64 = 0
+
+    @inlinable
+    init(authenticator: Authenticator) { self.authenticator = authenticator }
 
     /// Takes the turn of a request if it is free.
+    @inlinable
     mutating func take() -> Bool {
       guard !isTaken else { return false }
       isTaken = true
@@ -26,23 +33,25 @@ package final class RequestQueue<Authenticator: Sendable>: Sendable {
     }
   }
 
-  private let state: Mutex<State>
+  @usableFromInline let state: Mutex<State>
 
+  @inlinable
   package init(_ authenticator: Authenticator) { state = Mutex(State(authenticator: authenticator)) }
 
   /// Whether a request is being served.
-  package var isTaken: Bool { state.withLock(\.isTaken) }
+  @inlinable package var isTaken: Bool { state.withLock(\.isTaken) }
   /// How many requests got their turn without waiting.
-  package var turns: UInt64 { state.withLock(\.turns) }
+  @inlinable package var turns: UInt64 { state.withLock(\.turns) }
   /// A copy of the authenticator as the last request left it; changes to the copy are lost.
-  package var copy: Authenticator { state.withLock(\.authenticator) }
+  @inlinable package var copy: Authenticator { state.withLock(\.authenticator) }
   /// How many requests wait in line.
-  package var waitingCount: Int { state.withLock(\.waiting.count) }
+  @inlinable package var waitingCount: Int { state.withLock(\.waiting.count) }
 
   /// Runs `work` after all earlier requests.
   ///
   /// - Parameter isOfDevice: whether it goes before the requests that wait and are not of the device.
   /// - Throws: if the task is cancelled before its turn; `work` has not run then.
+  @inlinable
   package func submit<Answer: Sendable>(
     isOfDevice: Bool = false, _ work: @Sendable (inout Authenticator) async -> Answer
   ) async throws(CancellationError) -> Answer {
@@ -71,7 +80,8 @@ package final class RequestQueue<Authenticator: Sendable>: Sendable {
     }
   }
 
-  private func takeTurn(_ isOfDevice: Bool) async throws(CancellationError) {
+  @inlinable
+  func takeTurn(_ isOfDevice: Bool) async throws(CancellationError) {
     guard !Task.isCancelled else { throw CancellationError() }
     if state.withLock({ $0.take() }) { return }
     let ticket = state.withLock { state in
@@ -86,7 +96,8 @@ package final class RequestQueue<Authenticator: Sendable>: Sendable {
     guard hasTurn else { throw CancellationError() }
   }
 
-  private func wait(_ turn: CheckedContinuation<Bool, Never>, _ ticket: UInt64, _ isOfDevice: Bool) {
+  @inlinable
+  func wait(_ turn: CheckedContinuation<Bool, Never>, _ ticket: UInt64, _ isOfDevice: Bool) {
     let hasTurn = state.withLock { state -> Bool? in
       // A cancellation that comes later finds the ticket; one that came before would not.
       if Task.isCancelled { return false }
@@ -98,14 +109,16 @@ package final class RequestQueue<Authenticator: Sendable>: Sendable {
     if let hasTurn { turn.resume(returning: hasTurn) }
   }
 
-  private func leave(_ ticket: UInt64) {
+  @inlinable
+  func leave(_ ticket: UInt64) {
     let turn = state.withLock { state in
       state.waiting.firstIndex { $0.ticket == ticket }.map { state.waiting.remove(at: $0).turn }
     }
     turn?.resume(returning: false)
   }
 
-  private func passTurn() {
+  @inlinable
+  func passTurn() {
     let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
       state.isTaken = !state.waiting.isEmpty
       return state.waiting.isEmpty ? nil : state.waiting.removeFirst().turn
