@@ -1,9 +1,13 @@
-"""scripts/texts: it lists each text with its line, and nothing else."""
+"""scripts/texts lists each text with its line, and nothing else; a text of a dialog fits into one."""
 
 import pathlib
+import re
 import subprocess
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts/texts"
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+SCRIPT = REPOSITORY / "scripts/texts"
+# A window of 800 pixels has room for these characters, in the widest back end.
+LONGEST = 105
 SOURCE = r'''// "a comment with words"
 let name = "oneword", other = "TWO WORDS"
 let plain = "two words"  // "three more words"
@@ -40,3 +44,10 @@ def test_all_sources():
 def test_a_folder_without_swift_files(tmp_path):
     refused = texts(tmp_path)
     assert refused.returncode == 1 and refused.stderr == f"scripts/texts: no Swift files in {tmp_path}\n"
+
+
+def test_a_line_of_a_dialog_fits_into_a_window():
+    catalogue = (REPOSITORY / "Sources/Locale/de.po").read_text("utf-8")
+    lines = [line for text in re.findall(r'^msg(?:id|str) "(.+)"$', catalogue, re.M) for line in text.split(r"\n")]
+    assert len(lines) > 300
+    assert not [line for line in lines if len(line) > LONGEST]

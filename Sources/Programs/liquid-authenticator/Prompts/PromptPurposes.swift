@@ -60,7 +60,8 @@ extension PromptPages {
       self.init(
         headline: Message("Is this the authenticator you mean?"),
         details: [
-          Message("A site or a program asks which of your security keys to use. This does not sign you in.")
+          Message("A site or a program asks which of your security keys to use."),
+          Message("This does not sign you in."),
         ],
         agree: Message("Use this one"), refuse: Message("Not this one"), in: catalogue)
     case .authorize(let permissions):
@@ -295,7 +296,8 @@ extension UserPrompt {
   /// The lines about a sign-in whose list has no passkey of this vault.
   fileprivate var unservedLines: [Message] {
     Self.siteLines(of: unservedSite ?? "") + [
-      Message("The site accepts only certain passkeys. This authenticator has none of them, so the sign-in fails.")
+      Message("The site accepts only certain passkeys."),
+      Message("This authenticator has none of them, so the sign-in fails."),
     ]
   }
 
@@ -314,7 +316,8 @@ extension UserPrompt {
   }
 
   fileprivate var previousPhraseLines: [Message] {
-    isOfPreviousPhrase ? [Message("This key is of your old phrase. Register a new one at the site.")] : []
+    isOfPreviousPhrase
+      ? [Message("This key is of your old phrase."), Message("Register a new one at the site.")] : []
   }
 
   /// The extras, in words; `payment` is the sentence for a payment.
@@ -331,11 +334,13 @@ extension UserPrompt {
     guard let groupedAddress else { return [] }
     let signed =
       origin.map { Message("It signs for: \(DisplayText.host($0))") } ?? Message("It signs for this site only")
-    let firstUse =
-      Message("First use: this account has no passkey for this site on this machine. Check that it is the right site.")
+    let firstUse = [
+      Message("First use: this account has no passkey for this site on this machine."),
+      Message("Check that it is the right site."),
+    ]
     let letters = origin.map(Self.letterLines(of:)) ?? []
     return [Message("Algorand account: \(groupedAddress)"), signed] + letters + hostBelowLines
-      + (isFirstUse ? [firstUse] : [])
+      + (isFirstUse ? firstUse : [])
   }
 
   /// The line for an origin whose host is below the relying party's id; no other host is signed for, except the id

@@ -204,7 +204,7 @@ import Testing
       let lines = PromptPages(prompt, in: german).all.flatMap(\.details)
       #expect(lines[0] == "Website: \(DisplayText.host(site))")
       #expect(lines[1] == "Konto: \(DisplayText.name(name))")
-      #expect(lines.count == 9)
+      #expect(lines.count == 10)
     }
   }
 

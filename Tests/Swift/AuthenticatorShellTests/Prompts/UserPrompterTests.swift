@@ -462,7 +462,8 @@ struct PromptsBesideOtherKeysTests {
         """
         Is this the authenticator you mean?
 
-        A site or a program asks which of your security keys to use. This does not sign you in.
+        A site or a program asks which of your security keys to use.
+        This does not sign you in.
         Also plugged in: "Example Key"
         To use another key instead, touch it.
         """
