@@ -25,23 +25,27 @@ public struct Report: Hashable, Sendable {
 
   /// Writes a packet as a report and pads it with zeros; payload that does not fit is left out.
   public init(channel: ChannelID, packet: Packet) {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(Self.size)
-    withUnsafeBytes(of: channel.rawValue.bigEndian) { bytes += $0 }
+    let header: (UInt8, UInt8, UInt8)
+    let headerSize: Int
     let payload: ArraySlice<UInt8>
     switch packet {
     case .initialization(let command, let length, let content):
-      bytes.append(0x80 | command.rawValue)
-      bytes.append(UInt8(truncatingIfNeeded: length >> 8))
-      bytes.append(UInt8(truncatingIfNeeded: length))
+      header = (0x80 | command.rawValue, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length))
+      headerSize = 7
       payload = content
     case .continuation(let sequence, let content):
-      bytes.append(sequence & 0x7f)
+      header = (sequence & 0x7f, 0, 0)
+      headerSize = 5
       payload = content
     }
-    bytes += payload.prefix(Self.size - bytes.count)
-    bytes += repeatElement(0, count: Self.size - bytes.count)
-    self.bytes = bytes
+    // Written in place: appending part by part costs more than all else that a report takes.
+    bytes = Array(unsafeUninitializedCapacity: Self.size) { room, count in
+      room.initialize(repeating: 0)
+      UnsafeMutableRawBufferPointer(room).storeBytes(of: channel.rawValue.bigEndian, as: UInt32.self)
+      (room[4], room[5], room[6]) = header
+      _ = room[headerSize...].update(fromContentsOf: payload.prefix(Self.size - headerSize))
+      count = Self.size
+    }
   }
 
   /// The channel that the report belongs to: bytes 0 to 3, big-endian.

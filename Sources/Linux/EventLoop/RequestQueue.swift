@@ -8,46 +8,24 @@ package import Synchronization
 ///
 /// Requests of the device go before those of the control socket that wait: a browser gives up after some seconds, and a
 /// program of the user could fill the queue.
-///
-/// Its functions can be inlined: each request uses them, and code that fits any type of authenticator is slower.
 package final class RequestQueue<Authenticator: Sendable>: Sendable {
-  @usableFromInline
-  struct State {
-    @usableFromInline var authenticator: Authenticator
-    @usableFromInline var isTaken = false
-    @usableFromInline var turns: UInt64 = 0
-    /// Those of the device first, each kind in its order.
-    @usableFromInline var waiting: [(ticket: UInt64, isOfDevice: Bool, turn: CheckedContinuation<Bool, Never>)] = []
-    @usableFromInline var lastTicket: UInt64 = 0
+  @usableFromInline let line = RequestLine()
+  @usableFromInline let authenticator: Mutex<Authenticator>
 
-    @inlinable
-    init(authenticator: Authenticator) { self.authenticator = authenticator }
-
-    /// Takes the turn of a request if it is free.
-    @inlinable
-    mutating func take() -> Bool {
-      guard !isTaken else { return false }
-      isTaken = true
-      turns += 1
-      return true
-    }
-  }
-
-  @usableFromInline let state: Mutex<State>
-
-  @inlinable
-  package init(_ authenticator: Authenticator) { state = Mutex(State(authenticator: authenticator)) }
+  package init(_ authenticator: Authenticator) { self.authenticator = Mutex(authenticator) }
 
   /// Whether a request is being served.
-  @inlinable package var isTaken: Bool { state.withLock(\.isTaken) }
+  package var isTaken: Bool { line.isTaken }
   /// How many requests got their turn without waiting.
-  @inlinable package var turns: UInt64 { state.withLock(\.turns) }
+  package var turns: UInt64 { line.turns }
   /// A copy of the authenticator as the last request left it; changes to the copy are lost.
-  @inlinable package var copy: Authenticator { state.withLock(\.authenticator) }
+  package var copy: Authenticator { authenticator.withLock { $0 } }
   /// How many requests wait in line.
-  @inlinable package var waitingCount: Int { state.withLock(\.waiting.count) }
+  package var waitingCount: Int { line.waitingCount }
 
   /// Runs `work` after all earlier requests.
+  ///
+  /// It can be inlined: each request uses it, and code that fits any type of authenticator is slower.
   ///
   /// - Parameter isOfDevice: whether it goes before the requests that wait and are not of the device.
   /// - Throws: if the task is cancelled before its turn; `work` has not run then.
@@ -55,11 +33,11 @@ package final class RequestQueue<Authenticator: Sendable>: Sendable {
   package func submit<Answer: Sendable>(
     isOfDevice: Bool = false, _ work: @Sendable (inout Authenticator) async -> Answer
   ) async throws(CancellationError) -> Answer {
-    try await takeTurn(isOfDevice)
-    defer { passTurn() }
-    var authenticator = state.withLock(\.authenticator)
-    let answer = await work(&authenticator)
-    state.withLock { swap(&$0.authenticator, &authenticator) }
+    try await line.takeTurn(isOfDevice: isOfDevice)
+    defer { line.passTurn() }
+    var changed = authenticator.withLock { $0 }
+    let answer = await work(&changed)
+    authenticator.withLock { swap(&$0, &changed) }
     return answer
   }
 
@@ -79,9 +57,36 @@ package final class RequestQueue<Authenticator: Sendable>: Sendable {
       try? await clock.sleep(until: clock.now.advanced(by: time))
     }
   }
+}
 
-  @inlinable
-  func takeTurn(_ isOfDevice: Bool) async throws(CancellationError) {
+/// Who has the turn in a queue of requests, and who waits for it.
+@usableFromInline
+final class RequestLine: Sendable {
+  private struct State {
+    var isTaken = false
+    var turns: UInt64 = 0
+    /// Those of the device first, each kind in its order.
+    var waiting: [(ticket: UInt64, isOfDevice: Bool, turn: CheckedContinuation<Bool, Never>)] = []
+    var lastTicket: UInt64 = 0
+
+    /// Takes the turn of a request if it is free.
+    mutating func take() -> Bool {
+      guard !isTaken else { return false }
+      isTaken = true
+      turns += 1
+      return true
+    }
+  }
+
+  private let state = Mutex(State())
+
+  var isTaken: Bool { state.withLock { $0.isTaken } }
+  var turns: UInt64 { state.withLock { $0.turns } }
+  var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+  /// Waits for the turn; throws if the task is cancelled before.
+  @usableFromInline
+  func takeTurn(isOfDevice: Bool) async throws(CancellationError) {
     guard !Task.isCancelled else { throw CancellationError() }
     if state.withLock({ $0.take() }) { return }
     let ticket = state.withLock { state in
@@ -96,8 +101,7 @@ package final class RequestQueue<Authenticator: Sendable>: Sendable {
     guard hasTurn else { throw CancellationError() }
   }
 
-  @inlinable
-  func wait(_ turn: CheckedContinuation<Bool, Never>, _ ticket: UInt64, _ isOfDevice: Bool) {
+  private func wait(_ turn: CheckedContinuation<Bool, Never>, _ ticket: UInt64, _ isOfDevice: Bool) {
     let hasTurn = state.withLock { state -> Bool? in
       // A cancellation that comes later finds the ticket; one that came before would not.
       if Task.isCancelled { return false }
@@ -109,15 +113,15 @@ package final class RequestQueue<Authenticator: Sendable>: Sendable {
     if let hasTurn { turn.resume(returning: hasTurn) }
   }
 
-  @inlinable
-  func leave(_ ticket: UInt64) {
+  private func leave(_ ticket: UInt64) {
     let turn = state.withLock { state in
       state.waiting.firstIndex { $0.ticket == ticket }.map { state.waiting.remove(at: $0).turn }
     }
     turn?.resume(returning: false)
   }
 
-  @inlinable
+  /// Gives the turn to the next that waits.
+  @usableFromInline
   func passTurn() {
     let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
       state.isTaken = !state.waiting.isEmpty
