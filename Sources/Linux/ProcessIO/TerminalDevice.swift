@@ -28,8 +28,17 @@ package final class TerminalDevice: Sendable {
 
   /// Discards input that was typed or pasted and is not read yet.
   ///
-  /// TCSAFLUSH does not discard what the kernel has not yet given to the terminal's line discipline; this does.
-  package func discardInput() { tcflush(descriptor, TCIFLUSH) }
+  /// TCSAFLUSH does not discard what the kernel has not yet given to the terminal's line discipline; this does. In the
+  /// background it does nothing: the input is another program's, and SIGTTOU would stop this one.
+  package func discardInput() { if !isInBackground { tcflush(descriptor, TCIFLUSH) } }
+
+  /// Changes settings so that nothing that is typed is shown.
+  ///
+  /// Control-Z then does nothing: the shell would get a terminal without echo.
+  package static func hideInput(_ settings: inout termios) {
+    settings.c_lflag &= ~tcflag_t(ECHO | ECHONL)
+    withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VSUSP)] = 0 }
+  }
 
   /// Runs `body` with changed terminal settings, and restores them afterwards, also if a signal ends the process.
   ///
@@ -69,10 +78,10 @@ package final class TerminalDevice: Sendable {
     return before
   }
 
-  /// Restores the settings that ``change(by:_:)`` returned.
+  /// Restores the settings that ``change(by:_:)`` returned; in the background, only forgets them, as ``giveBack()`` does.
   package func restore(_ before: termios, by action: Int32) {
     var before = before
-    tcsetattr(descriptor, action, &before)
+    if !isInBackground { tcsetattr(descriptor, action, &before) }
     Self.remember(nil, of: descriptor)
   }
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import pty
 import select
 import signal
@@ -9,8 +10,10 @@ import subprocess
 import termios
 
 import pytest
+from fido2 import cbor
 from support import wire
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
+from support.ceremonies import ES256, client_data_hash, parameters
 
 
 class Hidden:
@@ -89,12 +92,16 @@ def test_signal_while_a_passphrase_is_checked(key, tmp_path, number):
         assert b"Vault passphrase: " in shown and b"typed" not in shown and PASSPHRASE.encode() not in shown
 
 
+def on_a_terminal(key):
+    """Return the command of an authenticator that asks on its terminal."""
+    return [key.binary, "--state-dir", key.state, "--control", key.control_socket, "--transport", key.transport,
+            "--verification", "passphrase", "--prompt", "terminal"]
+
+
 # Holds: INPUT-16
 def test_signal_at_a_hidden_entry_of_the_daemon(key, tmp_path):
     """The terminal is restored even if it accepts no output."""
-    command = [key.binary, "--state-dir", key.state, "--control", key.control_socket, "--transport", key.transport,
-               "--verification", "passphrase", "--prompt", "terminal"]
-    with Hidden(["sh", "-c", 'exec "$@" 2>"$0"', key.log, *command], key.environment, tmp_path) as entry:
+    with Hidden(["sh", "-c", 'exec "$@" 2>"$0"', key.log, *on_a_terminal(key)], key.environment, tmp_path) as entry:
         wait_for("device", key.listens)
         channel = wire.Channel(key.socket)
         channel.send(wire.CBOR, b"\x0b")
@@ -104,3 +111,31 @@ def test_signal_at_a_hidden_entry_of_the_daemon(key, tmp_path):
         entry.signal(signal.SIGINT)
         assert entry.ended() == 0
         assert entry.settings() == entry.before
+
+
+# Holds: INPUT-16
+def test_a_prompt_that_ends_while_the_daemon_is_in_the_background(key, tmp_path):
+    """Another program has the terminal then. A change of its settings would stop the daemon."""
+    registration = b"\x01" + cbor.encode({
+        1: client_data_hash(), 2: {"id": "example.com", "name": "example.com"}, 3: {"id": b"a", "name": "a"},
+        4: parameters(ES256)})
+    # A shell with jobs: when the daemon stops, the shell lets it go on in the background.
+    job = ["bash", "-mc", '"$@" 2>"$0"; bg; sleep 1000', key.log, *on_a_terminal(key)]
+    with Hidden(job, key.environment, tmp_path) as entry:
+        wait_for("device", key.listens)
+        daemon = int((key.state / "daemon.lock").read_text())
+        try:
+            with wire.Channel(key.socket) as channel:
+                channel.send(wire.CBOR, registration)
+                wait_for(lambda: "hidden entry; " + key.said(), entry.hides)
+                wait_for("question", lambda: b"Vault passphrase: " in os.read(entry.terminal, 65536))
+                os.kill(daemon, signal.SIGTSTP)
+                wait_for("background", lambda: os.tcgetpgrp(entry.terminal) != os.getpgid(daemon) and not stopped(daemon))
+            wait_for(lambda: "withdrawal; " + key.said(), lambda: "(keepaliveCancel)" in key.said())
+            assert not stopped(daemon) and wire.answers(key.socket)
+        finally:
+            os.kill(daemon, signal.SIGKILL)
+
+
+def stopped(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"

@@ -87,14 +87,10 @@ extension TerminalDevice {
 
   /// Runs `body`, which asks for secrets and checks them; what is typed during a check is neither shown nor kept.
   ///
-  /// Control-C ends the process during a check. Control-Z does nothing: the shell would get a terminal without echo.
+  /// Control-C ends the process during a check.
   func withoutEcho<Result>(_ body: () throws(CommandFailure) -> Result) throws(CommandFailure) -> Result {
-    let hide = { (settings: inout termios) in
-      settings.c_lflag &= ~tcflag_t(ECHO | ECHONL)
-      withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VSUSP)] = 0 }
-    }
     defer { discardInput() }
-    return try withSettings(hide, begin: TCSAFLUSH, end: TCSAFLUSH, refused: Self.unusable) {
+    return try withSettings(Self.hideInput, begin: TCSAFLUSH, end: TCSAFLUSH, refused: Self.unusable) {
       () throws(CommandFailure) in
       // Before the echo is back.
       defer { discardInput() }

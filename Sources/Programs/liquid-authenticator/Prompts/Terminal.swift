@@ -81,7 +81,7 @@ private final class TerminalEcho: Sendable {
   func turnOff(at path: String) {
     off.withLock { off in
       guard off == nil, let terminal = try? TerminalDevice(at: path, waits: false), !terminal.isInBackground,
-        let before = try? terminal.change(by: TCSANOW, { $0.c_lflag &= ~tcflag_t(ECHO | ECHONL) })
+        let before = try? terminal.change(by: TCSANOW, TerminalDevice.hideInput)
       else { return }
       off = (terminal, before)
     }
@@ -136,7 +136,7 @@ enum TerminalLine {
     defer { terminal.discardInput() }
     let change = { (settings: inout termios) in
       settings.c_lflag |= tcflag_t(ICANON | ISIG)
-      settings.c_lflag &= ~tcflag_t(ECHO | ECHONL)
+      TerminalDevice.hideInput(&settings)
     }
     return try terminal.withSettings(
       change, begin: TCSANOW, end: TCSANOW, refused: { failure("cannot set \(path): \($0)") }

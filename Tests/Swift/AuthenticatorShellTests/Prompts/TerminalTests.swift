@@ -178,6 +178,21 @@ import Testing
     #expect(terminal.waiting == 0 && terminal.settings.c_lflag == before.c_lflag)
   }
 
+  // Holds: INPUT-16
+  @Test(arguments: [true, false])
+  func `Control-Z leaves no shell without echo`(isYesOrNo: Bool) async throws {
+    let before = terminal.suspending
+    try #require(before != 0)
+    let task = Task {
+      if isYesOrNo { try await prompter().confirm(Self.prompt) } else { _ = try await typed(prompter()) }
+    }
+    #expect(try await terminal.awaitScreen(endingWith: isYesOrNo ? Self.question : Self.entry))
+    #expect(!terminal.echoes && terminal.suspending == 0)
+    terminal.type("\n")
+    await #expect(throws: UserInteractionError.declined) { try await task.value }
+    #expect(terminal.echoes && terminal.suspending == before)
+  }
+
   @Test(arguments: [true, false])
   func `a cancelled question is withdrawn, and the terminal settings are restored`(isYesOrNo: Bool) async throws {
     let before = terminal.settings

@@ -43,6 +43,9 @@ final class PseudoTerminal: Sendable {
 
   var echoes: Bool { settings.c_lflag & tcflag_t(ECHO) != 0 }
 
+  /// The key that stops the program in front; 0 if no key does.
+  var suspending: UInt8 { withUnsafeBytes(of: settings.c_cc) { $0[Int(VSUSP)] } }
+
   /// The number of typed bytes waiting for the next reader; -1 when the terminal cannot report it.
   var waiting: Int32 {
     var count: Int32 = 0
