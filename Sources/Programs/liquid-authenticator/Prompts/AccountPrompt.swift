@@ -125,7 +125,7 @@ extension UserPrompter {
               dialog = await replace(dialog, by: text, sender)
               continue
             }
-            await withdraw(open.task)
+            // The dialog stays open until PAM goes on: a terminal shows nothing that is typed meanwhile.
             if !hasAnswered {
               tries += 1
               verifier?.count(.pam, isRight: false)

@@ -28,6 +28,7 @@ private final class Typist: PromptBackEnd {
     var refusesPassphrase = false
     var isOpen = true
     var canBeQueued = false
+    var closings = 0
   }
 
   private let state: Mutex<State>
@@ -41,6 +42,8 @@ private final class Typist: PromptBackEnd {
   }
 
   var isOpen: Bool { state.withLock { $0.isOpen } }
+  /// How often a dialog was closed.
+  var closings: Int { state.withLock { $0.closings } }
   var canBeQueued: Bool { state.withLock { $0.canBeQueued } }
 
   func refusesPassphrase(_ refuses: Bool) { state.withLock { $0.refusesPassphrase = refuses } }
@@ -49,6 +52,7 @@ private final class Typist: PromptBackEnd {
   func agree() { state.withLock { $0.agrees = true } }
   func refuse() { state.withLock { $0.refuses = true } }
   func shows(_ count: Int) async { await eventually { self.shown.count >= count } }
+  func close() async { state.withLock { $0.closings += 1 } }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     state.withLock { $0.dialogs.append(dialog) }
@@ -452,9 +456,10 @@ struct AccountPromptTests {
     let prompter = prompter(dialogs, account)
     let asking = Task { await prompter.outcome(of: prompt(), verification: true) }
     await eventually { account.answers == ["guess"] }
+    #expect(dialogs.closings == 0, "a terminal shows nothing that is typed until PAM has decided")
     asking.cancel()
     #expect(await asking.value == "cancelled")
-    #expect(prompter.verificationTriesLeft == 7)
+    #expect(dialogs.closings == 1 && prompter.verificationTriesLeft == 7)
     #expect(await prompter.outcome(of: prompt(), verification: true) == "pam")
     #expect(prompter.verificationTriesLeft == 8)
     await account.allEnded()
