@@ -52,11 +52,9 @@ struct Askpass: DialogBackEnd {
   /// For a confirmation, it ends with what OK and Cancel mean, because the program has its own buttons; for a passphrase,
   /// with the label of the field, because the program has none.
   func text(_ dialog: Dialog, isConfirmation: Bool) -> String {
-    if isConfirmation {
-      let buttons = catalogue.text(Message("OK: \(dialog.agree). Cancel: \(dialog.refuse)."))
-      return "\(dialog.description)\n\n\(buttons)"
-    }
-    return [dialog.remark ?? "", dialog.description, dialog.label].filter { !$0.isEmpty }.joined(separator: "\n\n")
+    let end =
+      isConfirmation ? catalogue.text(Message("OK: \(dialog.agree). Cancel: \(dialog.refuse).")) : dialog.label
+    return [dialog.remark ?? "", dialog.description, end].filter { !$0.isEmpty }.joined(separator: "\n\n")
   }
 
   /// Runs the program until it ends.

@@ -12,7 +12,7 @@ struct Dialog: Equatable {
   var agree = "OK"
   /// The words on the button that refuses.
   var refuse = "Cancel"
-  /// What was wrong with the previous passphrase; shown only with the next question.
+  /// What was wrong with the previous passphrase, or a short warning; shown only with the next question.
   var remark: String?
   /// How long the person has.
   var limit = Self.defaultLimit

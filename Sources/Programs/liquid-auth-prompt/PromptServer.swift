@@ -57,7 +57,9 @@ struct PromptServer {
       switch request {
       case .nothing, .end: break
       case .selfTest: try backEnd.selfTest(dialog)
-      case .confirmation: try backEnd.confirm(dialog)
+      case .confirmation:
+        defer { dialog.remark = nil }
+        try backEnd.confirm(dialog)
       case .message: try backEnd.tell(dialog)
       case .passphrase:
         defer { dialog.remark = nil }

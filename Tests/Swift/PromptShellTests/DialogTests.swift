@@ -129,6 +129,10 @@ import Testing
     dialog.remark = "Wrong passphrase"
     #expect(
       askpass.text(dialog, isConfirmation: false) == "Wrong passphrase\n\nSign in?\n\nSite: a\n\nVault passphrase:")
+    dialog.remark = "This site resembles one that you know."
+    #expect(
+      askpass.text(dialog, isConfirmation: true)
+        == "This site resembles one that you know.\n\nSign in?\n\nSite: a\n\nOK: Sign in. Cancel: Deny.")
   }
 
   // Holds: PROMPT-11

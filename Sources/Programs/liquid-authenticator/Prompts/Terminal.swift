@@ -32,7 +32,8 @@ struct Terminal: PromptBackEnd {
   func close() async { echo.turnOn() }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
-    let text = "\n\(dialog.headline)\n\(dialog.details.map { "  \($0)" }.joined(separator: "\n"))\n"
+    let details = dialog.details.map { "  \($0)" }
+    let text = (["", dialog.warning, dialog.headline].compactMap(\.self) + details + [""]).joined(separator: "\n")
     guard dialog.takesPassphrase else {
       let ways =
         dialog.isFollowed

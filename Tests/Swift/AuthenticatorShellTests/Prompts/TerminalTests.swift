@@ -3,6 +3,7 @@ import CryptoPrimitives
 import EventLoop
 import EventLoopTests
 import Foundation
+import Recovery
 import Synchronization
 import TestVectors
 import Testing
@@ -54,6 +55,38 @@ import Testing
     try await agreed
     #expect(terminal.screen == Self.question + "yes\n")
     #expect(lines.lines.isEmpty)
+  }
+
+  // Holds: PROMPT-16
+  @Test(arguments: [true, false])
+  func `a warning comes first, until an entry is wrong`(isYesOrNo: Bool) async throws {
+    var prompt = UserPrompt(purpose: .register, rpID: "example.com", accountName: "alice")
+    prompt.resembles = SiteResemblance(known: "examp1e.com", kind: .oneLetter)
+    let verifier = PassphraseVerifier()
+    verifier.remember(secret("right"))
+    let prompter = UserPrompter(testing: Terminal(path: terminal.path), verifier: verifier)
+    let task = Task { [prompt] in await prompter.outcome(of: prompt, verification: !isYesOrNo) }
+    let shown = """
+
+      This site resembles one that you know.
+      Make a new passkey?
+        This is not: examp1e.com
+        One letter differs.
+        Site: example.com
+        Account: "alice"
+
+      """
+    let question =
+      isYesOrNo
+      ? "  Make passkey? (y to agree, anything else to refuse) " : "  Vault passphrase: (Enter alone refuses) "
+    #expect(try await terminal.awaitScreen(endingWith: shown + question))
+    if !isYesOrNo {
+      terminal.type("wrong\n")
+      let again = "\n  Wrong passphrase, 2 tries left\n"
+      #expect(try await terminal.awaitScreen(endingWith: shown + question + again + question))
+    }
+    terminal.type("\n")
+    #expect(await task.value == "declined")
   }
 
   // Holds: INPUT-17
