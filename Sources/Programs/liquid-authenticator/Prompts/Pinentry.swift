@@ -175,6 +175,7 @@ actor Pinentry: PromptBackEnd {
 
   /// Starts the program after the previous one has ended, and sends it the dialog's texts.
   func open(_ dialog: PromptText) async throws(PromptFailure) {
+    let dialog = kind == .askpass ? dialog.refused(by: .cancel) : dialog
     await closing?.value
     closing = nil
     guard !Task.isCancelled else { throw .noAnswer(.cancelled) }

@@ -88,10 +88,14 @@ extension PromptPages {
     case .wallet(let purpose): self = purpose.pages(of: prompt, askedThrough: doorLines, in: catalogue)
     }
     if !prompt.isOfWallet { append(doorLines, others, in: catalogue) }
+    let lineAboutRefusal: String? =
+      if case .reset = prompt.purpose { catalogue.text(Self.backupFirst) } else { nil }
     for page in before.indices {
+      before[page].lineAboutRefusal = lineAboutRefusal
       before[page].mayConcernAnotherKey = prompt.mayConcernAnotherKey
       before[page].needsReading = prompt.needsReading
     }
+    last.lineAboutRefusal = lineAboutRefusal
     if before.isEmpty { last.act = prompt.act.map(catalogue.text) }
     last.warning = prompt.warning.map(catalogue.text)
     last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
@@ -133,6 +137,9 @@ extension PromptPages {
     ]
   }
 
+  /// How to make a backup before the reset; ``PromptText/refused(by:)`` has the words for back ends without this button.
+  private static let backupFirst = Message("To make a backup first, choose Keep, then run: liquid-auth backup FILE")
+
   /// What a backup has of the passkeys, and how to make one before the reset.
   private static func backupLines(_ unsaved: Int, _ lastBackup: UInt64?) -> [Message] {
     let date = lastBackup.map { UTCTime(milliseconds: $0).date }
@@ -147,7 +154,7 @@ extension PromptPages {
           "There is no backup of \(unsaved) passkey.", plural: "There is no backup of \(unsaved) passkeys.",
           count: unsaved)
       }
-    return [lacking, Message("To make a backup first, choose Keep, then run: liquid-auth backup FILE")]
+    return [lacking, backupFirst]
   }
 }
 

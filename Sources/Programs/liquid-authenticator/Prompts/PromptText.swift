@@ -84,6 +84,8 @@ struct PromptText: Sendable, Equatable {
   var remark: String?
   /// The short form of the warning in ``details``, shown in place of ``remark`` until there is one.
   var warning: String?
+  /// The line of ``details`` that names the button that refuses; `nil` if none does.
+  var lineAboutRefusal: String?
   /// The language of all its texts.
   var catalogue = Catalogue.english
   /// The request that shows it.
@@ -110,6 +112,27 @@ struct PromptText: Sendable, Equatable {
     // PAM's question is the last line already.
     let label = takesPassphrase && entry != .account ? ["", self.label] : []
     return (details + label).joined(separator: "\n")
+  }
+
+  /// How the user refuses in a back end that does not show the words of ``refuse`` on a button.
+  enum Refusal {
+    /// Enter alone, as the terminal says.
+    case enter
+    /// The button of a program like `ssh-askpass`.
+    case cancel
+  }
+
+  /// The same dialog where the user refuses in this way.
+  func refused(by refusal: Refusal) -> PromptText {
+    guard let place = details.firstIndex(where: { $0 == lineAboutRefusal }) else { return self }
+    let line =
+      switch refusal {
+      case .enter: Message("To make a backup first, press Enter alone, then run: liquid-auth backup FILE")
+      case .cancel: Message("To make a backup first, choose Cancel, then run: liquid-auth backup FILE")
+      }
+    var text = self
+    text.details[place] = catalogue.text(line)
+    return text
   }
 
   /// The dialog for a command that needs the locked vault: the requester and the operation.

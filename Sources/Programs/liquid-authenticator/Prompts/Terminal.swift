@@ -32,7 +32,7 @@ struct Terminal: PromptBackEnd {
   func close() async { echo.turnOn() }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
-    let details = dialog.details.map { "  \($0)" }
+    let details = dialog.refused(by: .enter).details.map { "  \($0)" }
     let text = (["", dialog.warning, dialog.headline].compactMap(\.self) + details + [""]).joined(separator: "\n")
     guard dialog.takesPassphrase else {
       let ways =

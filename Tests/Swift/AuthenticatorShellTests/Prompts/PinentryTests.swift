@@ -91,6 +91,23 @@ import Testing
     #expect(try scripted.events("ask").suffix(2).map(\.error) == [warning, "Wrong passphrase"])
   }
 
+  @Test(arguments: [(Pinentry.Kind.pinentry, "Keep"), (.askpass, "Cancel")])
+  func `the advice before a reset names a button that the program has`(_ kind: Pinentry.Kind, _ button: String)
+    async throws
+  {
+    let scripted = try ScriptedPinentry()
+    let helper = try HelperProcess(program: scripted.program, askpass: "askpass", prompt: scripted.program)
+    let pinentry = Pinentry(
+      kind, helper: helper, environment: { _ in nil }, terminal: nil, executor: globalConcurrentExecutor)
+    let text = PromptText(UserPrompt(purpose: .reset(importedPasskeys: 0, unsaved: 1)))
+    try await pinentry.open(text)
+    _ = try await pinentry.ask(text)
+    await pinentry.close()
+    await pinentry.ended()
+    let last = try scripted.events("ask").last?.description?.split(separator: "\n").last.map(String.init)
+    #expect(last == "To make a backup first, choose \(button), then run: liquid-auth backup FILE")
+  }
+
   @Test func `GPG_TTY takes precedence over the daemon's own terminal`() throws {
     let pinentry = Pinentry(
       helper: try HelperProcess(program: "pinentry"), environment: { ["GPG_TTY": "/dev/pts/3"][$0] },

@@ -89,6 +89,20 @@ import Testing
     #expect(await task.value == "declined")
   }
 
+  @Test func `the advice before a reset says how to refuse on the terminal`() async throws {
+    let prompter = prompter()
+    let prompt = UserPrompt(purpose: .reset(importedPasskeys: 0, unsaved: 1))
+    let task = Task { await prompter.outcome(of: prompt) }
+    let end = """
+
+        To make a backup first, press Enter alone, then run: liquid-auth backup FILE
+        Reset? (y to agree, anything else to refuse) \("")
+      """
+    #expect(try await terminal.awaitScreen(endingWith: end))
+    terminal.type("\n")
+    #expect(await task.value == "declined")
+  }
+
   // Holds: INPUT-17
   @Test func `a passphrase typed at a yes-or-no question refuses, and is not shown`() async throws {
     let task = Task { try await prompter().confirm(Self.prompt) }
