@@ -40,12 +40,12 @@ def test_ten_thousand_random_reports(key):
             if shape > 2:
                 report[7] = chance.randrange(16)  # a command of CTAP2
             send_and_drain(channel, bytes(report))
-        # Its answer comes after those to all reports, of which the daemon may read the last ones after this connection is closed.
+        # The daemon may read the last reports after this connection is closed; the answer to an INIT comes after theirs.
         nonce = chance.randbytes(8)
         channel.connection.socket.settimeout(60 * PATIENCE)
         channel.connection.socket.send(channel.split(wire.INIT, nonce)[0].ljust(64, b"\0"))
-        while channel.connection.socket.recv(64)[7:15] != nonce:
-            pass
+        while (report := channel.connection.socket.recv(64))[7:15] != nonce:
+            assert report, f"the daemon closed the connection: {key.said()}"
     assert key.process.poll() is None, key.said()
     wait_for("an answer", lambda: wire.answers(key.socket), 30)
     grown = own_kilobytes(key.process.pid) - before
