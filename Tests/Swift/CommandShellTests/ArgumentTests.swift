@@ -216,6 +216,8 @@ import Testing
     (["--state-dir", "/s", "status"], "unknown option '--state-dir'; give it after the command"),
     (["pin", "--json", "status"], "unknown option '--json'; give it after the command"),
     (["--nonsense", "status"], "unknown option '--nonsense'"),
+    (["--state-dir=/s", "status"], "unknown option '--state-dir'; give it after the command"),
+    (["log", "--json", "--nonsense"], "unknown option '--nonsense'"),
     (["pin", "--nonsense"], "unknown option '--nonsense'"), (["log", "--nonsense"], "unknown option '--nonsense'"),
     (
       ["credentials", "show", "--", "--jsno"],

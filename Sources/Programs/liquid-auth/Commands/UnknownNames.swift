@@ -8,12 +8,14 @@ extension LiquidAuthCommand {
     func mistake(in words: ArraySlice<String>, of command: any ParsableCommand.Type) -> String? {
       CommandLineMistake.unknownOption(in: words, help: helpMessage(for: command, includeHidden: true))
     }
-    guard let sentence = mistake(in: rest, of: group.configuration.defaultSubcommand ?? group) else { return nil }
-    let isOption = rest.first?.hasPrefix("--") == true
-    // The command's own option, before its name.
-    guard isOption, group.configuration.subcommands.contains(where: { mistake(in: rest.prefix(1), of: $0) == nil })
+    let used = group.configuration.defaultSubcommand ?? group
+    guard let sentence = mistake(in: rest, of: used) else { return nil }
+    // An option of a command of the group, before the command's name.
+    guard let first = rest.first, mistake(in: [first], of: used) == sentence,
+      group.configuration.subcommands.contains(where: { mistake(in: [first], of: $0) == nil })
     else { return sentence }
-    return "\(sentence); give it after the command"
+    let name = first.prefix { $0 != "=" }
+    return "unknown option '\(name)'; give it after the command"
   }
 
   /// The sentence about the word after a group that also works without a command, if it resembles a command of the
