@@ -94,7 +94,7 @@ class TestInit:
     def test_shares_recover_what_init_made(self, empty, tmp_path):
         """Every pair of a 2-of-3 makes a vault with the same fingerprint, which its own passphrase unlocks."""
         shares, _, elsewhere = made_on_terminal(empty, "--shares", "2-of-3", "--words", "12")
-        fingerprint = re.search(r"fingerprint ([0-9a-f]{8}), which the phrase has", elsewhere)[1]
+        fingerprint = re.search(r"fingerprint ([0-9a-f]{8}), the same on every machine", elsewhere)[1]
         for number, pair in enumerate(([0, 1], [2, 0], [1, 2])):
             key = Authenticator(tmp_path / f"{number}")
             done = recover(key, [shares[place] for place in pair], "--json", passphrase="another of my own")

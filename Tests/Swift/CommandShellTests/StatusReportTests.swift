@@ -134,7 +134,7 @@ import UHID
         end(status) == ["sign-in without a user name; to make one, run:", "liquid-auth backup FILE --state-dir /s"])
     }
     status.backupTime = 1_795_662_062_000
-    #expect(end(status) == ["sign-in without a user name.", "The last backup is of 2026-11-26 03:01:02 UTC."])
+    #expect(end(status) == ["sign-in without a user name.", "The last backup was made on 2026-11-26 03:01:02 UTC."])
   }
 
   @Test func `setup says what a pseudo terminal is, and which programs open it`() {

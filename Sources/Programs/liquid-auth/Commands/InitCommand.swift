@@ -82,7 +82,7 @@ struct InitCommand: PlacedCommand {
     output.write(
       """
       made \(made.path.printable)\(store)
-      fingerprint \(made.fingerprint.hexadecimal), which the phrase has on every machine; you can write it on the paper, too
+      fingerprint \(made.fingerprint.hexadecimal), the same on every machine; you can write it on the paper, too
       next: start the authenticator with: \(UserService.starting(place))\(place.arguments)
       """,
       json: [

@@ -92,7 +92,7 @@ struct Setup {
       """
 
       made \(made.path.printable)
-      The phrase has the fingerprint \(made.fingerprint.hexadecimal), on every machine. You can
+      The fingerprint of the phrase is \(made.fingerprint.hexadecimal) on every machine. You can
       write it on the paper, too.
 
       """)
@@ -396,7 +396,7 @@ struct Setup {
       sign-in without a user name
       """
     guard let time = status?.backupTime else { return "\(text); to make one, run:\n\(backup)" }
-    return "\(text).\nThe last backup is of \(UTCTime(milliseconds: time).text)."
+    return "\(text).\nThe last backup was made on \(UTCTime(milliseconds: time).text)."
   }
 
   private func finish(_ path: String, _ outcome: SignInOutcome) {
