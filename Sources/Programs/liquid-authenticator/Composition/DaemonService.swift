@@ -202,19 +202,14 @@ struct DaemonService: ControlService {
     await router.prompter.works(means)
   }
 
-  /// Changes the store's file in turn with the ceremonies, and forgets what is cached of the store.
+  /// Replaces or accepts the store in turn with the ceremonies.
   private func mendStore<Answer: Sendable>(
     isNew: Bool, _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Answer
   ) async throws -> Answer {
-    let (directory, vault) = (router.directory, router.vault)
+    let vault = router.vault
     return try await inTurn { _ in
       try await OwnThread.run {
-        Result { () throws(StateDirectoryError) in
-          // An unlocking can write the vault's file, too, and does not wait for a turn.
-          let answer = try vault.opening.withLock { _ throws(StateDirectoryError) in try mend(directory) }
-          vault.storeWasReplaced(isNew: isNew)
-          return answer
-        }
+        Result { () throws(StateDirectoryError) in try vault.mendStore(isNew: isNew, mend) }
       }.get()
     }
   }

@@ -6,7 +6,7 @@ import StateDirectory
 import Synchronization
 import Vault
 
-/// Changes of the open vault: its slots, the counter of its store, and its phrase.
+/// Changes of the vault: its slots, its store, the counter of its store, and its phrase.
 extension VaultKeySource {
   /// Changes the slots of the vault's file; locks the vault if the slot that opened it was replaced or removed.
   ///
@@ -51,6 +51,20 @@ extension VaultKeySource {
     } catch {
       log("the slots of the vault are not authenticated yet: \(error); unlock the vault once more with the passphrase")
     }
+  }
+
+  /// Replaces or accepts the store, and forgets what is cached of it; blocks, in turn with the ceremonies.
+  ///
+  /// - Parameters:
+  ///   - isNew: whether a new store replaces the present one; otherwise that one is accepted as it is.
+  ///   - mend: changes the files.
+  func mendStore<Answer: Sendable>(
+    isNew: Bool, _ mend: (StateDirectory) throws(StateDirectoryError) -> Answer
+  ) throws(StateDirectoryError) -> Answer {
+    // An unlocking can write the vault's file, too, and does not wait for a turn.
+    let answer = try opening.withLock { _ throws(StateDirectoryError) in try mend(directory) }
+    storeWasReplaced(isNew: isNew)
+    return answer
   }
 
   /// Changes the counter in the TPM, or accepts an old copy of the store; blocks, in turn with the ceremonies.

@@ -1,6 +1,8 @@
 import CBOR
 import CryptoPrimitives
+import Foundation
 import StateDirectory
+import Synchronization
 import Testing
 
 @testable import Vault
@@ -50,5 +52,23 @@ import Testing
     let slot = try made.directory.slots()[2]
     #expect(!slot.unlocksAtStart && lines.all == [StateDirectory.noLongerAtStart(3, slot)])
     #expect(source.current != nil)
+  }
+
+  @Test func `while the store is replaced, no unlocking writes the vault's file`() throws {
+    let made = try MadeVault(passphrase: "right")
+    let source = VaultKeySource(
+      directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), log: { _ in })
+    let couldSeal = try source.mendStore(isNew: false) { _ throws(StateDirectoryError) in
+      let isFree = Mutex(true)
+      let ended = DispatchSemaphore(value: 0)
+      // An unlocking seals the slots on a thread of its own, while it holds `opening`.
+      Thread.detachNewThread {
+        isFree.withLock { $0 = source.opening.withLockIfAvailable { _ in true } ?? false }
+        ended.signal()
+      }
+      ended.wait()
+      return isFree.withLock { $0 }
+    }
+    #expect(!couldSeal)
   }
 }
