@@ -9,10 +9,12 @@ import UHID
 
 /// The device of `liquid-auth-broker`, which opens `/dev/uhid` for us: `BrokerMessage`.
 struct BrokerTransport: ReportTransport {
+  /// How long systemd may take to start the broker.
+  private static let limit = Duration.seconds(30)
+
   let name = "broker"
   private let connect: @Sendable () throws(SystemNumber) -> Int32
   private let trusted: [uid_t]
-  private let limit: Duration
   private let clock: any MonotonicClock
   private let loop: EventLoop
   private let findNode: HIDRawNode.Search
@@ -22,36 +24,51 @@ struct BrokerTransport: ReportTransport {
   /// - Parameter connect: connects to it.
   init(connect: @escaping @Sendable () throws(SystemNumber) -> Int32, loop: EventLoop) {
     self.init(
-      connect: connect, trusted: [UserNamespace.root], limit: .seconds(30), clock: loop, loop: loop,
-      findNode: HIDRawNode.wait)
+      connect: connect, trusted: [UserNamespace.root], clock: loop, loop: loop, findNode: HIDRawNode.wait)
   }
 
   /// - Parameters:
   ///   - trusted: the users who may listen at the socket: systemd listens for the broker.
-  ///   - limit: how long systemd may take to start the broker.
   ///   - findNode: finds the node of the device.
   init(
-    connect: @escaping @Sendable () throws(SystemNumber) -> Int32, trusted: [uid_t], limit: Duration,
+    connect: @escaping @Sendable () throws(SystemNumber) -> Int32, trusted: [uid_t],
     clock: any MonotonicClock, loop: EventLoop, findNode: @escaping HIDRawNode.Search
   ) {
-    (self.connect, self.trusted, self.limit) = (connect, trusted, limit)
+    (self.connect, self.trusted) = (connect, trusted)
     (self.clock, self.loop, self.findNode) = (clock, loop, findNode)
   }
 
   /// Waits for a limited time until the broker has made the device, or has refused to; less if the task is cancelled.
   func attach() async throws(TransportError) -> any DeviceLink {
-    let outcome = await OwnThread.run(cancellable: { [self] cancellation in
-      Result { () throws(TransportError) in try connected(cancellation) }
-    })
+    let connecting = Task(executorPreference: loop) {
+      await OwnThread.run(cancellable: { [self] cancellation in
+        Result { () throws(TransportError) in try connected(cancellation) }
+      })
+    }
+    let limit = Task(executorPreference: loop) { [clock] in
+      do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: Self.limit)) } catch { return }
+      connecting.cancel()
+    }
+    let outcome = await withTaskCancellationHandler {
+      await connecting.value
+    } onCancel: {
+      connecting.cancel()
+    }
+    limit.cancel()
     guard let outcome else { throw TransportError("start a thread", errno: EAGAIN) }
-    let connection = try outcome.get()
+    guard let connection = try outcome.get() else {
+      throw TransportError(
+        Task.isCancelled
+          ? "the device was detached while the broker started"
+          : "the broker does not answer; see: systemctl status liquid-auth-broker.socket")
+    }
     return HIDDevice(BrokerConnection(descriptor: connection), clock: clock, on: loop) { [findNode] in
       findNode(.broker, String(geteuid()))
     }
   }
 
-  /// A connection at which the broker is ready; blocks.
-  private func connected(_ cancellation: Cancellation) throws(TransportError) -> Int32 {
+  /// A connection at which the broker is ready, or `nil` after a cancellation; blocks.
+  private func connected(_ cancellation: Cancellation) throws(TransportError) -> Int32? {
     let connection: Int32
     do throws(SystemNumber) {
       connection = try connect()
@@ -61,30 +78,27 @@ struct BrokerTransport: ReportTransport {
         remedy: Self.remedy(error.number))
     }
     do throws(TransportError) {
-      try begin(connection, cancellation)
+      if try isReady(connection, cancellation) { return connection }
     } catch {
       close(connection)
       throw error
     }
-    return connection
+    close(connection)
+    return nil
   }
 
-  private func begin(_ connection: Int32, _ cancellation: Cancellation) throws(TransportError) {
+  /// Waits until the broker is ready; returns `false` after a cancellation.
+  private func isReady(_ connection: Int32, _ cancellation: Cancellation) throws(TransportError) -> Bool {
     var listener: uid_t = 0
     guard clinux_peer_user(connection, &listener) == 0, trusted.contains(listener) else {
       throw TransportError(
         "the broker at \(BrokerMessage.path) does not belong to root: another program listens there")
     }
-    switch cancellation.wait(for: connection, POLLIN, until: .now + limit) {
-    case .ready: break
-    case .cancelled: throw TransportError("the device was detached while the broker started")
-    case .timedOut:
-      throw TransportError("the broker does not answer; see: systemctl status liquid-auth-broker.socket")
-    }
+    guard cancellation.wait(for: connection, POLLIN, until: nil) == .ready else { return false }
     var packet = [UInt8](repeating: 0, count: BrokerMessage.maximumSize)
     let count = recv(connection, &packet, packet.count, Int32(MSG_DONTWAIT))
     switch BrokerMessage(packet.prefix(max(0, count))) {
-    case .ready: return
+    case .ready: return true
     case .refused(let reason): throw TransportError("the broker made no device: \(reason)")
     case .closed, nil:
       throw TransportError("the broker ended; see: journalctl -u liquid-auth-broker")
