@@ -69,6 +69,22 @@ class TestFinger:
         assert entry(finger_key) == ("register", "done", "fingerprint")
         reader.wait_until_free()
 
+    # Holds: FINGER-2
+    def test_a_result_before_the_answer_to_verify_start(self, key, tmp_path, monkeypatch):
+        """As fprintd sends it if the reader has the result at once."""
+        double = Double(tmp_path / "system", seconds=0)
+        try:
+            export(double.environment, monkeypatch)
+            start_verifying(key, "fingerprint")
+            key.pinentry.set({PASSPHRASE_BUTTON: "never"})
+            with registering(key) as made:
+                pass
+            assert made and entry(key) == ("register", "done", "fingerprint")
+            wait_for("release", lambda: double.calls()[-1:] == ["Release"])
+            assert double.calls() == ["Claim", "claimed", "VerifyStart", "VerifyStop", "Release"]
+        finally:
+            double.close()
+
     # Holds: FINGER-3
     def test_advice_and_three_tries(self, finger_key, reader):
         finger_key.pinentry.set({PASSPHRASE_BUTTON: "never"})

@@ -2,8 +2,8 @@
 
 It needs Debian's fprintd, and python3-dbusmock, which takes the place of polkit and logind.
 
-Run as a program, this file is a double of fprintd that answers a claim after some seconds. It needs Debian's python3-dbus
-and python3-gi.
+Run as a program, this file is a double of fprintd that answers a claim after some seconds, and whose reader has the result of a
+finger at once. It needs Debian's python3-dbus and python3-gi.
 """
 
 import contextlib
@@ -121,7 +121,10 @@ class Reader:
 
 
 class Double:
-    """A double of fprintd: its reader is claimed only `seconds` after the call, and until then cannot be released."""
+    """A double of fprintd: its reader is claimed only `seconds` after the call, and until then cannot be released.
+
+    A finger of the user is on the reader: the result comes before the answer to VerifyStart.
+    """
 
     def __init__(self, folder: pathlib.Path, seconds: float):
         self.bus = SessionBus(folder)
@@ -179,6 +182,19 @@ def double(address, log, seconds):
             self.state = "claimed"
             note("claimed")
             succeed()
+
+        @dbus.service.method(device, in_signature="s")
+        def VerifyStart(self, finger):
+            note("VerifyStart")
+            self.VerifyStatus("verify-match", True)
+
+        @dbus.service.signal(device, signature="sb")
+        def VerifyStatus(self, result, done):
+            pass
+
+        @dbus.service.method(device)
+        def VerifyStop(self):
+            note("VerifyStop")
 
         @dbus.service.method(device)
         def Release(self):
