@@ -111,6 +111,20 @@ def test_the_end_of_the_bus_locks_and_is_a_problem(key, logind):
 
 
 # Holds: SESSION-5
+def test_the_start_waits_for_no_answer_to_a_match_rule(key, monkeypatch):
+    """The bus answers the rules only after the call that follows them: whoever waits for an answer gets none."""
+    made = Logind(key.folder / "bus", holds_rules=True)
+    export(made.environment, monkeypatch)
+    with contextlib.closing(made), key:
+        assert "logind cannot be reached" not in key.said()
+        wait_for("inhibitor", made.is_delaying)
+        key.unlock()
+        made.prepare_for_sleep(True)
+        wait_for("end of the delay", lambda: not made.is_delaying())
+        assert status(key)["vault"] == "locked"
+
+
+# Holds: SESSION-5
 @pytest.mark.parametrize("lines", [(), (b"DATA\r\n", b"OK " + b"0" * 32 + b"\r\n")], ids=["silent", "no-hello"])
 def test_a_bus_that_does_not_answer_delays_the_start_for_seconds(key, monkeypatch, lines):
     """The connections for logind, its screen lock and fprintd have one time limit together."""

@@ -35,12 +35,18 @@ def header_field(code: int, value) -> bytes:
 
 
 class Logind:
-    """Listens at `path`; while the program holds an inhibitor, `is_delaying` is true."""
+    """Listens at `path`; while the program holds an inhibitor, `is_delaying` is true.
 
-    def __init__(self, path: pathlib.Path):
+    With `holds_rules`, it answers a match rule only once the program has asked for an inhibitor.
+    """
+
+    def __init__(self, path: pathlib.Path, holds_rules: bool = False):
         self.environment = {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={path}"}
         self.inhibitors: list[int] = []
         self.serial = 0
+        self.holds_rules = holds_rules
+        #: The connections and the answers to their match rules that wait.
+        self.held: list[tuple[socket.socket, dict]] = []
         #: The connection that asked for an inhibitor.
         self.client: socket.socket | None = None
         self.connections: list[socket.socket] = []
@@ -120,7 +126,12 @@ class Logind:
         reply = {REPLY_SERIAL: serial, SENDER: LOGIND, DESTINATION: ":1.2"}
         if member == b"Hello":
             self._send(connection, 2, {**reply, SENDER: "org.freedesktop.DBus", SIGNATURE: "s"}, text(":1.2"))
+        elif member == b"AddMatch" and self.holds_rules:
+            self.held.append((connection, {**reply, SENDER: "org.freedesktop.DBus"}))
         elif member == b"Inhibit":
+            for waiting, answer in self.held:
+                self._send(waiting, 2, answer)
+            self.held.clear()
             self.client = connection
             ours, theirs = os.pipe()
             self.inhibitors.append(ours)
