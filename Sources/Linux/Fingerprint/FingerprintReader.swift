@@ -1,5 +1,4 @@
 import CSystemd
-import Glibc
 package import Messages
 package import ProcessIO
 
@@ -7,9 +6,6 @@ package import ProcessIO
 ///
 /// fprintd stores and compares the fingerprints. It reports only whether a finger of this user matched.
 package final class FingerprintReader: Sendable {
-  /// How long ``free()`` waits for fprintd.
-  private static let limitOfFreeing = Duration.seconds(60)
-
   private let bus: FprintdBus
 
   /// Connects to the system bus; `nil` without a bus, or if it has not accepted the connection by the deadline.
@@ -53,16 +49,10 @@ package final class FingerprintReader: Sendable {
 }
 
 extension FingerprintReader {
-  /// Releases the reader if fprintd claims it only after ``verify(_:)`` has failed; blocks, for about a minute at most.
+  /// Tries to release the reader if fprintd may claim it only after ``verify(_:)`` has failed; blocks.
   ///
-  /// It returns at once if the reader is free.
-  package func free() {
-    let deadline = ContinuousClock.now + Self.limitOfFreeing
-    while mayHoldReader(), .now < deadline { usleep(500_000) }
-  }
-
-  /// Tries to release the reader, and returns whether fprintd may still claim it.
-  private func mayHoldReader() -> Bool {
+  /// - Returns: whether fprintd may still claim it, so that this must be tried again.
+  package func free() -> Bool {
     let claimed = try? bus.alone { bus throws(FingerprintFailure) in
       bus.release()
       return bus.claimed

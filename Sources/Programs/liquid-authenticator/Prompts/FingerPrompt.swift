@@ -8,6 +8,11 @@ import ProcessIO
 import Recovery
 
 extension UserPrompter {
+  /// How long the reader is released again and again if fprintd may claim it late.
+  private static let freeing = Duration.seconds(60)
+  /// The pause between two tries.
+  private static let freeingPause = Duration.milliseconds(500)
+
   private enum Event: Sendable {
     /// The dialog with this number is open; `canBeQueued` if the user may not see it.
     case opened(dialog: Int, canBeQueued: Bool)
@@ -138,7 +143,7 @@ extension UserPrompter {
   private func read(
     after pause: Duration, dialog: Int, _ watch: Task<Void, Never>?, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
-    Task(executorPreference: executor) { [clock, readFingers, freeReader, verifier] in
+    Task(executorPreference: executor) { [clock, executor, readFingers, freeReader, verifier] in
       do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: pause)) } catch { return }
       guard let readFingers else { return }
       let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
@@ -151,7 +156,14 @@ extension UserPrompter {
       } else {
         sender.yield(.read(result, dialog: dialog))
       }
-      if let freeReader { await OwnThread.run(freeReader) }
+      guard let freeReader else { return }
+      // In a task of its own, because the end of the request cancels this one.
+      Task(executorPreference: executor) {
+        let deadline = clock.now.advanced(by: Self.freeing)
+        while await OwnThread.run(freeReader), clock.now < deadline {
+          try? await clock.sleep(until: clock.now.advanced(by: Self.freeingPause))
+        }
+      }
     }
   }
 

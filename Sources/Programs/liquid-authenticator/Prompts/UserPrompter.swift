@@ -59,7 +59,7 @@ actor UserPrompter: UserInteraction {
   nonisolated let backEnd: any PromptBackEnd
   let verifier: PassphraseVerifier?
   let readFingers: ReadFingers?
-  let freeReader: (@Sendable () -> Void)?
+  let freeReader: (@Sendable () -> Bool)?
   let screen: (any LockableScreen)?
   nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [OtherKey]
@@ -85,7 +85,7 @@ actor UserPrompter: UserInteraction {
   /// - Parameters:
   ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
   ///   - readFingers: reads fingers for the prompts that accept one; `nil` without the system bus.
-  ///   - freeReader: releases the reader if `readFingers` could not; blocks, for about a minute at most.
+  ///   - freeReader: as ``FingerprintReader/free()``.
   ///   - screen: the screen that shows the dialogs; `nil` without the system bus.
   ///   - converse: reaches PAM for the prompts that accept it; `nil` if nothing can.
   ///   - otherKeys: returns the other keys that are plugged in now.
@@ -94,7 +94,7 @@ actor UserPrompter: UserInteraction {
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
-    freeReader: (@Sendable () -> Void)? = nil, screen: (any LockableScreen)? = nil, converse: Converse? = nil,
+    freeReader: (@Sendable () -> Bool)? = nil, screen: (any LockableScreen)? = nil, converse: Converse? = nil,
     otherKeys: @escaping @Sendable () -> [OtherKey],
     programs: @escaping @Sendable (Door) -> Door.Programs = { _ in Door.Programs() }, catalogue: Catalogue,
     clock: any MonotonicClock,

@@ -70,11 +70,21 @@ private final class ScriptedReader: Sendable {
     var started = 0
     var ended = 0
     var freed = 0
+    var isClaimedLate = false
   }
 
   private let state = Mutex(State())
-  func free() { state.withLock { $0.freed += 1 } }
-  func freed(_ count: Int) async { await eventually { self.state.withLock { $0.freed } >= count } }
+  /// As ``FingerprintReader/free()``.
+  func free() -> Bool {
+    state.withLock { state in
+      state.freed += 1
+      return state.isClaimedLate
+    }
+  }
+  /// How often it was tried to free the reader.
+  var triesToFree: Int { state.withLock { $0.freed } }
+  func freed(_ count: Int) async { await eventually { self.triesToFree >= count } }
+  func isClaimedLate(_ late: Bool) { state.withLock { $0.isClaimedLate = late } }
   var counts: (started: Int, ended: Int) { state.withLock { ($0.started, $0.ended) } }
 
   func put(_ result: FingerprintResult) { state.withLock { $0.results.append(result) } }
@@ -337,6 +347,19 @@ struct FingerPromptTests {
     #expect(dialog.shown.last?.takesPassphrase == true)
     #expect(lines.all == ["a fingerprint cannot verify: there is no fingerprint reader"])
     await reader.freed(1)
+  }
+
+  // Holds: FINGER-13
+  @Test func `a reader that fprintd may claim late is released each half second, for a minute`() async {
+    let prompter = prompter()
+    reader.fail("fprintd did not answer; try again")
+    reader.isClaimedLate(true)
+    #expect(await prompter.outcome(of: prompt(), verification: true) == "passphrase")
+    await eventually {
+      // After the request, nothing else sleeps.
+      if clock.sleeperCount > 0 { clock.advance(by: .milliseconds(500)) }
+      return reader.triesToFree == 121
+    }
   }
 
   // Holds: FINGER-15

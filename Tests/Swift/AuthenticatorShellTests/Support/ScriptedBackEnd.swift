@@ -49,7 +49,7 @@ extension UserPrompter {
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
     catalogue: Catalogue = .english, clock: any MonotonicClock = ManualClock(),
     log: @escaping @Sendable (String) -> Void = { _ in }, readFingers: UserPrompter.ReadFingers? = nil,
-    freeReader: (@Sendable () -> Void)? = nil, screen: (any LockableScreen)? = nil,
+    freeReader: (@Sendable () -> Bool)? = nil, screen: (any LockableScreen)? = nil,
     converse: UserPrompter.Converse? = nil,
     programs: @escaping @Sendable (Door) -> Door.Programs = { _ in Door.Programs() }
   ) {
