@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import time
 
@@ -12,7 +13,7 @@ from fido2 import cbor
 from judges import backup as judge
 from judges.derivation import Phrase
 from support import figures, stacks
-from support.authenticator import PASSPHRASE, Authenticator, wait_for
+from support.authenticator import PASSPHRASE, START, Authenticator, wait_for
 from support.ceremonies import OWN, client, history, register, sign_in
 from support.patience import PATIENCE
 
@@ -212,6 +213,31 @@ def test_a_reset_ends_it(machines, folder):
     # The owner says so again: now the old passkey comes back.
     assert begin(key, folder)["file"] == own.name
     assert passkeys(key) == 2 and len(entries(own)) == 2
+
+
+# Holds: FOLLOW-6
+def test_each_command_in_the_log_names_the_vault(machines):
+    machine, follow = machines
+    key = machine(0)
+    place = f"--control {key.control_socket}"
+
+    def line(follower, text):
+        wait_for(text, lambda: follower.said(text))
+        return next(one for one in follower.lines() if text in one)
+
+    follower = follow(key)
+    assert follower.process.wait(20 * PATIENCE) == 0
+    assert line(follower, "no folder is followed").endswith(f"to follow one, run: liquid-auth backup --to FOLDER {place}")
+    key.stop()
+    key.control_socket.unlink(missing_ok=True)
+    follower = follow(key)
+    assert line(follower, "waiting for the authenticator: ").endswith(f"start it with: {START} {place}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as broken:
+        broken.settimeout(20 * PATIENCE)
+        broken.bind(str(key.control_socket))
+        broken.listen()
+        broken.accept()[0].close()
+        assert line(follower, "the connection to the authenticator was lost").endswith(f"run: liquid-auth status {place}")
 
 
 # Holds: FOLLOW-2, FOLLOW-12

@@ -185,6 +185,7 @@ def test_a_phrase_from_paper_without_a_service(machine):
     shown = machine.setup(answers, *place)
     assert f"{START} --state-dir '{place[1]}' --control {place[3]}\r\n" in shown
     assert OWN.fingerprint.hex() in shown and "the PIN is set" in shown
+    assert f"You can set one later, too: liquid-auth pin set --state-dir '{place[1]}' --control {place[3]}\r\n" in shown
     assert f"to continue later, run: liquid-auth setup --state-dir '{place[1]}'" in shown
     assert f"to make one, run:\r\nliquid-auth backup FILE --state-dir '{place[1]}'" in shown
     assert not machine.calls.exists() and PIN not in shown
