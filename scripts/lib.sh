@@ -274,8 +274,9 @@ build_manual() {
     for source in "$repo"/Sources/Manual/*.scd; do
         page=${source##*/} page=${page%.scd} section=${page##*.}
         mkdir -p "$1/man$section"
-        # Without hyphens, which would become part of a name that is copied (.nh).
-        scdoc <"$source" | sed '/^\.TH /a .nh' >"$1/man$section/$page" || fail "scdoc could not read $source"
+        # Tables need a preprocessor, which the first line names. Without hyphens, which would become part of a name that is
+        # copied (.nh).
+        { echo "'\\\" t" && scdoc <"$source" | sed '/^\.TH /a .nh'; } >"$1/man$section/$page" || fail "scdoc could not read $source"
         names=$(sed -n '/^# NAME$/{n;n;s/ - .*//;s/,//g;p;}' "$source")
         for name in $names; do
             [[ $name.$section == "$page" ]] || printf '.so man%s/%s\n' "$section" "$page" >"$1/man$section/$name.$section"

@@ -54,10 +54,22 @@ def test_a_page_is_rendered(source, tmp_path):
         assert re.search(rf"^{section}$", text, re.M), section
 
 
+def built(folder):
+    """Return the pages by name, as scripts/run and the packages install them."""
+    subprocess.run(["bash", "-c", '. scripts/lib.sh; build_manual "$0"', folder], cwd=SOURCES.parents[1], check=True)
+    return {path.name: path.read_text("utf-8") for path in folder.glob("man?/*")}
+
+
+def test_a_page_with_a_table_names_its_preprocessor(tmp_path):
+    """In the first line: lintian of Debian 13 lets man(1) run no other."""
+    tables = {name: text for name, text in built(tmp_path).items() if "\n.TS\n" in text}
+    assert "liquid-auth-config.1" in tables
+    assert all(text.startswith("'\\\" t\n") for text in tables.values())
+
+
 def test_every_command_has_a_page_of_its_name(tmp_path):
-    """As scripts/run installs them: `man liquid-auth-unlock` shows the page of the device."""
-    subprocess.run(["bash", "-c", '. scripts/lib.sh; build_manual "$0"', tmp_path], cwd=SOURCES.parents[1], check=True)
-    pages = {path.name: path.read_text("utf-8") for path in tmp_path.glob("man?/*")}
+    """`man liquid-auth-unlock` shows the page of the device."""
+    pages = built(tmp_path)
     assert {path.stem for path in PAGES} <= set(pages)
     for command, page in (PAGE | {"connect": "wallet", "keyri": "wallet"}).items():
         text = pages[f"liquid-auth-{command}.1"]
