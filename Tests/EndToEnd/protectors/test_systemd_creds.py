@@ -168,9 +168,11 @@ def test_after_a_lock_by_itself(key, creds, tmp_path, monkeypatch, way):
         assert key.pinentry.asked() == 1 and is_open(key), "the slot needed no dialog"
         if way == "a suspend":
             logind.prepare_for_sleep(True)
+            # Until then, the lock withdraws each request, also one that has just come.
+            wait_for("end of the delay", lambda: not logind.is_delaying())
         else:
             clock.move(3600)
-        wait_for("lock", lambda: not is_open(key))
+            wait_for("lock", lambda: not is_open(key))
         key.pinentry.set("deny")
         with pytest.raises(CtapError, match="OPERATION_DENIED"):
             sign_in(ctap, made, up=False)
