@@ -19,8 +19,9 @@ extension HelperProcess {
       try ProtectorPipe.ask(
         request, input: child.input, output: child.output, until: deadline, cancellation, touchNeeded: touchNeeded)
     }
-    // Time to withdraw the keyring's prompt.
-    _ = child.end(grace: .milliseconds(500), thenKilledAfter: .milliseconds(60))
+    // Time to withdraw the keyring's prompt, and to kill systemd-creds, which no signal from here reaches: also on a busy
+    // machine, but less than a suspend waits.
+    _ = child.end(grace: .milliseconds(2500), thenKilledAfter: .milliseconds(60))
     return answer
   }
 }
