@@ -105,6 +105,8 @@ struct VaultCommand: ParsableCommand {
       let vault = try OwnedVault(at: place) { _ throws(CommandFailure) in
         if pin && type == .tpm { newPIN = try PINInput.new(minimum: Self.shortestPIN) }
       }
+      // Before the key is made: what fails from then on deletes it.
+      let directory = try vault.stateDirectory()
       let protector: VaultSlot.Protector
       let key: SecretBytes
       switch type {
@@ -129,7 +131,6 @@ struct VaultCommand: ParsableCommand {
         protector = .systemdCredential(answer.data, autoUnlock: autoUnlock)
         key = answer.key
       }
-      let directory = try vault.stateDirectory()
       do throws(CommandFailure) {
         try vault.seal(for: protector, key: key)
       } catch {
