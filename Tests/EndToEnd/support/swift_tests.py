@@ -2,6 +2,7 @@
 
 A name is that of $LIQUID_TEST_FAILED, which gets a line for each test that failed: Module.Suite/function(). Prints the
 slowest tests, as pytest does with --durations. If nothing ends for minutes, a test hangs: it is named, and the run fails.
+The status is 1 if tests failed and $LIQUID_TEST_FAILED has them all, and 2 after anything else, such as a crash.
 """
 
 import os
@@ -74,19 +75,21 @@ def main(build: str, *names: str) -> int:
         status = run(
             ["swift", "test", "--scratch-path", build, "--skip-build", "--no-parallel", "--disable-xctest", "--xunit-output", report,
              *filters], SILENCE)
-        if not report.exists():
-            print("the Swift tests ended without a report")
-            return status or 1
-        cases = read(report.read_text())
+        text = report.read_text() if report.exists() else ""
+    # The tests write its beginning when they start, and the rest when all have ended.
+    if not text.rstrip().endswith("</testsuites>"):
+        print("the Swift tests ended without a whole report")
+        return 2
+    cases = read(text)
     show(cases)
     if missing := set(names) - {case.name for case in cases}:
         print("no such Swift tests:", *missing)
-        return 1
+        return 2
     failed = [case.name for case in cases if case.failed]
     if (path := os.environ.get("LIQUID_TEST_FAILED")) and failed:
         with open(path, "a") as file:
             file.writelines(f"{name}\n" for name in dict.fromkeys(failed))
-    return status
+    return (1 if failed else 2) if status else 0
 
 
 def show(cases):
