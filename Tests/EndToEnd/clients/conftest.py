@@ -50,10 +50,16 @@ def waits(request, tmp_path_factory):
 
 
 def unanswered_request(key):
-    """Return the answer, the seconds until it came, and the keepalives."""
+    """Return the answer, the seconds until it came, whether the other request was sent before it, and the keepalives."""
+    sent = threading.Event()
+
     with wire.Channel(key.socket) as channel, wire.Channel(key.socket) as other:
+        def send():
+            sent.set()
+            other.send(wire.CBOR, b"\x04")
+
         began = time.monotonic()
         channel.send(wire.CBOR, b"\x0b")
-        threading.Timer(OTHER_REQUEST, other.send, (wire.CBOR, b"\x04")).start()
+        threading.Timer(OTHER_REQUEST, send).start()
         answer, _, beats = channel.final(90)
-        return answer, time.monotonic() - began, beats
+        return answer, time.monotonic() - began, sent.is_set(), beats
