@@ -27,7 +27,7 @@ ENVIRONMENT = {"HOME": os.environ["HOME"], "PATH": "/usr/bin:/bin", "LANG": "C.U
 
 
 @contextlib.contextmanager
-def step(name):
+def step(name, walk):
     """Print the name, and as fresh/run does, whether the block passed, and its time."""
     began, word = time.monotonic(), "failed"
     print(f"\n== {name}", flush=True)
@@ -38,14 +38,22 @@ def step(name):
         traceback.print_exc()
     print(f"== {name}: {word} in {time.monotonic() - began:.0f} s", flush=True)
     if word == "failed":
+        if walk.authenticator:
+            # The cause may be on its terminal.
+            walk.end.set()
+            print(walk.authenticator.exception(360 * PATIENCE) or walk.authenticator.result()[1], flush=True)
         # Without waiting for the terminals.
         os._exit(1)
 
 
 def run(*command, stdin=""):
     """Run a program, and print and return its output. A shell leads the session, so that the device, which is a terminal, does not."""
-    done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], input=stdin, text=True, capture_output=True,
-                          env=ENVIRONMENT, timeout=60 * PATIENCE, start_new_session=True)
+    try:
+        done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], input=stdin, text=True, capture_output=True,
+                              env=ENVIRONMENT, timeout=60 * PATIENCE, start_new_session=True)
+    except subprocess.TimeoutExpired as error:
+        print(f"$ {shlex.join(command)}", *map(os.fsdecode, filter(None, (error.stdout, error.stderr))), sep="\n", flush=True)
+        raise
     print(f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}", end="", flush=True)
     assert done.returncode == 0, f"{command[0]} ended with {done.returncode}"
     return done.stdout
@@ -96,7 +104,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp())
     with concurrent.futures.ThreadPoolExecutor() as terminals:
         walk = Walk(terminals)
-        with step("liquid-auth setup: a vault, and the authenticator in another terminal"):
+        with step("liquid-auth setup: a vault, and the authenticator in another terminal", walk):
             status, shown = on_terminal(["liquid-auth", "setup"], [
                 (r"1  make a new phrase(?s:.)*Your choice.*: ", "1"), (r"written down: ", walk.learn),
                 *[(r"Word (\d+): ", walk.word)] * 3,
@@ -107,21 +115,21 @@ def main():
             print(shown[shown.index("3. Start"):], flush=True)
             assert status == 0
             node = wait_for("device", lambda: walk.node)
-        with step("fido2-token: the key answers"):
+        with step("fido2-token: the key answers", walk):
             assert "FIDO_2_3" in run("fido2-token", "-I", node)
-        with step("fido2-cred: register the first passkey"):
+        with step("fido2-cred: register the first passkey", walk):
             made = run("fido2-cred", "-M", "-r", "-v", node,
                        stdin=lines(b64(secrets.token_bytes(32)), SITE, "person", b64(secrets.token_bytes(32))))
             verified = run("fido2-cred", "-V", "-v", stdin=lines(*made.splitlines()[:6]))
             (folder / "key.pem").write_text(verified.partition("\n")[2])
-        with step("fido2-assert: sign in without the id"):
+        with step("fido2-assert: sign in without the id", walk):
             signed = run("fido2-assert", "-G", "-r", "-p", "-t", "uv=true", node, stdin=lines(b64(secrets.token_bytes(32)), SITE))
             run("fido2-assert", "-V", "-p", "-v", str(folder / "key.pem"), stdin=lines(*signed.splitlines()[:4]))
-        with step("liquid-auth credentials list"):
+        with step("liquid-auth credentials list", walk):
             assert SITE in run("liquid-auth", "credentials", "list", stdin=lines(PASSPHRASE))
-        with step("liquid-auth status"):
+        with step("liquid-auth status", walk):
             run("liquid-auth", "status")
-        with step("Ctrl-C ends the authenticator"):
+        with step("Ctrl-C ends the authenticator", walk):
             walk.end.set()
             status, shown = walk.authenticator.result(60 * PATIENCE)
             print(shown, flush=True)
