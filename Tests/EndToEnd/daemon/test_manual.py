@@ -42,10 +42,22 @@ def options(text):
     return set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]+)", text, re.M))
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder with the pages as scripts/run and the packages install them."""
+    folder = tmp_path_factory.mktemp("man")
+    subprocess.run(["bash", "-c", '. scripts/lib.sh; build_manual "$0"', folder], cwd=SOURCES.parents[1], check=True)
+    return folder
+
+
+def pages(folder):
+    """Return the text of each page by its name."""
+    return {path.name: path.read_text("utf-8") for path in folder.glob("man?/*")}
+
+
 @pytest.mark.parametrize("source", PAGES, ids=lambda path: path.stem)
-def test_a_page_is_rendered(source, tmp_path):
-    page = tmp_path / source.stem
-    page.write_bytes(subprocess.run(["scdoc"], stdin=source.open("rb"), capture_output=True, check=True).stdout)
+def test_a_page_is_rendered(source, built):
+    (page,) = built.glob(f"man?/{source.stem}")
     lint = subprocess.run(["mandoc", "-T", "lint", "-W", "error", page], capture_output=True, text=True)
     assert lint.returncode == 0, lint.stdout
     shown = subprocess.run(["mandoc", "-T", "ascii", page], capture_output=True, text=True, check=True).stdout
@@ -54,28 +66,22 @@ def test_a_page_is_rendered(source, tmp_path):
         assert re.search(rf"^{section}$", text, re.M), section
 
 
-def built(folder):
-    """Return the pages by name, as scripts/run and the packages install them."""
-    subprocess.run(["bash", "-c", '. scripts/lib.sh; build_manual "$0"', folder], cwd=SOURCES.parents[1], check=True)
-    return {path.name: path.read_text("utf-8") for path in folder.glob("man?/*")}
-
-
-def test_a_page_with_a_table_names_its_preprocessor(tmp_path):
-    """In the first line: lintian of Debian 13 lets man(1) run no other."""
-    tables = {name: text for name, text in built(tmp_path).items() if "\n.TS\n" in text}
+def test_a_page_with_a_table_names_its_preprocessor(built):
+    """In the first line: lintian of Debian 13 lets man(1) run only the preprocessors named there."""
+    tables = {name: text for name, text in pages(built).items() if "\n.TS\n" in text}
     assert "liquid-auth-config.1" in tables
     assert all(text.startswith("'\\\" t\n") for text in tables.values())
 
 
-def test_every_command_has_a_page_of_its_name(tmp_path):
+def test_every_command_has_a_page_of_its_name(built):
     """`man liquid-auth-unlock` shows the page of the device."""
-    pages = built(tmp_path)
-    assert {path.stem for path in PAGES} <= set(pages)
+    texts = pages(built)
+    assert {path.stem for path in PAGES} <= set(texts)
     for command, page in (PAGE | {"connect": "wallet", "keyri": "wallet"}).items():
-        text = pages[f"liquid-auth-{command}.1"]
+        text = texts[f"liquid-auth-{command}.1"]
         if command != page:
             assert text == f".so man1/liquid-auth-{page}.1\n"
-            assert (tmp_path / text.split()[1]).exists()
+            assert (built / text.split()[1]).exists()
 
 
 @pytest.mark.parametrize("source", PAGES, ids=lambda path: path.stem)
