@@ -221,7 +221,8 @@ def test_with_auto_the_pinentry_asks_in_place_of_dunst(auto, bus, screen, tmp_pa
     reason = "the notification daemon dunst shows buttons only in a menu (to use it: --prompt notifications)"
     line = f"notifications cannot show prompts: {reason}; pinentry ({auto.pinentry_program}) shows them instead"
     expected = (all_means(auto) if starts == "by the bus" else only_pinentry(auto), starts == "before")
-    # That no program runs can mean that the self-test has not begun.
+    # That no program runs can mean that the self-test has not begun. What is expected "by the bus" is also so before it: there, the
+    # last line of this test shows the result.
     wait_for("result of the self-test", lambda: not prompters() and (means(auto), line in auto.said()) == expected)
     if starts == "later":
         Dunst(bus, screen, tmp_path / "notifier")
