@@ -22,7 +22,7 @@ class Hidden:
     def __init__(self, command, environment, folder):
         self.terminal, self.slave = pty.openpty()
         self.before = termios.tcgetattr(self.slave)
-        self.ending = folder / "ending"
+        self.ending, self.shown = folder / "ending", b""
         script = f'"$@"; echo $? >{self.ending}; exec sleep 1000'
         # A shell starts a background job with these signals ignored, and a shell cannot undo that.
         signals = ["env", "--default-signal=INT,QUIT,HUP"]
@@ -34,6 +34,12 @@ class Hidden:
 
     def hides(self):
         return not self.settings()[3] & termios.ECHO
+
+    def shows(self, words):
+        """Return whether the terminal has shown these words so far."""
+        while select.select([self.terminal], [], [], 0)[0]:
+            self.shown += os.read(self.terminal, 65536)
+        return words in self.shown
 
     def signal(self, number):
         pid = subprocess.run(["pgrep", "-P", str(self.session.pid)], capture_output=True, text=True, check=True).stdout
@@ -88,8 +94,7 @@ def test_signal_while_a_passphrase_is_checked(key, tmp_path, number):
             os.kill(key.process.pid, signal.SIGCONT)
         assert entry.settings() == entry.before
         assert not select.select([entry.slave], [], [], 0)[0]
-        shown = os.read(entry.terminal, 65536)
-        assert b"Vault passphrase: " in shown and b"typed" not in shown and PASSPHRASE.encode() not in shown
+        assert entry.shows(b"Vault passphrase: ") and b"typed" not in entry.shown and PASSPHRASE.encode() not in entry.shown
 
 
 def on_a_terminal(key):
@@ -106,7 +111,7 @@ def test_signal_at_a_hidden_entry_of_the_daemon(key, tmp_path):
         channel = wire.Channel(key.socket)
         channel.send(wire.CBOR, b"\x0b")
         wait_for(lambda: "hidden entry; " + key.said(), entry.hides)
-        wait_for("question", lambda: b"anything else to refuse" in os.read(entry.terminal, 65536))
+        wait_for("question", lambda: entry.shows(b"anything else to refuse"))
         termios.tcflow(entry.slave, termios.TCOOFF)
         entry.signal(signal.SIGINT)
         assert entry.ended() == 0
@@ -128,13 +133,14 @@ def test_a_prompt_that_ends_while_the_daemon_is_in_the_background(key, tmp_path)
             with wire.Channel(key.socket) as channel:
                 channel.send(wire.CBOR, registration)
                 wait_for(lambda: "hidden entry; " + key.said(), entry.hides)
-                wait_for("question", lambda: b"Vault passphrase: " in os.read(entry.terminal, 65536))
+                wait_for("question", lambda: entry.shows(b"Vault passphrase: "))
                 os.kill(daemon, signal.SIGTSTP)
                 wait_for("background", lambda: os.tcgetpgrp(entry.terminal) != os.getpgid(daemon) and not stopped(daemon))
             wait_for(lambda: "withdrawal; " + key.said(), lambda: "(keepaliveCancel)" in key.said())
             assert not stopped(daemon) and wire.answers(key.socket)
         finally:
-            os.kill(daemon, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(daemon, signal.SIGKILL)
 
 
 def stopped(pid):
