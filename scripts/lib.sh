@@ -18,7 +18,7 @@ packages_for_load=(strace gcc libc6-dev)
 packages_for_daemon=(strace valgrind gdb curl gpg gpg-agent elfutils acl mandoc rpm rpmlint makepkg libarchive-tools
     fakeroot dbus libglib2.0-bin python3-dbus python3-gi
     "${packages_to_check[@]}" "${packages_to_package[@]}")
-packages_for_backups=(strace syncthing poppler-utils python3-pil zbar-tools keepassxc)
+packages_for_backups=(git strace syncthing poppler-utils python3-pil zbar-tools keepassxc)
 # A virtual fingerprint reader, and a double of polkit.
 packages_for_fingerprints=(dbus fprintd libglib2.0-bin python3-dbusmock)
 packages_for_prompts=("${packages_for_fingerprints[@]}" python3-dbus xvfb xdotool imagemagick openbox fonts-dejavu-core

@@ -119,10 +119,12 @@ def test_two_machines_stay_in_sync(machines, folder):
     assert shown["name"] == own.name and shown["merged"] and shown["result"] == "1 passkey added"
     assert status(second)["backupFolder"] == str(folder) and status(second)["problems"] == status(first)["problems"]
 
-    # A removal, and a copy that a sync service made at a conflict.
-    conflict = folder / f"{own.stem}.sync-conflict-20260101-120000-ABCDEFG.liquid"
-    shutil.copy(own, folder / "copy")
-    os.rename(folder / "copy", conflict)
+    # A removal, and copies that Syncthing and Nextcloud make at a conflict: written under another name, and renamed.
+    conflicts = {f".syncthing.{own.name}.tmp": folder / f"{own.stem}.sync-conflict-20260101-120000-ABCDEFG.liquid",
+                 f".{own.name}.~1a2b": folder / f"{own.stem} (conflicted copy 2026-01-01 120000).liquid"}
+    for temporary, conflict in conflicts.items():
+        shutil.copy(own, folder / temporary)
+        os.rename(folder / temporary, conflict)
     second.ask("credentials", "remove", "--yes", made.id.hex())
     wait_for("the removal on the other machine", lambda: passkeys(first) == 0)
     wait_for("equal files", lambda: other.read_bytes() == own.read_bytes())
@@ -160,13 +162,67 @@ def test_two_machines_stay_in_sync(machines, folder):
     wait_for("the passkey", lambda: passkeys(first) == 3)
     assert [followers[0].said(name) for name in names] == [1] * len(names)
     assert {one["name"]: one["merged"] for one in status(first)["backupFiles"]} == {
-        **dict.fromkeys(names, False), other.name: True, conflict.name: True}
+        **dict.fromkeys(names, False), **{path.name: True for path in (other, *conflicts.values())}}
     assert all(follower.process.poll() is None for follower in followers)
-    assert sorted(os.listdir(folder)) == sorted([own.name, other.name, conflict.name, *names])
+    assert sorted(os.listdir(folder)) == sorted([own.name, other.name, *(path.name for path in conflicts.values()), *names])
     done = first.run("backup", "follow", "--control", first.control_socket, status=5)
     assert f"process {followers[0].process.pid} already follows the folder of backups" in done.stderr
     assert ("backup", "done", "none", None) not in history(first)
     assert ("merge", "done", "none", None) in history(first)
+
+
+def git(folder, *arguments):
+    """Run git without the settings of this machine."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    done = subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *arguments], cwd=folder, env=environment,
+                          capture_output=True, text=True, timeout=60 * PATIENCE)
+    assert done.returncode == 0, done.stderr
+
+
+# Holds: FOLLOW-18
+def test_two_machines_over_git(machines, tmp_path):
+    """git writes a file in its place, and not under another name first: half a file is read again when it is whole."""
+    machine, follow = machines
+    first, second = machine(0), machine(1)
+    origin, one, two = (tmp_path / name for name in ("origin.git", "one", "two"))
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", origin)
+    git(tmp_path, "clone", "--quiet", origin, one)
+
+    def push(clone):
+        git(clone, "add", "--all", "--", "*.liquid")
+        git(clone, "commit", "--quiet", "--allow-empty", "--message=backups")
+        git(clone, "push", "--quiet", "origin", "HEAD:main")
+
+    def pull(clone):
+        git(clone, "pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main")
+
+    own = one / begin(first, one)["file"]
+    push(one)
+    git(tmp_path, "clone", "--quiet", origin, two)
+    other = two / begin(second, two)["file"]
+    push(two)
+    pull(one)
+    followers = follow(first), follow(second)
+    wait_for("followers", lambda: status(first)["backupFiles"] is not None and status(second)["backupFiles"] is not None)
+
+    with client(first) as ctap:
+        made = register(ctap, OWN, "a.example", b"alice", rk=True, uv=True)
+    wait_for("the file", lambda: len(entries(own)) == 1)
+    push(one)
+    pull(two)
+    wait_for("the passkey on the other machine", lambda: passkeys(second) == 1)
+    without_user_name(second, made)
+    wait_for("equal files", lambda: other.read_bytes() == own.read_bytes())
+
+    second.ask("credentials", "remove", "--yes", made.id.hex())
+    wait_for("the file", lambda: other.read_bytes() != own.read_bytes())
+    push(two)
+    pull(one)
+    wait_for("the removal on the other machine", lambda: passkeys(first) == 0)
+    wait_for("equal files", lambda: other.read_bytes() == own.read_bytes())
+    assert all(follower.process.poll() is None for follower in followers)
+    assert sorted(os.listdir(one)) == sorted([".git", own.name, other.name])
 
 
 # Holds: FOLLOW-7
