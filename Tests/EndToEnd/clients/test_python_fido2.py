@@ -99,6 +99,23 @@ def test_several_accounts_are_returned_newest_first(ctap, phrase):
         ctap.get_next_assertion()
 
 
+# Holds: MC-13, PERSON-15
+def test_dialogs_of_known_and_unknown_passkeys(key, ctap, phrase):
+    """One names the account of the passkey that was found, the other the site of the sign-in that found none."""
+    made = register(ctap, phrase, "known.example", b"alice", rk=True, uv=True)
+    with refused(ERR.CREDENTIAL_EXCLUDED):
+        register(ctap, phrase, "known.example", b"bob", name="bob", exclude=[made.descriptor])
+    shown = key.pinentry.events("ask")[-1]["description"]
+    assert shown.startswith("You already have a passkey here\n\nSite: known.example\n")
+    assert "alice" in shown and "bob" not in shown.lower()
+    with refused(ERR.NO_CREDENTIALS):
+        ctap.get_assertion("elsewhere.example", client_data_hash(), [{"type": "public-key", "id": bytes(127)}])
+    for words in ("You have no passkey for this sign-in\n\nSite: elsewhere.example\n", "Is this the authenticator you mean?"):
+        ctap.selection()
+        assert key.pinentry.events("ask")[-1]["description"].startswith(words)
+        ctap.get_info()
+
+
 class TestPerson:
     """The client gets the person's answer, and no dialog outlives its ceremony."""
 
