@@ -92,7 +92,7 @@ struct Setup {
       """
 
       made \(made.path.printable)
-      The fingerprint of the phrase is \(made.fingerprint.hexadecimal) on every machine. You can
+      The fingerprint of the phrase is \(made.fingerprint.hexadecimal), the same on every machine. You can
       write it on the paper, too.
 
       """)
