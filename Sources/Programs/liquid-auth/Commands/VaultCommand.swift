@@ -105,7 +105,7 @@ struct VaultCommand: ParsableCommand {
       let vault = try OwnedVault(at: place) { _ throws(CommandFailure) in
         if pin && type == .tpm { newPIN = try PINInput.new(minimum: Self.shortestPIN) }
       }
-      // Before the key is made: what fails from then on deletes it.
+      // Asked before the key is made: if the authenticator has ended, no key is left behind.
       let directory = try vault.stateDirectory()
       let protector: VaultSlot.Protector
       let key: SecretBytes
