@@ -1,4 +1,4 @@
-"""support/swift_tests.py, which runs the Swift tests: one that hangs ends the run and is named, and so is each that fails."""
+"""support/swift_tests.py, which runs the Swift tests, all or some: one that hangs ends the run; it and what fails is named."""
 
 import pathlib
 import signal
@@ -73,3 +73,19 @@ def test_a_name_without_a_test(tmp_path, monkeypatch):
     """Such as that of a test that was renamed: that it does not fail again shows nothing."""
     monkeypatch.setattr(swift_tests, "run", a_run(REPORT, 0))
     assert swift_tests.main("build", "CBORTests.LooseCBORTests/gone()") == 2
+
+
+@pytest.mark.parametrize("names, missing", [
+    (["A.Suite/`one ends`()"], None), (["A.Suite"], None), (["A.Suite/`one ends`()", "A.Suit"], "A.Suit"),
+    (["A.Suite/`one`()"], "A.Suite/`one`()"),
+])
+def test_a_test_or_a_suite_is_named_as_in_the_report(tmp_path, monkeypatch, capfd, names, missing):
+    swift = tmp_path / "swift"
+    swift.write_text("""#!/bin/sh
+        until [ "$1" = --xunit-output ]; do shift; done
+        echo '<testcase classname="A.Suite" name="`one ends`()" time="0.1" /></testsuites>' >"$2"
+    """)
+    swift.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert swift_tests.main("build", *names) == (2 if missing else 0)
+    assert ("no such Swift tests:" in capfd.readouterr().out) == bool(missing)

@@ -1,7 +1,8 @@
 """Run the Swift tests of a build. Arguments: its directory, and the names of tests; without names, all.
 
-A name is that of $LIQUID_TEST_FAILED, which gets a line for each test that failed: Module.Suite/function(). Prints the
-slowest tests, as pytest does with --durations. If nothing ends for minutes, a test hangs: it is named, and the run fails.
+A name is that of $LIQUID_TEST_FAILED, which gets a line for each test that failed: Module.Suite/function(). Module.Suite
+names all tests of the suite. Prints the slowest tests, as pytest does with --durations. If nothing ends for minutes, a test
+hangs: it is named, and the run fails.
 The status is 1 if tests failed and $LIQUID_TEST_FAILED has them all, and 2 after anything else, such as a crash.
 """
 
@@ -82,7 +83,7 @@ def main(build: str, *names: str) -> int:
         return 2
     cases = read(text)
     show(cases)
-    if missing := set(names) - {case.name for case in cases}:
+    if missing := [name for name in names if not any(f"{case.name}/".startswith(f"{name}/") for case in cases)]:
         print("no such Swift tests:", *missing)
         return 2
     failed = [case.name for case in cases if case.failed]
