@@ -1,4 +1,4 @@
-"""scripts/folders, which scripts/check runs: a folder of a target uses only those above it in the table."""
+"""scripts/folders, which scripts/check runs: a folder of a target uses only those above it in the table; and its counts."""
 
 import importlib.machinery
 import importlib.util
@@ -59,3 +59,45 @@ def test_a_folder_needs_a_row():
 def test_the_targets_have_the_order_of_their_tables():
     assert {"CTAP2", "liquid-auth", "liquid-auth-wallet", "liquid-authenticator"} == script.orders(script.TABLES.read_text("utf-8")).keys()
     assert script.main([]) == 0
+
+
+#: A circle of three files in two folders, and one of two; a type and two files that stand in both targets.
+TREE = {
+    "Sources/Core/Round/One/A.swift": "struct A {\n  let c: C\n}\n",
+    "Sources/Core/Round/One/B.swift": "struct B {\n  let a: A\n}\n// D\n",
+    "Sources/Core/Round/Two/C.swift": "struct C {\n  let b: B\n}\n",
+    "Sources/Core/Round/Two/D.swift": "struct D {\n  let e: E\n}\nprivate struct Own {}\n",
+    "Sources/Core/Round/Two/E.swift": "struct E {\n  let d: [D]\n}\n",
+    "Sources/Core/Round/main.swift": "print(A.self)\n",
+    "Sources/Store/Flat/A.swift": "struct A {\n  let text = \"F\"\n}\nprivate struct Own {}\n",
+    "Sources/Store/Flat/F.swift": "struct F {\n  let a: A\n}\n",
+    "Sources/Store/Flat/main.swift": "print(F.self)\n",
+    "Sources/README.md": "struct No {}\n",
+    "Tests/Swift/RoundTests/ATests.swift": "struct A {}\n",
+    "Tests/EndToEnd/test_a.py": "A = 1\n\n",
+    "README.md": "",
+    ".hidden/A.swift": "struct A {}\n",
+}
+
+
+def test_the_counts_of_a_tree(tmp_path):
+    for path, text in TREE.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert script.counts(tmp_path) == [
+        "Core/Round: 2 folders, 1 mutual pairs, largest circle 3 files", "  One and Two use each other",
+        "  One/A.swift", "  One/B.swift", "  Two/C.swift", "Store/Flat: 0 folders, 0 mutual pairs, largest circle 0 files", ".: 3 entries at the first look",
+        "Sources: 3 entries at the first look", "Tests: 2 entries at the first look", "Sources: 26 lines in 9 files *.swift",
+        "Tests: 1 lines in 1 files *.swift", "Tests: 2 lines in 1 files *.py", "1 file names in two targets",
+        "  A.swift: Core/Round, Store/Flat", "1 type names in two targets", "  A: Core/Round, Store/Flat",
+    ]
+
+
+def test_the_counts_of_this_repository(capsys):
+    assert script.main(["--count"]) == 0
+    printed = capsys.readouterr().out
+    assert "\nCore/CTAP2: " in printed and "\nPrograms/liquid-authenticator: " in printed
+
+
+def test_another_argument_is_refused(capsys):
+    assert script.main(["--counts"]) == 2 and "--count " in capsys.readouterr().err
