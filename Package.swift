@@ -121,7 +121,7 @@ targets += module("Vault", ["CBOR", "CryptoPrimitives"])
 targets += module(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
   tests: ["DeterministicKeys", "TestSupport"])
-targets += module("ProcessIO", ["CryptoPrimitives", "Messages", "CLinux"])
+targets += module("ProcessIO", ["CryptoPrimitives", "Messages", "CLinux"], tests: ["TestSupport"])
 targets += module("EventLoop", ["CTAPHID", "ProcessIO", "CLinux"], tests: ["TestSupport"])
 // The tests of the programs test it: a process cannot leave a sandbox.
 targets.append(.target(name: "Sandbox", dependencies: ["ProcessIO", "CSeccomp", "CLinux"], swiftSettings: settings))

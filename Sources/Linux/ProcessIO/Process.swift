@@ -101,14 +101,17 @@ package enum OwnProgram {
 package enum Child {
   /// Starts a program, looked up in PATH, in a session of its own, with only these three descriptors.
   ///
-  /// - Parameter arguments: the program, then its arguments.
+  /// - Parameters:
+  ///   - arguments: the program, then its arguments.
+  ///   - isBound: whether the kernel kills the program when the thread that calls this ends, or its process.
   package static func start(
-    _ arguments: [String], input: Int32, output: Int32, errorOutput: Int32
+    _ arguments: [String], input: Int32, output: Int32, errorOutput: Int32, isBound: Bool = false
   ) throws(SystemNumber) -> pid_t {
     var process = pid_t()
     let words = arguments.map { strdup($0) }
     defer { words.forEach { free($0) } }
-    let number = clinux_spawn_session(&process, arguments[0], words + [nil], input, output, errorOutput)
+    let spawn = isBound ? clinux_spawn_bound : clinux_spawn_session
+    let number = spawn(&process, arguments[0], words + [nil], input, output, errorOutput)
     guard number == 0 else { throw SystemNumber(number) }
     return process
   }

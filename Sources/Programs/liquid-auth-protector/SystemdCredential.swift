@@ -79,6 +79,8 @@ struct SystemdCredential: KeyKeeper {
 
   /// Runs the program until it ends; if it is cancelled or takes too long, kills it.
   ///
+  /// It does not outlive this process, however that ends.
+  ///
   /// - Returns: its output; if that is longer than `limit`, the first `limit` + 1 bytes.
   /// - Throws: if the program cannot be started, or ends with another status than 0.
   private func run(
@@ -99,7 +101,7 @@ struct SystemdCredential: KeyKeeper {
       }
       do throws(SystemNumber) {
         process = try Child.start(
-          [program] + arguments, input: given.read, output: got.write, errorOutput: STDERR_FILENO)
+          [program] + arguments, input: given.read, output: got.write, errorOutput: STDERR_FILENO, isBound: true)
       } catch {
         close(given.write)
         throw Self.absent

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -12,7 +13,7 @@ from fido2.ctap import CtapError
 from judges import vault_slots
 from load.moved_clock import MovedClock
 from support import systemd_creds
-from support.authenticator import BIN, PASSPHRASE, export, is_ours, wait_for
+from support.authenticator import BIN, PASSPHRASE, export, is_alive, is_ours, wait_for
 from support.ceremonies import OWN, Request, client, history, register, sign_in
 from support.logind import Logind
 from support.patience import PATIENCE
@@ -256,6 +257,20 @@ def test_the_program_ends_with_the_command(key, creds, command):
     add_killed(
         key, "systemd-creds", "program", lambda: len(running_doubles()) == 2, lambda: protectors() + running_doubles())
     assert len(slots(key)) == 1
+
+
+# Holds: PROTECT-8
+def test_the_program_ends_with_a_protector_that_is_killed(key, creds):
+    """The kernel ends it: the protector has no time to."""
+    add(key, "systemd-creds")
+    creds(hang="--version", alone=True)
+    key.start()
+    request = Request(key)
+    (program,) = wait_for("program", running_doubles)
+    for protector in protectors():
+        os.kill(protector, signal.SIGKILL)
+    wait_for("end of the program", lambda: not is_alive(program))
+    assert request.end() == "approved", "the passphrase opens the vault"
 
 
 # Holds: PROTECT-9

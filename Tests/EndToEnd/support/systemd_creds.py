@@ -8,6 +8,7 @@ It reads SYSTEMD_CREDS_CONTROL at each start, a JSON file with these members, al
   "size"      how many bytes it writes in place of the right ones
   "hang"      the command at which it starts a child, and waits with it without end: "--version", "encrypt" or "decrypt"; or
               "end": after it has written its output and closed it
+  "alone"     true: it waits without a child
 """
 
 import json
@@ -23,7 +24,7 @@ def main():
     control = pathlib.Path(os.environ["SYSTEMD_CREDS_CONTROL"])
     settings = json.loads(control.read_text())
     if settings.get("hang") == sys.argv[1]:
-        hang()
+        hang(settings)
     if sys.argv[1:] == ["--version"]:
         print(settings.get("version", "systemd 257 (257.8-1)"), "+PAM -SELINUX", sep="\n")
         return 0
@@ -45,12 +46,13 @@ def main():
     if settings.get("hang") == "end":
         sys.stdout.flush()
         os.close(1)
-        hang()
+        hang(settings)
     return 0
 
 
-def hang():
-    os.fork()
+def hang(settings):
+    if not settings.get("alone"):
+        os.fork()
     while True:
         time.sleep(600)
 

@@ -19,8 +19,8 @@ extension HelperProcess {
       try ProtectorPipe.ask(
         request, input: child.input, output: child.output, until: deadline, cancellation, touchNeeded: touchNeeded)
     }
-    // Time to withdraw the keyring's prompt, and to kill systemd-creds, which no signal from here reaches: also on a busy
-    // machine, but less than a suspend waits.
+    // Enough time, also on a busy machine, to withdraw the keyring's prompt, and to kill what systemd-creds has started,
+    // which no signal from here reaches; less than the three seconds that a suspend waits.
     _ = child.end(grace: .milliseconds(2500), thenKilledAfter: .milliseconds(60))
     return answer
   }
