@@ -39,13 +39,12 @@ TAKES_WORDS = {"rotate give-up": "a word is one more site; the store has the sit
 #: Commands that are complete without their arguments, and why.
 COMPLETE = {"policy": "without a site, it shows the policies"}
 #: Options and arguments whose value is no mistake yet on the command line, and why.
-PATH, NAME, CONFIGURED = "any text is a path", "any text is a name", "it is compared with wallet.conf, or read after it"
+PATH, NAME = "any text is a path", "any text is a name"
 TAKES_ANY = {
     **dict.fromkeys(["<file>", "--ca-file", "--config", "--control", "--image", "--paper", "--state-dir", "--to"], PATH),
     **dict.fromkeys(["--askpass", "--pinentry"], "any text is a program"),
     **dict.fromkeys(["--display-name", "--name", "--user-handle"], NAME),
-    **dict.fromkeys(["<email>", "--as", "--confirm", "--ice-server", "--service"], CONFIGURED),
-    "<link>": "the link itself is refused as a link, with 1",
+    "--service": "it is compared with wallet.conf", "<link>": "the link itself is refused as a link, with 1",
     "<sites>": TAKES_WORDS["rotate give-up"], "--site": "any text is a site of the history or of the store",
 }
 

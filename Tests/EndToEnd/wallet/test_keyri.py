@@ -394,7 +394,7 @@ def test_without_an_authenticator(wallet, tmp_path):
 
 def test_an_invalid_address(wallet, server):
     for text in ("alice", "a b@c", "a@b\x1b"):
-        wallet.run("register", text, status=FAILED)
+        wallet.run("register", text, status=MISTAKE)
     assert not server.received
 
 

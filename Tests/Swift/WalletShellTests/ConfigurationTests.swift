@@ -243,7 +243,7 @@ struct ConfigurationTests {
     #expect(
       throws: WalletFailure(
         "other users can read command lines, and may have read this password; write the server into "
-          + "w.conf, as ice-server = turn:HOST USER PASSWORD, and name its address alone")
+          + "w.conf, as ice-server = turn:HOST USER PASSWORD, and name its address alone", code: .mistake)
     ) { try configuration.iceServer(named: "turn:a anna s3cr3t") }
   }
 }

@@ -7,6 +7,7 @@ struct OptionsTests {
   @Test(arguments: [
     [], ["liquid://a.example/?requestId=1", "--image", "code.png"], ["-", "--register", "--authenticate"],
     ["-", "--no-ice-servers", "--ice-server", "stun:a"], ["-", "--timeout", "0"], ["-", "--timeout", "3601"],
+    ["-", "--ice-server", ""], ["-", "--ice-server", "stun:a", "--ice-server", "turns:b"],
   ])
   func `contradictory, missing or invalid options are refused`(arguments: [String]) {
     #expect(throws: (any Error).self) { try ConnectCommand.parse(arguments) }
@@ -67,6 +68,8 @@ struct MistakesTests {
 }
 
 struct WrongCommandLineTests {
+  private static let noEmail = "this is not an email address; type it as the service knows it"
+
   // Holds: INPUT-11
   @Test(arguments: [
     (["conect", "liquid://a.example"], "unknown command 'conect'; did you mean 'connect'?"),
@@ -80,6 +83,16 @@ struct WrongCommandLineTests {
     (["connect", "a", "b"], "unexpected argument 'b'"),
     (["keyri", "login"], "missing expected argument '<email>': your email address at the service"),
     (["rekey"], "missing expected argument '<network>': the network: mainnet-v1.0, testnet-v1.0 or betanet-v1.0"),
+    (["keyri", "register", "anna"], "the value 'anna' is invalid for '<email>': \(Self.noEmail)"),
+    (["keyri", "qr", "x", "--as", "anna"], "the value 'anna' is invalid for '--as <email>': \(Self.noEmail)"),
+    (
+      ["keyri", "qr", "x", "--confirm", "a.example"],
+      "the value 'a.example' is invalid for '--confirm <origin>': it does not begin with https://"
+    ),
+    (
+      ["connect", "-", "--ice-server", "nonsense anna s3cr3t"],
+      "--ice-server takes stun:HOST or turn:HOST; it begins with neither stun: nor turn:"
+    ),
     (["rekey", "main"], "the network is one of mainnet-v1.0, testnet-v1.0, betanet-v1.0"),
   ])
   func `the error says what is wrong, and what is right`(_ arguments: [String], _ sentence: String) throws {

@@ -72,6 +72,12 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     guard !(noIceServers && !iceServer.isEmpty) else {
       throw ValidationError("give --ice-server or --no-ice-servers, not both")
     }
+    for text in iceServer {
+      // Not a transform of the option: the parser would repeat the value, which can have a password.
+      do { _ = try ICEServerURL(String(text.split(whereSeparator: \.isWhitespace).first ?? "")) } catch {
+        throw ValidationError("--ice-server takes stun:HOST or turn:HOST; \(error)")
+      }
+    }
   }
 
   @Sendable private static func seconds(_ text: String) throws(ValidationError) -> Int {
@@ -127,7 +133,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
       for text in iceServer { servers.append(try configuration.iceServer(named: text)) }
       return servers
     } catch {
-      throw WalletFailure("--ice-server: \(error)")
+      throw WalletFailure("--ice-server: \(error)", code: error.code)
     }
   }
 }

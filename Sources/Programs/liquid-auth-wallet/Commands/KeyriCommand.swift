@@ -35,9 +35,8 @@ struct KeyriCommand: ParsableCommand {
     @OptionGroup var general: KeyriOptions
 
     func perform() async throws {
-      let email = try KeyriEmail(account.email)
       try await general.withWallet { wallet in
-        try await wallet.register(email, at: wallet.services.service(named: account.service))
+        try await wallet.register(account.email, at: wallet.services.service(named: account.service))
       }
     }
   }
@@ -52,9 +51,8 @@ struct KeyriCommand: ParsableCommand {
     @OptionGroup var general: KeyriOptions
 
     func perform() async throws {
-      let email = try KeyriEmail(account.email)
       try await general.withWallet { wallet in
-        try await wallet.login(email, at: wallet.services.service(named: account.service))
+        try await wallet.login(account.email, at: wallet.services.service(named: account.service))
       }
     }
   }
@@ -76,12 +74,14 @@ struct KeyriCommand: ParsableCommand {
 
     @Option(
       name: .customLong("as"),
-      help: ArgumentHelp("The email address to sign in with, if the browser does not name one.", valueName: "email"))
-    var user: String?
+      help: ArgumentHelp("The email address to sign in with, if the browser does not name one.", valueName: "email"),
+      transform: KeyriEmail.argument)
+    var user: KeyriEmail?
 
     @Option(
-      help: ArgumentHelp("Do not ask: agree if the page has this origin, and fail otherwise.", valueName: "origin"))
-    var confirm: String?
+      help: ArgumentHelp("Do not ask: agree if the page has this origin, and fail otherwise.", valueName: "origin"),
+      transform: Self.origin)
+    var confirm: WebOrigin?
 
     @Flag(help: "Do not ask: refuse.") var deny = false
 
@@ -94,21 +94,15 @@ struct KeyriCommand: ParsableCommand {
       guard confirm == nil || !deny else { throw ValidationError("give --confirm or --deny, not both") }
     }
 
+    @Sendable private static func origin(_ text: String) throws(ValidationError) -> WebOrigin {
+      do { return try WebOrigin(text) } catch { throw ValidationError(error.inConfiguration) }
+    }
+
     func perform() async throws {
-      let (decision, email) = (try decision, try user.map(KeyriEmail.init))
       let text = try await LinkSource(link: link, image: image).read()
       if let kind = LinkKind(of: text), kind != .keyri { throw kind.isAnother }
       try await general.withWallet { wallet in
-        try await wallet.answer(text, decision, as: email)
-      }
-    }
-
-    private var decision: KeyriDecision {
-      get throws(WalletFailure) {
-        guard let confirm else { return deny ? .deny : .ask }
-        do { return .confirm(try WebOrigin(confirm)) } catch {
-          throw WalletFailure("--confirm: \(error.inConfiguration)")
-        }
+        try await wallet.answer(text, confirm.map(KeyriDecision.confirm) ?? (deny ? .deny : .ask), as: user)
       }
     }
   }
@@ -129,11 +123,19 @@ extension KeyriOperation {
 
 /// The arguments that name the account and the service.
 struct KeyriAccount: ParsableArguments {
-  @Argument(help: "Your email address at the service. Another spelling gives another key.")
-  var email: String
+  @Argument(
+    help: "Your email address at the service. Another spelling gives another key.", transform: KeyriEmail.argument)
+  var email: KeyriEmail
 
   @Option(help: ArgumentHelp("The name of the service in wallet.conf, if there are several.", valueName: "name"))
   var service: String?
+}
+
+extension KeyriEmail {
+  /// Reads an argument.
+  @Sendable fileprivate static func argument(_ text: String) throws(ValidationError) -> KeyriEmail {
+    do { return try KeyriEmail(text) } catch { throw ValidationError(error.description) }
+  }
 }
 
 /// The common options of the `keyri` subcommands.

@@ -26,7 +26,7 @@ extension WalletConfiguration {
     guard words.count == 1 else {
       throw WalletFailure(
         "other users can read command lines, and may have read this password; write the server into "
-          + "\(file), as ice-server = turn:HOST USER PASSWORD, and name its address alone")
+          + "\(file), as ice-server = turn:HOST USER PASSWORD, and name its address alone", code: .mistake)
     }
     guard let server = iceServers?.first(where: { $0.urls == words }) else {
       throw WalletFailure("\(file) has no line for it: ice-server = \(words[0]) USER PASSWORD")

@@ -8,6 +8,7 @@ struct KeyriOptionsTests {
   @Test(arguments: [
     ["qr"], ["qr", "x", "--image", "y"], ["qr", "x", "--deny", "--confirm", "https://a.example"], ["qr", "x", "y"],
     ["register"], ["login"], ["register", "a@b", "c@d"], ["login", "a@b", "--deny"],
+    ["register", "a"], ["qr", "x", "--as", "a"], ["qr", "x", "--confirm", "a.example"],
   ])
   func `contradictory or missing options are refused`(_ arguments: [String]) {
     #expect(throws: (any Error).self) { try WalletCommand.parseAsRoot(["keyri"] + arguments) }
