@@ -196,6 +196,35 @@ class SignIn(Operation):
         return self.is_there
 
 
+class WriteBack(Operation):
+    """A passkey of another machine with the phrase is used by its id: its record is made before the answer (Recovery §7)."""
+
+    name = "write back"
+
+    def prepare(self, key):
+        super().prepare(key)
+        other = Authenticator(self.folder / "other", verification=self.verification).install(vault=1)
+        with other:
+            unlock(other)
+            with client(other) as ctap:
+                self.known = register(ctap, OWN, "found.example", b"found", rk=True, uv=True)
+
+    def request(self, ctap):
+        sign_in(ctap, self.known, uv=True)
+
+    def changed(self, key, ctap):
+        new = passkeys(key) - {("kept.example", self.kept.id.hex())}
+        assert new in (set(), {("found.example", self.known.id.hex())}), new
+        if new:
+            sign_in(ctap, self.known, listed=False, up=False)
+        return bool(new)
+
+    def check_kept(self, key, ctap, changed):
+        super().check_kept(key, ctap, changed)
+        # Its id works with and without a record; without consent, none is made.
+        sign_in(ctap, self.known, up=False)
+
+
 class PINSet(Operation):
     name = "PIN set"
     verification = "none"
@@ -494,8 +523,8 @@ class Reset(WithPIN):
             assert pin_token(ctap, PIN)
 
 
-OPERATIONS = (Registration, RegistrationAgain, SignIn, PINSet, PINChange, WrongPIN, LargeBlob, SlotAdded, SlotRemoved,
-              KeyringSlotAdded, PassphraseChanged, CounterOn, Merge, Reset)
+OPERATIONS = (Registration, RegistrationAgain, SignIn, WriteBack, PINSet, PINChange, WrongPIN, LargeBlob, SlotAdded,
+              SlotRemoved, KeyringSlotAdded, PassphraseChanged, CounterOn, Merge, Reset)
 
 
 def cases(in_gate, reason):
