@@ -21,6 +21,8 @@ FAULTS = {
     "a write that fails (EIO)": {"do": "error", "error": errno.EIO, "calls": WRITES, "count": 1},
     "a short write": {"do": "short", "calls": WRITES, "count": 1},
     "a sync that fails (EIO)": {"do": "error", "error": errno.EIO, "calls": SYNCS, "count": 1},
+    # SQLite repeats each interrupted call but this one, so the answer must be true as after EIO.
+    "a sync that is interrupted (EINTR)": {"do": "error", "error": errno.EINTR, "calls": SYNCS, "count": 1},
     "another call that fails (EIO)": {"do": "error", "error": errno.EIO, "calls": CHANGES, "count": 1},
 }
 

@@ -1,4 +1,4 @@
-"""Stop a program at its N-th system call, and kill it there, make the call fail, or hold it.
+"""Stop a program at its N-th system call, and kill it there, make the call fail, interrupt it, or hold it.
 
     tracer.py SOCKET PROGRAM ARGUMENT...    replaces this process by the program, which keeps its id
 
@@ -35,6 +35,12 @@ WRITES = ("write", "pwrite64")
 SYNCS = ("fsync", "fdatasync")
 #: Further calls that change a file or a directory.
 CHANGES = ("openat", "ftruncate", "rename", "renameat", "renameat2", "unlink", "unlinkat")
+#: Calls that a signal can end with EINTR (signal(7), close(2), ftruncate(2), getrandom(2)). Left out are the sleeps, which also
+#: write how much time is left; and open and fsync, which do not wait interruptibly for a disk: they are SYNCS and CHANGES.
+INTERRUPTED = (
+    "read", "readv", "pread64", "write", "writev", "pwrite64", "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg",
+    "sendmmsg", "accept", "accept4", "connect", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "wait4",
+    "waitid", "futex", "getrandom", "ftruncate", "close")
 #: For the calls that name a file, which argument that is.
 PATHS = {"openat": 1, "unlink": 0, "unlinkat": 1, "rename": 1, "renameat": 3, "renameat2": 3, "access": 0, "faccessat": 1,
          "faccessat2": 1, "stat": 0, "lstat": 0, "newfstatat": 1, "statx": 1, "getxattr": 0, "lgetxattr": 0, "mkdir": 0}
@@ -82,15 +88,16 @@ class Tracer:
             self.was_reached = tuple(message["reached"])
         return message
 
-    def rule(self, do="count", calls=None, under=None, first=1, last=None, error=0):
+    def rule(self, do="count", calls=None, under=None, first=1, last=None, every=1, error=0):
         """Count the system calls from now on: all, or those named `calls`, or those on a file in the directory `under`.
 
-        `do` says what happens at number `first`, or from `first` to `last`: "kill", "error" (the call fails with `error`
-        and is not executed), "short" (it gets half of its bytes), "hold" (the thread waits), or "count", nothing.
+        `do` says what happens at number `first`, or at each `every`-th number from `first` to `last`: "kill", "error" (the
+        call fails with `error` and is not executed), "interrupt" (it fails with EINTR, and calls of INTERRUPTED that do not
+        wait are not counted), "short" (it gets half of its bytes), "hold" (the thread waits), or "count", nothing.
         """
         self.was_reached = None
         assert self.ask(rule={"do": do, "calls": calls, "under": under and str(under), "first": first,
-                              "last": first if last is None else last, "error": error})
+                              "last": first if last is None else last, "every": every, "error": error})
 
     def reached(self):
         """Return name and place of the call at which the rule began to act; None if it was not reached."""
@@ -114,6 +121,12 @@ STOPPED, ALL_THREADS, ENTRY, EXIT = 128, 0x40000000, 1, 2
 # Places in struct user_regs_struct.
 RAX, RDX, ORIG_RAX, REGISTERS = 10, 12, 15, 27
 SET_PTRACER = 0x59616D61
+# FUTEX_WAIT and FUTEX_WAIT_BITSET, without the bits of their flags.
+FUTEX_COMMAND, FUTEX_WAITS = 0x7F, (0, 9)
+# For the calls with flags of sockets, which argument these are.
+SOCKET_FLAGS = {"recvfrom": 3, "recvmsg": 2, "recvmmsg": 3, "sendto": 3, "sendmsg": 2, "sendmmsg": 3}
+# The calls whose first argument is the descriptor that they wait for.
+ON_DESCRIPTOR = ("read", "readv", "pread64", "write", "writev", "pwrite64", "accept", "accept4", "connect", *SOCKET_FLAGS)
 UNISTD = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -230,8 +243,12 @@ class Served:
             place = self.place(thread, name, arguments)
             if not (place == rule["under"] or place.startswith(rule["under"] + "/")):
                 return True
+        if rule["do"] == "interrupt" and not self.waits(name, arguments):
+            return True
         self.counted.append((name, place))
-        if rule["do"] == "count" or not rule["first"] <= len(self.counted) <= rule["last"]:
+        number = len(self.counted)
+        if (rule["do"] == "count" or not rule["first"] <= number <= rule["last"]
+                or (number - rule["first"]) % rule["every"]):
             return True
         if not self.is_reached:
             self.is_reached = True
@@ -241,12 +258,32 @@ class Served:
         elif rule["do"] == "error":
             self.set(thread, ORIG_RAX, -1)
             self.changed[thread] = RAX, -rule["error"]
+        elif rule["do"] == "interrupt":
+            # Linux closes the descriptor before it waits (close(2)).
+            if name != "close":
+                self.set(thread, ORIG_RAX, -1)
+            self.changed[thread] = RAX, -errno.EINTR
         elif rule["do"] == "short":
             self.set(thread, RDX, max(1, arguments[2] // 2))
             self.changed[thread] = RDX, arguments[2]
         else:
             self.held.append(thread)
         return rule["do"] != "hold"
+
+    def waits(self, name, arguments):
+        """Return whether a call of INTERRUPTED can wait, and so be interrupted; only root can see it, as in `place`."""
+        if name == "futex":
+            return arguments[1] & FUTEX_COMMAND in FUTEX_WAITS
+        if name in SOCKET_FLAGS and arguments[SOCKET_FLAGS[name]] & socket.MSG_DONTWAIT:
+            return False
+        if name not in ON_DESCRIPTOR:
+            return True
+        try:
+            text = pathlib.Path(f"/proc/{self.process}/fdinfo/{arguments[0]}").read_text()
+        except OSError:
+            return False
+        # An eventfd is read when it is ready, and written below its limit.
+        return not int(re.search(r"^flags:\s*(\d+)", text, re.M)[1], 8) & os.O_NONBLOCK and "eventfd-count" not in text
 
     def set(self, thread, place, value):
         address = ctypes.addressof(self.registers)
