@@ -7,7 +7,7 @@ import CryptoPrimitives
 /// A series of requests to one authenticator; the input chooses them, and what the person does.
 enum SessionTarget {
   static let target = Target(
-    "ctap-session", of: "a series of requests of CTAP2 and U2F, with a person, time and tokens", atMost: 512,
+    "ctap-session", of: "a series of requests of CTAP2 and U2F, with a person, time, tokens and locks", atMost: 512,
     seeds: { sessions }, read: readSession)
 
   /// The platform, and what it knows of the authenticator.
@@ -76,16 +76,20 @@ enum SessionTarget {
     var steps = 0
     while !choices.isEmpty, steps < 24 {
       steps += 1
-      let (before, agreements) = (try session.world.store.revision(), session.world.person.agreements)
+      let before = try session.world.store.revision()
+      let (isLocked, openings) = (session.world.vault.current == nil, session.world.vault.openings)
       try step(&choices, &session)
-      if agreements == 0, session.world.person.agreements == 0 {
+      if session.world.person.agreements == 0 {
         expect(try session.world.store.revision() == before, "passkeys changed before anybody agreed")
+      }
+      if isLocked, session.world.vault.openings == openings {
+        expect(try session.world.store.revision() == before, "passkeys changed in a locked vault")
       }
     }
   }
 
   private static func step(_ choices: inout Choices, _ session: inout Session) throws {
-    switch choices.number(below: 18) {
+    switch choices.number(below: 19) {
     case 0, 1: try register(&choices, &session)
     case 2, 3: try signIn(&choices, &session)
     case 4:
@@ -136,7 +140,10 @@ enum SessionTarget {
         default: RequestContext(channel: old.channel, poweredUpAt: clock.now)
         }
     case 16: _ = try session.world.send([choices.byte()] + choices.counted())
-    default: try useU2F(&choices, &session)
+    case 17: try useU2F(&choices, &session)
+    default:
+      let vault = session.world.vault
+      if choices.bool() { vault.lock() } else { session.world.person.finds { vault.lock() } }
     }
   }
 
@@ -311,11 +318,15 @@ enum SessionTarget {
 
   // MARK: - Seeds
 
-  /// Registrations and sign-ins with and without a token, and with U2F.
+  /// Registrations and sign-ins with and without a token, with U2F, and with locks between and in them.
   private static let sessions: [[UInt8]] = [
     [1, 0] + [0, 1, 0, 0, 0, 0, 0x03, 0] + [2, 0, 1, 0, 0, 0],
     [1, 0] + [6, 0x1F, 0] + [0, 1, 0, 2, 0, 0x0F, 3, 1, 2, 3, 0x03, 1] + [3, 0, 1, 9, 0, 1] + [9, 2] + [9, 6, 0, 1],
     [0, 1] + [7] + [8, 1, 0x3F] + [10, 1, 1, 0x80, 1, 0, 0] + [10, 0, 9, 0] + [11, 2] + [15, 2] + [12, 0],
+    [1, 0] + [0, 1, 0, 0, 0, 0, 0x03, 0] + [18, 1] + [5] + [2, 0, 1, 0, 0, 0] + [18, 0] + [3, 0, 1, 0, 0, 0] + [4],
+    [1, 0] + [6, 0x1F, 0] + [18, 1] + [13, 0] + [2, 0, 0, 0, 0, 0] + [9, 4, 0] + [18, 0] + [0, 1, 0, 0, 0, 0, 3, 0] + [
+      12, 0,
+    ],
     [1, 0] + [17, 0, 1, 0] + [17, 0, 1, 1, 0, 0] + [2, 0, 1, 0, 0, 0] + [13, 0] + [0, 1, 0, 0, 0, 0, 3, 0] + [
       14, 2, 4,
     ],

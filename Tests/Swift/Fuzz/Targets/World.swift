@@ -10,6 +10,7 @@ import TestSupport
 final class Person: UserInteraction {
   private struct Script {
     var refusal: UserInteractionError?
+    var meanwhile: (@Sendable () -> Void)?
     var agreements = 0
   }
 
@@ -25,17 +26,62 @@ final class Person: UserInteraction {
   /// Does not agree to the next prompt.
   func refuses(with error: UserInteractionError) { script.withLock { $0.refusal = error } }
 
+  /// While the next prompt is open, this happens.
+  func finds(_ event: @escaping @Sendable () -> Void) { script.withLock { $0.meanwhile = event } }
+
+  /// Answers a prompt, also that of the vault.
+  fileprivate func answer() throws(UserInteractionError) {
+    let (refusal, meanwhile) = script.withLock { script in
+      defer { (script.refusal, script.meanwhile) = (nil, nil) }
+      return (script.refusal, script.meanwhile)
+    }
+    meanwhile?()
+    if let refusal { throw refusal }
+  }
+
   func confirm(
     _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
   ) async throws(UserInteractionError) -> Confirmation {
-    let refusal = script.withLock { script in
-      let refusal = script.refusal
-      script.refusal = nil
-      script.agreements += refusal == nil ? 1 : 0
-      return refusal
-    }
-    if let refusal { throw refusal }
+    try answer()
+    script.withLock { $0.agreements += 1 }
     return Confirmation(userVerified: verification)
+  }
+}
+
+/// A vault that is open, until the input locks it; then the person opens it.
+final class PersonsVault: KeySource {
+  private struct State {
+    var open: OpenVault?
+    var openings = 0
+  }
+
+  private let store: InMemoryCredentialStore
+  private let person: Person
+  private let state: Mutex<State>
+
+  init(_ store: InMemoryCredentialStore, of person: Person) {
+    (self.store, self.person) = (store, person)
+    state = Mutex(State(open: Self.vault(store)))
+  }
+
+  private static func vault(_ store: InMemoryCredentialStore) -> OpenVault {
+    OpenVault(keys: TestPhrase.keys, ed25519Root: TestPhrase.ed25519Root, store: store)
+  }
+
+  var current: OpenVault? { state.withLock { $0.open } }
+  var reported: ReportedSettings { (try? store.state().settings.reported) ?? ReportedSettings() }
+  /// How often the person opened it.
+  var openings: Int { state.withLock { $0.openings } }
+
+  func lock() { state.withLock { $0.open = nil } }
+
+  func open(
+    for reason: UnlockReason?, from client: (any RequestClient)?
+  ) async throws(UserInteractionError) -> OpenVault {
+    try person.answer()
+    let vault = Self.vault(store)
+    state.withLock { $0 = State(open: vault, openings: $0.openings + 1) }
+    return vault.openedByPerson
   }
 }
 
@@ -59,13 +105,16 @@ struct FixedRandomness: RandomNumberGenerator, Sendable {
   }
 }
 
-/// An authenticator with an open vault, and a store in memory.
+/// An authenticator with a vault, and a store in memory.
 struct World {
   private static let wallClock: UInt64 = 1_790_000_000_000
+  /// makeCredential, getAssertion and getNextAssertion.
+  private static let ceremonies: Set<UInt8> = [0x01, 0x02, 0x08]
 
   let store = InMemoryCredentialStore(
     keys: TestPhrase.keys, state: StoreState(storeID: [UInt8](repeating: 7, count: 16)))
   let person: Person
+  let vault: PersonsVault
   let clock = HandClock()
   private(set) var authenticator: Authenticator
   var context: RequestContext
@@ -73,10 +122,9 @@ struct World {
   init(canVerify: Bool = true) {
     let clock = clock
     person = Person(canVerify: canVerify)
-    let vault = OpenVault(keys: TestPhrase.keys, ed25519Root: TestPhrase.ed25519Root, store: store)
+    vault = PersonsVault(store, of: person)
     authenticator = Authenticator(
-      keySource: OpenKeySource(vault), interaction: person, extensions: SupportedExtensions.all,
-      randomness: FixedRandomness(),
+      keySource: vault, interaction: person, extensions: SupportedExtensions.all, randomness: FixedRandomness(),
       now: { clock.now }, wallClock: { Self.wallClock }, report: { _ in })
     context = RequestContext(channel: 1, poweredUpAt: clock.now)
   }
@@ -95,6 +143,9 @@ struct World {
       fatalError("no known status: \(answer)")
     }
     expect(status == .success || answer.count == 1, "\(status) with \(answer.count - 1) bytes")
+    if status == .success, let command = message.first, Self.ceremonies.contains(command) {
+      expect(vault.current != nil, "a signature with a locked vault")
+    }
     guard answer.count > 1 else { return (status, [:]) }
     guard let members = (try? CBORDecoder.decode(Array(answer.dropFirst())))?.map else {
       fatalError("a response that is no canonical map: \(answer)")
