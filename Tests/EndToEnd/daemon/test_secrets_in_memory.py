@@ -7,6 +7,7 @@ that are locked and left out of core dumps; after the lock, it must be nowhere.
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import pathlib
 import struct
@@ -14,6 +15,9 @@ import subprocess
 import termios
 
 import pytest
+from backups.test_import import Foreign, cxf, p256, written
+from backups.test_rotate import NEW, NEW_PHRASE, begin
+from cryptography.hazmat.primitives.asymmetric import ed25519
 from fido2.ctap1 import Ctap1
 from fido2.ctap2 import ClientPin, Config, LargeBlobs
 from fido2.ctap2.pin import PinProtocolV2
@@ -75,18 +79,24 @@ class Watch:
             self.places += sum(map(len, places.values()))
             yield process, places
 
-    def check(self, ceremony):
-        """Check after a ceremony: secrets are only in protected pages, and the phrase and the passphrase are nowhere."""
+    def check(self, ceremony, phrase="main key"):
+        """Check after a ceremony: secrets are only in protected pages, and the phrase and the passphrase are nowhere.
+
+        `phrase` is the name of the secret that is there because the vault is open.
+        """
         self.key.pinentry.wait_for_no_dialog()
         for process, places in self.search():
             exposed = {name: lines for name, lines in places.items() if not all(protected for _, protected in lines)}
             assert not exposed, f"after {ceremony}, in process {process}: {exposed}"
             if process == self.key.process.pid:
-                assert "main key from byte 0" in places, "the vault is open"
+                assert f"{phrase} from byte 0" in places, "the vault is open"
             assert not [name for name in places if name.startswith(("phrase", "passphrase"))], ceremony
 
     def check_locked(self):
         self.key.ask("lock")
+        self.check_wiped()
+
+    def check_wiped(self):
         wait_for(lambda: f"wiped memory; there is {dict(self.search())}",
                  lambda: not any(places for _, places in self.search()), 5, pid=self.key.process.pid)
 
@@ -113,10 +123,10 @@ def agreements(monkeypatch, watch):
             monkeypatch.setattr(protocol, "kdf", kdf)
 
 
-def private_key(made):
+def private_key(made, phrase=OWN):
     """Return the scalar or seed of a passkey, derived from the phrase."""
-    fields = OWN.open(sha256(made.rp_id.encode()), made.id)
-    return OWN.private_key(sha256(made.rp_id.encode()), fields, made.rp_id.encode())
+    fields = phrase.open(sha256(made.rp_id.encode()), made.id)
+    return phrase.private_key(sha256(made.rp_id.encode()), fields, made.rp_id.encode())
 
 
 # Holds: SECRET-2
@@ -231,6 +241,56 @@ def test_a_backup(watch, tmp_path):
     watch.check("a backup")
     watch.key.ask("restore", tmp_path / "made")
     watch.check("a backup that was merged")
+    watch.check_locked()
+
+
+# Holds: SECRET-2
+def test_an_import_and_an_export(watch, tmp_path):
+    """Imported private keys are stored and used; an export sends them, and the derived ones with their secrets for PRF."""
+    of_p256 = p256(b"a P-256 passkey.", rp_id=SITE, user_id=b"imported-1")
+    of_ed25519 = Foreign(ed25519.Ed25519PrivateKey.generate(), b"an Ed25519 one..", rp_id=SITE, user_id=b"imported-2")
+    watch.add(imported_scalar=of_p256.key.private_numbers().private_value.to_bytes(32, "big"),
+              imported_seed=of_ed25519.key.private_bytes_raw())
+    watch.key.ask("import", written(tmp_path / "import.json", cxf(of_p256.cxf(), of_ed25519.cxf())))
+    watch.check("an import")
+    with client(watch.key) as ctap:
+        for foreign in (of_p256, of_ed25519):
+            sign_in(ctap, foreign.made, uv=True)
+        watch.check("sign-ins with imported passkeys")
+        made = register(ctap, OWN, SITE, rk=True, uv=True)
+    watch.add(private_key=private_key(made), **{
+        f"cred_random_{verified}": OWN.cred_random(sha256(SITE.encode()), made.id, verified)
+        for verified in (False, True)})
+    watch.key.ask("export", "--all", tmp_path / "export.json")
+    items = json.loads((tmp_path / "export.json").read_text())["accounts"][0]["items"]
+    assert sum(len(item["credentials"]) for item in items) == 3
+    watch.check("an export")
+    watch.check_locked()
+
+
+# Holds: SECRET-2
+def test_a_move_to_a_new_phrase(watch):
+    """The vault has two phrases meanwhile; after the end, the old one is nowhere."""
+    with client(watch.key) as ctap:
+        old = register(ctap, OWN, SITE, b"alice", rk=True, uv=True)
+    watch.add(private_key=private_key(old), phrase_that_is_new=NEW_PHRASE.encode())
+    watch.add(new_main_key=NEW.main_key, new_ed25519_root=NEW.ed25519_root[:64])
+    begin(watch.key)
+    # It locked the vault.
+    watch.check_wiped()
+    watch.key.unlock()
+    watch.check("the beginning of the move", phrase="new main key")
+    with client(watch.key) as ctap:
+        new = register(ctap, NEW, SITE, b"alice", rk=True, uv=True, exclude=[old.descriptor])
+        watch.add(new_private_key=private_key(new, NEW))
+        sign_in(ctap, old)
+        sign_in(ctap, new, listed=False, uv=True)
+    watch.check("ceremonies with both phrases")
+    watch.key.ask("rotate", "end")
+    watch.key.unlock()
+    watch.check("the end of the move", phrase="new main key")
+    for _, places in watch.search():
+        assert not [name for name in places if name.startswith(("main key", "ed25519 root", "private key"))], places
     watch.check_locked()
 
 
