@@ -236,7 +236,8 @@ if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
       dependencies: [
         "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "CTAP2", "CTAPHID", "UHID", "Recovery",
         "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR",
-        "DeterministicKeys", "CryptoPrimitives", "DisplayText", "Hybrid", "TestSupport", "TestVectors",
+        "DeterministicKeys", "CryptoPrimitives", "DisplayText", "Hybrid", "Messages", "CZlib", "TestSupport",
+        "TestVectors",
       ], path: "Tests/Swift/Fuzz/Targets", swiftSettings: settings))
 }
 

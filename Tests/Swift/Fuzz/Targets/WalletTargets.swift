@@ -1,9 +1,9 @@
 import LiquidAuth
 
-/// The configuration of the wallet.
+/// The configuration of the wallet, and pictures with QR codes.
 ///
 /// The wallet itself is not a part of this program, because it needs the network packages. The directory `Wallet` has symbolic
-/// links to the files that read the configuration.
+/// links to the files that read the configuration and pictures.
 enum WalletTargets {
   static let all: [Target] = [
     Target(
@@ -25,7 +25,16 @@ enum WalletTargets {
           keyri acme = https://app.example.org APP-KEY
           """, "ice-server = none\n",
         ].map { Array($0.utf8) }
-      }, read: read)
+      }, read: read),
+    Target(
+      "png", of: "a PNG picture, or the parts of a valid one", atMost: 2048,
+      words: ["IHDR", "PLTE", "tRNS", "IDAT", "IEND"],
+      seeds: {
+        let whole = png(
+          width: 3, height: 2, kind: (8, 2), palette: [], transparency: [0, 1, 0, 2, 0, 3],
+          rows: [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]])
+        return [[0] + whole] + kinds.indices.map { [1, UInt8($0), 4, 3, UInt8($0 & 1), 6, 9, 9, 9, 0, 0, 0, 2, 0, 7] }
+      }, read: readPicture),
   ]
 
   private static func read(_ input: [UInt8]) throws {
@@ -51,6 +60,89 @@ enum WalletTargets {
     expect(configuration.certificateAuthorities?.path.hasPrefix("/") ?? true, "a relative path")
     expect(
       Set(configuration.keyri.all.map(\.linkOrigin)).count == configuration.keyri.all.count, "a service is there twice")
+  }
+}
+
+// MARK: - Pictures
+
+extension WalletTargets {
+  /// Depth and colour type: ISO/IEC 15948, table 11.1.
+  private static let kinds: [(depth: Int, colour: UInt8)] = [
+    (1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (8, 2), (16, 2), (1, 3), (2, 3), (4, 3), (8, 3), (8, 4), (16, 4), (8, 6),
+    (16, 6),
+  ]
+  private static let indexed: UInt8 = 3
+  /// First column and row, and the steps to the next: ISO/IEC 15948, 8.2.
+  private static let passes = [
+    (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2),
+  ]
+
+  /// After an even byte, a whole file; after an odd one, the parts of a picture of a valid form.
+  private static func readPicture(_ input: [UInt8]) {
+    var choices = Choices(input)
+    guard choices.bool() else {
+      check(choices.remainder())
+      return
+    }
+    let kind = choices.one(of: kinds)
+    let (width, height) = (choices.number(below: 20) + 1, choices.number(below: 20) + 1)
+    let isInterlaced = choices.bool()
+    let (palette, transparency) = (choices.counted(), choices.counted())
+    let samples = [0: 1, 2: 3, 3: 1, 4: 2, 6: 4][kind.colour] ?? 0
+    var rows: [[UInt8]] = []
+    for (column, row, columns, lines) in isInterlaced ? passes : [(0, 0, 1, 1)] {
+      let count = Array(stride(from: column, to: width, by: columns)).count
+      guard count > 0 else { continue }
+      for _ in stride(from: row, to: height, by: lines) {
+        rows.append([choices.byte() % 5] + choices.bytes((count * kind.depth * samples + 7) / 8))
+      }
+    }
+    let file = png(
+      width: width, height: height, kind: kind, isInterlaced: isInterlaced, palette: palette,
+      transparency: transparency, rows: rows)
+    let isRead = check(file)
+    expect(isRead || kind.colour == indexed, "a picture of a valid form was refused")
+  }
+
+  /// Reads a file, and the picture again from a file of our own; returns whether it is a picture.
+  @discardableResult
+  private static func check(_ file: [UInt8]) -> Bool {
+    guard let picture = GrayscalePicture(png: file) else { return false }
+    let sides = 1...GrayscalePicture.maximumSide
+    expect(sides ~= picture.width && sides ~= picture.height, "\(picture.width) × \(picture.height) pixels")
+    expect(picture.shades.count == picture.width * picture.height, "\(picture.shades.count) shades")
+    expect(GrayscalePicture(png: file + [0]) == picture, "bytes behind the end matter")
+    guard picture.shades.count < 1 << 14 else { return true }
+    let rows = stride(from: 0, to: picture.shades.count, by: picture.width).map { start in
+      [0] + picture.shades[start..<start + picture.width]
+    }
+    let again = png(
+      width: picture.width, height: picture.height, kind: (8, 0), palette: [], transparency: [], rows: rows)
+    expect(GrayscalePicture(png: again) == picture, "another picture")
+    let framed = picture.bordered.thresholded
+    expect(framed.shades.count == framed.width * framed.height, "a border of another size")
+    expect(framed.shades.allSatisfy { $0 == 0 || $0 == .max }, "a shade between black and white")
+    return true
+  }
+
+  /// A file of a picture, with filters before the rows, and without checksums, which are not read.
+  private static func png(
+    width: Int, height: Int, kind: (depth: Int, colour: UInt8), isInterlaced: Bool = false, palette: [UInt8],
+    transparency: [UInt8], rows: [[UInt8]]
+  ) -> [UInt8] {
+    func number(_ number: Int) -> [UInt8] { (0..<4).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+    func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+      number(content.count) + Array(name.utf8) + content + number(0)
+    }
+    let form = [UInt8(kind.depth), kind.colour, 0, 0, isInterlaced ? 1 : 0]
+    // Blocks that are not compressed (RFC 1951, 3.2.4), the last one empty.
+    let blocks = rows.flatMap { row in
+      let count = [UInt8(row.count & 0xFF), UInt8(row.count >> 8)]
+      return [0] + count + count.map { ~$0 } + row
+    }
+    return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", number(width) + number(height) + form)
+      + (palette.isEmpty ? [] : chunk("PLTE", palette)) + (transparency.isEmpty ? [] : chunk("tRNS", transparency))
+      + chunk("IDAT", [0x78, 1] + blocks + [1, 0, 0, 0xFF, 0xFF] + number(0)) + chunk("IEND", [])
   }
 }
 
