@@ -9,7 +9,7 @@ package struct GetStatus: PlainCommand {
 }
 
 /// The status of the authenticator, which is returned without waiting:
-/// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
+/// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompts,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
 /// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
@@ -42,8 +42,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var access: String?
   /// `passphrase` or `none`.
   package var verification: String
-  /// The prompt back end: `pinentry` with its program, or `terminal`.
-  package var prompt: String
+  /// How prompts are shown.
+  package var prompts: PromptReport
   /// Identifies the phrase, 4 bytes; only while unlocked.
   package var fingerprint: [UInt8]?
   /// Whether a prompt waits for a person.
@@ -86,7 +86,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
-    access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
+    access: String? = nil, verification: String, prompts: PromptReport, fingerprint: [UInt8]? = nil,
+    waiting: Bool = false,
     problems: [Problem] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
     lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
@@ -97,7 +98,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     self.previousFingerprint = previousFingerprint
     self.promptsAnswerByThemselves = promptsAnswerByThemselves
     (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
-    (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
+    (self.node, self.access, self.verification, self.prompts) = (node, access, verification, prompts)
     (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
     (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
     (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
@@ -119,7 +120,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     node = try decoded(members.optionalText(5))
     access = try decoded(members.optionalText(6))
     verification = try decoded(members.requiredText(7))
-    prompt = try decoded(members.requiredText(8))
+    prompts = try PromptReport(decoded(members.requiredMap(8)))
     fingerprint = try decoded(members.optionalBytes(9))
     waiting = try decoded(members.requiredBool(10))
     problems = try Self.problems(members)
@@ -162,7 +163,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var members: CBORMap {
     var members = CBORMap(present: [
       1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
-      5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .text(verification), 8: .text(prompt),
+      5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .text(verification), 8: .map(prompts.members),
       9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems.map(\.text)),
       12: .text(stateDirectory), 13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),

@@ -21,7 +21,7 @@ import UHID
   ) -> AuthenticatorStatus {
     AuthenticatorStatus(
       processID: 42, vault: vault, transport: transport, attached: true, node: "/dev/hidraw3", access: "you",
-      verification: "passphrase", prompt: "pinentry (pinentry)", stateDirectory: "/s")
+      verification: "passphrase", prompts: PromptReport(.pinentry, program: "pinentry"), stateDirectory: "/s")
   }
 
   static func information(pin: Bool = false, alwaysUV: Bool = false, uv: Bool = true, change: Bool = false)
@@ -206,7 +206,9 @@ import UHID
     let text = "a prompt waits for you (pinentry (pinentry)); it can be behind another window"
     #expect(lines { _ in } == ["note|\(text)|-"])
     #expect(
-      lines { $0.prompt = "terminal" } == ["note|a prompt waits for you on the authenticator's terminal|-"])
+      lines { $0.prompts = PromptReport(.terminal) } == [
+        "note|a prompt waits for you on the authenticator's terminal|-"
+      ])
     #expect(
       lines { $0.problems = [Problem("a")] } == [
         "problem|a; also: \(text)|systemctl --user restart liquid-authenticator.service"

@@ -310,26 +310,20 @@ import UHID
         && found.hasX && !found.hasWayland)
     #expect(scratch.findings(environment: ["PATH": "/opt"]).pinentry.path == nil)
     var status = DoctorChecksTests.status()
-    status.prompt = "pinentry (/usr/bin/pinentry-curses)"
+    status.prompts = PromptReport(
+      choice: "auto", [.init(.notifications), .init(.pinentry, program: "/usr/bin/pinentry-curses", fault: "why")])
     let running = DoctorFindings.Authenticator.running(status, nil, nil)
     #expect(
       scratch.findings(running).pinentry
         == .init(program: "/usr/bin/pinentry-curses", path: "/usr/bin/pinentry-curses", target: "pinentry-curses"))
-    for ways in [
-      "auto: %", "auto: notifications, %", "auto: notifications, %, terminal", "notifications: notifications, %", "%",
-    ] {
-      let text = ways.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "pinentry (/a (b))")
-      #expect(FindingsReader.pinentry(in: text) == "/a (b)")
-    }
-    for ways in ["terminal", "askpass (/a)", "auto: notifications, askpass (/a)", "auto: notifications"] {
-      #expect(FindingsReader.pinentry(in: ways) == nil)
-    }
+    status.prompts = PromptReport(.askpass, program: "/usr/bin/pinentry-curses")
+    #expect(scratch.findings(.running(status, nil, nil)).pinentry.program == "pinentry")
     scratch.put("/usr/bin/pinentry-qt", "", mode: 0o755)
     scratch.put("/usr/bin/update-alternatives", "", mode: 0o755)
     let others = scratch.findings(environment: path).pinentry
     #expect(others.others == ["/usr/bin/pinentry-qt"] && others.hasAlternatives)
     scratch.link("/loop", to: "/loop")
-    status.prompt = "pinentry (/loop)"
+    status.prompts = PromptReport(.pinentry, program: "/loop")
     #expect(scratch.findings(.running(status, nil, nil)).pinentry.path == nil)
   }
 

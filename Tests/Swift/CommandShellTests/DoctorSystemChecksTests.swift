@@ -271,7 +271,9 @@ import Testing
   // Holds: PERSON-13
   @Test func `a prompt that answers by itself`() {
     let found = lines(.pinentry) {
-      DoctorChecksTests.change(&$0) { ($0.prompt, $0.promptsAnswerByThemselves) = ("askpass (/bin/true)", true) }
+      DoctorChecksTests.change(&$0) {
+        ($0.prompts, $0.promptsAnswerByThemselves) = (PromptReport(.askpass, program: "/bin/true"), true)
+      }
     }
     #expect(
       found == [
@@ -283,8 +285,15 @@ import Testing
   @Test func pinentry() {
     #expect(lines(.pinentry) { _ in } == ["ok|/usr/bin/pinentry (pinentry-gnome3)|-"])
     #expect(
-      lines(.pinentry) { DoctorChecksTests.change(&$0) { $0.prompt = "terminal" } }
+      lines(.pinentry) { DoctorChecksTests.change(&$0) { $0.prompts = PromptReport(.terminal) } }
         == ["ok|not used: prompts are on the authenticator's terminal|-"])
+    for (fault, text) in [(nil, "auto: askpass (a), terminal"), ("no", "auto: terminal")] as [(String?, String)] {
+      let prompts = PromptReport(
+        choice: "auto", [.init(.askpass, program: "a", fault: fault), .init(.terminal)])
+      #expect(
+        lines(.pinentry) { DoctorChecksTests.change(&$0) { $0.prompts = prompts } }
+          == ["ok|not used; prompts: \(text)|-"])
+    }
     for (desktop, package) in [("GNOME", "pinentry-gnome3"), ("KDE", "pinentry-qt")] {
       #expect(
         lines(.pinentry) { ($0.pinentry.path, $0.desktop) = (nil, desktop) } == [
@@ -389,26 +398,25 @@ import Testing
     #expect(with(.known(["body"])) == ["note|it has no actions; \(unused)|-"])
     #expect(with(.known(nil)) == ["note|none runs; \(unused)|-"])
     #expect(with(.unknown("no busctl")) == ["note|cannot be checked: no busctl; \(unused)|-"])
-    let auto = { (ways: String, found: Asked<[String]?>) in
+    let auto = { (fault: String?, found: Asked<[String]?>) in
       lines(.notificationDaemon) {
         $0.notifications = found
-        DoctorChecksTests.change(&$0) { $0.prompt = ways }
+        DoctorChecksTests.change(&$0) {
+          $0.prompts = PromptReport(
+            choice: "auto", [.init(.notifications, fault: fault), .init(.pinentry, program: "pinentry")])
+        }
       }
     }
-    #expect(
-      auto("auto: notifications, pinentry (pinentry)", .known(["actions"]))
-        == ["ok|it runs, and has actions; it asks for presence|-"])
-    #expect(
-      auto("notifications: notifications, pinentry (pinentry)", .known(["actions"]))
-        == ["ok|it runs, and has actions; it asks for presence|-"])
-    #expect(
-      auto("notifications: pinentry (pinentry)", .known(nil)) == ["note|none runs; prompts do not need it|-"])
+    #expect(auto(nil, .known(["actions"])) == ["ok|it runs, and has actions; it asks for presence|-"])
     let without = ", so notifications cannot be shown; the next kind of prompt asks for presence|-"
-    #expect(auto("auto: notifications, pinentry (pinentry)", .known(nil)) == ["note|none runs\(without)"])
-    #expect(auto("auto: notifications, pinentry (pinentry)", .known([])) == ["note|it has no actions\(without)"])
+    #expect(auto(nil, .known(nil)) == ["note|none runs\(without)"])
+    #expect(auto(nil, .known([])) == ["note|it has no actions\(without)"])
+    let failed = "prompts do not need it, and could not use it: why|-"
+    #expect(auto("why", .known(["body"])) == ["note|it has no actions; \(failed)"])
+    #expect(auto("why", .known(["actions"])) == ["ok|it runs, and has actions; \(failed)"])
     #expect(
-      auto("auto: pinentry (pinentry)", .known(["body"]))
-        == ["note|it has no actions; prompts do not need it|-"])
+      lines(.notificationDaemon) { ($0.notifications, $0.authenticator) = (.known(nil), .unknown("why")) }
+        == ["note|none runs; prompts do not need it|-"])
   }
 
   @Test func `session and screen lock`() {

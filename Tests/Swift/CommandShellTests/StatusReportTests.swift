@@ -16,7 +16,7 @@ import UHID
   ) -> AuthenticatorStatus {
     AuthenticatorStatus(
       processID: 42, vault: vault, transport: "uhid", attached: attached, node: attached ? "/dev/hidraw3" : nil,
-      access: attached ? "you" : nil, verification: "passphrase", prompt: "pinentry",
+      access: attached ? "you" : nil, verification: "passphrase", prompts: PromptReport(.pinentry),
       fingerprint: vault == .unlocked ? [0xC0, 0xFF, 0xEE, 0x00] : nil, problems: problems, stateDirectory: "/s",
       credentials: vault == .unlocked ? 3 : nil)
   }

@@ -18,7 +18,8 @@ import Testing
 
   static let status = AuthenticatorStatus(
     processID: 258, vault: .unlocked, transport: "uhid", attached: true, node: "/dev/hidraw0", access: "you",
-    verification: "none", prompt: "tty", fingerprint: [1, 2, 3, 4], waiting: true, problems: [Problem("p")],
+    verification: "none", prompts: PromptReport(.terminal), fingerprint: [1, 2, 3, 4], waiting: true,
+    problems: [Problem("p")],
     stateDirectory: "/s", credentials: 3, steppedAsideFor: "h", algorandSignatures: 4, associationSignatures: 300,
     hasReaders: true, unlockedBy: "k", counter: 9, defaultPolicy: 2, backupTime: 5, backupCheckTime: 6,
     backupFolder: "/b", followReport: FollowReport(problem: "q"), previousFingerprint: [5, 6, 7, 8])
@@ -30,9 +31,9 @@ import Testing
   }
 
   @Test func `the answer to hello has the version and the process id`() throws {
-    let packet: [UInt8] = [0x00, 0xA2, 0x01, 0x06, 0x02, 0x19, 0x01, 0x02]
+    let packet: [UInt8] = [0x00, 0xA2, 0x01, 0x07, 0x02, 0x19, 0x01, 0x02]
     #expect(Hello.Answer(processID: 258).encoded == packet)
-    #expect(try Hello.Answer(decoding: packet) == Hello.Answer(version: 6, processID: 258))
+    #expect(try Hello.Answer(decoding: packet) == Hello.Answer(version: 7, processID: 258))
   }
 
   @Test func `the answer to an accepted store has the number of entries of its history`() throws {
@@ -427,7 +428,7 @@ import Testing
     var packet: [UInt8] = [0x00, 0xB8, 0x1A, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64]
     packet += Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
     packet += Array("/dev/hidraw0".utf8) + [0x06, 0x63] + Array("you".utf8) + [0x07, 0x64] + Array("none".utf8)
-    packet += [0x08, 0x63] + Array("tty".utf8) + [0x09, 0x44, 1, 2, 3, 4]
+    packet += [0x08, 0xA1, 0x02, 0x81, 0xA1, 0x01, 0x68] + Array("terminal".utf8) + [0x09, 0x44, 1, 2, 3, 4]
     packet += [0x0A, 0xF5, 0x0B, 0x81, 0x61, 0x70, 0x0C, 0x62]
     packet += Array("/s".utf8) + [0x0D, 0x03, 0x0E, 0x61, 0x68, 0x0F, 0x04, 0x10, 0x19, 0x01, 0x2C, 0x11, 0xF5]
     packet += [0x13, 0x61, 0x6B, 0x14, 0x09, 0x15, 0x02, 0x16, 0x05, 0x17, 0x06]
@@ -461,10 +462,31 @@ import Testing
       read.problems == [Problem("a"), Problem("c; h", kind: .counter), Problem("p; x with: y z", kind: .pin)])
   }
 
+  @Test func `the back ends of prompts are values, and their text has those that work`() throws {
+    let (notifications, program) = (PromptReport.BackEnd(.notifications, fault: "no"), "/a (b), c")
+    var report = PromptReport(choice: "auto", [notifications, .init(.askpass, program: program), .init(.terminal)])
+    var packet: [UInt8] = [0xA2, 0x01, 0x64] + Array("auto".utf8) + [0x02, 0x83]
+    packet += [0xA2, 0x01, 0x6D] + Array("notifications".utf8) + [0x03, 0x62] + Array("no".utf8)
+    packet += [0xA2, 0x01, 0x67] + Array("askpass".utf8) + [0x02, 0x69] + Array(program.utf8)
+    packet += [0xA1, 0x01, 0x68] + Array("terminal".utf8)
+    #expect(CBOREncoder.encode(.map(report.members)) == packet)
+    #expect(try PromptReport(report.members) == report)
+    #expect(report.text == "auto: askpass (/a (b), c), terminal")
+    #expect(report.backEnd(.askpass)?.program == program && report.backEnd(.pinentry) == nil && !report.isTerminal)
+    #expect(PromptReport(.terminal).isTerminal && PromptReport(.terminal).text == "terminal")
+    report.backEnds = [notifications]
+    #expect(report.text == "auto: notifications", "none works")
+    // A later authenticator may have more kinds.
+    #expect(try PromptReport([2: [.map([1: "x"])]]).text == "x")
+    for malformed in [[:], [2: 1], [1: 1, 2: []], [2: [1]], [2: [.map([:])]], [2: [.map([1: 1])]]] as [CBORMap] {
+      #expect(throws: ControlFailure.self) { try PromptReport(malformed) }
+    }
+  }
+
   @Test func `the status of a locked, detached device leaves out unknown members`() throws {
     let status = AuthenticatorStatus(
-      processID: 1, vault: .locked, transport: "pty", attached: false, verification: "passphrase", prompt: "pinentry",
-      stateDirectory: "/s")
+      processID: 1, vault: .locked, transport: "pty", attached: false, verification: "passphrase",
+      prompts: PromptReport(.pinentry), stateDirectory: "/s")
     #expect(try AuthenticatorStatus(decoding: status.encoded) == status)
     #expect(status.members.pairs.map(\.key) == [1, 2, 3, 4, 7, 8, 10, 11, 12, 15, 16])
   }
@@ -599,8 +621,8 @@ import Testing
   @Test(arguments: ControlAnswerTests.status.members.pairs.map(\.key))
   func `every member of a status has its own type`(_ key: CBORValue) {
     var members = Self.status.members
-    // 25 is a map, and no number.
-    members[key] = key == 25 ? 5 : .map([:])
+    // 8 and 25 are maps, and no numbers.
+    members[key] = [8, 25].contains(key) ? 5 : .map([:])
     #expect(throws: ControlFailure(.unexpectedType, "")) { try AuthenticatorStatus(members) }
   }
 

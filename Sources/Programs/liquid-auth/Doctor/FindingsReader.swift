@@ -36,7 +36,7 @@ struct FindingsReader {
     var process: Int32?
     if case .running(let status, _, _) = authenticator {
       process = status.processID
-      prompt = Self.pinentry(in: status.prompt) ?? prompt
+      prompt = status.prompts.backEnd(.pinentry)?.program ?? prompt
     }
     // The service has the environment of systemd; an authenticator that was started by hand has that of a terminal.
     let isActive = [socketUnit, serviceUnit].contains { $0.value?.active == "active" }
@@ -173,17 +173,6 @@ struct FindingsReader {
   }
 
   // MARK: Desktop
-
-  /// The program of the pinentry in the line "prompts" of the status; `nil` if no pinentry is used.
-  static func pinentry(in prompt: String) -> String? {
-    var ways = Substring(prompt)
-    for way in ["auto: ", "notifications: ", "notifications, "] where ways.hasPrefix(way) {
-      ways = ways.dropFirst(way.count)
-    }
-    if ways.hasSuffix(", terminal") { ways = ways.dropLast(", terminal".count) }
-    guard ways.hasPrefix("pinentry ("), ways.hasSuffix(")") else { return nil }
-    return String(ways.dropFirst("pinentry (".count).dropLast())
-  }
 
   private func pinentry(_ program: String, _ environment: (String) -> String?) -> DoctorFindings.Pinentry {
     let directories = (environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")

@@ -66,9 +66,9 @@ extension DoctorFindings {
     case .unknown(let reason): return .problem(.authenticator, reason, mend: restarting)
     case .running(let status, _, _):
       let waiting =
-        status.prompt == "terminal"
+        status.prompts.isTerminal
         ? "a prompt waits for you on the authenticator's terminal"
-        : "a prompt waits for you (\(status.prompt)); it can be behind another window"
+        : "a prompt waits for you (\(status.prompts.text)); it can be behind another window"
       // The line about verification gives the problem of the PIN.
       let problems = status.problems.filter { $0.kind != .pin }
       guard problems.isEmpty else {

@@ -32,10 +32,12 @@ extension DoctorFindings {
 
   var prompts: Check {
     if let status, status.promptsAnswerByThemselves {
-      return .note(.pinentry, "prompts: \(status.prompt); \(AuthenticatorStatus.quickAnswers)")
+      return .note(.pinentry, "prompts: \(status.prompts.text); \(AuthenticatorStatus.quickAnswers)")
     }
-    if status?.prompt == "terminal" { return .ok(.pinentry, "not used: prompts are on the authenticator's terminal") }
-    if let ways = status?.prompt, ways.contains("askpass (") { return .ok(.pinentry, "not used; prompts: \(ways)") }
+    if let prompts = status?.prompts {
+      if prompts.isTerminal { return .ok(.pinentry, "not used: prompts are on the authenticator's terminal") }
+      if prompts.backEnd(.askpass) != nil { return .ok(.pinentry, "not used; prompts: \(prompts.text)") }
+    }
     guard let path = pinentry.path else {
       return pinentryProblem("\(pinentry.program) is not installed: no prompt can be shown")
     }
@@ -60,11 +62,13 @@ extension DoctorFindings {
 
   /// Never a problem: without a notification daemon, the next kind of prompt asks.
   var notificationDaemon: Check {
-    let ways = status?.prompt ?? "auto: "
-    guard ["auto: ", "notifications: "].contains(where: ways.hasPrefix) else {
-      return notificationDaemon("prompts do not need it; they use \(ways)")
+    guard let prompts = status?.prompts else { return notificationDaemon("prompts do not need it") }
+    guard let notifications = prompts.backEnd(.notifications) else {
+      return notificationDaemon("prompts do not need it; they use \(prompts.text)")
     }
-    guard ways.contains(": notifications") else { return notificationDaemon("prompts do not need it") }
+    if let fault = notifications.fault {
+      return notificationDaemon("prompts do not need it, and could not use it: \(fault)")
+    }
     return notificationDaemon("it asks for presence", without: "the next kind of prompt asks for presence")
   }
 

@@ -100,7 +100,7 @@ extension StatusReport {
         ["device", Self.device(status)],
         ["vault", vault + Self.detail(status)],
         ["verification", status.verification],
-        ["prompts", status.prompt + (status.waiting ? ", one is waiting for you" : "") + Self.warning(status)],
+        ["prompts", status.prompts.text + (status.waiting ? ", one is waiting for you" : "") + Self.warning(status)],
         ["signed", Self.signed(status)],
       ]
       if let count = status.credentials {
@@ -182,7 +182,7 @@ extension StatusReport {
       "access": JSON(status?.access),
       "steppedAsideFor": JSON(status?.steppedAsideFor),
       "verification": JSON(status?.verification),
-      "prompt": JSON(status?.prompt),
+      "prompt": JSON(status?.prompts.text),
       "waiting": status.map { .bool($0.waiting) } ?? .null,
       "promptsAnswerByThemselves": status.map { .bool($0.promptsAnswerByThemselves) } ?? .null,
       "algorandSignatures": status.map { .number(Int64(clamping: $0.algorandSignatures)) } ?? .null,

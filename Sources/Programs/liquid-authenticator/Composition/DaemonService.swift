@@ -49,7 +49,7 @@ struct DaemonService: ControlService {
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
-      verification: verification(reported), prompt: router.prompter.backEnd.name,
+      verification: verification(reported), prompts: router.prompter.backEnd.report,
       fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
       problems: problems(
         vault, reported, device: await key.problem,

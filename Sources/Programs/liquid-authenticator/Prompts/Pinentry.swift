@@ -90,7 +90,7 @@ actor Pinentry: PromptBackEnd {
     return ["utf-8", "utf8"].contains(encoding.lowercased()) ? "C.UTF-8" : locale
   }
 
-  // MARK: Name and problem
+  // MARK: Report and problem
 
   /// What messages call the program: a path, or a name that is looked up in PATH.
   nonisolated var program: String {
@@ -101,11 +101,11 @@ actor Pinentry: PromptBackEnd {
     }
   }
 
-  nonisolated var name: String {
+  nonisolated var report: PromptReport {
     switch kind {
-    case .pinentry: "pinentry (\(program))"
-    case .askpass: "askpass (\(program))"
-    case .notifications: "notifications"
+    case .pinentry: PromptReport(.pinentry, program: program)
+    case .askpass: PromptReport(.askpass, program: program)
+    case .notifications: PromptReport(.notifications)
     }
   }
 

@@ -8,8 +8,8 @@ import ProcessIO
 /// ``UserPrompter`` opens one dialog at a time, enforces the time limits, and judges the answers. A new back end is a
 /// new file and a case of ``PromptChoice``.
 protocol PromptBackEnd: Sendable {
-  /// The name in `liquid-auth status`.
-  var name: String { get }
+  /// What `liquid-auth status` says about it.
+  var report: PromptReport { get }
 
   /// Why dialogs cannot, or may not, be shown, and what to do; `nil` if no reason is known.
   var problem: Problem? { get }
@@ -50,6 +50,8 @@ protocol PromptBackEnd: Sendable {
 }
 
 extension PromptBackEnd {
+  /// The name in messages.
+  var name: String { report.text }
   var problem: Problem? { nil }
   func suits(_ dialog: PromptText) -> Bool { true }
   var notifications: (any PromptBackEnd)? { nil }
@@ -121,7 +123,7 @@ enum PromptChoice: String, CaseIterable, Sendable {
     case .auto, .notifications:
       let window = program(hasAskpass ? .askpass : .pinentry)
       let last: [any PromptBackEnd] = terminal == nil ? [] : [Terminal()]
-      return PromptChain([program(.notifications), window] + last, name: rawValue, log: log)
+      return PromptChain([program(.notifications), window] + last, choice: rawValue, log: log)
     case .pinentry: return program(.pinentry)
     case .askpass: return program(.askpass)
     case .terminal: return Terminal()

@@ -9,7 +9,7 @@ import Synchronization
 /// back end that failed is tested again before each later dialog, because a desktop can start its notification daemon
 /// after the authenticator. It is left out if the test fails.
 actor PromptChain: PromptBackEnd {
-  /// The value of `--prompt`, with which ``name`` begins.
+  /// The value of `--prompt`.
   private nonisolated let choice: String
   /// In the order in which they are tried.
   private nonisolated let all: [any PromptBackEnd]
@@ -24,17 +24,18 @@ actor PromptChain: PromptBackEnd {
   private var rest: ArraySlice<any PromptBackEnd> = []
 
   /// - Parameters:
-  ///   - name: the value of `--prompt`.
+  ///   - choice: the value of `--prompt`.
   ///   - log: gets a line when a back end fails that did not fail before, or for another reason.
-  init(_ all: [any PromptBackEnd], name: String = "auto", log: @escaping @Sendable (String) -> Void) {
-    (self.all, choice, self.log) = (all, name, log)
+  init(_ all: [any PromptBackEnd], choice: String = "auto", log: @escaping @Sendable (String) -> Void) {
+    (self.all, self.choice, self.log) = (all, choice, log)
   }
 
-  /// The value of `--prompt`, and the back ends that work, in order.
-  nonisolated var name: String {
-    let failed = faults.withLock { $0 }
-    let names = all.map(\.name).filter { failed[$0] == nil }
-    return "\(choice): " + (names.isEmpty ? all.map(\.name) : names).joined(separator: ", ")
+  nonisolated var report: PromptReport {
+    let faults = faults.withLock { $0 }
+    let backEnds = all.flatMap { backEnd in
+      backEnd.report.backEnds.map { PromptReport.BackEnd($0.kind, program: $0.program, fault: faults[backEnd.name]) }
+    }
+    return PromptReport(choice: choice, backEnds)
   }
 
   /// The problem of the first that can show every dialog, if all of those have one.

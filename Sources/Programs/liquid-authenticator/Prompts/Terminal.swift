@@ -16,7 +16,7 @@ struct Terminal: PromptBackEnd {
   /// The terminal, `/dev/tty` for the one that the process belongs to.
   var path = "/dev/tty"
 
-  let name = "terminal"
+  let report = PromptReport(.terminal)
   private let echo = TerminalEcho()
 
   var problem: Problem? {

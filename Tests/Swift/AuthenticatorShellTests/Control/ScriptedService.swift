@@ -57,7 +57,8 @@ final class ScriptedService: ControlService {
 
   func status() async -> AuthenticatorStatus {
     AuthenticatorStatus(
-      processID: 7, vault: .locked, transport: "pty", attached: true, verification: "none", prompt: "terminal",
+      processID: 7, vault: .locked, transport: "pty", attached: true, verification: "none",
+      prompts: PromptReport(.terminal),
       stateDirectory: "/s")
   }
 

@@ -32,7 +32,7 @@ private final class Typist: PromptBackEnd {
   }
 
   private let state: Mutex<State>
-  let name = "test"
+  let report = PromptReport(.terminal)
   /// The dialogs that were shown, in order.
   var shown: [PromptText] { state.withLock { $0.dialogs } }
 

@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import ControlProtocol
 import CryptoPrimitives
 import EventLoopTests
 import Synchronization
@@ -16,7 +17,7 @@ private final class Person: PromptBackEnd {
     case types(String)
   }
 
-  let name = "test"
+  let report = PromptReport(.terminal)
   let notifications: (any PromptBackEnd)?
   private let (acts, acting) = AsyncStream.makeStream(of: Act.self)
   private let dialogs = Mutex((opened: 0, closed: 0, shown: [String]()))

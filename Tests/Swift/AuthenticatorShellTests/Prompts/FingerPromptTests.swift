@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import ControlProtocol
 import EventLoopTests
 import Fingerprint
 import ProcessIO
@@ -25,7 +26,7 @@ private final class OpenDialog: PromptBackEnd {
 
   private let state = Mutex(State())
 
-  let name = "test"
+  let report = PromptReport(.terminal)
   var canBeQueued: Bool { state.withLock { $0.canBeQueued } }
   /// How many dialogs the prompter has begun to open.
   var opening: Int { state.withLock { $0.opening } }

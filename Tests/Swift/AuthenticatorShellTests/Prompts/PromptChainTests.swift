@@ -10,7 +10,7 @@ import Testing
 @Suite struct PromptChainTests {
   /// A back end that works unless the test gives it a fault.
   private final class Way: PromptBackEnd {
-    let name: String
+    let report: PromptReport
     let isForPresence: Bool
     /// Why `open` fails, and why `ask` fails; `nil` if it works.
     let faults: Mutex<(open: PromptFailure?, ask: PromptFailure?)>
@@ -19,7 +19,7 @@ import Testing
     let duringOpen = Mutex<(@Sendable () async -> Void)?>(nil)
 
     init(_ name: String, isForPresence: Bool = false, open: PromptFailure? = nil, ask: PromptFailure? = nil) {
-      (self.name, self.isForPresence) = (name, isForPresence)
+      (report, self.isForPresence) = (PromptReport(.init(rawValue: name)), isForPresence)
       faults = Mutex((open, ask))
     }
 
@@ -58,6 +58,10 @@ import Testing
   private static let reading = UserPrompt(purpose: .reset(importedPasskeys: 0))
   private let lines = Lines()
 
+  private static func backEnd(_ name: String, _ fault: String? = nil) -> PromptReport.BackEnd {
+    .init(.init(rawValue: name), fault: fault)
+  }
+
   private func outcome(_ ways: [Way], _ prompt: UserPrompt = presence) async -> (String, PromptChain) {
     let chain = PromptChain(ways) { [lines] in lines.add($0) }
     return (await UserPrompter(testing: chain).outcome(of: prompt), chain)
@@ -87,7 +91,10 @@ import Testing
     #expect(window.took() == ["open", "ask", "close"] && last.took() == [])
     #expect(lines.all == ["n cannot show prompts: no buttons; w shows them instead"])
     #expect(chain.name == "auto: w, t")
-    #expect(PromptChain([window], name: "notifications") { _ in }.name == "notifications: w")
+    #expect(
+      chain.report
+        == PromptReport(choice: "auto", [Self.backEnd("n", "no buttons"), Self.backEnd("w"), Self.backEnd("t")]))
+    #expect(PromptChain([window], choice: "notifications") { _ in }.name == "notifications: w")
     // The back end is used again if its test passes. The same reason is not logged twice.
     #expect(await UserPrompter(testing: chain).outcome(of: Self.presence) == "present")
     #expect(notification.took().first == (opens ? "open" : nil) && lines.all.count == 1)
@@ -119,6 +126,7 @@ import Testing
     let (notification, window) = (Way("n", isForPresence: true, open: fault), Way("w", open: fault))
     let chain = PromptChain([notification, window]) { _ in }
     #expect(await chain.selfTest(within: .seconds(1)) == nil)
+    #expect(chain.name == "auto: n, w" && chain.report.backEnds.map(\.fault) == ["not there", "not there"])
     #expect(await UserPrompter(testing: chain).outcome(of: Self.presence) == "unavailable")
     #expect(notification.took() == ["open", "close"] && window.took() == ["open", "close"])
   }

@@ -14,7 +14,7 @@ private final class SlowBackEnd: PromptBackEnd {
   private let (answers, answering) = AsyncStream.makeStream(of: Bool.self)
   private let dialogs = Mutex((open: 0, most: 0, shown: [String]()))
 
-  let name = "test"
+  let report = PromptReport(.terminal)
   /// The largest number of dialogs open at once.
   var most: Int { dialogs.withLock { $0.most } }
   /// The headlines shown, in order.
@@ -110,7 +110,7 @@ struct UserVerificationTests {
 
   /// A back end that gives the wrong kind of answer.
   private struct Confused: PromptBackEnd {
-    let name = "confused"
+    let report = PromptReport(.askpass, program: "confused")
     func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
       dialog.takesPassphrase ? .agreed : .typed(secret("right"))
     }
@@ -121,7 +121,7 @@ struct UserVerificationTests {
     let lines = Lines()
     let prompter = UserPrompter(testing: Confused(), verifier: verifier(knowing: "right"), log: lines.add)
     #expect(await prompter.outcome(of: signIn, verification: verification) == "unavailable")
-    #expect(lines.all == ["confused gave an unexpected answer"])
+    #expect(lines.all == ["askpass (confused) gave an unexpected answer"])
   }
 }
 
@@ -194,7 +194,7 @@ struct PromptQueueTests {
 
   /// A back end that cannot show the first dialog.
   private final class Failing: PromptBackEnd {
-    let name = "failing"
+    let report = PromptReport(.terminal)
     let problem: Problem? = Problem("no prompt can be shown")
     private let failures = Mutex(1)
 
@@ -427,7 +427,7 @@ struct PromptsBesideOtherKeysTests {
 
   /// Dialogs that keep their text and are refused or agreed to at once.
   private struct Dialogs: PromptBackEnd {
-    let name = "test"
+    let report = PromptReport(.terminal)
     let refuses: Bool
     let shown = Lines()
 
@@ -556,7 +556,7 @@ struct PromptsBesideOtherKeysTests {
 
 /// A program that answers after a time that the test sets.
 private final class TimedBackEnd: PromptBackEnd {
-  let name = "askpass (/bin/true)"
+  let report = PromptReport(.askpass, program: "/bin/true")
   let clock = ManualClock()
   let after = Mutex(Duration.zero)
   let refuses = Mutex(false)

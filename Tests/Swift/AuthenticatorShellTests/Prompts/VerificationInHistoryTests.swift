@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CryptoPrimitives
 import EventLoopTests
 import Fingerprint
@@ -10,7 +11,7 @@ import Testing
 
 /// Dialogs that a finger must answer, until one takes the passphrase.
 private final class TouchedBackEnd: PromptBackEnd {
-  let name = "test"
+  let report = PromptReport(.terminal)
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     if dialog.takesPassphrase { return .typed(secret("right")) }

@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import ControlProtocol
 import CryptoPrimitives
 import EventLoop
 import EventLoopTests
@@ -15,7 +16,7 @@ import Testing
 
 /// A user who types these passphrases, one after the other in each dialog, or presses a button.
 final class ScriptedBackEnd: PromptBackEnd {
-  let name = "script"
+  let report = PromptReport(.terminal)
   let typed: [String]
   let refuses: Bool
   let seen = Mutex<[String]>([])

@@ -1,5 +1,6 @@
 import Assuan
 import CTAP2
+import ControlProtocol
 import CryptoPrimitives
 import Messages
 import ProcessIO
@@ -84,7 +85,7 @@ import Vault
 
   /// Each dialog waits until the test answers it, or until it is withdrawn.
   private final class Dialogs: PromptBackEnd {
-    let name = "test"
+    let report = PromptReport(.terminal)
     private let state = Mutex<(shown: [PromptText], answers: [String?], isOpen: Bool)>(([], [], false))
     let isBroken: Bool
     let canBeQueued: Bool

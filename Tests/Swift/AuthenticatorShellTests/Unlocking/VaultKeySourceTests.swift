@@ -283,7 +283,7 @@ import Vault
   }
 
   private struct AnsweringBackEnd: PromptBackEnd {
-    let name = "test"
+    let report = PromptReport(.terminal)
     let answer: @Sendable (PromptText) throws(PromptFailure) -> PromptAnswer
 
     func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer { try answer(dialog) }
@@ -687,7 +687,7 @@ import Vault
 
   /// A user whose passphrase is tried while another task waits for the only thread.
   private struct TriedBesideAnother: PromptBackEnd {
-    let name = "test"
+    let report = PromptReport(.terminal)
     let workers: EventLoop
     let lines: Lines
 

@@ -89,7 +89,7 @@ final class ReadDialogs: PromptBackEnd {
     var agreesTo = Int.max
   }
 
-  let name = "test"
+  let report = PromptReport(.terminal)
   let clock = ManualClock()
   private let state = Mutex(State())
 
