@@ -13,8 +13,7 @@ package struct GetStatus: PlainCommand {
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
 /// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
-/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?, 30: problem of the counter?,
-/// 31: problem of the PIN?, 32: [problem with its kind and remedy …]?}; 11, 30 and 31 have the texts only.
+/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -123,7 +122,11 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     prompts = try PromptReport(decoded(members.requiredMap(8)))
     fingerprint = try decoded(members.optionalBytes(9))
     waiting = try decoded(members.requiredBool(10))
-    problems = try Self.problems(members)
+    problems = []
+    for value in try decoded(members.requiredArray(11)) {
+      guard let problem = value.map else { throw ControlFailure(.unexpectedType, "a problem is not a map") }
+      problems.append(try Problem(problem))
+    }
     stateDirectory = try decoded(members.requiredText(12))
     credentials = try decoded(members.optionalUnsigned(13))
     steppedAsideFor = try decoded(members.optionalText(14))
@@ -142,29 +145,14 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     promptsAnswerByThemselves = try decoded(members.optionalBool(29)) ?? false
   }
 
-  /// Reads the problems; an older authenticator of this version of the protocol gives no member 32.
-  private static func problems(_ members: CBORMap) throws(ControlFailure) -> [Problem] {
-    let texts = try members.texts(11, "a problem")
-    guard let list = try decoded(members.optionalArray(32)) else {
-      let (counter, pin) = (try decoded(members.optionalText(30)), try decoded(members.optionalText(31)))
-      return texts.map { Problem($0, kind: $0 == counter ? .counter : $0 == pin ? .pin : .other) }
-    }
-    var problems: [Problem] = []
-    for value in list {
-      guard let members = value.map else { throw ControlFailure(.unexpectedType, "a problem is not a map") }
-      problems.append(try Problem(members))
-    }
-    return problems
-  }
-
   /// The problem of a kind of which there is at most one.
   package func problem(_ kind: Problem.Kind) -> Problem? { problems.first { $0.kind == kind } }
 
   package var members: CBORMap {
-    var members = CBORMap(present: [
+    CBORMap(present: [
       1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
       5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .text(verification), 8: .map(prompts.members),
-      9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems.map(\.text)),
+      9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .array(problems.map { .map($0.members) }),
       12: .text(stateDirectory), 13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
       18: lockReason.map(CBORValue.text), 19: unlockedBy.map(CBORValue.text), 20: counter.map(CBORValue.unsigned),
@@ -173,9 +161,5 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       25: followReport.map { .map($0.members) }, 28: previousFingerprint.map(CBORValue.bytes),
       29: promptsAnswerByThemselves ? .bool(true) : nil,
     ])
-    members[30] = problem(.counter).map { .text($0.text) }
-    members[31] = problem(.pin).map { .text($0.text) }
-    if !problems.isEmpty { members[32] = .array(problems.map { .map($0.members) }) }
-    return members
   }
 }
