@@ -9,7 +9,7 @@ package struct GetStatus: PlainCommand {
 }
 
 /// The status of the authenticator, which is returned without waiting:
-/// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompts,
+/// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: [means of verification …], 8: prompts,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
 /// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
@@ -39,8 +39,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var node: String?
   /// Who may open it, in words.
   package var access: String?
-  /// `passphrase` or `none`.
-  package var verification: String
+  /// What verifies without a PIN, in order: `fingerprint`, `pam` and `passphrase`; or only `none`.
+  package var verification: [String]
   /// How prompts are shown.
   package var prompts: PromptReport
   /// Identifies the phrase, 4 bytes; only while unlocked.
@@ -85,11 +85,10 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
-    access: String? = nil, verification: String, prompts: PromptReport, fingerprint: [UInt8]? = nil,
-    waiting: Bool = false,
-    problems: [Problem] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
-    algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil,
-    lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
+    access: String? = nil, verification: [String], prompts: PromptReport, fingerprint: [UInt8]? = nil,
+    waiting: Bool = false, problems: [Problem] = [], stateDirectory: String, credentials: UInt64? = nil,
+    steppedAsideFor: String? = nil, algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0,
+    hasReaders: Bool? = nil, lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
     defaultPolicy: UInt8? = nil, backupTime: UInt64? = nil, backupCheckTime: UInt64? = nil,
     backupFolder: String? = nil, followReport: FollowReport? = nil, previousFingerprint: [UInt8]? = nil,
     promptsAnswerByThemselves: Bool = false
@@ -118,7 +117,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     attached = try decoded(members.requiredBool(4))
     node = try decoded(members.optionalText(5))
     access = try decoded(members.optionalText(6))
-    verification = try decoded(members.requiredText(7))
+    verification = try members.texts(7, "a means of verification")
     prompts = try PromptReport(decoded(members.requiredMap(8)))
     fingerprint = try decoded(members.optionalBytes(9))
     waiting = try decoded(members.requiredBool(10))
@@ -151,7 +150,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var members: CBORMap {
     CBORMap(present: [
       1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
-      5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .text(verification), 8: .map(prompts.members),
+      5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .texts(verification), 8: .map(prompts.members),
       9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .array(problems.map { .map($0.members) }),
       12: .text(stateDirectory), 13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
       15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),

@@ -21,7 +21,7 @@ import UHID
   ) -> AuthenticatorStatus {
     AuthenticatorStatus(
       processID: 42, vault: vault, transport: transport, attached: true, node: "/dev/hidraw3", access: "you",
-      verification: "passphrase", prompts: PromptReport(.pinentry, program: "pinentry"), stateDirectory: "/s")
+      verification: ["passphrase"], prompts: PromptReport(.pinentry, program: "pinentry"), stateDirectory: "/s")
   }
 
   static func information(pin: Bool = false, alwaysUV: Bool = false, uv: Bool = true, change: Bool = false)

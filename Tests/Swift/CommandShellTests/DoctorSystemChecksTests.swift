@@ -192,6 +192,9 @@ import Testing
     #expect(key(.verification, with(true, false, true, false), tries) == ["ok|by passphrase or PIN|-"])
     #expect(key(.verification, with(true, false, false, false), tries) == ["ok|by PIN|-"])
     #expect(
+      lines(.verification) { DoctorChecksTests.change(&$0) { $0.verification = ["pam", "passphrase"] } }
+        == ["ok|by pam, passphrase|-"])
+    #expect(
       key(.verification, with(false, false, false, false))
         == ["note|nothing verifies you, so sites that require verification refuse the key|liquid-auth pin set"])
     #expect(

@@ -70,22 +70,20 @@ private func information(
 @Suite struct SettingsReportTests {
   @Test func `the public settings leave out the sites`() {
     #expect(
-      SettingsReport(information(alwaysUV: true), "passphrase").text == """
+      SettingsReport(information(alwaysUV: true), ["passphrase"]).text == """
         verification            passphrase
         always verify           on
         minimum PIN length      4 characters
         change of PIN           not required
         enterprise attestation  not supported
         """)
-    #expect(SettingsReport(information(), "passphrase").json.description.contains("\"minimumPinLengthSites\": null"))
+    #expect(SettingsReport(information(), ["passphrase"]).json.description.contains("\"minimumPinLengthSites\": null"))
   }
 
   @Test func `any program reads the order of the means, and none if only a PIN verifies`() {
-    #expect(
-      SettingsReport(information(uv: true), "fingerprint, pam, passphrase").means == [
-        "fingerprint", "pam", "passphrase",
-      ])
-    #expect(SettingsReport(information(uv: nil), "none").text.hasPrefix("verification            only a PIN\n"))
+    let means = ["fingerprint", "pam", "passphrase"]
+    #expect(SettingsReport(information(uv: true), means).means == means)
+    #expect(SettingsReport(information(uv: nil), ["none"]).text.hasPrefix("verification            only a PIN\n"))
   }
 
   @Test func `the owner's settings name the sites, with control characters escaped`() {
@@ -144,7 +142,7 @@ private func information(
       alwaysUV: always, minimumPINLength: 4, minimumPINLengthRPIDs: [], forcePINChange: false, isPINSet: pin,
       means: [])
     let isUseless = always && !pin && !uv
-    for report in [SettingsReport(told, uv ? "passphrase" : "none"), SettingsReport(settings, told)] {
+    for report in [SettingsReport(told, [uv ? "passphrase" : "none"]), SettingsReport(settings, told)] {
       #expect(report.problems == (isUseless ? ["nothing can verify you; set a PIN with: liquid-auth pin set"] : []))
       #expect(
         report.text.hasSuffix("\n\nto do\n- nothing can verify you; set a PIN with: liquid-auth pin set") == isUseless)

@@ -16,7 +16,7 @@ import UHID
   ) -> AuthenticatorStatus {
     AuthenticatorStatus(
       processID: 42, vault: vault, transport: "uhid", attached: attached, node: attached ? "/dev/hidraw3" : nil,
-      access: attached ? "you" : nil, verification: "passphrase", prompts: PromptReport(.pinentry),
+      access: attached ? "you" : nil, verification: ["passphrase"], prompts: PromptReport(.pinentry),
       fingerprint: vault == .unlocked ? [0xC0, 0xFF, 0xEE, 0x00] : nil, problems: problems, stateDirectory: "/s",
       credentials: vault == .unlocked ? 3 : nil)
   }
@@ -269,6 +269,14 @@ import UHID
     #expect(report.problems.isEmpty)
     #expect(report.text.contains("vault          locked\n"))
     #expect(!report.text.contains("passkeys"))
+  }
+
+  @Test func `the means of verification are in one line`() {
+    var status = Self.running()
+    status.verification = ["fingerprint", "pam", "passphrase"]
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(report.text.contains("\nverification   fingerprint, pam, passphrase\n"))
+    #expect(report.json.description.contains(#""verification": "fingerprint, pam, passphrase""#))
   }
 
   @Test func `a waiting prompt is shown`() {

@@ -18,7 +18,7 @@ import Testing
 
   static let status = AuthenticatorStatus(
     processID: 258, vault: .unlocked, transport: "uhid", attached: true, node: "/dev/hidraw0", access: "you",
-    verification: "none", prompts: PromptReport(.terminal), fingerprint: [1, 2, 3, 4], waiting: true,
+    verification: ["none"], prompts: PromptReport(.terminal), fingerprint: [1, 2, 3, 4], waiting: true,
     problems: [Problem("p")],
     stateDirectory: "/s", credentials: 3, steppedAsideFor: "h", algorandSignatures: 4, associationSignatures: 300,
     hasReaders: true, unlockedBy: "k", counter: 9, defaultPolicy: 2, backupTime: 5, backupCheckTime: 6,
@@ -427,7 +427,7 @@ import Testing
   @Test func `status has its exact bytes`() throws {
     var packet: [UInt8] = [0x00, 0xB8, 0x19, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64]
     packet += Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
-    packet += Array("/dev/hidraw0".utf8) + [0x06, 0x63] + Array("you".utf8) + [0x07, 0x64] + Array("none".utf8)
+    packet += Array("/dev/hidraw0".utf8) + [0x06, 0x63] + Array("you".utf8) + [0x07, 0x81, 0x64] + Array("none".utf8)
     packet += [0x08, 0xA1, 0x02, 0x81, 0xA1, 0x01, 0x68] + Array("terminal".utf8) + [0x09, 0x44, 1, 2, 3, 4]
     packet += [0x0A, 0xF5, 0x0B, 0x81, 0xA2, 0x01, 0x00, 0x02, 0x61, 0x70, 0x0C, 0x62]
     packet += Array("/s".utf8) + [0x0D, 0x03, 0x0E, 0x61, 0x68, 0x0F, 0x04, 0x10, 0x19, 0x01, 0x2C, 0x11, 0xF5]
@@ -479,7 +479,7 @@ import Testing
 
   @Test func `the status of a locked, detached device leaves out unknown members`() throws {
     let status = AuthenticatorStatus(
-      processID: 1, vault: .locked, transport: "pty", attached: false, verification: "passphrase",
+      processID: 1, vault: .locked, transport: "pty", attached: false, verification: ["passphrase"],
       prompts: PromptReport(.pinentry), stateDirectory: "/s")
     #expect(try AuthenticatorStatus(decoding: status.encoded) == status)
     #expect(status.members.pairs.map(\.key) == [1, 2, 3, 4, 7, 8, 10, 11, 12, 15, 16])

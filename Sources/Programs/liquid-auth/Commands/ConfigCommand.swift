@@ -177,11 +177,11 @@ struct SettingsReport: Equatable {
 
   /// The settings that any program can read.
   ///
-  /// - Parameter verification: as `liquid-auth status` has it.
-  init(_ information: KeyInformation, _ verification: String) {
+  /// - Parameter verification: as the status has it.
+  init(_ information: KeyInformation, _ verification: [String]) {
     (alwaysUV, minimumPINLength) = (information.alwaysUV, information.minimumPINLength)
     (forcePINChange, sites) = (information.forcePINChange, nil)
-    means = information.canVerify ? verification.split(separator: ", ").map(String.init) : []
+    means = information.canVerify ? verification : []
     problems = Self.problems(
       alwaysUV, isPINSet: information.isPINSet, canVerify: information.canVerify, mustBeChanged: forcePINChange)
   }

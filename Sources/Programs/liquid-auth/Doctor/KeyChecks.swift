@@ -187,9 +187,9 @@ extension DoctorFindings {
         .verification, "nothing verifies you, so sites that require verification refuse the key",
         mend: Remedy(["liquid-auth", "pin", "set"]))
     }
-    return .ok(
-      .verification,
-      information.canVerify ? "by \(status.verification)" + (information.isPINSet ? " or PIN" : "") : "by PIN")
+    guard information.canVerify else { return .ok(.verification, "by PIN") }
+    let means = status.verification.joined(separator: ", ")
+    return .ok(.verification, "by \(means)" + (information.isPINSet ? " or PIN" : ""))
   }
 
   var u2f: Check {

@@ -99,7 +99,7 @@ extension StatusReport {
         ["authenticator", "running, process \(status.processID)"],
         ["device", Self.device(status)],
         ["vault", vault + Self.detail(status)],
-        ["verification", status.verification],
+        ["verification", status.verification.joined(separator: ", ")],
         ["prompts", status.prompts.text + (status.waiting ? ", one is waiting for you" : "") + Self.warning(status)],
         ["signed", Self.signed(status)],
       ]
@@ -181,7 +181,7 @@ extension StatusReport {
       "node": JSON(status?.node),
       "access": JSON(status?.access),
       "steppedAsideFor": JSON(status?.steppedAsideFor),
-      "verification": JSON(status?.verification),
+      "verification": JSON(status?.verification.joined(separator: ", ")),
       "prompt": JSON(status?.prompts.text),
       "waiting": status.map { .bool($0.waiting) } ?? .null,
       "promptsAnswerByThemselves": status.map { .bool($0.promptsAnswerByThemselves) } ?? .null,

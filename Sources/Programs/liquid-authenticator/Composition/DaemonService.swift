@@ -242,12 +242,12 @@ struct DaemonService: ControlService {
   /// How long `liquid-auth-pam` may take to say whether PAM can be used.
   private static let checkLimit = Duration.seconds(10)
 
-  private func verification(_ settings: ReportedSettings?) -> String {
+  private func verification(_ settings: ReportedSettings?) -> [String] {
     let choice = router.options.verification
-    guard choice == .passphrase else { return choice.rawValue }
+    guard choice == .passphrase else { return [choice.rawValue] }
     // If the store cannot be read, these are the settings at the last lock.
     let means = (settings ?? router.vault.reported).means
-    return (means.map(\.name) + [choice.rawValue]).joined(separator: ", ")
+    return means.map(\.name) + [choice.rawValue]
   }
 
   /// - Parameter settings: `nil` if they cannot be read now.

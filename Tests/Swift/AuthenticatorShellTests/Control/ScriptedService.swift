@@ -57,7 +57,7 @@ final class ScriptedService: ControlService {
 
   func status() async -> AuthenticatorStatus {
     AuthenticatorStatus(
-      processID: 7, vault: .locked, transport: "pty", attached: true, verification: "none",
+      processID: 7, vault: .locked, transport: "pty", attached: true, verification: ["none"],
       prompts: PromptReport(.terminal),
       stateDirectory: "/s")
   }
