@@ -155,7 +155,7 @@ package enum AnsweringProgram: String, Sendable {
 
 /// Why the program has no key; an answer whose kind is not 00.
 ///
-/// kind: the reason; body: the words, ASCII.
+/// kind: that of the failure; body: `reason`, or `reason ‖ 0A ‖ hint`, in printable ASCII.
 package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
   package enum Kind: UInt8, Sendable, CaseIterable {
     /// There is no such key.
@@ -173,31 +173,48 @@ package struct ProtectorFailure: Error, Equatable, CustomStringConvertible {
   }
 
   package let kind: Kind
-  /// Lower case, no full stop: what is wrong, then what to do.
-  package let description: String
+  /// What is wrong: lower case, no full stop.
+  package let reason: String
+  /// What to do, if anything can be done: lower case, no full stop.
+  package let hint: String?
 
-  package init(_ kind: Kind, _ description: String) { (self.kind, self.description) = (kind, description) }
+  package init(_ kind: Kind, _ reason: String, hint: String? = nil) {
+    (self.kind, self.reason, self.hint) = (kind, reason, hint)
+  }
 
-  /// `nil` for an unknown kind, or words that are empty or not printable ASCII.
+  /// `nil` for an unknown kind, or for a reason or hint that is empty or not printable ASCII.
   package init?(kind: UInt8, body: some Collection<UInt8>) {
-    guard let kind = Kind(rawValue: kind), !body.isEmpty, body.allSatisfy({ 0x20...0x7E ~= $0 }) else { return nil }
-    self.init(kind, String(decoding: body, as: UTF8.self))
+    let parts = body.split(separator: 0x0A, maxSplits: 1, omittingEmptySubsequences: false)
+    guard let kind = Kind(rawValue: kind),
+      parts.allSatisfy({ part in !part.isEmpty && part.allSatisfy { 0x20...0x7E ~= $0 } })
+    else { return nil }
+    let texts = parts.map { String(decoding: $0, as: UTF8.self) }
+    self.init(kind, texts[0], hint: texts.dropFirst().first)
   }
 
-  /// The answer; other characters than printable ASCII become "?", and words that are too long are cut.
+  /// The answer; other characters than printable ASCII become "?", and what is too long is cut.
   package var encoded: [UInt8] {
-    let words = description.unicodeScalars.prefix(ProtectorMessage.maximumBodySize).map {
-      0x20...0x7E ~= $0.value ? UInt8($0.value) : UInt8(ascii: "?")
-    }
-    return ProtectorMessage.header(kind: kind.rawValue, count: words.count) + words
+    let limit = ProtectorMessage.maximumBodySize
+    var body = Self.printable(reason, atMost: limit)
+    // Room for the separator, and for one character at least.
+    if let hint, body.count < limit - 1 { body += [0x0A] + Self.printable(hint, atMost: limit - body.count - 1) }
+    return ProtectorMessage.header(kind: kind.rawValue, count: body.count) + body
   }
+
+  private static func printable(_ text: String, atMost limit: Int) -> [UInt8] {
+    text.unicodeScalars.prefix(limit).map { 0x20...0x7E ~= $0.value ? UInt8($0.value) : UInt8(ascii: "?") }
+  }
+
+  /// The reason, then the hint.
+  package var description: String { hint.map { "\(reason); \($0)" } ?? reason }
 
   /// The program ended before its answer was complete, for example because a TPM did not answer in time.
   package static func ended(_ program: AnsweringProgram) -> ProtectorFailure {
-    ProtectorFailure(.failed, "\(program.rawValue) ended without an answer; \(program.adviceAfterEnd)")
+    ProtectorFailure(.failed, "\(program.rawValue) ended without an answer", hint: program.adviceAfterEnd)
   }
   /// The program's answer is malformed.
   package static func malformed(_ program: AnsweringProgram) -> ProtectorFailure {
-    ProtectorFailure(.failed, "\(program.rawValue) gave no valid answer; install all programs from the same version")
+    ProtectorFailure(
+      .failed, "\(program.rawValue) gave no valid answer", hint: "install all programs from the same version")
   }
 }

@@ -31,7 +31,7 @@ final class Account {
     let started = pam_start(Self.service, entry.pointee.pw_name, &conversation, &handle)
     guard started == PAM_SUCCESS, let handle else {
       return AccountCommand.failure(
-        "PAM has no valid service liquid-auth; install liquid-auth again, or see: /etc/pam.d")
+        "PAM has no valid service liquid-auth", hint: "install liquid-auth again, or see: /etc/pam.d")
     }
     guard request == .verify else {
       pam_end(handle, PAM_SUCCESS)
@@ -54,10 +54,11 @@ final class Account {
   private func refusal(_ status: Int32) -> AccountMessage {
     switch status {
     case PAM_ACCT_EXPIRED: AccountCommand.failure("the account has expired")
-    case PAM_NEW_AUTHTOK_REQD: AccountCommand.failure("the account's password has expired; change it with: passwd")
+    case PAM_NEW_AUTHTOK_REQD:
+      AccountCommand.failure("the account's password has expired", hint: "change it with: passwd")
     case PAM_PERM_DENIED: AccountCommand.failure("PAM denies access")
-    case PAM_AUTHINFO_UNAVAIL: AccountCommand.failure("PAM cannot get the account's data; see the system's log")
-    default: AccountCommand.failure("PAM failed with error \(status); see the system's log")
+    case PAM_AUTHINFO_UNAVAIL: AccountCommand.failure("PAM cannot get the account's data", hint: "see the system's log")
+    default: AccountCommand.failure("PAM failed with error \(status)", hint: "see the system's log")
     }
   }
 

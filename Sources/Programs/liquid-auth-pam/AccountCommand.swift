@@ -39,10 +39,12 @@ enum AccountCommand {
     // Overwrites memory when it is freed: libpam and its modules can free passwords without wiping them.
     mallopt(M_PERTURB, 0xA5)
     guard let request = AccountPipe.request(from: STDIN_FILENO, until: .now + limit) else {
-      return failure("the request to liquid-auth-pam is malformed; install all programs from the same version")
+      return failure("the request to liquid-auth-pam is malformed", hint: "install all programs from the same version")
     }
     return Account(input: STDIN_FILENO, output: STDOUT_FILENO).serve(request)
   }
 
-  static func failure(_ words: String) -> AccountMessage { .failed(ProtectorFailure(.failed, words)) }
+  static func failure(_ reason: String, hint: String? = nil) -> AccountMessage {
+    .failed(ProtectorFailure(.failed, reason, hint: hint))
+  }
 }

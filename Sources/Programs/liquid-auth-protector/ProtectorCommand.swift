@@ -32,10 +32,11 @@ enum ProtectorCommand {
     do { try Hardening.apply() } catch { throw ProtectorFailure(.failed, "cannot forbid core dumps: \(error)") }
     guard let request = ProtectorPipe.request(from: STDIN_FILENO, until: deadline) else {
       throw ProtectorFailure(
-        .failed, "the request to liquid-auth-protector is malformed; install all programs from the same version")
+        .failed, "the request to liquid-auth-protector is malformed", hint: "install all programs from the same version"
+      )
     }
     guard request.operation == .get || !CommandLine.arguments.contains("--get") else {
-      throw ProtectorFailure(.failed, "the authenticator can only get keys; use: liquid-auth vault")
+      throw ProtectorFailure(.failed, "the authenticator can only get keys", hint: "use: liquid-auth vault")
     }
     if request.type == ProtectorRequest.counterType {
       guard let counter = TPMCounter(data: request.data, auth: request.pin),
@@ -58,7 +59,8 @@ enum ProtectorCommand {
   }
 
   private static let unknownType = ProtectorFailure(
-    .failed, "liquid-auth-protector does not know this type of slot; install all programs from the same version")
+    .failed, "liquid-auth-protector does not know this type of slot", hint: "install all programs from the same version"
+  )
 
   /// - Returns: `nil` if the request lacks what the operation needs.
   private static func serve(

@@ -50,7 +50,7 @@ struct SecretService: KeyKeeper {
     try store(key)
     // A prompt's answer comes as a signal, and another program may have ended it.
     guard try self.key(count: count).isEqual(to: key) else {
-      throw ProtectorFailure(.failed, "the keyring did not keep the key; try again")
+      throw ProtectorFailure(.failed, "the keyring did not keep the key", hint: "try again")
     }
     return (key, [])
   }
@@ -93,7 +93,7 @@ struct SecretService: KeyKeeper {
     return try reply.withBytes { bytes throws(ProtectorFailure) in
       guard bytes.count == count else {
         throw ProtectorFailure(
-          .failed, "the keyring's item is not a key of this program; remove the slot, and add it again")
+          .failed, "the keyring's item is not a key of this program", hint: "remove the slot, and add it again")
       }
       return SecretBytes(copying: bytes)
     }
@@ -112,7 +112,7 @@ struct SecretService: KeyKeeper {
     if let item = try unlockedItem() { return item }
     try unlock([defaultCollection()])
     if let item = try unlockedItem() { return item }
-    throw ProtectorFailure(.absent, "the keyring has no key for this slot; remove the slot, and add it again")
+    throw ProtectorFailure(.absent, "the keyring has no key for this slot", hint: "remove the slot, and add it again")
   }
 
   private func unlockedItem() throws(ProtectorFailure) -> String? {
@@ -131,7 +131,7 @@ struct SecretService: KeyKeeper {
     }
     let collection = try reply.text("o")
     guard collection != Self.none else {
-      throw ProtectorFailure(.absent, "there is no default keyring; make one in your password manager")
+      throw ProtectorFailure(.absent, "there is no default keyring", hint: "make one in your password manager")
     }
     return collection
   }
@@ -174,7 +174,7 @@ struct SecretService: KeyKeeper {
     do throws(ProtectorFailure) {
       isDismissed = try bus.wait { signal throws(ProtectorFailure) in
         if signal.isSignal(dbus, "NameOwnerChanged", of: dbus) {
-          throw ProtectorFailure(.failed, "the keyring ended before it was unlocked; try again")
+          throw ProtectorFailure(.failed, "the keyring ended before it was unlocked", hint: "try again")
         }
         guard signal.isSignal(prompts, "Completed", of: keyring), signal.path == prompt else { return nil }
         return try signal.truth()
@@ -194,21 +194,22 @@ extension ProtectorFailure: SessionBusFailure {
     case .noBus:
       self.init(
         .noService,
-        "there is no session bus, so no keyring can be reached; log in to a desktop, and try again; the passphrase still "
-          + "unlocks the vault")
+        "there is no session bus, so no keyring can be reached",
+        hint: "log in to a desktop, and try again; the passphrase still unlocks the vault")
     case .noService:
       self.init(
-        .noService, "no keyring runs (Secret Service); start GNOME Keyring, KWallet or KeePassXC, and try again")
+        .noService, "no keyring runs (Secret Service)", hint: "start GNOME Keyring, KWallet or KeePassXC, and try again"
+      )
     case .refused("org.freedesktop.Secret.Error.IsLocked"): self = .dismissed
-    case .noAnswer: self.init(.failed, "the keyring ended or did not answer; try again")
+    case .noAnswer: self.init(.failed, "the keyring ended or did not answer", hint: "try again")
     case .refused(let name): self.init(.failed, "the keyring refused: \(name.isEmpty ? "it gave no reason" : name)")
     case .malformed: self.init(.failed, "the keyring did not answer as a Secret Service does")
-    case .busEnded: self.init(.failed, "the session bus ended or did not answer; log in again")
-    case .timedOut: self.init(.failed, "the keyring was not unlocked in time; unlock it, and try again")
+    case .busEnded: self.init(.failed, "the session bus ended or did not answer", hint: "log in again")
+    case .timedOut: self.init(.failed, "the keyring was not unlocked in time", hint: "unlock it, and try again")
     case .cancelled: self.init(.failed, "it was cancelled")
     }
   }
 
   static let dismissed = ProtectorFailure(
-    .dismissed, "the keyring is locked, and was not unlocked; unlock it, and try again")
+    .dismissed, "the keyring is locked, and was not unlocked", hint: "unlock it, and try again")
 }

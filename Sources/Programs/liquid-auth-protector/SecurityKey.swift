@@ -246,7 +246,9 @@ final class SecurityKey {
     // After the CANCEL, the security key has a short time to answer.
     Self.limit(device, Self.touchLimit + Self.shortLimit)
     let wait = TouchWait(on: device, until: .now + Self.touchLimit)
-    guard wait.start() else { throw ProtectorFailure(.failed, "the system has no thread left; end other programs") }
+    guard wait.start() else {
+      throw ProtectorFailure(.failed, "the system has no thread left", hint: "end other programs")
+    }
     let result = Self.with(pin, request)
     let outcome = wait.end()
     if result != FIDO_OK, let outcome { throw outcome }
@@ -266,16 +268,17 @@ final class SecurityKey {
     throw switch result {
     case FIDO_ERR_ACTION_TIMEOUT, FIDO_ERR_USER_ACTION_TIMEOUT: .notTouched
     case FIDO_ERR_OPERATION_DENIED, FIDO_ERR_KEEPALIVE_CANCEL:
-      ProtectorFailure(.dismissed, "the security key refused; try again, and touch it")
+      ProtectorFailure(.dismissed, "the security key refused", hint: "try again, and touch it")
     case FIDO_ERR_PIN_AUTH_BLOCKED:
       ProtectorFailure(
-        .failed, "the security key refuses its PIN after three wrong PINs in a row; unplug it, and plug it in again")
+        .failed, "the security key refuses its PIN after three wrong PINs in a row",
+        hint: "unplug it, and plug it in again")
     case FIDO_ERR_PIN_BLOCKED, FIDO_ERR_UV_BLOCKED: .pinBlocked
     case FIDO_ERR_PIN_NOT_SET: .noPIN
     case FIDO_ERR_PIN_REQUIRED: .alwaysVerifies
     case FIDO_ERR_NO_CREDENTIALS, FIDO_ERR_INVALID_CREDENTIAL: .otherKey
     case FIDO_ERR_TX, FIDO_ERR_RX, FIDO_ERR_CHANNEL_BUSY: .noAnswer
-    default: ProtectorFailure(.failed, "the security key refused the request (\(result)); try again")
+    default: ProtectorFailure(.failed, "the security key refused the request (\(result))", hint: "try again")
     }
   }
 }

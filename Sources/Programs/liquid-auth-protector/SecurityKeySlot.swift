@@ -55,12 +55,12 @@ struct SecurityKeySlot: KeyKeeper {
     let (id, publicKey) = try key.makeCredential(pin: pin)
     guard id.count <= Self.longestCredentialID else {
       throw ProtectorFailure(
-        .failed, "the security key's credential does not fit into a slot; use another security key")
+        .failed, "the security key's credential does not fit into a slot", hint: "use another security key")
     }
     // The same proof is needed at each use, before a PIN is asked for.
     guard case .valid = key.proof(of: id, publicKey) else {
       throw ProtectorFailure(
-        .failed, "the security key gives no valid signature without its PIN; use another security key")
+        .failed, "the security key gives no valid signature without its PIN", hint: "use another security key")
     }
     let salt = SecretBytes.random(count: Self.saltSize).withUnsafeBytes { Array($0) }
     let (secret, _) = try key.secret(of: id, salt: salt, count: count, pin: hasPIN ? pin : nil)
@@ -103,7 +103,8 @@ struct SecurityKeySlot: KeyKeeper {
     let keys = SecurityKey.all()
     guard let key = keys.first else { throw .noKey }
     guard keys.count == 1 else {
-      throw ProtectorFailure(.failed, "several security keys are plugged in; leave only one of them, and try again")
+      throw ProtectorFailure(
+        .failed, "several security keys are plugged in", hint: "leave only one of them, and try again")
     }
     guard key.option("clientPin") == true || !hasPIN else { throw .noPIN }
     guard hasPIN || key.option("alwaysUv") != true else { throw .alwaysVerifies }
@@ -136,8 +137,8 @@ struct SecurityKeySlot: KeyKeeper {
     case 1:
       throw ProtectorFailure(
         .failed,
-        "one more wrong PIN would block the PIN of the security key, so this one is not tried; use the passphrase, and check "
-          + "the PIN with another program, such as fido2-token")
+        "one more wrong PIN would block the PIN of the security key, so this one is not tried",
+        hint: "use the passphrase, and check the PIN with another program, such as fido2-token")
     default: break
     }
   }
@@ -146,24 +147,26 @@ struct SecurityKeySlot: KeyKeeper {
 extension ProtectorFailure {
   static let noKey = ProtectorFailure(
     .absent,
-    "no security key with hmac-secret is free; plug one in, or close the program that uses it, and try again")
+    "no security key with hmac-secret is free", hint: "plug one in, or close the program that uses it, and try again")
   static let otherKey = ProtectorFailure(
     .absent,
-    "the security key of this slot is not plugged in, or another program uses it; plug it in, or close that program, and "
-      + "try again")
+    "the security key of this slot is not plugged in, or another program uses it",
+    hint: "plug it in, or close that program, and try again")
   static let invalidProof = ProtectorFailure(
     .failed,
-    "a device claims to be the security key of this slot, but its signature is not valid; it got no PIN; unplug it, "
-      + "plug in the security key, and try again")
+    "a device claims to be the security key of this slot, but its signature is not valid; it got no PIN",
+    hint: "unplug it, plug in the security key, and try again")
   static let noAnswer = ProtectorFailure(
-    .failed, "the security key did not answer; plug it in again, close other programs that use it, and try again")
-  static let notTouched = ProtectorFailure(.dismissed, "the security key was not touched in time; try again")
+    .failed, "the security key did not answer",
+    hint: "plug it in again, close other programs that use it, and try again")
+  static let notTouched = ProtectorFailure(.dismissed, "the security key was not touched in time", hint: "try again")
   static let alwaysVerifies = ProtectorFailure(
-    .failed, "the security key verifies its user at each use (alwaysUv); add a slot with --pin")
+    .failed, "the security key verifies its user at each use (alwaysUv)", hint: "add a slot with --pin")
   static let noPIN = ProtectorFailure(
-    .failed, "the security key has no PIN; set one, for example with fido2-token -S, or omit --pin")
+    .failed, "the security key has no PIN", hint: "set one, for example with fido2-token -S, or omit --pin")
   static let pinBlocked = ProtectorFailure(
-    .failed, "the security key's PIN is blocked; only a reset of the key, which deletes its passkeys, ends that")
+    .failed, "the security key's PIN is blocked", hint: "only a reset of the key, which deletes its passkeys, ends that"
+  )
 
   static func wrongPIN(triesLeft: Int) -> ProtectorFailure {
     ProtectorFailure(.wrongPIN, "the PIN is wrong; \(triesLeft) \(triesLeft == 1 ? "try is" : "tries are") left")

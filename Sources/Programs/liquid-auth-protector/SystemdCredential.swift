@@ -40,7 +40,7 @@ struct SystemdCredential: KeyKeeper {
     guard !data.isEmpty, let slot = SystemdCredential(data: data, until: deadline),
       try slot.key(count: count).isEqual(to: key)
     else {
-      throw ProtectorFailure(.failed, "systemd-creds did not encrypt the key; try again")
+      throw ProtectorFailure(.failed, "systemd-creds did not encrypt the key", hint: "try again")
     }
     return (key, data)
   }
@@ -52,7 +52,7 @@ struct SystemdCredential: KeyKeeper {
     let key = try run("decrypt", input, atMost: count)
     guard key.count == count else {
       throw ProtectorFailure(
-        .failed, "what systemd-creds decrypted is not a key of this program; remove the slot, and add it again")
+        .failed, "what systemd-creds decrypted is not a key of this program", hint: "remove the slot, and add it again")
     }
     return key
   }
@@ -66,12 +66,13 @@ struct SystemdCredential: KeyKeeper {
     guard words.count > 1, words[0] == "systemd", let version = Int(words[1]) else { throw Self.absent }
     guard version >= Self.version else {
       throw ProtectorFailure(
-        .noService, "systemd \(version) has no credentials of users; this slot needs systemd \(Self.version) or later")
+        .noService, "systemd \(version) has no credentials of users",
+        hint: "this slot needs systemd \(Self.version) or later")
     }
   }
 
   private static let absent = ProtectorFailure(
-    .noService, "systemd-creds is not installed; this slot needs systemd \(version) or later")
+    .noService, "systemd-creds is not installed", hint: "this slot needs systemd \(version) or later")
 
   private func run(_ verb: String, _ input: SecretBytes, atMost limit: Int) throws(ProtectorFailure) -> SecretBytes {
     try run([verb, "--user", "--name=\(Self.name)", "-", "-"], input: input, atMost: limit)
@@ -90,7 +91,7 @@ struct SystemdCredential: KeyKeeper {
     do throws(SystemNumber) {
       (given, got) = (try Descriptor.pipe(), try Descriptor.pipe())
     } catch {
-      throw ProtectorFailure(.failed, "systemd-creds cannot be started: \(error); end other programs")
+      throw ProtectorFailure(.failed, "systemd-creds cannot be started: \(error)", hint: "end other programs")
     }
     defer { close(got.read) }
     let process: pid_t
@@ -122,7 +123,8 @@ struct SystemdCredential: KeyKeeper {
     }
     guard Child.reap(process) == 0 else {
       throw ProtectorFailure(
-        .failed, "systemd-creds could not \(arguments[0]) the key, see above; on another machine, remove the slot")
+        .failed, "systemd-creds could not \(arguments[0]) the key, see above",
+        hint: "on another machine, remove the slot")
     }
     return output
   }
@@ -158,7 +160,9 @@ struct SystemdCredential: KeyKeeper {
     while true {
       var descriptors = [descriptor, STDIN_FILENO].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       let left = deadline - .now
-      guard left > .zero else { throw ProtectorFailure(.failed, "systemd-creds did not answer in time; try again") }
+      guard left > .zero else {
+        throw ProtectorFailure(.failed, "systemd-creds did not answer in time", hint: "try again")
+      }
       let count = poll(&descriptors, 2, Int32(clamping: left.components.seconds * 1000 + 1000))
       if count < 0, errno != EINTR { return }
       guard count > 0 else { continue }

@@ -33,7 +33,8 @@ final class TPM {
     let tcti = environmentVariable(Self.variable) ?? "device:/dev/tpmrm0"
     if tcti.hasPrefix("device:") { try Self.checkAccess(to: String(tcti.dropFirst("device:".count))) }
     guard Tss2_TctiLdr_Initialize(tcti, &self.tcti) == 0 else {
-      throw ProtectorFailure(.noService, "cannot connect to the TPM (\(tcti)); try again, or restart the machine")
+      throw ProtectorFailure(
+        .noService, "cannot connect to the TPM (\(tcti))", hint: "try again, or restart the machine")
     }
     try Self.check(Esys_Initialize(&context, self.tcti, nil))
     if makesStorageKey { try makeStorageKey() }
@@ -51,10 +52,12 @@ final class TPM {
     case EACCES, EPERM:
       throw ProtectorFailure(
         .noService,
-        "you have no access to the TPM (\(path)); run: sudo usermod --append --groups tss \"$USER\"; then log in again")
+        "you have no access to the TPM (\(path))",
+        hint: "run: sudo usermod --append --groups tss \"$USER\"; then log in again")
     default:
       throw ProtectorFailure(
-        .noService, "no TPM 2.0 was found (\(path)); if this machine has one, turn it on in the firmware settings")
+        .noService, "no TPM 2.0 was found (\(path))",
+        hint: "if this machine has one, turn it on in the firmware settings")
     }
   }
 
@@ -213,7 +216,8 @@ final class TPM {
       Esys_PCR_Read(context, LIQUID_TR_NONE, LIQUID_TR_NONE, LIQUID_TR_NONE, &wanted, nil, &read, nil))
     defer { Esys_Free(read) }
     guard let read, liquid_tpm_has_pcrs(read) != 0 else {
-      throw ProtectorFailure(.failed, "the TPM has no PCRs for SHA-256; turn them on in the firmware, or omit --pcrs")
+      throw ProtectorFailure(
+        .failed, "the TPM has no PCRs for SHA-256", hint: "turn them on in the firmware, or omit --pcrs")
     }
   }
 
@@ -276,7 +280,8 @@ final class TPM {
     case LIQUID_TPM_NV_DEFINED: return nil
     case LIQUID_TPM_NV_SPACE:
       throw ProtectorFailure(
-        .failed, "the TPM has no space for a counter; remove an NV index that nothing uses, with: tpm2_nvundefine")
+        .failed, "the TPM has no space for a counter",
+        hint: "remove an NV index that nothing uses, with: tpm2_nvundefine")
     default: do throws(ProtectorFailure) { try Self.check(result) } catch { throw error.ofOwner }
     }
     return handle
@@ -352,7 +357,7 @@ final class TPM {
     case LIQUID_TPM_INTEGRITY: .otherTPM
     case LIQUID_TPM_LOCKOUT: .lockedOut(minutes: nil)
     default:
-      ProtectorFailure(.failed, "the TPM refused a command (0x\(String(result, radix: 16))); try again")
+      ProtectorFailure(.failed, "the TPM refused a command (0x\(String(result, radix: 16)))", hint: "try again")
     }
   }
 }
@@ -364,21 +369,23 @@ extension ProtectorFailure {
   fileprivate var ofOwner: ProtectorFailure {
     guard self == .wrongPIN || self == .badAuthorization else { return self }
     return ProtectorFailure(
-      .failed, "the TPM's owner hierarchy has a password; remove it with: tpm2_changeauth -c owner -p PASSWORD")
+      .failed, "the TPM's owner hierarchy has a password", hint: "remove it with: tpm2_changeauth -c owner -p PASSWORD")
   }
   static let noCounter = ProtectorFailure(
     .absent, "the counter is not in this TPM: the TPM was cleared or replaced")
   static let changedPCRs = ProtectorFailure(
     .failed,
-    "the state of the machine has changed since the slot was added (PCRs); use the passphrase, then remove the slot "
-      + "and add it again")
+    "the state of the machine has changed since the slot was added (PCRs)",
+    hint: "use the passphrase, then remove the slot and add it again")
   static let otherTPM = ProtectorFailure(
-    .absent, "this TPM cannot unseal the key: it was cleared, or is another one; remove the slot, and add it again")
+    .absent, "this TPM cannot unseal the key: it was cleared, or is another one",
+    hint: "remove the slot, and add it again")
 
   static func lockedOut(minutes: Int?) -> ProtectorFailure {
     let wait = minutes.map { "wait \($0) \($0 == 1 ? "minute" : "minutes")" } ?? "wait"
     return ProtectorFailure(
       .failed,
-      "the TPM is locked out after too many wrong PINs; \(wait), or run: sudo tpm2_dictionarylockout --clear-lockout")
+      "the TPM is locked out after too many wrong PINs",
+      hint: "\(wait), or run: sudo tpm2_dictionarylockout --clear-lockout")
   }
 }

@@ -48,12 +48,12 @@ struct TPMCounter {
         let place = "0x0\(String(index, radix: 16))"
         throw ProtectorFailure(
           failure.kind,
-          "\(failure); the new counter is still in the TPM, at \(place); remove it with: tpm2_nvundefine \(place)"
-        )
+          "\(failure); the new counter is still in the TPM, at \(place)",
+          hint: "remove it with: tpm2_nvundefine \(place)")
       }
       throw failure
     }
-    throw ProtectorFailure(.failed, "the TPM has no free NV index for a counter; try again")
+    throw ProtectorFailure(.failed, "the TPM has no free NV index for a counter", hint: "try again")
   }
 
   /// The value, BE64; `nil` without an index or an auth value.

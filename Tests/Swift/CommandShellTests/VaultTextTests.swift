@@ -64,17 +64,14 @@ func `other slots of the type are removed from the highest number down`(_ number
 }
 
 // Holds: PROTECT-5
-@Test(arguments: [
-  (
-    "the keyring is locked, and was not unlocked; unlock it, and try again",
-    "the keyring is locked, and was not unlocked"
-  ),
-  ("it was cancelled", "it was cancelled"),
-])
-func `an item that remains in the keyring is named, and nothing is to be tried again`(_ text: String, _ reason: String)
+@Test(
+  arguments: [
+    ("the keyring is locked; it was not unlocked", "unlock it, and try again"), ("it was cancelled", nil),
+  ] as [(String, String?)])
+func `an item that remains in the keyring is named, and nothing is to be tried again`(_ reason: String, _ hint: String?)
 {
   #expect(
-    ProtectorProgram.item([0x0A, 0xFF], remainsAfter: ProtectorFailure(.dismissed, text))
+    ProtectorProgram.item([0x0A, 0xFF], remainsAfter: ProtectorFailure(.dismissed, reason, hint: hint))
       == "its item \"Liquid Auth vault on this machine\" (attribute vault: 0aff) remains in the keyring, because \(reason); "
       + "the item no longer unlocks the vault; delete it with your keyring program")
 }

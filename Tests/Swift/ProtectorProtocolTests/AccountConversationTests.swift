@@ -76,17 +76,19 @@ import Testing
 
   // Holds: ACCOUNT-8
   @Test(arguments: [
-    ([], "ended without an answer; see the system's log"),
-    ([2], "ended without an answer; see the system's log"),
-    ([2, 0, 0, 1], "ended without an answer; see the system's log"),
-    ([2, 0x11, 0, 3, 0x61], "ended without an answer; see the system's log"),
-    ([1, 0, 0, 0], "gave no valid answer; install all programs from the same version"),
-    ([2, 0x13, 0, 3, 0x61], "ended without an answer; see the system's log"),
-    ([2, 0x14, 0, 0], "gave no valid answer; install all programs from the same version"),
-    ([2, 0, 8, 1], "gave no valid answer; install all programs from the same version"),
+    ([], "ended without an answer", "see the system's log"),
+    ([2], "ended without an answer", "see the system's log"),
+    ([2, 0, 0, 1], "ended without an answer", "see the system's log"),
+    ([2, 0x11, 0, 3, 0x61], "ended without an answer", "see the system's log"),
+    ([1, 0, 0, 0], "gave no valid answer", "install all programs from the same version"),
+    ([2, 0x13, 0, 3, 0x61], "ended without an answer", "see the system's log"),
+    ([2, 0x14, 0, 0], "gave no valid answer", "install all programs from the same version"),
+    ([2, 0, 8, 1], "gave no valid answer", "install all programs from the same version"),
   ])
-  func `a message that is cut off or unknown is a failure, and no verification`(_ bytes: [UInt8], _ words: String) {
-    #expect(next(bytes) == .failure(ProtectorFailure(.failed, "liquid-auth-pam \(words)")))
+  func `a message that is cut off or unknown is a failure, and no verification`(
+    _ bytes: [UInt8], _ reason: String, _ hint: String
+  ) {
+    #expect(next(bytes) == .failure(ProtectorFailure(.failed, "liquid-auth-pam \(reason)", hint: hint)))
   }
 
   // Holds: ACCOUNT-8

@@ -30,6 +30,17 @@ import Testing
     #expect(long.count == 4 + 2048 && long.prefix(4) == [2, 4, 8, 0])
   }
 
+  @Test func `a failure has its hint after its reason, if there is room for it`() {
+    let failure = ProtectorFailure(.dismissed, "no", hint: "d\no")
+    #expect(failure.encoded == [2, 2, 0, 6, 0x6E, 0x6F, 0x0A, 0x64, 0x3F, 0x6F] && failure.description == "no; d\no")
+    for (count, size) in [(2045, 2048), (2046, 2048), (2047, 2047), (2048, 2048)] {
+      let encoded = ProtectorFailure(.failed, String(repeating: "a", count: count), hint: "bcd").encoded
+      #expect(encoded.count == 4 + size)
+      let read = ProtectorFailure(kind: 4, body: encoded.dropFirst(4))
+      #expect(read?.reason.count == count && read?.hint == [2045: "bc", 2046: "b"][count])
+    }
+  }
+
   // Holds: PROTECT-1
   @Test(arguments: [[], [2, 2, 0], [0, 2, 0, 17], [1, 2, 0, 17], [2, 2, 8, 1], [2, 2, 255, 255]] as [[UInt8]])
   func `a header of another version, or of a body that is too long, is refused`(header: [UInt8]) {
@@ -44,7 +55,9 @@ import Testing
     #expect(request(2, [4, 0, 0] + [UInt8](repeating: 1, count: 255))?.pin?.count == 255)
     #expect(request(2, [4, 0, 0] + [UInt8](repeating: 1, count: 256)) == nil)
     for kind in [0, 7, 255] as [UInt8] { #expect(ProtectorFailure(kind: kind, body: [0x61]) == nil) }
-    for body in [[], [0x0A], [0x61, 0x1B], [0x7F], [0xC3, 0xA9]] as [[UInt8]] {
+    for body in [
+      [], [0x0A], [0x61, 0x0A], [0x0A, 0x61], [0x61, 0x0A, 0x61, 0x0A, 0x61], [0x61, 0x1B], [0x7F], [0xC3, 0xA9],
+    ] as [[UInt8]] {
       #expect(ProtectorFailure(kind: 1, body: body) == nil)
     }
   }
@@ -111,9 +124,11 @@ import Testing
 
   @Test(arguments: ProtectorFailure.Kind.allCases)
   func `every failure is read back`(kind: ProtectorFailure.Kind) throws {
-    let failure = ProtectorFailure(kind, "the reason; what to do")
-    let answer = try ask(Self.get, failure.encoded.map { [$0] })
-    #expect(throws: failure) { try answer.get() }
+    for hint in [nil, "what to do"] {
+      let failure = ProtectorFailure(kind, "the reason; more of it", hint: hint)
+      let answer = try ask(Self.get, failure.encoded.map { [$0] })
+      #expect(throws: failure) { try answer.get() }
+    }
   }
 
   // Holds: PROTECT-1

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
@@ -19,7 +20,8 @@ enum ProtectorProgram {
   }
 
   static func failure(_ failure: ProtectorFailure) -> CommandFailure {
-    CommandFailure(failure.description, code: failure.kind == .absent ? .absent : .failed)
+    CommandFailure(
+      Problem(failure.reason, hint: failure.hint), code: failure.kind == .absent ? .absent : .failed)
   }
 
   /// What is left of a removed slot, if something is; it opens nothing.
@@ -37,13 +39,10 @@ enum ProtectorProgram {
 
   /// Says which item remains in the keyring.
   ///
-  /// The failure's remedy is left out: the slot is gone, so the command cannot be tried again.
+  /// The failure's hint is left out: the slot is gone, so the command cannot be tried again.
   static func item(_ id: [UInt8], remainsAfter failure: ProtectorFailure) -> String {
-    let text = failure.description
-    let reason = text[..<(text.firstRange(of: "; ")?.lowerBound ?? text.endIndex)]
-    return
-      "its item \"\(ProtectorRequest.keyringLabel)\" (attribute vault: \(id.hexadecimal)) remains in the keyring, because "
-      + "\(reason); the item no longer unlocks the vault; delete it with your keyring program"
+    "its item \"\(ProtectorRequest.keyringLabel)\" (attribute vault: \(id.hexadecimal)) remains in the keyring, because "
+      + "\(failure.reason); the item no longer unlocks the vault; delete it with your keyring program"
   }
 
   static func answer(_ request: ProtectorRequest) throws(ProtectorFailure) -> ProtectorAnswer {
@@ -52,7 +51,7 @@ enum ProtectorProgram {
     do throws(SystemNumber) {
       (input, output) = (try Descriptor.pipe(), try Descriptor.pipe())
     } catch {
-      throw ProtectorFailure(.failed, "\(path) cannot be started: \(error); end other programs")
+      throw ProtectorFailure(.failed, "\(path) cannot be started: \(error)", hint: "end other programs")
     }
     let brokenPipe = signal(SIGPIPE, SIG_IGN)
     defer { signal(SIGPIPE, brokenPipe) }
@@ -67,7 +66,7 @@ enum ProtectorProgram {
       } catch {
         close(input.write)
         close(output.read)
-        throw ProtectorFailure(.failed, "\(path) cannot be started: \(error); install it again")
+        throw ProtectorFailure(.failed, "\(path) cannot be started: \(error)", hint: "install it again")
       }
     }
     defer {

@@ -196,11 +196,14 @@ extension HelperProcess {
   static var hasSystemd: Bool { access("/run/systemd/system", F_OK) == 0 }
 
   /// Why PAM cannot verify if nothing listens at its socket.
-  static func noAccountService(hasSystemd: Bool) -> String {
+  static func noAccountService(hasSystemd: Bool) -> ProtectorFailure {
     hasSystemd
-      ? "nothing listens at the socket of liquid-auth-pam; start it with: \(starting.joined(separator: " "))"
-      : "verification by PAM needs a user service of systemd, and this machine does not run systemd; use fingerprint or "
-        + "passphrase"
+      ? ProtectorFailure(
+        .noService, "nothing listens at the socket of liquid-auth-pam",
+        hint: "start it with: \(starting.joined(separator: " "))")
+      : ProtectorFailure(
+        .noService, "verification by PAM needs a user service of systemd, and this machine does not run systemd",
+        hint: "use fingerprint or passphrase")
   }
 
   /// The command that starts the service, if nothing listens at its socket.
@@ -220,7 +223,7 @@ extension HelperProcess {
         connection = try connect(to: CLINUX_ACCOUNT)
       } catch {
         guard error.number != ENOENT, error.number != ECONNREFUSED else {
-          throw ProtectorFailure(.noService, Self.noAccountService(hasSystemd: Self.hasSystemd))
+          throw Self.noAccountService(hasSystemd: Self.hasSystemd)
         }
         throw ProtectorFailure(.failed, "liquid-auth-pam cannot be reached: \(error)")
       }

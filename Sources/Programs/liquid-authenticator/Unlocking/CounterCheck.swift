@@ -150,7 +150,7 @@ struct CounterCheck: Sendable {
     guard let counter = state.counter else { return }
     guard try self.value(of: counter, incremented: true) == value else {
       throw ProtectorFailure(
-        .failed, "another authenticator works on a copy of this directory; stop one of them, then \(remedy)")
+        .failed, "another authenticator works on a copy of this directory", hint: "stop one of them, then \(remedy)")
     }
     var state = state
     state.counter?.value = value

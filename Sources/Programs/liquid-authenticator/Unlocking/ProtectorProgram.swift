@@ -11,7 +11,7 @@ extension HelperProcess {
     do throws(SystemNumber) {
       child = try ChildProcess(CLINUX_PROTECTOR, by: self)
     } catch {
-      return .failure(ProtectorFailure(.failed, "\(protector) cannot be started: \(error); install it again"))
+      return .failure(ProtectorFailure(.failed, "\(protector) cannot be started: \(error)", hint: "install it again"))
     }
     // The program ends sooner by itself.
     let deadline = ContinuousClock.now + ProtectorMessage.timeLimit + .seconds(5)

@@ -537,11 +537,11 @@ struct AccountPromptTests {
 
 @Test func `without systemd, PAM is not an option, and no command of systemd is named`() {
   #expect(
-    HelperProcess.noAccountService(hasSystemd: true)
+    HelperProcess.noAccountService(hasSystemd: true).description
       == "nothing listens at the socket of liquid-auth-pam; start it with: systemctl --user start liquid-auth-pam.socket"
   )
   #expect(
-    HelperProcess.noAccountService(hasSystemd: false)
+    HelperProcess.noAccountService(hasSystemd: false).description
       == "verification by PAM needs a user service of systemd, and this machine does not run systemd; use fingerprint or "
       + "passphrase")
   let missing = ProtectorFailure(.noService, "")

@@ -20,7 +20,7 @@ enum ProgramTargets {
       seeds: {
         [
           ProtectorRequest(.get, type: 2, data: [1, 2, 3]).encodedWithoutPIN + Array("1234".utf8),
-          ProtectorFailure(.wrongPIN, "wrong").encoded, AccountMessage.asks("Password: ").encoded,
+          ProtectorFailure(.wrongPIN, "wrong", hint: "again").encoded, AccountMessage.asks("Password: ").encoded,
           AccountMessage.accepted.encoded, [2, 0, 0, 40] + [UInt8](repeating: 7, count: 40),
         ]
       }, read: readProtectorMessage),
