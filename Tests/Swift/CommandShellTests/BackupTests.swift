@@ -156,8 +156,8 @@ extension BackupTextTests {
   func `why a file is not replaced, and what to do`(_ changes: [(UInt8, [UInt8])], _ text: String) throws {
     let place = try PlaceOptions.parse(["--state-dir", "/s"])
     #expect(BackupText.hasMore(Self.result(changes), "a b", at: place) == "a b has \(text)")
-    let plain = place.completing(BackupText.hasMore(Self.result(changes), "file", at: place))
-    #expect(plain == "file has \(text.replacing("'a b'", with: "file"))")
+    let plain = CommandFailure(BackupText.hasMore(Self.result(changes), "file", at: place)).completed(by: place)
+    #expect(plain.description == "file has \(text.replacing("'a b'", with: "file"))", "the options are added once")
   }
 }
 

@@ -207,19 +207,16 @@ enum BackupText {
   static func hasMore(_ result: MergeResult, _ file: String, at place: PlaceOptions) -> String {
     let all = items(ofBackup: result)
     let items = (all.dropLast(2) + [all.suffix(2).joined(separator: " and ")]).joined(separator: ", ")
-    let (path, options) = (CommandPlace.quoted(file), place.arguments)
-    let restoring = "first run: liquid-auth restore \(path)"
-    let replacing = "discard them with: liquid-auth backup --replace \(path)"
-    let advice =
-      if !isReplaceable(result) {
-        "\(file) has \(items) that this store lacks; \(restoring)"
-      } else if result.largeBlobs == .taken {
-        "\(file) has \(items) that this store lacks; \(restoring)\(options), or \(replacing)"
-      } else {
-        "\(file) has \(items) that cannot be merged into this store; name another file, or \(replacing)"
-      }
-    // The command at the end gets the options later if its path is a plain word.
-    return place.completing(advice) == advice ? advice + options : advice
+    let end = "\(CommandPlace.quoted(file))\(place.arguments)"
+    let restoring = "first run: liquid-auth restore \(end)"
+    let replacing = "discard them with: liquid-auth backup --replace \(end)"
+    return if !isReplaceable(result) {
+      "\(file) has \(items) that this store lacks; \(restoring)"
+    } else if result.largeBlobs == .taken {
+      "\(file) has \(items) that this store lacks; \(restoring), or \(replacing)"
+    } else {
+      "\(file) has \(items) that cannot be merged into this store; name another file, or \(replacing)"
+    }
   }
 }
 
