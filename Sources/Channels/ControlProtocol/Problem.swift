@@ -1,4 +1,5 @@
 package import CBOR
+package import Recovery
 
 /// The commands that repair one problem, each as a list of words without shell quoting.
 package struct Remedy: Equatable, Sendable {
@@ -62,6 +63,11 @@ package struct Problem: Equatable, Sendable {
   package init(_ reason: String, hint: String, with command: [String], kind: Kind = .other) {
     self.init(
       reason, hint: "\(hint) with: \(command.joined(separator: " "))", remedy: Remedy(command), kind: kind)
+  }
+
+  package init(_ error: some RepairableError) {
+    self.init(
+      error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) }, kind: error.isOfVault ? .vault : .other)
   }
 
   /// The reason, then the hint.

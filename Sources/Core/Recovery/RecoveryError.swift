@@ -1,3 +1,13 @@
+/// An error of the vault or the store: what is wrong, what to do, and the command that does it.
+package protocol RepairableError: Error {
+  var reason: String { get }
+  var hint: String? { get }
+  /// The words of the command in the hint that repairs it.
+  var command: [String]? { get }
+  /// Whether the vault is missing or damaged.
+  var isOfVault: Bool { get }
+}
+
 /// The only error of this library and of every ``CredentialStore``.
 ///
 /// Errors of one kind are equal. Reason and hint never hold a secret.
@@ -63,6 +73,10 @@ public struct RecoveryError: Error, Sendable {
 extension RecoveryError: Equatable {
   /// Compares the kinds only.
   public static func == (a: Self, b: Self) -> Bool { a.kind == b.kind }
+}
+
+extension RecoveryError: RepairableError {
+  package var isOfVault: Bool { false }
 }
 
 extension RecoveryError: CustomStringConvertible {

@@ -1,6 +1,7 @@
 import CredentialDB
 import Glibc
 import ProcessIO
+import Recovery
 
 /// Why the state directory or a file in it cannot be used: the only error of this library.
 public struct StateDirectoryError: Error, Sendable, Equatable {
@@ -61,6 +62,10 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
       .system(errno: number), "cannot \(operation) \(path): \(SystemNumber(number))",
       hint: hint ?? FileRemedy.text(number))
   }
+}
+
+extension StateDirectoryError: RepairableError {
+  package var isOfVault: Bool { [.noVault, .damaged].contains(kind) }
 }
 
 extension StateDirectoryError: CustomStringConvertible {

@@ -1,5 +1,6 @@
 import CBOR
 import ControlProtocol
+import Recovery
 import Testing
 
 @Suite struct ProblemTests {
@@ -8,6 +9,22 @@ import Testing
     #expect(problem.text == "there is no vault; make one with: liquid-auth setup")
     #expect(problem.remedy == Remedy(["liquid-auth", "setup"]) && problem.remedy?.isSafe == false)
     #expect(Problem("it is damaged").text == "it is damaged")
+  }
+
+  private struct Fault: RepairableError {
+    let reason = "r"
+    let hint: String? = "h"
+    let command: [String]? = nil
+    let isOfVault = true
+  }
+
+  @Test func `an error of the vault or the store keeps its hint and its command`() {
+    let words = ["liquid-auth", "log", "verify"]
+    #expect(
+      Problem(RecoveryError(.rotation, "r", hint: "look at it", with: words))
+        == Problem("r", hint: "look at it", with: words))
+    #expect(Problem(RecoveryError(.full, "r")) == Problem("r"))
+    #expect(Problem(Fault()) == Problem("r", hint: "h", kind: .vault))
   }
 
   @Test func `the place is added to our own commands only`() {

@@ -197,10 +197,10 @@ extension OwnedVault {
     case .here:
       let previous = try fingerprints().previous
       return try inStore { (store, keys) throws(CommandFailure) in
-        let merge = try attempt(orThrow: { fault(Problem($0.reason, hint: $0.hint)) }) { () throws(RecoveryError) in
+        let merge = try attempt(orThrow: { fault(Problem($0)) }) { () throws(RecoveryError) in
           BackupMerge(try BackupReader(file: file, keys: keys, previous: previous), now: unixMilliseconds())
         }
-        while try attempt(orThrow: { fault(Problem($0.reason, hint: $0.hint)) }, merge.readPage) {
+        while try attempt(orThrow: { fault(Problem($0)) }, merge.readPage) {
           try attempt { () throws(RecoveryError) in try merge.comparePage(with: store) }
         }
         guard !onlyCompares, merge.preview.changesStore else { return MergeResult(merge.preview) }

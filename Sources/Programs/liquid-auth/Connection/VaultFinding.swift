@@ -26,12 +26,3 @@ struct VaultFinding: Equatable {
     }
   }
 }
-
-extension Problem {
-  /// The problem of a vault or a store that cannot be used.
-  fileprivate init(_ error: StateDirectoryError) {
-    self.init(
-      error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) },
-      kind: [.noVault, .damaged].contains(error.kind) ? .vault : .other)
-  }
-}

@@ -287,17 +287,3 @@ struct DaemonService: ControlService {
     return fault.kind == .noVault && access(router.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
   }
 }
-
-// MARK: - Problems of the libraries' errors
-
-extension Problem {
-  init(_ error: StateDirectoryError) {
-    self.init(
-      error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) },
-      kind: [.noVault, .damaged].contains(error.kind) ? .vault : .other)
-  }
-
-  init(_ error: RecoveryError) {
-    self.init(error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) })
-  }
-}
