@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlProtocol
 import Testing
 
 @testable import liquid_auth
@@ -353,6 +354,19 @@ import Testing
     (place.stateDir, place.control) = ("/s", "/c d")
     #expect(failure.completed(by: place).text.hasSuffix(" with: liquid-authenticator --state-dir /s --control '/c d'"))
     #expect(failure.completed(by: place).code == .notRunning)
+  }
+
+  @Test func `a failure of the authenticator keeps its hint and its command`() {
+    let problem = Problem("there is no vault", hint: "make one", with: ["liquid-auth", "setup"], kind: .vault)
+    let failure = CommandFailure(ControlFailure(.noVault, problem))
+    #expect(failure == CommandFailure(problem, code: .notRunning))
+    var (place, completed) = (PlaceOptions(), problem)
+    (place.stateDir, place.control) = ("/s", nil)
+    completed.hint = "make one with: liquid-auth setup --state-dir /s"
+    #expect(failure.completed(by: place) == CommandFailure(completed, code: .notRunning))
+    let mismatch = CommandFailure(ControlFailure(.versionMismatch, "it is older"))
+    #expect(mismatch.isVersionMismatch && mismatch.completed(by: place) == mismatch)
+    #expect(CommandFailure(ControlFailure(.other, "")).description == "the authenticator answered with status 0x7f")
   }
 
   static let taken: [[String]] = [

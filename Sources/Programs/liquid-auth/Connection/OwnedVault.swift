@@ -340,7 +340,7 @@ extension OwnedVault {
 
   /// Runs work on a store or a file; its error becomes a failure with the same words.
   func attempt<Result>(
-    orThrow failure: (RecoveryError) -> CommandFailure = { CommandFailure($0.description) },
+    orThrow failure: (RecoveryError) -> CommandFailure = { CommandFailure(Problem($0)) },
     _ work: () throws(RecoveryError) -> Result
   ) throws(CommandFailure) -> Result {
     do { return try work() } catch { throw failure(error) }

@@ -106,6 +106,8 @@ extension PlaceOptions {
 extension CommandFailure {
   /// Adds the place options to the command at the end of the description, if there is one.
   func completed(by place: PlaceOptions?) -> CommandFailure {
-    place.map { CommandFailure($0.completing(description), code: code) } ?? self
+    guard let place else { return self }
+    return CommandFailure(
+      place.completing(problem), code: code, usage: usage, isVersionMismatch: isVersionMismatch)
   }
 }

@@ -119,14 +119,15 @@ extension CommandFailure {
 extension CommandFailure {
   /// The failure for a refusal of the authenticator.
   init(_ failure: ControlFailure) {
+    let problem = failure.reason.isEmpty ? Problem(failure.description) : failure.problem
     switch failure.status {
-    case .wrongPassphrase, .passphraseRequired: self.init(failure.description, code: .passphrase)
-    case .noCredentials: self.init(failure.description, code: .absent)
-    case .noVault: self.init(failure.description, code: .notRunning)
-    case .versionMismatch: self.init(failure.description, isVersionMismatch: true)
+    case .wrongPassphrase, .passphraseRequired: self.init(problem, code: .passphrase)
+    case .noCredentials: self.init(problem, code: .absent)
+    case .noVault: self.init(problem, code: .notRunning)
+    case .versionMismatch: self.init(problem, isVersionMismatch: true)
     case .invalidCommand:
-      self.init("\(failure.description); the authenticator is older than this command: restart it")
-    default: self.init(failure.description)
+      self.init(Problem(problem.text, hint: "the authenticator is older than this command: restart it"))
+    default: self.init(problem)
     }
   }
 
@@ -147,6 +148,6 @@ extension CommandFailure {
       case .noVault: .notRunning
       default: .failed
       }
-    self.init(error.description, code: code)
+    self.init(Problem(error), code: code)
   }
 }

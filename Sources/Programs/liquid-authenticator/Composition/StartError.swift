@@ -1,16 +1,16 @@
+import ControlProtocol
 import Glibc
 import StateDirectory
 
 /// Why the daemon could not start.
 struct StartError: Error, CustomStringConvertible {
-  /// Lower case, no full stop: what happened, then what to do.
-  let description: String
+  let problem: Problem
   /// The exit status: `EX_CONFIG` if a restart cannot help before the state directory is repaired, so that a service
   /// manager need not try.
   let exitStatus: Int32
 
   init(_ error: StateDirectoryError) {
-    description = error.description
+    problem = Problem(error)
     exitStatus =
       switch error.kind {
       case .inUse, .system: EXIT_FAILURE
@@ -19,9 +19,12 @@ struct StartError: Error, CustomStringConvertible {
   }
 
   init(_ error: TransportError) {
-    description = error.description
+    problem = error.problem
     exitStatus = EXIT_FAILURE
   }
+
+  /// Lower case, no full stop: what happened, then what to do.
+  var description: String { problem.text }
 
   /// Runs `body`; throws its error as a start error.
   static func from<Result>(_ body: () throws(StateDirectoryError) -> Result) throws(StartError) -> Result {
