@@ -1,6 +1,7 @@
 import ControlProtocol
 import Foundation
 import Glibc
+import ProcessIO
 import TestVectors
 import Testing
 import UHID
@@ -499,19 +500,5 @@ import UHID
     #expect(tree.bytes("/pipe") == nil)
     scratch.put("/bytes", [0xFF, 0x0A, 0x61, 0x0D, 0x0A])
     #expect(tree.lines("/bytes") == ["\u{FFFD}", "a"])
-  }
-}
-
-/// Programs that are asked.
-@Suite struct DoctorToolTests {
-  @Test func `a program ends with its status and output`() {
-    #expect(Tool.run(["sh", "-c", "echo a; echo b >&2; exit 3"], within: .patience) == .ended(3, "a\nb\n"))
-    #expect(Tool.run(["sh", "-c", "kill -9 $$"], within: .patience) == .ended(137, ""))
-    #expect(Tool.run(["/nonexistent"], within: .patience) == .missing)
-  }
-
-  @Test(.limited) func `a program that hangs is ended at its limit, with its children`() {
-    #expect(Tool.run(["sh", "-c", "sleep 60000 & sleep 60000"], within: .milliseconds(100)) == .tooSlow)
-    #expect(Tool.run(["sh", "-c", "exec >&- 2>&-; sleep 60000"], within: .milliseconds(100)) == .tooSlow)
   }
 }

@@ -1,4 +1,5 @@
 import ControlProtocol
+import ProcessIO
 import StateDirectory
 
 /// One line of `liquid-auth doctor`: a part of this system, and whether it does what the key needs.
@@ -77,5 +78,22 @@ enum Asked<Value: Equatable>: Equatable {
   var value: Value? {
     guard case .known(let value) = self else { return nil }
     return value
+  }
+}
+
+extension Tool.Result {
+  /// The output after status 0; otherwise why there is none: a phrase without a full stop.
+  func output(of program: String) -> Asked<String> {
+    switch self {
+    case .ended(0, let output): return .known(output)
+    case .ended(_, let output) where output.contains("Failed to connect to bus"):
+      return .unknown("\(program) finds no D-Bus of this session")
+    case .ended(let status, let output):
+      let first = output.split(separator: "\n").first.map { ": \($0)" } ?? ""
+      return .unknown("\(program) ended with status \(status)\(first)")
+    case .missing: return .unknown("\(program) is not installed")
+    case .tooSlow: return .unknown("\(program) did not answer in time")
+    case .failed(let reason): return .unknown("\(program) did not start: \(reason)")
+    }
   }
 }

@@ -1,9 +1,8 @@
 import Glibc
-import ProcessIO
 
 /// Runs other programs, each with a time limit.
-enum Tool {
-  enum Result: Equatable {
+package enum Tool {
+  package enum Result: Equatable, Sendable {
     /// The exit status and the output.
     case ended(Int32, String)
     /// It is not installed.
@@ -12,21 +11,6 @@ enum Tool {
     case tooSlow
     /// It could not be started.
     case failed(String)
-
-    /// The output after status 0; otherwise why there is none: a phrase without a full stop.
-    func output(of program: String) -> Asked<String> {
-      switch self {
-      case .ended(0, let output): return .known(output)
-      case .ended(_, let output) where output.contains("Failed to connect to bus"):
-        return .unknown("\(program) finds no D-Bus of this session")
-      case .ended(let status, let output):
-        let first = output.split(separator: "\n").first.map { ": \($0)" } ?? ""
-        return .unknown("\(program) ended with status \(status)\(first)")
-      case .missing: return .unknown("\(program) is not installed")
-      case .tooSlow: return .unknown("\(program) did not answer in time")
-      case .failed(let reason): return .unknown("\(program) did not start: \(reason)")
-      }
-    }
   }
 
   /// The most output that is kept, bytes; a program that writes more is ended.
@@ -37,7 +21,7 @@ enum Tool {
   /// Everything that it started in its session ends with it.
   ///
   /// - Parameter withErrors: whether the result includes standard error, which is otherwise discarded.
-  static func run(_ words: [String], within limit: Duration, withErrors: Bool = true) -> Result {
+  package static func run(_ words: [String], within limit: Duration, withErrors: Bool = true) -> Result {
     guard let pipe = try? Descriptor.pipe() else { return .failed(SystemNumber().description) }
     defer { close(pipe.read) }
     let process: pid_t
