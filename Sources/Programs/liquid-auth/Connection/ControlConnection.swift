@@ -79,6 +79,32 @@ extension ControlConnection {
   }
 }
 
+extension ControlConnection {
+  /// Gets the key's information, without a prompt; does not wait for other requests.
+  func keyInformation() throws(CommandFailure) -> KeyInformation { KeyInformation(try ctap(0x04)) }
+
+  /// The key's information, if the vault is open; `nil` otherwise.
+  ///
+  /// While the vault is locked, the settings come from an unencrypted copy (Recovery §1), which another program could
+  /// have changed. A command that refused because of this copy could hide, for example, that a PIN is set. With the
+  /// passphrase, a store whose copy differs does not open.
+  func certainInformation() throws(CommandFailure) -> KeyInformation? {
+    // In this order: if the vault is locked in between, getInfo still reports the settings that it had.
+    guard try ask(GetStatus()).vault == .unlocked else { return nil }
+    return try keyInformation()
+  }
+
+  /// Throws if it is certain that no PIN is set.
+  func checkPIN() throws(CommandFailure) {
+    if try certainInformation()?.isPINSet == false { throw CommandFailure("no PIN is set") }
+  }
+
+  /// Gets the tries that are left, without a prompt; does not wait for other requests.
+  func triesLeft(_ information: KeyInformation) throws(CommandFailure) -> TriesLeft {
+    try TriesLeft(pin: ctap(0x06, [2: 1]), verification: information.canVerify ? ctap(0x06, [2: 7]) : nil)
+  }
+}
+
 /// The answer to a CTAP2 message, which has the form of a control answer.
 private struct CTAPAnswer: ControlAnswer {
   let members: CBORMap
