@@ -130,6 +130,11 @@ targets += module("ProtectorProtocol", ["CryptoPrimitives", "ProcessIO"])
 targets += module("ControlProtocol", ["Recovery", "CBOR", "CryptoPrimitives"])
 targets += module(
   "ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "UHID", "CLinux"])
+targets += module(
+  "Doctor",
+  [
+    "ControlClient", "ControlProtocol", "StateDirectory", "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CLinux",
+  ], tests: ["CBOR"])
 targets += module("PasskeyFiles", ["Recovery", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module("Hybrid", ["CBOR", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module("DisplayText", [], tests: ["LiquidAuth"])
@@ -175,8 +180,8 @@ targets += [
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "SLIP39", "CryptoPrimitives", "Vault",
       "CredentialDB", "ControlProtocol", "ControlClient", "PasskeyFiles", "ProtectorProtocol", "StateDirectory",
-      "LiquidAuth", "AlgorandTransaction", "DisplayText", "Hybrid", "ProcessIO", "UHID", "CLinux", "CVersion", "CZlib",
-      "CQREncode", "CHaru", argumentParser,
+      "LiquidAuth", "AlgorandTransaction", "DisplayText", "Hybrid", "ProcessIO", "CLinux", "CVersion", "CZlib",
+      "CQREncode", "CHaru", "Doctor", argumentParser,
     ] + localServer, swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
@@ -213,7 +218,7 @@ targets += [
   .testTarget(
     name: "CommandShellTests",
     dependencies: [
-      "liquid-auth", "AlgorandTransaction", "CBOR", "CTAP2", "Recovery", "ControlClient", "ControlProtocol",
+      "liquid-auth", "AlgorandTransaction", "CBOR", "CTAP2", "Recovery", "ControlClient", "ControlProtocol", "Doctor",
       "CryptoPrimitives", "DeterministicKeys", "LiquidAuth", "PasskeyFiles", "ProcessIO", "ProtectorProtocol", "SLIP39",
       "UHID", "CLinux", "TestSupport", "TestVectors", "Vault", .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + localServer,
@@ -249,7 +254,7 @@ let folders = [
   ],
   "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth"],
   "Store": ["Vault", "CredentialDB", "StateDirectory"],
-  "Channels": ["ControlProtocol", "ControlClient", "ProtectorProtocol", "Assuan"],
+  "Channels": ["ControlProtocol", "ControlClient", "Doctor", "ProtectorProtocol", "Assuan"],
   "Linux": ["ProcessIO", "EventLoop", "Sandbox", "UHID", "Logind", "Fingerprint", "SessionBus"],
 ]
 for target in targets where target.path == nil {

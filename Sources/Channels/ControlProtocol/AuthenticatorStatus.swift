@@ -144,6 +144,9 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     promptsAnswerByThemselves = try decoded(members.optionalBool(29)) ?? false
   }
 
+  /// The transport if it is not a device of the kernel, so that browsers do not see it.
+  package var otherTransport: String? { ["broker", "uhid"].contains(transport) ? nil : transport }
+
   /// The problem of a kind of which there is at most one.
   package func problem(_ kind: Problem.Kind) -> Problem? { problems.first { $0.kind == kind } }
 

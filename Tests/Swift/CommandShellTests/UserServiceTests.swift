@@ -1,4 +1,5 @@
 import ArgumentParser
+import Doctor
 import Testing
 
 @testable import liquid_auth

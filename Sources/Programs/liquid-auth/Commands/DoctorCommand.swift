@@ -1,6 +1,7 @@
 import ArgumentParser
 import CLinux
 import ControlProtocol
+import Doctor
 import Glibc
 import ProcessIO
 

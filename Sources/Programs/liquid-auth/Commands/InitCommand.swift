@@ -1,6 +1,7 @@
 import ArgumentParser
 import CryptoPrimitives
 import DeterministicKeys
+import Doctor
 import Glibc
 import ProcessIO
 import Recovery

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlProtocol
+import Doctor
 import Glibc
 import StateDirectory
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlClient
 import ControlProtocol
+import Doctor
 import Glibc
 import ProcessIO
 import StateDirectory

@@ -1,13 +1,9 @@
+import Doctor
 import Glibc
 import ProcessIO
 import StateDirectory
 
-/// The user service of systemd that runs the authenticator: liquid-authenticator(8).
-enum UserService {
-  static let units = ["liquid-authenticator.socket", "liquid-authenticator.service"]
-  /// Starts it now and with each graphical session.
-  static let enabling = ["systemctl", "--user", "enable", "--now"] + units
-
+extension UserService {
   /// The command that ``enable()`` runs.
   static var command: String { enabling.joined(separator: " ") }
 

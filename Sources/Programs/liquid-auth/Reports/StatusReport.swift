@@ -1,5 +1,6 @@
 import ControlProtocol
 import DisplayText
+import Doctor
 import Recovery
 
 /// The result of `liquid-auth status`, before it is text or JSON.
@@ -79,15 +80,6 @@ struct StatusReport: Equatable {
   }
 
   private static let unknown = "unknown"
-}
-
-extension AuthenticatorStatus {
-  /// What is wrong with prompts that answer by themselves.
-  static let quickAnswers =
-    "the last three were answered faster than a person can read: check the program of --askpass or --pinentry"
-
-  /// The transport if it is not a device of the kernel, so that browsers do not see it.
-  var otherTransport: String? { ["broker", "uhid"].contains(transport) ? nil : transport }
 }
 
 extension StatusReport {

@@ -1,6 +1,7 @@
 import ControlProtocol
 import CryptoPrimitives
 import DisplayText
+import Doctor
 import Glibc
 import ProcessIO
 import Recovery

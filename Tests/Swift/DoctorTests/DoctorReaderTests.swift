@@ -6,7 +6,7 @@ import TestVectors
 import Testing
 import UHID
 
-@testable import liquid_auth
+@testable import Doctor
 
 /// The findings of a system that the test makes as a tree of files.
 // Holds: DOCTOR-3
@@ -57,7 +57,7 @@ import UHID
         isUserService: isUserService, kernel: "6.1.0", environment: { environment[$0] },
         ask: { words in answers[words.joined(separator: " ")] ?? .missing }, now: 1_800_000_000,
         isClockSynchronized: synchronized, program: "/usr/bin/liquid-auth"
-      ).findings({ authenticator }, vault: VaultFinding(isThere: true), system: StatusReportTests.fine)
+      ).findings({ authenticator }, vault: VaultFinding(isThere: true), system: DoctorChecksTests.healthy.system)
     }
   }
 
@@ -394,7 +394,7 @@ import UHID
       {
         order.append("question")
         return .notRunning(Problem("x"))
-      }, vault: VaultFinding(isThere: true), system: StatusReportTests.fine)
+      }, vault: VaultFinding(isThere: true), system: DoctorChecksTests.healthy.system)
     #expect(
       order.prefix(4)
         == ["liquid-authenticator.socket", "liquid-authenticator.service", "graphical-session.target", "question"])

@@ -1,4 +1,5 @@
 import ControlProtocol
+import Doctor
 import Glibc
 
 /// The result of `liquid-auth doctor`, before it is text or JSON.

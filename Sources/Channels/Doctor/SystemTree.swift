@@ -3,11 +3,11 @@ import Glibc
 import ProcessIO
 
 /// The files of a system, under a root directory.
-struct SystemTree {
+package struct SystemTree {
   /// Without a slash at the end; empty for this system.
   private let root: String
 
-  init(root: String) { self.root = root.hasSuffix("/") ? String(root.dropLast()) : root }
+  package init(root: String) { self.root = root.hasSuffix("/") ? String(root.dropLast()) : root }
 
   /// The attributes of a file, following links; `nil` if there is none.
   func attributes(_ path: String) -> stat? {

@@ -1,10 +1,10 @@
 import ControlProtocol
 import Glibc
-import ProcessIO
+package import ProcessIO
 import UHID
 
 /// Collects the findings of a system; changes nothing.
-struct FindingsReader {
+package struct FindingsReader {
   let tree: SystemTree
   /// The user's home directory, a path in the tree.
   let home: String
@@ -24,8 +24,18 @@ struct FindingsReader {
   /// The file of this program, a path in the tree.
   let program: String
 
+  package init(
+    tree: SystemTree, home: String, user: UInt32, userName: String, isUserService: Bool, kernel: String,
+    environment: @escaping (String) -> String?, ask: @escaping ([String]) -> Tool.Result, now: Int64,
+    isClockSynchronized: Bool, program: String
+  ) {
+    (self.tree, self.home, self.user, self.userName) = (tree, home, user, userName)
+    (self.isUserService, self.kernel, self.environment, self.ask) = (isUserService, kernel, environment, ask)
+    (self.now, self.isClockSynchronized, self.program) = (now, isClockSynchronized, program)
+  }
+
   /// - Parameter authenticator: asks the authenticator, which can start it; so its units are read before.
-  func findings(
+  package func findings(
     _ authenticator: () -> DoctorFindings.Authenticator, vault: VaultFinding, system: SystemFindings
   ) -> DoctorFindings {
     let socketUnit = unit(["--user"], "liquid-authenticator.socket")

@@ -1,11 +1,11 @@
-import ControlProtocol
-import ProcessIO
+package import ControlProtocol
+package import ProcessIO
 import StateDirectory
 
 /// One line of `liquid-auth doctor`: a part of this system, and whether it does what the key needs.
-struct Check: Equatable {
+package struct Check: Equatable {
   /// The stable identifiers of the lines, in the order of the output.
-  enum Name: String, CaseIterable {
+  package enum Name: String, CaseIterable, Sendable {
     case authenticator, service
     case kernelModule = "kernel-module"
     case broker, rule, node
@@ -23,24 +23,24 @@ struct Check: Equatable {
     case memlock, clock, packages
   }
 
-  enum State: String {
+  package enum State: String, Sendable {
     case ok
     /// Information, or what could not be checked.
     case note
     case problem
   }
 
-  let name: Name
+  package let name: Name
   /// What the line is about, if several lines have this name: a browser, a package.
-  var subject: String?
-  let state: State
+  package var subject: String?
+  package let state: State
   /// A phrase without a full stop.
-  var explanation: String
+  package var explanation: String
   /// What repairs it.
-  var mend: Remedy?
+  package var mend: Remedy?
 
   /// `kernel module`.
-  var title: String {
+  package var title: String {
     ([name.rawValue.split(separator: "-").joined(separator: " ")] + (subject.map { [$0] } ?? []))
       .joined(separator: " ")
   }
@@ -60,7 +60,7 @@ struct Check: Equatable {
 
 extension Remedy {
   /// The command line for a shell.
-  var text: String { commands.map { $0.map(Self.quoted).joined(separator: " ") }.joined(separator: " && ") }
+  package var text: String { commands.map { $0.map(Self.quoted).joined(separator: " ") }.joined(separator: " && ") }
 
   /// Leaves `--name=value` and `snap:plug` as they are, which a shell reads as one word.
   private static func quoted(_ word: String) -> String {
@@ -70,7 +70,7 @@ extension Remedy {
 }
 
 /// A value that another program gives.
-enum Asked<Value: Equatable>: Equatable {
+package enum Asked<Value: Equatable>: Equatable {
   case known(Value)
   /// Why it is not known: a phrase without a full stop.
   case unknown(String)
@@ -83,7 +83,7 @@ enum Asked<Value: Equatable>: Equatable {
 
 extension Tool.Result {
   /// The output after status 0; otherwise why there is none: a phrase without a full stop.
-  func output(of program: String) -> Asked<String> {
+  package func output(of program: String) -> Asked<String> {
     switch self {
     case .ended(0, let output): return .known(output)
     case .ended(_, let output) where output.contains("Failed to connect to bus"):

@@ -1,22 +1,22 @@
-import ControlProtocol
+package import ControlProtocol
 import Glibc
 import StateDirectory
 
 /// The findings in the state directory, for when no authenticator answers.
-struct VaultFinding: Equatable {
+package struct VaultFinding: Equatable {
   /// Whether there is a vault; `nil` if that cannot be found out.
-  var isThere: Bool?
+  package var isThere: Bool?
   /// What is wrong with it or its store.
-  var problem: Problem?
+  package var problem: Problem?
   /// The file of the vault; `nil` if its directory is not known.
-  var path: String?
+  package var path: String?
 
-  init(isThere: Bool?, problem: Problem? = nil, path: String? = nil) {
+  package init(isThere: Bool?, problem: Problem? = nil, path: String? = nil) {
     (self.isThere, self.problem, self.path) = (isThere, problem, path)
   }
 
   /// Examines the directory; changes nothing.
-  init(at path: String) {
+  package init(at path: String) {
     do throws(StateDirectoryError) {
       try StateDirectory(opening: path).checkAtRest()
       self.init(isThere: true, path: path + "/vault")

@@ -1,9 +1,9 @@
-import ControlProtocol
+package import ControlProtocol
 import UHID
 
 /// What `liquid-auth doctor` has found on this system, before it is judged.
-struct DoctorFindings: Equatable {
-  enum Authenticator: Equatable {
+package struct DoctorFindings: Equatable {
+  package enum Authenticator: Equatable {
     /// It answers; the key's information is `nil` if it cannot be read now.
     case running(AuthenticatorStatus, KeyInformation?, TriesLeft?)
     /// Nothing listens: why, and what to do.
@@ -242,7 +242,7 @@ extension DoctorFindings {
   }
 
   /// All lines, in the order of ``Check/Name``; only one if they would be about root by mistake.
-  var checks: [Check] {
+  package var checks: [Check] {
     if isSudo {
       return [
         .problem(
@@ -257,6 +257,12 @@ extension DoctorFindings {
         backupFlags, memlock, clocks,
       ] + dpkg
   }
+}
+
+extension AuthenticatorStatus {
+  /// What is wrong with prompts that answer by themselves.
+  package static let quickAnswers =
+    "the last three were answered faster than a person can read: check the program of --askpass or --pinentry"
 }
 
 /// The usage of a report descriptor's first collection.

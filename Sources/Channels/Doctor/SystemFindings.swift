@@ -1,28 +1,42 @@
 import ControlClient
-import ControlProtocol
+package import ControlProtocol
 import Glibc
-import UHID
+package import UHID
+
+/// The user service of systemd that runs the authenticator: liquid-authenticator(8).
+package enum UserService {
+  package static let units = ["liquid-authenticator.socket", "liquid-authenticator.service"]
+  /// Starts it now and with each graphical session.
+  package static let enabling = ["systemctl", "--user", "enable", "--now"] + units
+}
 
 /// The parts of this system that the user's authenticator needs.
-struct SystemFindings: Equatable {
+package struct SystemFindings: Equatable {
   /// The group to which udev gives access to `/dev/uhid` on machines without the broker.
   static let group = "liquid-auth"
 
-  var uhid: UHIDAccess
+  package var uhid: UHIDAccess
   /// Whether the group exists.
-  var groupExists: Bool
+  package var groupExists: Bool
   /// Whether the person is one of its members.
-  var isMember: Bool
+  package var isMember: Bool
   /// Whether this session has the group's rights: a session that began before does not get them.
-  var sessionHasGroup: Bool
+  package var sessionHasGroup: Bool
   /// Whether systemd is the first process: then the broker makes the device.
-  var hasSystemd = false
+  package var hasSystemd: Bool
+
+  package init(
+    uhid: UHIDAccess, groupExists: Bool, isMember: Bool, sessionHasGroup: Bool, hasSystemd: Bool = false
+  ) {
+    (self.uhid, self.groupExists, self.isMember) = (uhid, groupExists, isMember)
+    (self.sessionHasGroup, self.hasSystemd) = (sessionHasGroup, hasSystemd)
+  }
 
   /// The command that starts an authenticator here.
-  var starting: [String] { ControlClient.starting(uhid) }
+  package var starting: [String] { ControlClient.starting(uhid) }
 
   /// Why the device cannot appear, and what to do; `nil` when it can.
-  var uhidProblem: Problem? {
+  package var uhidProblem: Problem? {
     let forbidden = "you do not have permission to open /dev/uhid"
     return switch uhid {
     case .usable: nil
@@ -56,7 +70,7 @@ struct SystemFindings: Equatable {
 
 extension SystemFindings {
   /// Examines this system; opens nothing.
-  static var current: SystemFindings {
+  package static var current: SystemFindings {
     let record = getgrnam(group)
     var isMember = false
     var sessionHasGroup = false
@@ -77,7 +91,7 @@ extension SystemFindings {
   }
 
   /// The name of this user; empty if the number has none.
-  static var userName: String { getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "" }
+  package static var userName: String { getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "" }
 
   private static func members(of group: UnsafeMutablePointer<Glibc.group>) -> [String] {
     var names: [String] = []

@@ -2,7 +2,7 @@ import CBOR
 import ControlProtocol
 import Testing
 
-@testable import liquid_auth
+@testable import Doctor
 
 /// The lines about browsers, the key's content and the system.
 // Holds: DOCTOR-1

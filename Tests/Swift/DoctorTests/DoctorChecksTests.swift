@@ -3,7 +3,7 @@ import ControlProtocol
 import Testing
 import UHID
 
-@testable import liquid_auth
+@testable import Doctor
 
 /// Each line of `liquid-auth doctor`, ok and broken.
 // Holds: DOCTOR-1
@@ -73,7 +73,7 @@ import UHID
     let checks = Self.healthy.checks
     #expect(checks.map(\.name) == Check.Name.allCases)
     #expect(checks.filter { $0.state != .ok }.map(\.name) == [.backup, .backupFlags])
-    #expect(DoctorReport(checks: checks).exitCode == 0)
+    #expect(!checks.contains { $0.state == .problem })
   }
 
   private static let enable =
@@ -357,7 +357,10 @@ import UHID
       lines {
         $0.hasSystemd = false
         $0.system.uhid = .absent
-      } == ["problem|\(StatusReportTests.noDevice)|sudo modprobe uhid"])
+      } == [
+        "problem|there is no /dev/uhid; load its driver with: sudo modprobe uhid (in a container, use --transport "
+          + "unix:PATH or pty)|sudo modprobe uhid"
+      ])
     #expect(
       lines { ($0.hasSystemd, $0.system.uhid, $0.driver) = (false, .absent, .absent) }
         == ["note|not used without systemd|-"])
