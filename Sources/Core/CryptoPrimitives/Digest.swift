@@ -53,6 +53,12 @@ public enum SHA512 {
   }
 }
 
+/// SHA-1 (FIPS 180-4), which is broken: only for protocols that ask for it and need no security from it.
+package enum SHA1 {
+  /// The digest (20 bytes) of a message.
+  package static func hash(_ message: [UInt8]) -> [UInt8] { digest(of: [message], size: 20, by: EVP_sha1()) }
+}
+
 /// SHA-384 (FIPS 180-4); not the first bytes of SHA-512.
 public enum SHA384 {
   /// Bytes in a digest.
@@ -94,7 +100,7 @@ private func digest(
   guard
     let context, EVP_DigestInit_ex(context, function, nil) == 1, update(context),
     EVP_DigestFinal_ex(context, output, nil) == 1
-  else { fatalError("OpenSSL cannot compute SHA-2: its default provider is missing, or there is no memory") }
+  else { fatalError("OpenSSL cannot compute a hash: its default provider is missing, or there is no memory") }
 }
 
 /// Writes what a function of libsodium, SHA-2 or HMAC, gives for the parts, one after the other, and wipes its state.

@@ -11,6 +11,11 @@ import Testing
     #expect(SHA256.hash([]) == hex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"))
   }
 
+  @Test func `SHA-1 gives the standard's samples`() {
+    #expect(SHA1.hash(abc) == hex("a9993e364706816aba3e25717850c26c9cd0d89d"))
+    #expect(SHA1.hash([]) == hex("da39a3ee5e6b4b0d3255bfef95601890afd80709"))
+  }
+
   @Test func `SHA-384 gives the standard's samples`() {
     #expect(
       SHA384.hash(abc)

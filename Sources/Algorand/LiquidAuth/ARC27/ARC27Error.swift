@@ -1,4 +1,5 @@
 import CBOR
+import CryptoPrimitives
 
 /// Why a provider does not do what a dApp requests: ARC-27, Errors.
 public enum ARC27Error: Error, Equatable, Sendable {

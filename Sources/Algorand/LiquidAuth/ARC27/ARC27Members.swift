@@ -1,5 +1,6 @@
 import AlgorandTransaction
 import CBOR
+import CryptoPrimitives
 import DeterministicKeys
 
 /// A value of a request, and its place there: `params.txns[2].txn`.

@@ -1,4 +1,5 @@
 public import AlgorandTransaction
+import CryptoPrimitives
 public import DeterministicKeys
 
 /// The port to a node of one Algorand network.

@@ -1,4 +1,5 @@
 import CBOR
+import CryptoPrimitives
 import DeterministicKeys
 
 /// The wallet's side of ARC-27 on one data channel: a message in, a message of the same kind out.

@@ -1,4 +1,5 @@
 public import AlgorandTransaction
+import CryptoPrimitives
 public import DeterministicKeys
 
 extension Provider {

@@ -1,5 +1,6 @@
 import AlgorandTransaction
 import CBOR
+import CryptoPrimitives
 import DeterministicKeys
 import Testing
 

@@ -1,4 +1,5 @@
 import CBOR
+import CryptoPrimitives
 import TestVectors
 import Testing
 

@@ -1,3 +1,4 @@
+import CryptoPrimitives
 import Testing
 
 @testable import LiquidAuth

@@ -1,11 +1,9 @@
-import CryptoPrimitives
-
 /// base64 in the two alphabets of RFC 4648.
 ///
 /// Keyri uses the first. ARC-27 specifies it too, but its peers write the other.
-enum Base64 {
+package enum Base64 {
   /// Writes bytes with the alphabet of §4 and padding.
-  static func encode(_ bytes: [UInt8]) -> String {
+  package static func encode(_ bytes: [UInt8]) -> String {
     let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
     return String(text) + String(repeating: "=", count: (3 - bytes.count % 3) % 3)
   }
@@ -13,7 +11,7 @@ enum Base64 {
   /// Reads either alphabet, not both in one text, with or without padding; `nil` for anything else.
   ///
   /// Like ``Base64URL/decode(_:)``, it refuses unused bits that are not zero.
-  static func decode(_ text: String) -> [UInt8]? {
+  package static func decode(_ text: String) -> [UInt8]? {
     var digits = Array(text.utf8)
     let padding = digits.reversed().prefix { $0 == UInt8(ascii: "=") }.count
     guard padding == 0 || padding <= 2 && digits.count.isMultiple(of: 4) else { return nil }
@@ -23,29 +21,5 @@ enum Base64 {
       isOfURLs
         ? digits
         : digits.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 })
-  }
-}
-
-/// Bytes that are base64url in JSON: RFC 4648 §5, without padding, in its only form.
-public struct Base64URLBytes: Hashable, Sendable, Codable {
-  /// The bytes.
-  public let bytes: [UInt8]
-
-  /// Wraps bytes.
-  public init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  /// Reads a JSON string.
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    guard let bytes = Base64URL.decode(try container.decode(String.self).utf8) else {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: "not base64url")
-    }
-    self.bytes = bytes
-  }
-
-  /// Writes a JSON string.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(Base64URL.encode(bytes))
   }
 }
