@@ -101,6 +101,7 @@ targets += module(
   "SLIP39", ["CryptoPrimitives", "DeterministicKeys"], tests: ["DeterministicKeysTests", "TestSupport"])
 targets += module("CBOR", ["CCBOR"])
 targets += module("CTAPHID", [])
+targets += module("HTTP", ["CryptoPrimitives"])
 targets += module("Assuan", [])
 targets += module("Messages", [], tests: ["TestSupport"])
 // The tests of the programs test it: all of it calls the session bus.
@@ -241,7 +242,7 @@ if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
       dependencies: [
         "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "CTAP2", "CTAPHID", "UHID", "Recovery",
         "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR",
-        "DeterministicKeys", "CryptoPrimitives", "DisplayText", "Hybrid", "Messages", "CZlib", "TestSupport",
+        "DeterministicKeys", "CryptoPrimitives", "DisplayText", "Hybrid", "HTTP", "Messages", "CZlib", "TestSupport",
         "TestVectors",
       ], path: "Tests/Swift/Fuzz/Targets", swiftSettings: settings))
 }
@@ -249,8 +250,8 @@ if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
 /// The folders of Sources, each with those of its targets.
 let folders = [
   "Core": [
-    "CryptoPrimitives", "CBOR", "CTAPHID", "Hybrid", "DeterministicKeys", "SLIP39", "Recovery", "CTAP2", "PasskeyFiles",
-    "DisplayText", "Messages",
+    "CryptoPrimitives", "CBOR", "CTAPHID", "HTTP", "Hybrid", "DeterministicKeys", "SLIP39", "Recovery", "CTAP2",
+    "PasskeyFiles", "DisplayText", "Messages",
   ],
   "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth"],
   "Store": ["Vault", "CredentialDB", "StateDirectory"],

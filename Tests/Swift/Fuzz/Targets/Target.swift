@@ -33,7 +33,7 @@ struct Target: Sendable {
   static let all: [Target] = [
     PasskeyFileTargets.all, BackupTargets.all, ShareTargets.all, TransportTargets.all, CBORTargets.all,
     AuthenticatorTargets.all, VaultTargets.all, ProgramTargets.all, LinkTargets.all, ServerTargets.all, DAppTargets.all,
-    WalletTargets.all, HybridTargets.all, CatalogueTarget.all,
+    WalletTargets.all, HybridTargets.all, HTTPTargets.all, CatalogueTarget.all,
   ].flatMap { $0 }
 }
 
