@@ -32,20 +32,15 @@ func cModule(_ name: String, pkgConfig: String?, apt: String) -> Target {
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// The products of Swift's network packages that `liquid-auth demo --browser` and `--dapp` use, without TLS.
-let localServer: [Target.Dependency] = [
+/// The products of Swift's network packages that the wallet uses.
+let network: [Target.Dependency] = [
   .product(name: "NIOCore", package: "swift-nio"),
   .product(name: "NIOPosix", package: "swift-nio"),
   .product(name: "NIOHTTP1", package: "swift-nio"),
   .product(name: "NIOWebSocket", package: "swift-nio"),
+  .product(name: "AsyncHTTPClient", package: "async-http-client"),
+  .product(name: "NIOSSL", package: "swift-nio-ssl"),
 ]
-
-/// The products of Swift's network packages that the wallet uses.
-let network: [Target.Dependency] =
-  localServer + [
-    .product(name: "AsyncHTTPClient", package: "async-http-client"),
-    .product(name: "NIOSSL", package: "swift-nio-ssl"),
-  ]
 
 // One statement for each library: Swift 6.2 takes minutes to infer the type of one long sum.
 var targets: [Target] = [
@@ -181,9 +176,9 @@ targets += [
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "SLIP39", "CryptoPrimitives", "Vault",
       "CredentialDB", "ControlProtocol", "ControlClient", "PasskeyFiles", "ProtectorProtocol", "StateDirectory",
-      "LiquidAuth", "AlgorandTransaction", "DisplayText", "Hybrid", "ProcessIO", "CLinux", "CVersion", "CZlib",
-      "CQREncode", "CHaru", "Doctor", argumentParser,
-    ] + localServer, swiftSettings: settings),
+      "LiquidAuth", "AlgorandTransaction", "DisplayText", "Hybrid", "HTTP", "EventLoop", "ProcessIO", "CLinux",
+      "CVersion", "CZlib", "CQREncode", "CHaru", "Doctor", argumentParser,
+    ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
     dependencies: [
@@ -220,9 +215,9 @@ targets += [
     name: "CommandShellTests",
     dependencies: [
       "liquid-auth", "AlgorandTransaction", "CBOR", "CTAP2", "Recovery", "ControlClient", "ControlProtocol", "Doctor",
-      "CryptoPrimitives", "DeterministicKeys", "LiquidAuth", "PasskeyFiles", "ProcessIO", "ProtectorProtocol", "SLIP39",
-      "UHID", "CLinux", "TestSupport", "TestVectors", "Vault", .product(name: "NIOEmbedded", package: "swift-nio"),
-    ] + localServer,
+      "CryptoPrimitives", "DeterministicKeys", "HTTP", "LiquidAuth", "PasskeyFiles", "ProcessIO", "ProtectorProtocol",
+      "SLIP39", "UHID", "CLinux", "TestSupport", "TestVectors", "Vault",
+    ],
     swiftSettings: settings),
   // The code of the tutorials in Sources/*/*.docc.
   .testTarget(
@@ -290,8 +285,8 @@ let package = Package(
   dependencies: [
     // Exact versions, so that one commit always has the same sources; scripts/swift-packages checks them.
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
-    .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
     // Only for the wallet.
+    .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
     // No target uses these: they come with the packages above, and would otherwise have their newest versions.

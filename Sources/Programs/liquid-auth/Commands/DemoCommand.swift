@@ -53,7 +53,7 @@ struct DemoCommand: AsyncParsableCommand {
         StandardStream.error.write("liquid-auth: \(obstacle.printable)")
       }
       let demo = BrowserDemo(port: port ?? 0, opensBrowser: !noOpen, isJSON: output.json)
-      let holds = try await dapp ? demo.runDApp().holds : demo.run().holds
+      let holds = try dapp ? demo.runDApp().holds : demo.run().holds
       guard holds else { throw ExitCode(1) }
       return
     }

@@ -15,14 +15,14 @@ struct Setup {
   /// Runs all steps.
   ///
   /// - Throws: ``CommandFailure/cancelled`` after Ctrl-C; else why a step failed. What was done until then stays.
-  func run() async throws(CommandFailure) {
+  func run() throws(CommandFailure) {
     terminal.show("Set up passkeys on this machine, in five steps. Ctrl-C ends this; you can\ncontinue later.\n")
     if try status() == nil { terminal.show(Self.obstacle(.current, doctor: command("liquid-auth doctor"))) }
     let (path, passkeys) = try makeVault()
     let wantsPIN = try chooseVerification(of: path, isNew: passkeys != nil)
     try start()
     if wantsPIN { try setPIN() }
-    let outcome = try await signIn(passkeys)
+    let outcome = try signIn(passkeys)
     finish(path, outcome)
     if outcome == .failed {
       throw CommandFailure("the first sign-in failed; find the cause with: liquid-auth doctor")
@@ -316,7 +316,7 @@ struct Setup {
   /// Offers the demo in the user's browser.
   ///
   /// - Parameter passkeys: how many are stored, if known; counts only while the vault is locked.
-  private func signIn(_ passkeys: Int?) async throws(CommandFailure) -> SignInOutcome {
+  private func signIn(_ passkeys: Int?) throws(CommandFailure) -> SignInOutcome {
     begin(4, "A first sign-in, in your own browser")
     guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else {
       terminal.show(Self.withoutDesktop(try status()))
@@ -335,7 +335,7 @@ struct Setup {
     guard try terminal.choose(["open the page now", "not now"]) == 0 else { return .skipped }
     terminal.show("\n")
     let before = try status()?.credentials ?? passkeys.map(UInt64.init)
-    let results = try await BrowserDemo(port: 0, opensBrowser: true, isJSON: false).run()
+    let results = try BrowserDemo(port: 0, opensBrowser: true, isJSON: false).run()
     let after = try status()?.credentials
     let isOfAnotherKey = !results.storedIDs.isEmpty && before != nil && after == before
     guard !results.holds || isOfAnotherKey else { return .succeeded }

@@ -3,7 +3,7 @@ import Glibc
 import ProcessIO
 
 /// `liquid-auth setup`: leads from nothing to the first sign-in, on a terminal.
-struct SetupCommand: AsyncParsableCommand, PlacedCommand {
+struct SetupCommand: ParsableCommand, PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "setup",
     abstract: "Set up everything, step by step: phrase, passphrase, start, first sign-in.",
@@ -18,14 +18,14 @@ struct SetupCommand: AsyncParsableCommand, PlacedCommand {
 
   @OptionGroup var place: PlaceOptions
 
-  func run() async throws {
+  func run() throws {
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
       throw CommandFailure(
         "standard input is not a terminal; run setup in a terminal, or in a script use: liquid-auth init --import",
         code: .usage)
     }
     do throws(CommandFailure) {
-      try await Setup(terminal: terminal, place: place).run()
+      try Setup(terminal: terminal, place: place).run()
       if hold { Self.waitForEnter(on: terminal) }
     } catch {
       let failure = error == .cancelled ? CommandFailure("cancelled; to continue later, run: liquid-auth setup") : error

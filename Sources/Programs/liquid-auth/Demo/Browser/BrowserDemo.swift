@@ -16,30 +16,30 @@ struct BrowserDemo: Sendable {
   let isJSON: Bool
 
   /// Runs the demo, and prints the results.
-  func run() async throws(CommandFailure) -> DemoResults {
-    let site = try await show { [isJSON] port in DemoSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
+  func run() throws(CommandFailure) -> DemoResults {
+    let site = try show { [isJSON] port in DemoSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
     end(site.results)
     return site.results
   }
 
   /// Does the same with a wallet.
-  func runDApp() async throws(CommandFailure) -> DAppResults {
-    let site = try await show { [isJSON] port in DAppSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
+  func runDApp() throws(CommandFailure) -> DAppResults {
+    let site = try show { [isJSON] port in DAppSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
     end(site.results)
     return site.results
   }
 
   /// Serves a site, which is made for its port, until the user ends it.
-  func show<Site: DemoWebSite>(_ make: (Int) -> Site) async throws(CommandFailure) -> Site {
+  func show<Site: DemoWebSite>(_ make: (Int) -> Site) throws(CommandFailure) -> Site {
     let ending = Cancellation()
     let signals = EndingSignals(ending)
     defer { signals.restore() }
-    let server = try await DemoServer(port: port)
+    let server = try DemoServer(port: port)
     let site = make(server.port)
     server.serve(site) { ending.cancel() }
     begin(at: site.address)
     Self.wait(for: ending, site)
-    await server.close()
+    server.close()
     return site
   }
 

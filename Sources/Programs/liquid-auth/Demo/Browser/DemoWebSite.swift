@@ -1,5 +1,3 @@
-import NIOHTTP1
-
 /// What the demo's server serves: a page, and the requests that follow.
 protocol DemoWebSite: Sendable {
   /// `localhost:PORT`, the only host that is answered: any other name leads to 127.0.0.1 by DNS rebinding.
@@ -99,11 +97,6 @@ extension DemoTotals {
 typealias DemoSiteEvent = DemoEvent<DemoCeremony>
 
 extension DemoRequest {
-  /// A request without its body.
-  init(_ head: HTTPRequestHead) {
-    self.init(method: head.method.rawValue, path: head.uri, headers: head.headers.map { ($0.name, $0.value) })
-  }
-
   /// The values of the cookies with a name.
   func cookies(_ name: String) -> [String] {
     let prefix = "\(name)="
