@@ -32,16 +32,6 @@ func cModule(_ name: String, pkgConfig: String?, apt: String) -> Target {
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// The products of Swift's network packages that the wallet uses.
-let network: [Target.Dependency] = [
-  .product(name: "NIOCore", package: "swift-nio"),
-  .product(name: "NIOPosix", package: "swift-nio"),
-  .product(name: "NIOHTTP1", package: "swift-nio"),
-  .product(name: "NIOWebSocket", package: "swift-nio"),
-  .product(name: "AsyncHTTPClient", package: "async-http-client"),
-  .product(name: "NIOSSL", package: "swift-nio-ssl"),
-]
-
 // One statement for each library: Swift 6.2 takes minutes to infer the type of one long sum.
 var targets: [Target] = [
   cModule("CCBOR", pkgConfig: "libcbor", apt: "libcbor-dev"),
@@ -59,12 +49,14 @@ var targets: [Target] = [
   cModule("CHaru", pkgConfig: nil, apt: "libhpdf-dev"),
   cModule("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
   cModule("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
+  cModule("CSoup", pkgConfig: "libsoup-3.0", apt: "libsoup-3.0-dev"),
   .target(name: "CUHID", cSettings: fortified),
   .target(name: "CLinux", cSettings: fortified),
   .target(name: "CVersion"),
   .target(
     name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], cSettings: fortified,
     linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
+  .target(name: "CNetwork", dependencies: ["CSoup"], cSettings: fortified),
   // Reads the vector files under Tests/Vectors; no product uses it.
   .target(name: "TestVectors", path: "Tests/Swift/TestVectors", swiftSettings: settings),
   // Reads the vectors of the recovery contract; no product uses it.
@@ -183,10 +175,9 @@ targets += [
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol", "StateDirectory",
-      "DisplayText", "Hybrid", "CTAPHID", "CryptoPrimitives", "ProcessIO", "Sandbox", "CVersion", "CWebRTC", "CPSL",
-      "CZlib",
-      argumentParser,
-    ] + network, swiftSettings: settings),
+      "DisplayText", "Hybrid", "HTTP", "CTAPHID", "CryptoPrimitives", "ProcessIO", "EventLoop", "Sandbox", "CLinux",
+      "CVersion", "CWebRTC", "CNetwork", "CPSL", "CZlib", argumentParser,
+    ], swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",
     dependencies: [
@@ -207,10 +198,9 @@ targets += [
     name: "WalletShellTests",
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
-      "ControlProtocol", "ProcessIO", "StateDirectory", "TestVectors",
+      "ControlProtocol", "CryptoPrimitives", "HTTP", "ProcessIO", "StateDirectory", "TestSupport", "TestVectors",
       "CLinux", "CWebRTC", "CGStreamer", argumentParser,
-      .product(name: "NIOEmbedded", package: "swift-nio"),
-    ] + network, swiftSettings: settings),
+    ], swiftSettings: settings),
   .testTarget(
     name: "CommandShellTests",
     dependencies: [
@@ -283,32 +273,8 @@ let package = Package(
     .executable(name: "liquid-auth-wallet", targets: ["liquid-auth-wallet"]),
   ],
   dependencies: [
-    // Exact versions, so that one commit always has the same sources; scripts/swift-packages checks them.
-    .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
-    // Only for the wallet.
-    .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
-    .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
-    .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
-    // No target uses these: they come with the packages above, and would otherwise have their newest versions.
-    .package(url: "https://github.com/apple/swift-algorithms", exact: "1.2.1"),
-    .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
-    .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
-    .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
-    .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
-    .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
-    .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0"),
-    .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
-    .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
-    .package(url: "https://github.com/apple/swift-http-structured-headers", exact: "1.7.0"),
-    .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
-    .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
-    .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
-    .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
-    .package(url: "https://github.com/apple/swift-nio-transport-services", exact: "1.28.0"),
-    .package(url: "https://github.com/apple/swift-numerics", exact: "1.1.1"),
-    .package(url: "https://github.com/apple/swift-service-context", exact: "1.5.1"),
-    .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
-    .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
+    // An exact version, so that one commit always has the same sources; scripts/swift-packages checks them.
+    .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
   ],
   targets: targets
 )

@@ -8,8 +8,8 @@ repo=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsystemd-dev libseccomp-dev libsqlite3-dev zlib1g-dev
     libqrencode-dev libhpdf-dev libtss2-dev libfido2-dev libpam0g-dev pkg-config binutils scdoc gettext)
 # Further packages for liquid-auth-wallet: to build it, and to run it.
-packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
-packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
+packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev libsoup-3.0-dev)
+packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice glib-networking zbar-tools)
 packages_to_check=(shellcheck)
 packages_to_package=(build-essential debhelper dpkg-dev lintian python3)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)

@@ -176,7 +176,7 @@ static GLogWriterOutput tell_faults(GLogLevelFlags level, const GLogField *field
     // GLogField: a length of -1 means that the text ends in NUL; otherwise it need not.
     if (fields[index].length >= 0) length = (int)MIN(fields[index].length, (gssize)sizeof line);
   }
-  snprintf(line, sizeof line - 1, "liquid-auth-wallet: a fault in GStreamer: %.*s", length, message);
+  snprintf(line, sizeof line - 1, "liquid-auth-wallet: a fault in GStreamer or libsoup: %.*s", length, message);
   // Quoted text must not contain terminal controls.
   for (char *byte = line; *byte; byte++)
     if (*byte < ' ' || *byte > '~') *byte = '?';
@@ -185,9 +185,20 @@ static GLogWriterOutput tell_faults(GLogLevelFlags level, const GLogField *field
   return G_LOG_WRITER_HANDLED;
 }
 
-static gpointer set_up(gpointer data) {
+static gpointer set_writer(gpointer data) {
   (void)data;
   g_log_set_writer_func(tell_faults, NULL, NULL);
+  return NULL;
+}
+
+void cwebrtc_report_faults(void) {
+  static GOnce once = G_ONCE_INIT;
+  g_once(&once, set_writer, NULL);
+}
+
+static gpointer set_up(gpointer data) {
+  (void)data;
+  cwebrtc_report_faults();
   gst_init(NULL, NULL);
   return NULL;
 }

@@ -58,7 +58,7 @@ struct Wallet: Sendable {
     guard isAskedAboutHosts, try await isVaultLocked, let question = TerminalQuestion() else { return false }
     let isMeant = await question.ask(
       "The vault is locked, so this machine cannot check whether you have signed in at \(host) before.\n"
-        + "Unlock it to sign in there? \(host) learns your account's address. [y/N] ", on: ports.thread)
+        + "Unlock it to sign in there? \(host) learns your account's address. [y/N] ")
     guard isMeant else {
       throw WalletFailure("you refused; nothing was sent to \(host), and the vault stays locked", code: .refused)
     }
@@ -80,7 +80,7 @@ struct Wallet: Sendable {
         + "to sign in there, give --yes"
     }
     let isMeant = await question.ask(
-      "Sign in at \(host)? It learns your account's address. [y/N] ", on: ports.thread)
+      "Sign in at \(host)? It learns your account's address. [y/N] ")
     return isMeant ? nil : "you refused; nothing was sent to \(host)"
   }
 }

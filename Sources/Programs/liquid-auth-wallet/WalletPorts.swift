@@ -1,7 +1,6 @@
 import CPSL
+import EventLoop
 import LiquidAuth
-import NIOCore
-import NIOPosix
 import StateDirectory
 
 /// All ports of the wallet, opened and closed together.
@@ -10,29 +9,25 @@ struct WalletPorts: Sendable {
   let webSockets: WebSockets
   let peerConnections = GStreamerPeerConnections()
   let publicSuffixes: PublicSuffixList
-  let timer: EventLoopTimer
+  let timer = TaskTimer()
   let socket: ControlSocket
-  /// The threads on which requests to the authenticator and the terminal wait.
-  let thread: NIOThreadPool
-  private let group: MultiThreadedEventLoopGroup
+  private let network: NetworkThread
+  /// Loads GStreamer.
+  private let loading: Task<Void, Never>
 
   /// Makes the ports; opens no connection.
   init(
     controlPath: String, in place: CommandPlace, configuration: WalletConfiguration,
     onPrompt: @escaping @Sendable () -> Void
   ) throws(WalletFailure) {
-    let policy = try TLSPolicy(certificateAuthorities: configuration.certificateAuthorities)
     publicSuffixes = try PublicSuffixList()
-    group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    // This can fail, so it comes before the parts that need a shutdown.
-    webSockets = try WebSockets(on: group, policy)
-    thread = NIOThreadPool(numberOfThreads: 2)
-    thread.start()
-    // Loaded in the background, to be ready when it is needed.
-    thread.submit { [peerConnections] _ in peerConnections.loadAhead() }
-    http = HTTPExchanges(on: group, policy)
-    timer = EventLoopTimer(on: group.next())
-    socket = ControlSocket(controlPath, in: place, thread: thread, onPrompt: onPrompt)
+    // After the parts that can fail and need no shutdown.
+    network = try NetworkThread(certificateAuthorities: configuration.certificateAuthorities)
+    webSockets = WebSockets(on: network)
+    http = HTTPExchanges(on: network)
+    socket = ControlSocket(controlPath, in: place, onPrompt: onPrompt)
+    // In the background, to be ready when it is needed.
+    loading = Task.detached { [peerConnections] in await OwnThread.run { peerConnections.loadAhead() } }
   }
 
   /// Runs `body`, and closes all ports.
@@ -54,9 +49,8 @@ struct WalletPorts: Sendable {
   /// Closes all ports; returns when they are closed.
   func close() async {
     await peerConnections.open.drained()
-    await http.close()
-    try? await thread.shutdownGracefully()
-    try? await group.shutdownGracefully()
+    await network.close()
+    await loading.value
   }
 }
 
@@ -79,17 +73,17 @@ final class PublicSuffixList: PublicSuffixes {
   func isPublicSuffix(_ domain: String) -> Bool { psl_is_public_suffix(list, domain) != 0 }
 }
 
-/// A timer with an event loop's tasks.
-struct EventLoopTimer: TimerPort {
-  private let loop: any EventLoop
+/// A timer with tasks that sleep.
+struct TaskTimer: TimerPort {
   private let start = ContinuousClock.now
-
-  init(on loop: any EventLoop) { self.loop = loop }
 
   var now: Duration { ContinuousClock.now - start }
 
   func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
-    let alarm = loop.scheduleTask(in: TimeAmount(max(.zero, delay))) { deliver() }
+    let alarm = Task.detached {
+      do { try await Task.sleep(for: max(.zero, delay)) } catch { return }
+      deliver()
+    }
     return { alarm.cancel() }
   }
 }

@@ -15,27 +15,15 @@ def table(first):
     """Return the rows of the table whose first column has this name, each as {column: text}."""
     lines = TEXT.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith(f"| {first} | "))
-    if first == "Package":  # the longer of the two
-        start = next(number for number, line in enumerate(lines) if line.startswith("| Package | Version | "))
-    return rows(lines[start:])
-
-
-def rows(lines):
-    columns = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    columns = [cell.strip() for cell in lines[start].strip("|").split("|")]
     found = []
-    for line in lines[2:]:
+    for line in lines[start + 2:]:
         if not line.startswith("|"):
             break
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         assert len(cells) == len(columns) and all(cells), line
         found.append(dict(zip(columns, cells)))
     return found
-
-
-def others_table():
-    """Return the rows of the Swift packages that come with the others."""
-    lines = TEXT.splitlines()
-    return rows(lines[lines.index("| Package | Version | Licence |"):])
 
 
 def names(text):
@@ -83,11 +71,9 @@ def test_each_swift_package_has_its_row():
     packages = {one["sourceControl"][0]["identity"]: one["sourceControl"][0]["requirement"]["exact"]
                 for one in manifest()["dependencies"]}
     listed = {row["Package"].strip("`"): row for row in table("Package")}
-    others = {row["Package"].strip("`"): row for row in others_table()}
-    assert {name: [row["Version"]] for name, row in {**listed, **others}.items()} == packages
+    assert {name: [row["Version"]] for name, row in listed.items()} == packages
     for name, row in listed.items():
         assert names(row["Used in"]) == users()[name], row
-    assert not set(others) & set(users())
 
 
 def test_the_daemon_links_no_swift_package():
@@ -106,13 +92,11 @@ def test_the_daemon_links_no_swift_package():
     assert not seen & packages and len(seen) > 20
 
 
-def test_each_package_that_comes_along_has_its_row():
-    """Package.resolved, which each build makes or reads, has the same packages and versions as the tables."""
+def test_no_other_package_comes_along():
+    """Package.resolved, which each build makes or reads, has the same packages and versions as the table."""
     pins = {pin["identity"]: pin["state"]["version"]
             for pin in json.loads((REPOSITORY / "Package.resolved").read_text("utf-8"))["pins"]}
-    others = {row["Package"].strip("`"): row["Version"] for row in others_table()}
-    direct = {row["Package"].strip("`"): row["Version"] for row in table("Package")}
-    assert {**others, **direct} == pins and not set(others) & set(direct)
+    assert {row["Package"].strip("`"): row["Version"] for row in table("Package")} == pins
 
 
 def test_the_packages_to_build_with_are_those_of_the_scripts():

@@ -13,7 +13,8 @@ struct GStreamerFaultTests {
 
   // Holds: DAPP-5
   @Test(arguments: [
-    (critical, "liquid-auth-wallet: a fault in GStreamer: no?ise ??\n"), (warning, ""), (message, ""), (debug, ""),
+    (critical, "liquid-auth-wallet: a fault in GStreamer or libsoup: no?ise ??\n"), (warning, ""), (message, ""),
+    (debug, ""),
   ])
   func `only an error prints one line on standard error`(level: GLogLevelFlags, line: String) throws {
     _ = cwebrtc_missing_element()
@@ -25,7 +26,7 @@ struct GStreamerFaultTests {
     _ = cwebrtc_missing_element()
     #expect(
       try standardError { log("noise and more", Self.critical, length: 5) }
-        == "liquid-auth-wallet: a fault in GStreamer: noise\n")
+        == "liquid-auth-wallet: a fault in GStreamer or libsoup: noise\n")
   }
 
   private func log(_ message: String, _ level: GLogLevelFlags, length: Int = -1) {

@@ -1,6 +1,5 @@
 import CLinux
 import Glibc
-import NIOPosix
 import ProcessIO
 import TestVectors
 import Testing
@@ -33,7 +32,7 @@ struct InputLineTests {
   @Test func `a wait ends when its task is cancelled`() async throws {
     let ends = try Descriptor.pipe()
     defer { [ends.read, ends.write].forEach { close($0) } }
-    let waiting = Task.detached { await InputLine.read(from: ends.read, on: .singleton) }
+    let waiting = Task.detached { await InputLine.read(from: ends.read) }
     waiting.cancel()
     #expect(await waiting.value == nil)
   }
@@ -51,7 +50,7 @@ struct TerminalQuestionTests {
     try #require(await isReady(terminal))
     let question = try #require(
       TerminalQuestion(at: String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)))
-    async let isAnsweredWithYes = question.ask("Well? ", on: .singleton)
+    async let isAnsweredWithYes = question.ask("Well? ")
     try #require(await isReady(controller))
     try #require(write(controller, answer, answer.utf8.count) == answer.utf8.count)
     #expect(await isAnsweredWithYes == isYes)

@@ -115,9 +115,4 @@ struct WebSocketPlaceTests {
 
   @Test(arguments: ["https://a.example", "wss://", "wss://a.example:x", "wss://a.example:65536"])
   func `other addresses are refused`(url: String) { #expect(WebSocketPlace(url) == nil) }
-
-  @Test func `only a host name is sent as the TLS server name`() {
-    #expect(WebSocketPlace("wss://a.example/")?.nameForTLS == "a.example")
-    #expect(WebSocketPlace("wss://127.0.0.1/")?.nameForTLS == nil)
-  }
 }

@@ -41,6 +41,10 @@ typedef enum {
 /// closed, and only CWEBRTC_FREED follows.
 typedef bool (*cwebrtc_deliver)(void *owner, cwebrtc_event event, const char *text, unsigned line);
 
+/// Makes the faults of GLib's libraries one line each of standard error, and their remarks none. Call it before they are
+/// used.
+void cwebrtc_report_faults(void);
+
 /// Loads GStreamer. Returns NULL, or the name of the first element that is not installed.
 const char *cwebrtc_missing_element(void);
 

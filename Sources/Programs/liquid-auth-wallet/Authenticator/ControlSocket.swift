@@ -1,8 +1,8 @@
 import ControlClient
 import ControlProtocol
 import CryptoPrimitives
+import EventLoop
 import LiquidAuth
-import NIOPosix
 import StateDirectory
 
 /// The client of the authenticator's control socket, for tasks.
@@ -12,18 +12,15 @@ import StateDirectory
 struct ControlSocket: Sendable {
   private let path: String
   private let place: CommandPlace
-  private let thread: NIOThreadPool
   private let onPrompt: @Sendable () -> Void
   private let notRunning = Latch()
 
   /// - Parameters:
   ///   - path: the socket's path.
   ///   - place: the place options that gave the path.
-  ///   - thread: the threads on which requests wait.
   ///   - onPrompt: called when a prompt must be answered before a response comes.
-  init(_ path: String, in place: CommandPlace, thread: NIOThreadPool, onPrompt: @escaping @Sendable () -> Void) {
+  init(_ path: String, in place: CommandPlace, onPrompt: @escaping @Sendable () -> Void) {
     (self.path, self.place) = (path, place)
-    self.thread = thread
     self.onPrompt = onPrompt
   }
 
@@ -32,31 +29,33 @@ struct ControlSocket: Sendable {
 
   /// Sends a command on a connection of its own.
   func ask<Command: ControlCommand>(_ command: Command) async throws(PortError) -> Command.Answer {
-    try await withClient { client in try client.ask(command) }
+    try await withClient { client throws(ControlClientError) in try client.ask(command) }
   }
 
   private func withClient<Answer: Sendable>(
-    _ body: @escaping @Sendable (ControlClient) throws -> Answer
+    _ body: @escaping @Sendable (ControlClient) throws(ControlClientError) -> Answer
   ) async throws(PortError) -> Answer {
-    do {
-      let client = ControlClient(path, onPrompt: onPrompt)
-      return try await withTaskCancellationHandler {
-        try await thread.runIfActive { [place] in
+    guard !Task.isCancelled else { throw .unreachable("the request was cancelled: the wallet stopped") }
+    let client = ControlClient(path, onPrompt: onPrompt)
+    let result = await withTaskCancellationHandler {
+      await OwnThread.run { [place] () -> Result<Answer, ControlClientError> in
+        do throws(ControlClientError) {
           try client.connect(in: place)
-          return try body(client)
+          return .success(try body(client))
+        } catch {
+          return .failure(error)
         }
-      } onCancel: {
-        client.disconnect()
       }
-    } catch let error as ControlClientError {
+    } onCancel: {
+      client.disconnect()
+    }
+    do throws(ControlClientError) { return try result.get() } catch {
       switch error {
       case .notRunning: notRunning.set()
       case .refused(let failure) where failure.status == .noVault: notRunning.set()
       default: break
       }
       throw PortError(error)
-    } catch {
-      throw .unreachable("the request was cancelled: the wallet stopped")
     }
   }
 }
@@ -70,7 +69,7 @@ extension ControlSocket: AuthenticatorPort {
   }
 
   func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
-    try await withClient { client in try client.forward(message) }
+    try await withClient { client throws(ControlClientError) in try client.forward(message) }
   }
 }
 

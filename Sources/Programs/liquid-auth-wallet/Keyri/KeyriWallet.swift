@@ -71,7 +71,7 @@ struct KeyriWallet: Sendable {
         "there is no terminal to ask you on, and nothing was sent; give --confirm ORIGIN or --deny", code: .refused)
     }
     let text = "Sign the browser in at \(session.widgetOrigin) as \(DisplayText.line(user.text))? [y/N] "
-    let isWanted = await question.ask(text, on: ports.thread)
+    let isWanted = await question.ask(text)
     guard !Task.isCancelled else { throw WalletFailure("the browser was not answered", code: .interrupted) }
     return isWanted ? (session.widgetOrigin, user) : nil
   }

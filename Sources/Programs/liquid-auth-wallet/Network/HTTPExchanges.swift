@@ -1,70 +1,84 @@
-import AsyncHTTPClient
+import CNetwork
+import Glibc
 import LiquidAuth
-import NIOCore
-import NIOHTTP1
-import NIOPosix
 
-/// HTTP with AsyncHTTPClient: no redirects, no cookies, no decompression.
+/// HTTP with libsoup: HTTP/1.1, no redirects, no cookies, no decompression, no proxy.
 struct HTTPExchanges: HTTPPort {
-  /// The most time for a connection.
-  private static let timeout = TimeAmount.seconds(10)
-
-  private let client: HTTPClient
-  private let timeout: TimeAmount
+  private let network: NetworkThread
+  private let timeout: Duration
 
   /// - Parameter timeout: the most time for a whole exchange, from the connection to the last byte of the body.
-  init(on group: any EventLoopGroup, _ policy: TLSPolicy, timeout: TimeAmount = .seconds(30)) {
+  init(on network: NetworkThread, timeout: Duration = .seconds(30)) {
+    self.network = network
     self.timeout = timeout
-    var configuration = HTTPClient.Configuration(
-      tlsConfiguration: policy.configuration, redirectConfiguration: .disallow,
-      timeout: .init(connect: Self.timeout, read: timeout))
-    configuration.httpVersion = .http1Only
-    configuration.connectionPool.retryConnectionEstablishment = false
-    client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
   }
-
-  /// Closes all connections.
-  func close() async { try? await client.shutdown() }
 
   func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
-    do {
-      return try await withinPatience { try await exchange(request, maximumBodySize) }
-    } catch is NIOTooManyBytesError {
-      throw .tooLarge
-    } catch {
-      throw PortError(connection: error)
+    let exchange = HTTPExchange(on: network, request, maximumBodySize: maximumBodySize, timeout: timeout)
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { exchange.begin($0) }
+    } onCancel: {
+      exchange.cancel()
     }
+    return try result.get()
   }
+}
 
-  /// Limits a whole exchange: the client's own deadline ends with the response head, and a body could take days.
-  private func withinPatience(
-    _ exchange: @escaping @Sendable () async throws -> HTTPResponse
-  ) async throws -> HTTPResponse {
-    try await withThrowingTaskGroup(of: HTTPResponse.self) { group in
-      group.addTask(operation: exchange)
-      group.addTask {
-        try await Task.sleep(for: .nanoseconds(timeout.nanoseconds))
-        throw HTTPClientError.deadlineExceeded
+/// One exchange.
+private final class HTTPExchange: Sendable {
+  fileprivate typealias Answer = CheckedContinuation<Result<HTTPResponse, PortError>, Never>
+
+  private nonisolated(unsafe) let exchange: OpaquePointer
+
+  init(on network: NetworkThread, _ request: HTTPRequest, maximumBodySize: Int, timeout: Duration) {
+    let texts = request.headers.flatMap { [$0.name, $0.value] }
+    let fields: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) } + [nil]
+    defer { fields.forEach { free($0) } }
+    exchange = fields.withUnsafeBytes { bytes in
+      network.withUnsafePointer { network in
+        cnetwork_exchange_make(
+          network, request.method.rawValue, request.url,
+          bytes.assumingMemoryBound(to: UnsafePointer<CChar>?.self).baseAddress, request.body,
+          request.body?.count ?? 0, maximumBodySize, NetworkThread.connectionTimeout.milliseconds, timeout.milliseconds)
       }
-      defer { group.cancelAll() }
-      guard let response = try await group.next() else { throw HTTPClientError.cancelled }
-      return response
     }
   }
 
-  private func exchange(_ request: HTTPRequest, _ maximumBodySize: Int) async throws -> HTTPResponse {
-    let response = try await client.execute(Self.request(request), deadline: .now() + timeout)
-    let body = try await response.body.collect(upTo: maximumBodySize)
-    return HTTPResponse(
-      status: Int(response.status.code), headers: response.headers.map { HTTPHeader($0.name, $0.value) },
-      body: Array(buffer: body))
+  deinit { cnetwork_exchange_release(exchange) }
+
+  func begin(_ answer: Answer) {
+    cnetwork_exchange_begin(exchange, takeAnswer, Unmanaged.passRetained(PendingAnswer(answer)).toOpaque())
   }
 
-  private static func request(_ request: HTTPRequest) -> HTTPClientRequest {
-    var message = HTTPClientRequest(url: request.url)
-    message.method = HTTPMethod(rawValue: request.method.rawValue)
-    message.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
-    if let body = request.body { message.body = .bytes(ByteBuffer(bytes: body)) }
-    return message
+  func cancel() { cnetwork_exchange_cancel(exchange) }
+}
+
+/// The task that waits for an answer.
+private final class PendingAnswer: Sendable {
+  let continuation: HTTPExchange.Answer
+  init(_ continuation: HTTPExchange.Answer) { self.continuation = continuation }
+}
+
+/// Called once for each exchange; outside any actor, like all callbacks from C.
+private func takeAnswer(_ owner: UnsafeMutableRawPointer?, _ answer: UnsafePointer<cnetwork_answer>?) {
+  guard let owner else { return }
+  let continuation = Unmanaged<PendingAnswer>.fromOpaque(owner).takeRetainedValue().continuation
+  guard let answer = answer?.pointee, answer.end == CNETWORK_DONE else {
+    let (end, number) = answer.map { ($0.pointee.end, $0.pointee.number) } ?? (CNETWORK_CANCELLED, 0)
+    return continuation.resume(returning: .failure(PortError(end, number: number)))
   }
+  let body = Array(UnsafeBufferPointer(start: answer.body, count: answer.body_size))
+  continuation.resume(
+    returning: .success(HTTPResponse(status: Int(answer.status), headers: headers(answer.fields), body: body)))
+}
+
+/// Names and values by turns, ending with `nil`.
+private func headers(_ fields: UnsafePointer<UnsafePointer<CChar>?>?) -> [HTTPHeader] {
+  var headers: [HTTPHeader] = []
+  var rest = fields
+  while let field = rest, let name = field[0], let value = field[1] {
+    headers.append(HTTPHeader(String(cString: name), String(cString: value)))
+    rest = field + 2
+  }
+  return headers
 }

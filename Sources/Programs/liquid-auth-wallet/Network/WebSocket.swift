@@ -1,126 +1,99 @@
+import CNetwork
+import CryptoPrimitives
+import HTTP
 import LiquidAuth
-import NIOCore
-import NIOWebSocket
+import Synchronization
 
-/// One web socket, from the start of its opening; all of its state belongs to one event loop.
+/// One web socket, from the start of its opening: all of its work happens on the network's thread.
 final class WebSocket: WebSocketConnection {
   private struct State {
-    var channel: (any Channel)?
-    var isOpen = false
-    /// Whether a Close frame was sent, or the opening was cancelled.
-    var isClosing = false
-    /// Whether the end was reported.
-    var hasEnded = false
-    var failure: PortError?
+    var progress: WebSocketProgress
+    var connection: Connection?
+    /// Whether the end was delivered.
+    var isOver = false
   }
 
-  /// The most time for a server's answer to a Close frame.
-  private static let timeout = TimeAmount.seconds(1)
-
-  /// The most bytes of one message.
-  let maximumMessageSize: Int
-  private let loop: any EventLoop
+  private let network: NetworkThread
   private let deliver: @Sendable (WebSocketEvent) -> Void
-  private let state: NIOLoopBoundBox<State>
+  private let state: Mutex<State>
 
-  init(on loop: any EventLoop, maximumMessageSize: Int, deliver: @escaping @Sendable (WebSocketEvent) -> Void) {
-    self.loop = loop
-    self.maximumMessageSize = maximumMessageSize
+  /// Begins to open it.
+  init(
+    on network: NetworkThread, at place: WebSocketPlace, _ progress: WebSocketProgress,
+    deliver: @escaping @Sendable (WebSocketEvent) -> Void
+  ) {
+    self.network = network
     self.deliver = deliver
-    state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: loop)
+    state = Mutex(State(progress: progress))
+    let isBegun = network.perform { [self] in
+      let connection = Connection(on: network, to: place, heardBy: self)
+      state.withLock { $0.connection = connection }
+    }
+    if !isBegun { deliver(.closed(.unreachable("the wallet stopped"))) }
   }
 
   func send(_ text: String) {
-    loop.execute {
-      guard self.state.value.isOpen, !self.state.value.isClosing else { return }
-      self.write(.text, ByteBuffer(string: text))
-    }
+    network.perform { [self] in advance { $0.send(text, waiting: $1) } }
   }
 
   func close() {
-    loop.execute {
-      guard !self.state.value.isClosing else { return }
-      guard self.state.value.isOpen else {
-        self.state.value.isClosing = true
-        self.end()
-        self.state.value.channel?.close(promise: nil)
-        return
-      }
-      self.sendClose(.normalClosure)
-    }
+    network.perform { [self] in advance { $0.close(waiting: $1) } }
   }
 
-  /// Ends the socket with an error, from any thread.
-  func fail(_ failure: PortError) {
-    loop.execute {
-      self.note(failure)
-      self.end()
-      self.state.value.channel?.close(promise: nil)
+  /// Hears from the connection, on the network's thread.
+  fileprivate func hear(_ sound: WebSocketProgress.Sound) { advance { $0.hear(sound, waiting: $1) } }
+
+  /// Takes the next steps; they can lead to others before they are done, if a write fails.
+  private func advance(_ change: (inout WebSocketProgress, Int) -> [WebSocketProgress.Step]) {
+    let (connection, steps) = state.withLock { state in
+      (state.connection, change(&state.progress, state.connection?.waiting ?? 0))
+    }
+    for step in steps {
+      switch step {
+      case .write(let bytes): connection?.write(bytes)
+      case .close(let delay): connection?.close(after: delay)
+      case .deliver(let event):
+        let isLate = state.withLock { state in
+          defer { if case .closed = event { state.isOver = true } }
+          return state.isOver
+        }
+        if !isLate { deliver(event) }
+      }
     }
   }
 }
 
-// Calls of its channel's handlers, on the event loop.
-extension WebSocket {
-  /// The connection is made; the upgrade is pending.
-  func isConnected(by channel: any Channel) {
-    state.value.channel = channel
-    if state.value.hasEnded { channel.close(promise: nil) }
+/// A connection; its functions are called on the network's thread.
+private final class Connection: Sendable {
+  private nonisolated(unsafe) let connection: OpaquePointer
+
+  /// Begins to connect; the socket lives until it has heard of the end.
+  init(on network: NetworkThread, to place: WebSocketPlace, heardBy socket: WebSocket) {
+    connection = network.withUnsafePointer { network in
+      cnetwork_connect(
+        network, place.host, UInt16(place.port), place.isSecure, NetworkThread.connectionTimeout.milliseconds,
+        hearConnection, Unmanaged.passRetained(socket).toOpaque())
+    }
   }
 
-  /// The server has accepted the upgrade.
-  func isUpgraded() {
-    guard !state.value.hasEnded else { return }
-    state.value.isOpen = true
-    deliver(.open)
-  }
+  deinit { cnetwork_connection_release(connection) }
 
-  /// A whole message has arrived.
-  func hear(_ text: String) {
-    if !state.value.hasEnded, !state.value.isClosing { deliver(.text(text)) }
-  }
+  var waiting: Int { cnetwork_waiting(connection) }
+  func write(_ bytes: [UInt8]) { cnetwork_write(connection, bytes, bytes.count) }
+  func close(after delay: Duration) { cnetwork_close(connection, delay.milliseconds) }
+}
 
-  /// Closes with a status code after a fault of the server.
-  func refuse(_ code: WebSocketErrorCode, _ failure: PortError) {
-    note(failure)
-    sendClose(code)
-  }
-
-  /// Records the reason for the end; the first one counts, and none during a normal close.
-  func note(_ failure: PortError) {
-    if state.value.failure == nil, !state.value.isClosing { state.value.failure = failure }
-  }
-
-  /// A Close frame has arrived; it is answered unless it is an answer itself.
-  func isClosedByServer() {
-    sendClose(.normalClosure)
-    state.value.channel?.close(promise: nil)
-  }
-
-  /// The channel is closed: reports the end, once.
-  func end() {
-    guard !state.value.hasEnded else { return }
-    state.value.hasEnded = true
-    deliver(.closed(state.value.failure))
-  }
-
-  /// Whether the socket is being closed normally.
-  var isClosing: Bool { state.value.isClosing }
-
-  /// Sends one frame; fails if the server does not read, so that waiting data is limited (64 KiB and one message).
-  func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
-    guard state.value.channel?.isWritable != false else { return fail(.broken("it does not read what is sent")) }
-    let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
-    state.value.channel?.writeAndFlush(frame, promise: nil)
-  }
-
-  private func sendClose(_ code: WebSocketErrorCode) {
-    guard !state.value.isClosing else { return }
-    state.value.isClosing = true
-    var data = ByteBuffer()
-    data.write(webSocketErrorCode: code)
-    write(.connectionClose, data)
-    let channel = state.value.channel
-    loop.scheduleTask(in: Self.timeout) { channel?.close(promise: nil) }
+/// Outside any actor, like all callbacks from C.
+private func hearConnection(
+  _ owner: UnsafeMutableRawPointer?, _ event: cnetwork_event, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
+  _ end: cnetwork_end, _ number: Int32
+) {
+  guard let owner else { return }
+  let socket = Unmanaged<WebSocket>.fromOpaque(owner)
+  switch event {
+  case CNETWORK_CONNECTED: socket.takeUnretainedValue().hear(.connected)
+  case CNETWORK_BYTES:
+    socket.takeUnretainedValue().hear(.bytes(Array(UnsafeBufferPointer(start: bytes, count: count))))
+  default: socket.takeRetainedValue().hear(.ended(PortError(end, number: number)))
   }
 }

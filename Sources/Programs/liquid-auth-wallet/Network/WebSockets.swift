@@ -1,76 +1,36 @@
+import CryptoPrimitives
+import HTTP
 import LiquidAuth
-import NIOCore
-import NIOHTTP1
-import NIOPosix
-import NIOSSL
-import NIOWebSocket
 
-/// Web sockets by NIO.
+/// Web sockets over connections of GIO.
 struct WebSockets: WebSocketPort {
-  /// The most time for a connection, without TLS and upgrade.
-  private static let timeout = TimeAmount.seconds(10)
+  private let network: NetworkThread
 
-  private let group: any EventLoopGroup
-  private let tls: NIOSSLContext
-
-  init(on group: any EventLoopGroup, _ policy: TLSPolicy) throws(WalletFailure) {
-    self.group = group
-    do {
-      tls = try NIOSSLContext(configuration: policy.configuration)
-    } catch {
-      throw WalletFailure("cannot read the certificates of the system: \(error); install ca-certificates")
-    }
-  }
+  init(on network: NetworkThread) { self.network = network }
 
   func open(
     url: String, headers: [HTTPHeader], maximumMessageSize: Int,
     deliver: @escaping @Sendable (WebSocketEvent) -> Void
   ) -> any WebSocketConnection {
-    let loop = group.next()
-    let socket = WebSocket(on: loop, maximumMessageSize: maximumMessageSize, deliver: deliver)
-    guard let place = WebSocketPlace(url) else {
-      socket.fail(.unreachable("no web socket has the address \(url)"))
-      return socket
+    let parts = WebSocketPlace(url).flatMap { place in
+      WebSocketOpening(
+        authority: place.authority, target: place.target, fields: headers.map { ($0.name, $0.value) },
+        nonce: randomBytes(WebSocketOpening.nonceSize)
+      ).map { (place, $0) }
     }
-    let tls = place.isSecure ? tls : nil
-    ClientBootstrap(group: loop)
-      .connectTimeout(Self.timeout)
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try Self.prepare(channel, place, headers, tls, socket)
-        }
-      }
-      .connect(host: place.host, port: place.port)
-      .whenFailure { socket.fail(PortError(webSocket: $0)) }
-    return socket
+    guard let (place, opening) = parts else {
+      deliver(.closed(.unreachable("no web socket has the address \(url)")))
+      return NoWebSocket()
+    }
+    let machine = WebSocketMachine(client: maximumMessageSize, randomness: SystemRandomNumberGenerator())
+    return WebSocket(on: network, at: place, WebSocketProgress(opening, machine), deliver: deliver)
   }
+}
 
-  /// Adds TLS if needed, then HTTP until the upgrade, then frames.
-  private static func prepare(
-    _ channel: any Channel, _ place: WebSocketPlace, _ headers: [HTTPHeader], _ tls: NIOSSLContext?, _ socket: WebSocket
-  ) throws {
-    let pipeline = channel.pipeline.syncOperations
-    if let tls {
-      try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: place.nameForTLS))
-    }
-    let opening = WebSocketOpening(place: place, headers: headers, socket: socket)
-    let upgrader = NIOWebSocketClientUpgrader(
-      maxFrameSize: socket.maximumMessageSize,
-      upgradePipelineHandler: { channel, _ in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(WebSocketFrames(socket))
-        }
-      })
-    try pipeline.addHTTPClientHandlers(
-      leftOverBytesStrategy: .forwardBytes,
-      withClientUpgrade: (
-        upgraders: [upgrader],
-        completionHandler: { context in
-          context.pipeline.syncOperations.removeHandler(name: WebSocketOpening.name, promise: nil)
-        }
-      ))
-    try pipeline.addHandler(opening, name: WebSocketOpening.name)
-  }
+/// What cannot be opened.
+private struct NoWebSocket: WebSocketConnection {
+  func send(_ text: String) {}
+  func close() {}
 }
 
 /// The address of a web socket: scheme, host, port and target.
@@ -103,16 +63,5 @@ struct WebSocketPlace: Equatable {
       return nil
     }
     self.port = Int(port)
-  }
-
-  /// The name for the server's certificate; `nil` for an address, which is itself in the certificate.
-  var nameForTLS: String? { (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil }
-}
-
-extension PortError {
-  /// The error of a web socket; one that does not open in time is unreachable.
-  init(webSocket error: any Error) {
-    let error = PortError(connection: error)
-    self = error.kind == .timedOut ? .unreachable("it did not answer in time") : error
   }
 }

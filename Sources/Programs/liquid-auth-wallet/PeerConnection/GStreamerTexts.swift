@@ -1,5 +1,5 @@
+import CryptoPrimitives
 import LiquidAuth
-import NIOSSL
 
 /// STUN and TURN servers in webrtcbin's form: URIs with two slashes, with user and password for TURN servers.
 struct GStreamerServers: Equatable {
@@ -68,9 +68,13 @@ enum CandidateLine {
 struct PeerCertificate {
   private let der: [UInt8]
 
-  /// Reads PEM.
+  /// Reads PEM: the first certificate (RFC 7468 §5).
   init?(pem: String) {
-    guard let der = try? NIOSSLCertificate(bytes: Array(pem.utf8), format: .pem).toDERBytes() else { return nil }
+    let lines = pem.split(whereSeparator: \.isNewline)
+    guard let first = lines.firstIndex(of: "-----BEGIN CERTIFICATE-----"),
+      let last = lines[first...].firstIndex(of: "-----END CERTIFICATE-----"),
+      let der = Base64.decode(lines[(first + 1)..<last].joined()), !der.isEmpty
+    else { return nil }
     self.der = der
   }
 

@@ -1,6 +1,6 @@
 import CryptoPrimitives
+import EventLoop
 import Glibc
-import NIOPosix
 import ProcessIO
 
 /// Reads lines from a terminal or a pipe.
@@ -8,24 +8,27 @@ enum InputLine {
   /// The longest line, bytes.
   private static let maximumSize = 4095
 
-  /// Reads a line without its line ending on a thread of a pool that may block; cancelling the task ends the wait.
+  /// Reads a line without its line ending on a thread of its own; cancelling the task ends the wait.
   ///
   /// - Parameter begin: runs on that thread first.
   /// - Returns: `nil` at the end of the input, for a line that is too long or not UTF-8, and if the task is cancelled.
-  static func read(
-    from descriptor: Int32, on thread: NIOThreadPool, after begin: @escaping @Sendable () -> Void = {}
-  ) async -> String? {
-    let cancellation = Cancellation()
-    guard cancellation.descriptor >= 0 else { return nil }
-    return await withTaskCancellationHandler {
-      let line = try? await thread.runIfActive {
-        begin()
-        return read(from: descriptor, until: cancellation)
-      }
-      return line ?? nil
-    } onCancel: {
-      cancellation.cancel()
-    }
+  static func read(from descriptor: Int32, after begin: @escaping @Sendable () -> Void = {}) async -> String? {
+    guard !Task.isCancelled else { return nil }
+    let line = await OwnThread.run(cancellable: { cancellation in
+      stopInBackground()
+      begin()
+      return read(from: descriptor, until: cancellation)
+    })
+    return line ?? nil
+  }
+
+  /// Lets a read from the terminal stop a wallet in the background, as it stops any other program, until it is in the
+  /// foreground: where these signals are blocked, the read fails, which would be a no.
+  private static func stopInBackground() {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    for number in [SIGTTIN, SIGTTOU] { sigaddset(&signals, number) }
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
   }
 
   /// Reads a line on the calling thread.
@@ -46,9 +49,9 @@ struct TerminalQuestion: Sendable {
     self.terminal = terminal
   }
 
-  /// Asks on a thread that may block; returns whether the answer begins with `y`, and `false` if the task is cancelled.
-  func ask(_ text: String, on thread: NIOThreadPool) async -> Bool {
-    let line = await InputLine.read(from: terminal.descriptor, on: thread) { show(text) }
+  /// Asks on a thread of its own; returns whether the answer begins with `y`, and `false` if the task is cancelled.
+  func ask(_ text: String) async -> Bool {
+    let line = await InputLine.read(from: terminal.descriptor) { show(text) }
     if line == nil { terminal.show("\n") }
     return line?.lowercased().hasPrefix("y") == true
   }

@@ -2,7 +2,6 @@ import ControlClient
 import Glibc
 import Hybrid
 import LiquidAuth
-import NIOPosix
 import ProcessIO
 
 /// The source of a link.
@@ -28,7 +27,7 @@ struct LinkSource {
   }
 
   private static func lineOfStandardInput() async -> String? {
-    await InputLine.read(from: STDIN_FILENO, on: .singleton)
+    await InputLine.read(from: STDIN_FILENO)
   }
 }
 

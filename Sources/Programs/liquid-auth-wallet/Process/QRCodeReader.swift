@@ -1,6 +1,6 @@
 import CLinux
+import EventLoop
 import Glibc
-import NIOPosix
 import ProcessIO
 
 /// Reads QR codes in pictures with zbar's program, so that another process parses the picture.
@@ -19,7 +19,7 @@ struct QRCodeReader {
   /// The most time for the program.
   var timeout = Duration.seconds(10)
 
-  /// The text of the only QR code in a picture; waits on a thread that may block, until the task is cancelled.
+  /// The text of the only QR code in a picture; waits on a thread of its own, until the task is cancelled.
   ///
   /// If none is found in a PNG picture, two more tries follow: with a white background and border, and then in black
   /// and white as well. Codes are often drawn in pale colours, and saved without their background.
@@ -140,9 +140,7 @@ private struct PictureDecoder: Sendable {
   func result(maximumSize: Int, timeout: Duration) async -> (text: String, end: End) {
     let deadline = ContinuousClock.now + timeout
     return await withTaskCancellationHandler {
-      let result = try? await NIOThreadPool.singleton.runIfActive { read(maximumSize, until: deadline) }
-      // A call that was cancelled before a thread was free reads nothing.
-      return result ?? ("", kill(for: .cancelled))
+      await OwnThread.run { read(maximumSize, until: deadline) }
     } onCancel: {
       cancellation.cancel()
     }

@@ -2,7 +2,7 @@ import Glibc
 import ProcessIO
 import Sandbox
 
-/// The rights that the wallet keeps: it passes untrusted bytes to GStreamer, libnice and parsers of TLS and HTTP.
+/// The rights that the wallet keeps: it passes untrusted bytes to GStreamer, libnice, GnuTLS and libsoup.
 ///
 /// On a kernel without Landlock or seccomp, the wallet runs with fewer restrictions, because it has no secret.
 enum WalletSandbox {

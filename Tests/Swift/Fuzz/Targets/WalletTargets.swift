@@ -2,7 +2,7 @@ import LiquidAuth
 
 /// The configuration of the wallet, and pictures with QR codes.
 ///
-/// The wallet itself is not a part of this program, because it needs the network packages. The directory `Wallet` has symbolic
+/// The wallet itself is not a part of this program, because it needs libsoup and GStreamer. The directory `Wallet` has symbolic
 /// links to the files that read the configuration and pictures.
 enum WalletTargets {
   static let all: [Target] = [
