@@ -31,7 +31,6 @@ LICENCES = [
     (("Apache License", "Version 2.0", "Runtime Library Exception to the Apache 2.0 License"),
      "Apache-2.0 WITH Swift-exception"),
     (("Apache License", "Version 2.0"), "Apache-2.0"),
-    (("Permission is hereby granted, free of charge", 'THE SOFTWARE IS PROVIDED "AS IS"'), "MIT"),
 ]
 
 
@@ -103,7 +102,7 @@ class Build:
             raise Fault(f"{state} is not a state of SwiftPM: {error!r}") from None
 
     def parts(self, program: str) -> list[dict]:
-        """Return the packages that are linked into a program: Swift packages, and copies of other projects in them."""
+        """Return the packages that are linked into a program, and the tables of Unicode in it."""
         objects = self.release / f"{program}.product/Objects.LinkFileList"
         targets = {line.rsplit("/release/", 1)[-1].split("/", 1)[0] for line in read(objects).splitlines()}
         found = {}
@@ -114,9 +113,8 @@ class Build:
             source = self.source(self.release / target)
             if self.checkouts.name not in source.parts:
                 continue
-            inside = source.parts[source.parts.index(self.checkouts.name) + 1:]
-            for one in (self.swift_package(inside[0]), *self.copies(self.checkouts.joinpath(*inside).parents)):
-                found[one["SPDXID"]] = one
+            package = self.swift_package(source.parts[source.parts.index(self.checkouts.name) + 1])
+            found[package["SPDXID"]] = package
         return list(found.values())
 
     def table(self, file: str, name: str, place: str) -> dict:
@@ -150,24 +148,6 @@ class Build:
         return element(
             "Swift", name, f"git+{location}@{revision}", licence(self.checkouts / name), versionInfo=version,
             externalRefs=purl("swift", location.removeprefix("https://"), version))
-
-    def copies(self, folders) -> list[dict]:
-        """Return the projects that a package has a copy of, in these directories of it."""
-        found = []
-        for folder in folders:
-            if folder.parent in (self.checkouts, self.checkouts.parent) or not folder.is_relative_to(self.checkouts):
-                break
-            origin = re.match(r"This directory is derived from (\w+) cloned from (\S+) at revision (\w+)",
-                              read(folder / "hash.txt") if (folder / "hash.txt").exists() else "")
-            if origin:
-                # The copy has no LICENSE file.
-                found.append(element("Copy", f"{origin[1]} in {folder.name}", f"git+{origin[2]}@{origin[3]}",
-                                     "NOASSERTION", versionInfo=origin[3]))
-            elif list(folder.glob("LICENSE*")):
-                package = folder.relative_to(self.checkouts).parts[0]
-                found.append(element("Copy", folder.name, self.swift_package(package)["downloadLocation"],
-                                     licence(folder), comment=f"a copy of another project in {package}"))
-        return found
 
 
 @functools.cache

@@ -62,19 +62,13 @@ class TestSBOM:
                 for pin in json.loads((REPOSITORY / "Package.resolved").read_text())["pins"]}
         listed = {package["name"]: package for package in json.loads(file.read_text())["packages"]}
         swift = listed.keys() & pins.keys()
-        assert {"swift-argument-parser"} <= swift if name == "liquid-auth" else {"swift-nio", "swift-nio-ssl"} <= swift
+        assert swift == {"swift-argument-parser"}
         for one in swift:
             assert listed[one]["versionInfo"] == pins[one]["version"]
             assert listed[one]["downloadLocation"].endswith(f"@{pins[one]['revision']}")
             assert listed[one]["licenseDeclared"].startswith("Apache-2.0")
         assert listed["swift-runtime"]["licenseDeclared"] in ("Apache-2.0 WITH Swift-exception", "NOASSERTION")
-        assert "CNIOLLHTTP" in listed
         assert listed["confusables.txt of Unicode"]["licenseDeclared"] == "Unicode-DFS-2016"
-
-    def test_it_has_the_licence_of_llhttp(self, bill):
-        name, tree, _ = bill
-        licence = (REPOSITORY / ".build/checkouts/swift-nio/Sources/CNIOLLHTTP/LICENSE").read_text()
-        assert (tree / f"usr/share/doc/{name}/llhttp.txt").read_text() == licence
 
     def test_its_time_is_that_of_the_commit(self, bill):
         content = json.loads(bill[2].read_text())
