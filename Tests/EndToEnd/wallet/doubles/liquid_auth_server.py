@@ -268,8 +268,11 @@ class LiquidAuthServer:
         await answer.prepare(request)
         piece = b'{"padding":"' + b"x" * 65536
         try:
-            while True:
+            # asyncio drops what is written after the client has ended TLS, and lets no other task run.
+            while request.transport and not request.transport.is_closing():
                 await answer.write(piece)
+                await asyncio.sleep(0)
+            return answer
         except (ConnectionError, asyncio.CancelledError):
             return answer
 
