@@ -3,7 +3,6 @@
 import os
 import pathlib
 import re
-import shlex
 import signal
 import socket
 import subprocess
@@ -15,7 +14,7 @@ from prompts.requesting import all_means, ask_again, means, only_pinentry, promp
 from support import figures
 from support.authenticator import BIN, wait_for
 from support.ceremonies import Request
-from support.notifications import DISMISSED, EXPIRED, NAME, UNDEFINED, NotificationDaemon, command, forge
+from support.notifications import DISMISSED, EXPIRED, NAME, UNDEFINED, NotificationDaemon, forge, prepare
 from support.patience import PATIENCE
 
 PROGRAM = BIN / "liquid-auth-prompt"
@@ -304,9 +303,11 @@ class TestFallback:
     # Holds: PROMPT-14
     def test_the_self_test_starts_no_daemon(self, auto, bus, tmp_path):
         """At log-in, the bus could start another daemon than the desktop does. A prompt starts the daemon."""
-        log, program = tmp_path / "started", tmp_path / "daemon"
-        program.write_text(f"#!/bin/sh\necho started >>'{log}'\nexec {shlex.join(command())}\n")
+        log, program, start = (tmp_path / name for name in ("started", "daemon", "start"))
+        os.mkfifo(start)
+        program.write_text(f"#!/bin/sh\necho started >>'{log}'\n: >'{start}'\nexec sleep 60\n")
         program.chmod(0o755)
+        prepare(bus, start)
         bus.add_service(NAME, program)
         auto.start()
         auto.unlock()

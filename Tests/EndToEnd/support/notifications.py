@@ -41,6 +41,26 @@ def command(capabilities=CAPABILITIES):
             f'{{"capabilities": "{capabilities}"}}']
 
 
+#: Runs dbusmock with its arguments once its first one, a FIFO, is written; all modules are loaded before.
+PREPARED = """
+import pathlib, runpy, sys
+import dbusmock.templates.notification_daemon, gi.repository.GLib
+start = pathlib.Path(sys.argv.pop(1))
+start.with_suffix(".ready").touch()
+start.read_text()
+runpy.run_module("dbusmock", run_name="__main__", alter_sys=True)
+"""
+
+
+def prepare(bus, fifo):
+    """Start a daemon that waits until the FIFO is written.
+
+    A program that the bus starts has three seconds to answer, so on a busy machine it must not load Python first.
+    """
+    bus.start("/usr/bin/python3", "-c", PREPARED, str(fifo), *command()[3:])
+    wait_for("prepared notification daemon", fifo.with_suffix(".ready").exists, 180)
+
+
 class NotificationDaemon:
     def __init__(self, bus, capabilities=CAPABILITIES, starts=True, name=None):
         """`bus` is a `support.keyring.SessionBus`; unless this `starts` the daemon, the bus does.
