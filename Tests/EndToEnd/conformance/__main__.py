@@ -9,12 +9,14 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import urllib.request
 from collections import Counter
 
 import pytest
 from fido2 import hid
 from support import wire
 from support.authenticator import Authenticator
+from support.patience import PATIENCE
 
 from . import known
 from .controller import PORT, Controller
@@ -30,6 +32,11 @@ def plug_in(socket: pathlib.Path):
     hid.list_descriptors = lambda: [wire.descriptor(socket)] if socket.exists() else []
     hid.get_descriptor = wire.descriptor
     hid.open_connection = lambda descriptor: wire.SocketConnection(descriptor.path)
+
+
+def be_patient(opened=urllib.request.urlopen):
+    """Lengthen the tests' limit for an answer of the controller as every limit here: on a busy machine, it would lose the key."""
+    urllib.request.urlopen = lambda url, timeout: opened(url, timeout=timeout * PATIENCE)
 
 
 class Results:
@@ -60,6 +67,7 @@ def run(folder: str, arguments: list[str]) -> tuple[int, Results]:
         with key:
             key.unlock()
             plug_in(key.socket)
+            be_patient()
             with Controller(key) as controller:
                 status = pytest.main(
                     [

@@ -2,7 +2,7 @@
 
 The tests expect a Raspberry Pi Pico that closes a real key's contact and cuts its power, and name one of its ports:
 `GET /` shows that it is there, `GET /usb{N}/touch/on|off` and `GET /usb{N}/power/on|off` act. An answer other than
-200, or none within five seconds, fails their test.
+200, or none within their limit (`be_patient`), fails their test.
 """
 
 import re
