@@ -97,6 +97,15 @@ class Operation:
             self.kept = register(ctap, OWN, "kept.example", b"kept", rk=True, uv=self.verification == "passphrase")
 
     @contextlib.contextmanager
+    def other_machine(self):
+        """Start another machine with the phrase, with an open vault; yield it and a client of it."""
+        other = Authenticator(self.folder / "other", verification=self.verification).install(vault=1)
+        with other:
+            unlock(other)
+            with client(other) as ctap:
+                yield other, ctap
+
+    @contextlib.contextmanager
     def ready(self, key):
         """Prepare the request; yield a function that makes it, and returns when it is acknowledged."""
         with client(key) as ctap:
@@ -203,11 +212,8 @@ class WriteBack(Operation):
 
     def prepare(self, key):
         super().prepare(key)
-        other = Authenticator(self.folder / "other", verification=self.verification).install(vault=1)
-        with other:
-            unlock(other)
-            with client(other) as ctap:
-                self.known = register(ctap, OWN, "found.example", b"found", rk=True, uv=True)
+        with self.other_machine() as (_, ctap):
+            self.known = register(ctap, OWN, "found.example", b"found", rk=True, uv=True)
 
     def request(self, ctap):
         sign_in(ctap, self.known, uv=True)
@@ -480,12 +486,9 @@ class Merge(Commanded):
 
     def prepare(self, key):
         super().prepare(key)
-        other = Authenticator(self.folder / "other", verification=self.verification).install(vault=1)
-        with other:
-            unlock(other)
-            with client(other) as ctap:
-                self.added = {(site, register(ctap, OWN, site, b"new", rk=True, uv=True).id.hex())
-                              for site in ("one.example", "two.example")}
+        with self.other_machine() as (other, ctap):
+            self.added = {(site, register(ctap, OWN, site, b"new", rk=True, uv=True).id.hex())
+                          for site in ("one.example", "two.example")}
             other.ask("backup", self.folder / "backup")
 
     def arguments(self, key):
