@@ -21,8 +21,9 @@ struct ExportCommand: PlacedCommand {
       For a copy of your passkeys, make a backup instead: `liquid-auth backup FILE`. It is encrypted.
 
       The format cxf is CXF, the Credential Exchange Format of FIDO, as JSON. The format keepassxc is XML for \
-      `keepassxc-cli import`. The command names each passkey that it cannot export, with the reason, and exports the others. \
-      The exit code is 0 if all are in FILE, and otherwise 1.
+      `keepassxc-cli import`; it has no PRF secrets, so data that a site encrypted with PRF cannot be decrypted with the \
+      exported passkey. The command names each passkey that it cannot export, with the reason, and exports the others. The \
+      exit status is 0 if all are in FILE, and otherwise 1.
 
       The authenticator must run. The command asks for the vault's passphrase on the terminal, or reads it from the first \
       line of standard input. Then a dialog shows which passkeys are to be exported, and verifies you again.

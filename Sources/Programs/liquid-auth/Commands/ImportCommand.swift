@@ -14,7 +14,10 @@ struct ImportCommand: PlacedCommand {
 
       The phrase does not bring imported passkeys back: make a backup afterwards. A passkey that is already in the store \
       stays as it is. The command names each passkey that it cannot import, with the reason, and imports the others. The \
-      exit code is 0 if every passkey of the file is now in the store, and otherwise 1.
+      exit status is 0 if every passkey of the file is now in the store, and otherwise 1.
+
+      PRF secrets and large blobs are not imported: data that a site encrypted with PRF in the other program cannot be \
+      decrypted with the imported passkey.
 
       FILE has unencrypted private keys. Anyone who reads it can sign in with them: delete it after the import.
 
