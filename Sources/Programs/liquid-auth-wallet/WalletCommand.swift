@@ -16,10 +16,10 @@ struct WalletCommand: ParsableCommand {
       liquid-authenticator has the keys and shows the prompts; it must be running. This program talks to servers and \
       dApps, and has no secret.
 
-      Exit codes: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running, or there is no vault; \
-      4 you or a policy refused, nobody answered a prompt, no prompt could be shown, or there is no terminal to ask you \
-      on; 5 the dApp did not answer in time; 64 the command line is wrong, or there is no link; 130 ended by Ctrl-C, or \
-      because the reader of --json closed its end.
+      Exit status: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running, or there is no \
+      vault; 4 you or a policy refused, nobody answered a prompt, no prompt could be shown, or there is no terminal to \
+      ask you on; 5 the dApp did not answer in time; 64 the command line is wrong, or there is no link; 130 ended by \
+      Ctrl-C, or because the reader of --json closed its end.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))",
     subcommands: [ConnectCommand.self, KeyriCommand.self, RekeyCommand.self])

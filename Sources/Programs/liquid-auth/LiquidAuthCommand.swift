@@ -13,7 +13,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       The authenticator itself is another program, liquid-authenticator. It holds the passkeys while it runs; this \
       command talks to it over a socket that only you can use.
 
-      Exit codes:
+      Exit status:
         0   done
         1   failed, or refused
         2   the authenticator is not running, or there is no vault
@@ -23,7 +23,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         5   another program already follows the folder of backups
         64  the command line is wrong: a command name, an option or an argument;
             or input that it needs is missing
-      `connect` and `keyri` have more codes: see liquid-auth-wallet --help.
+      `connect` and `keyri` have a list of their own: see liquid-auth-wallet --help.
 
       With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}. `connect` and `keyri` \
       write it to standard output instead, as their last event.

@@ -585,7 +585,7 @@ class TestHelp:
 
     def test_exit_codes_are_documented(self, empty):
         text = " ".join(empty.run("--help").stdout.lower().split())
-        assert re.search(r"exit codes: 0 .* 1 .* 2 .* 3 .* 4 .* 64 ", text)
+        assert re.search(r"exit status: 0 .* 1 .* 2 .* 3 .* 4 .* 64 ", text)
         assert "3 the passphrase is wrong, a new one is not acceptable, or the command needs it" in text
         assert "`connect` and `keyri` write it to standard output instead, as their last event" in text
         # With --json, as the help says.

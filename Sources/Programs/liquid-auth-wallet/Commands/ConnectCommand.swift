@@ -48,7 +48,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Flag(
     help: """
-      Stop after the first answer. The exit code is 4 if you or a policy refused, nobody answered the prompt, or no \
+      Stop after the first answer. The exit status is 4 if you or a policy refused, nobody answered the prompt, or no \
       prompt could be shown.
       """) var once = false
 

@@ -72,7 +72,7 @@ struct AccountsCommand: ParsableCommand {
       abstract: "Explain why these accounts have no 25 words.",
       discussion: """
         Algorand's 25 words encode a seed of 32 bytes. The keys of ARC-52 do not come from such a seed, so there are no \
-        25 words to export. The command explains this, and exits with code 4.
+        25 words to export. The command explains this, and exits with status 4.
         """)
 
     @OptionGroup var place: PlaceOptions

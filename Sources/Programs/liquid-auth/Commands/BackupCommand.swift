@@ -187,7 +187,7 @@ extension BackupCommand {
       discussion: """
         Derives each passkey, PRF secret and large-blob key from the phrase and the file, in a separate store that is \
         removed at the end. Compares them with the store of this machine, and names each passkey that would be \
-        missing. The exit code is 0 if the backup is complete, and otherwise 1. If it is complete and has \
+        missing. The exit status is 0 if the backup is complete, and otherwise 1. If it is complete and has \
         passkeys, `liquid-auth status` shows the time of the check.
 
         The command asks for the phrase, or with --shares for its shares, then for the vault's passphrase. If standard \

@@ -10,17 +10,17 @@ struct DemoCommand: AsyncParsableCommand {
     abstract: "Show a registration and a sign-in: in one process, in your browser, or with your wallet.",
     discussion: """
       Runs the authenticator in this process, for a site of its own, with a temporary phrase that it does not show. The \
-      demo answers the prompts itself, and prints that it does. It verifies every signature, flag and hash; the exit code \
-      is 0 only if all checks succeed. It reads and writes no file.
+      demo answers the prompts itself, and prints that it does. It verifies every signature, flag and hash; the exit \
+      status is 0 only if all checks succeed. It reads and writes no file.
 
       With --browser, it serves a site for your own browser instead, at http://localhost on this machine, and opens \
       its page. You register and sign in with your running key; the page and the terminal show each check. It needs no \
       Internet. The demo ends with "Done" in the page, with Ctrl-C, or after 15 minutes without a request. The exit \
-      code is 0 if all checks succeed, and there was at least one registration and one sign-in; otherwise it is 1. \
+      status is 0 if all checks succeed, and there was at least one registration and one sign-in; otherwise it is 1. \
       With --json, it writes one line for each event.
 
       With --dapp, the page is a dApp with a liquid:// link for your wallet, and the site is a Liquid Auth service. The \
-      wallet signs in, and signs one transaction of the test network, which is not sent. The exit code is 0 if all \
+      wallet signs in, and signs one transaction of the test network, which is not sent. The exit status is 0 if all \
       checks succeed, and there was at least one signature.
       """)
 

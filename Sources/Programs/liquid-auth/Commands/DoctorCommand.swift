@@ -12,7 +12,7 @@ struct DoctorCommand: PlacedCommand {
     abstract: "Check each part of this system that the key needs, and show how to repair it.",
     discussion: """
       Each line begins with "ok", "note", or "!!" for a problem. The command that repairs a problem is below its line. \
-      It never asks for a secret, and changes nothing without --fix. The exit code is 1 if there is a problem, \
+      `doctor` never asks for a secret, and changes nothing without --fix. The exit status is 1 if there is a problem, \
       and otherwise 0.
       """)
 

@@ -10,7 +10,7 @@ struct StatusCommand: PlacedCommand {
     commandName: "status",
     abstract: "Show the state of vault, authenticator and device, and what to do about problems.",
     discussion: """
-      Works with and without a running authenticator, and never asks for a secret. The exit code is 0 if the \
+      Works with and without a running authenticator, and never asks for a secret. The exit status is 0 if the \
       authenticator is ready, 2 if it is not running or there is no vault, and 1 if there is another problem. A value \
       that cannot be found is "unknown" in the table, and null in JSON.
       """)

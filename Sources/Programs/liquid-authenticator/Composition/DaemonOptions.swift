@@ -215,7 +215,7 @@ struct DaemonOptions: Equatable, Sendable {
       --version                         Show the version.
       -h, --help                        Show this help.
 
-    Exit codes: 0 stopped; 1 could not start; 64 the command line is wrong;
+    Exit status: 0 stopped; 1 could not start; 64 the command line is wrong;
     71 its helper process was ended; 75 stopped by SIGUSR1, to be started again;
     78 vault or store is missing, damaged, or open to others.
 
