@@ -124,7 +124,7 @@ struct SystemdCredential: KeyKeeper {
     guard Child.reap(process) == 0 else {
       throw ProtectorFailure(
         .failed, "systemd-creds could not \(arguments[0]) the key, see above",
-        hint: "on another machine, remove the slot")
+        hint: "if the slot is of another machine, remove it")
     }
     return output
   }
