@@ -20,7 +20,7 @@ struct cnetwork_connection {
   gboolean is_old_tls, has_ended;
 };
 
-/// How long the other side may take for the end of TLS, milliseconds.
+/// How long the other side may take for close_notify, milliseconds.
 static const unsigned closing_time = 1000;
 
 // --- References: one for the maker, one for the work, one for each signal handler.
@@ -187,7 +187,7 @@ static void on_event(GSocketClient *client, GSocketClientEvent event, GSocketCon
   }
 }
 
-/// GIO wraps TLS in a connection whose close would leave out the end of TLS.
+/// GIO wraps TLS in a connection whose close would send no close_notify.
 static GIOStream *unwrapped(GSocketConnection *made) {
   if (!G_IS_TCP_WRAPPER_CONNECTION(made)) return G_IO_STREAM(made);
   GIOStream *stream = g_object_ref(g_tcp_wrapper_connection_get_base_io_stream(G_TCP_WRAPPER_CONNECTION(made)));

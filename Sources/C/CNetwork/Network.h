@@ -29,8 +29,8 @@ void network_end_source(GSource **source);
 /// Connects a handler to a signal, with `data` and a reference to it, which `release` releases with the handler.
 void network_connect_signal(gpointer object, const char *name, GCallback handler, gpointer data, GClosureNotify release);
 
-/// Verifies a certificate that those of the system do not prove with the other authorities. Sets `faults` to what is wrong by
-/// both.
+/// Verifies a certificate that the system's authorities do not vouch for with the other ones. Sets `faults` to what is wrong
+/// by both.
 gboolean network_accepts(const cnetwork *network, GTlsCertificate *certificate, GTlsCertificateFlags *faults,
                          GSocketConnectable *identity);
 

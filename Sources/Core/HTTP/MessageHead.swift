@@ -2,7 +2,7 @@
 package struct MessageHead: Sendable {
   /// The request line or the status line.
   package let startLine: String
-  /// All fields in their order; values are without surrounding white space.
+  /// All fields in their order; a value has no white space around it.
   package let fields: [(name: String, value: String)]
 
   /// Reads the lines up to the empty one; `nil` if they are not those of a head.
@@ -30,12 +30,12 @@ package struct MessageHead: Sendable {
     self.fields = fields
   }
 
-  /// The values of the fields with that name, which is compared without regard to case.
+  /// The values of the fields with this name; case does not count.
   package func values(_ name: String) -> [String] {
     fields.filter { Self.lowercased($0.name).elementsEqual(Self.lowercased(name)) }.map(\.value)
   }
 
-  /// Whether a field that is a list has that element, which is compared without regard to case (RFC 9110 §5.6.1).
+  /// Whether a field that is a list has this element; case does not count (RFC 9110 §5.6.1).
   func contains(_ element: String, in name: String) -> Bool {
     values(name).flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }.contains {
       Self.lowercased(Self.trimmed($0)).elementsEqual(Self.lowercased(element))

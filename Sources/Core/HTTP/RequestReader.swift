@@ -61,7 +61,9 @@ package struct RequestReader: Sendable {
     self.maximumBodySize = maximumBodySize
   }
 
-  /// Takes the bytes of the request, and leaves those that follow it; call it no more after a request or a refusal.
+  /// Takes the bytes of the request, and leaves those that follow it.
+  ///
+  /// Do not call it again after a request or a refusal.
   package mutating func receive(_ bytes: inout ArraySlice<UInt8>) -> Outcome {
     var left = bytes.prefix(maximumSize - count)
     let start = left.startIndex
@@ -129,7 +131,7 @@ package struct RequestReader: Sendable {
       part = .body(length)
       self.request = request
       return length == 0 ? request : nil
-    // Requests with both lengths, or with two, are how one request is hidden in another (RFC 9112 §6.3).
+    // With two lengths, or a length and a coding, one request can be hidden in another (RFC 9112 §6.3).
     case (0, 1) where codings[0].lowercased() == "chunked":
       part = .chunkSize
       self.request = request

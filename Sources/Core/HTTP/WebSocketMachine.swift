@@ -1,7 +1,7 @@
 /// One open web socket for text messages, as a client or a server: bytes in, messages and bytes out (RFC 6455 §5 to §8).
 ///
 /// It answers Ping and Close, and joins fragments. It has no extensions. After a fault of the other side it sends a Close
-/// frame with the fault's code, and discards what comes until the other side's.
+/// frame with the fault's code, and discards all frames until the other side's Close frame.
 package struct WebSocketMachine: Sendable {
   /// What the other side does wrong.
   package enum Fault: Equatable, Sendable {
@@ -35,7 +35,7 @@ package struct WebSocketMachine: Sendable {
     case send([UInt8])
     /// A whole message has arrived.
     case text(String)
-    /// Close the connection, now; the first fault, `nil` if either side closed the socket in order.
+    /// Close the connection; the value is the first fault, or `nil` if either side closed the socket in order.
     case close(Fault?)
   }
 

@@ -7,11 +7,11 @@ package struct WebSocketOpening: Sendable {
   /// Bytes in a nonce.
   package static let nonceSize = 16
 
-  /// The result of an answer.
+  /// What the server answered.
   package enum Outcome: Equatable, Sendable {
     /// The socket is open; the bytes that follow the answer.
     case open(rest: [UInt8])
-    /// The server has another answer than 101.
+    /// The server answered with another status than 101.
     case refused(status: Int)
     /// The answer is not one of HTTP/1.1, or does not fit the request.
     case invalid
@@ -42,7 +42,7 @@ package struct WebSocketOpening: Sendable {
     acceptance = Self.acceptance(of: key)
   }
 
-  /// Takes bytes of the answer; `nil` while it is incomplete.
+  /// Takes bytes of the answer; returns `nil` while it is incomplete.
   package mutating func receive(_ bytes: [UInt8]) -> Outcome? {
     var rest = bytes[...]
     switch reader.take(&rest) {
@@ -54,7 +54,7 @@ package struct WebSocketOpening: Sendable {
         let status = Int(words[1]), (100...999).contains(status)
       else { return .invalid }
       guard status == 101 else { return .refused(status: status) }
-      // It offered no extension and no subprotocol, so the server can have chosen none.
+      // The request offers no extension and no subprotocol, so the server must not choose one.
       let isOurs =
         head.contains("websocket", in: "Upgrade") && head.contains("Upgrade", in: "Connection")
         && head.values("Sec-WebSocket-Accept") == [acceptance]

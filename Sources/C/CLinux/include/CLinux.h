@@ -41,8 +41,8 @@ int clinux_pipe(int ends[2]);
 int clinux_spawn_session(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 
-/// Starts `program` like clinux_spawn_session. The kernel kills it when the thread that called this ends, or its process,
-/// however it ends; not what the program itself has started. Returns 0 and the process id, or an error number.
+/// Starts `program` like clinux_spawn_session. The kernel kills it when the calling thread or its process ends, in any way,
+/// but does not kill what the program has started. Returns 0 and the process id, or an error number.
 int clinux_spawn_bound(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 

@@ -37,10 +37,10 @@ typedef enum {
   CNETWORK_LOST,
   /// The other side closed the connection, before the end of an answer.
   CNETWORK_CLOSED,
-  /// The connection ended without the closure alert of TLS: RFC 8446, section 6.1.
+  /// The connection ended without close_notify: RFC 8446, section 6.1.
   CNETWORK_CUT_OFF,
   CNETWORK_UNTRUSTED,
-  /// The certificate is trusted, and is for another name.
+  /// The certificate is trusted, but it is for another name.
   CNETWORK_OTHER_NAME,
   /// The other side does not speak TLS.
   CNETWORK_NOT_TLS,
@@ -53,13 +53,13 @@ typedef enum {
   CNETWORK_NOT_HTTP,
 } cnetwork_end;
 
-/// Starts the thread. `authorities` is the path of a PEM file of certificates to trust as well, or NULL. Returns NULL and the
-/// reason if it cannot.
+/// Starts the thread. `authorities` is the path of a PEM file of certificates to trust as well, or NULL. If it cannot start,
+/// returns NULL and the reason.
 cnetwork *cnetwork_make(const char *authorities, cnetwork_start *reason);
-/// Cancels all exchanges, ends all connections, and ends the thread; returns when nothing is left. Call it once, on
-/// another thread.
+/// Cancels all exchanges, ends all connections and the thread, and returns when nothing is left. Call it once, on another
+/// thread.
 void cnetwork_stop(cnetwork *network);
-/// Releases the caller's reference; after cnetwork_stop.
+/// Releases the caller's reference. Call it after cnetwork_stop.
 void cnetwork_release(cnetwork *network);
 
 /// Calls `run` on the network's thread, then `release`, both with `owner`. Returns false, and calls neither, if the thread has
@@ -84,14 +84,15 @@ typedef struct {
 /// Called exactly once for each exchange.
 typedef void (*cnetwork_deliver_answer)(void *owner, const cnetwork_answer *answer);
 
-/// Makes an exchange; it begins with cnetwork_exchange_begin. `fields` are names and values by turns, ending with NULL. `body`
+/// Makes an exchange, which cnetwork_exchange_begin begins. `fields` are names and values by turns, ending with NULL. `body`
 /// is copied; NULL sends none. The exchange may take `timeout` milliseconds, its connection `connecting` of them.
 cnetwork_exchange *cnetwork_exchange_make(cnetwork *network, const char *method, const char *url,
                                           const char *const fields[], const uint8_t *body, size_t body_size,
                                           size_t maximum_body_size, unsigned connecting, unsigned timeout);
-/// Begins; `deliver` is called on the network's thread, or on the caller's if the network was stopped. Call it once.
+/// Begins the exchange. Calls `deliver` on the network's thread, or on the caller's if the network was stopped. Call this
+/// once.
 void cnetwork_exchange_begin(cnetwork_exchange *exchange, cnetwork_deliver_answer deliver, void *owner);
-/// Cancels it, from any thread, also before it begins.
+/// Cancels the exchange, from any thread, also before it begins.
 void cnetwork_exchange_cancel(cnetwork_exchange *exchange);
 /// Releases the caller's reference.
 void cnetwork_exchange_release(cnetwork_exchange *exchange);
@@ -112,13 +113,13 @@ typedef enum {
 typedef void (*cnetwork_deliver)(void *owner, cnetwork_event event, const uint8_t *bytes, size_t count,
                                  cnetwork_end end, int number);
 
-/// Begins a connection, which must be made, TLS included, within `connecting` milliseconds; `deliver` is called after this
+/// Begins a connection, which must be made, TLS included, within `connecting` milliseconds. Calls `deliver` only after this
 /// function has returned.
 cnetwork_connection *cnetwork_connect(cnetwork *network, const char *host, uint16_t port, bool is_secure,
                                       unsigned connecting, cnetwork_deliver deliver, void *owner);
-/// Writes bytes after all earlier ones, now as far as there is room.
+/// Writes bytes after all earlier ones: at once as far as there is room, and the rest later.
 void cnetwork_write(cnetwork_connection *connection, const uint8_t *bytes, size_t count);
-/// The bytes that were given to cnetwork_write and that there was no room for.
+/// How many bytes of cnetwork_write still wait for room.
 size_t cnetwork_waiting(const cnetwork_connection *connection);
 /// Closes the connection after `delay` milliseconds; bytes that wait then are dropped.
 void cnetwork_close(cnetwork_connection *connection, unsigned delay);

@@ -22,8 +22,9 @@ enum InputLine {
     return line ?? nil
   }
 
-  /// Lets a read from the terminal stop a wallet in the background, as it stops any other program, until it is in the
-  /// foreground: where these signals are blocked, the read fails, which would be a no.
+  /// Lets a read from the terminal stop a wallet in the background, like any other program, until it is in the foreground.
+  ///
+  /// While these signals are blocked, the read would fail, and count as a no.
   private static func stopInBackground() {
     var signals = sigset_t()
     sigemptyset(&signals)
