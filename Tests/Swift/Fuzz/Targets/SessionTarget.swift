@@ -143,7 +143,8 @@ enum SessionTarget {
     case 17: try useU2F(&choices, &session)
     default:
       let vault = session.world.vault
-      if choices.bool() { vault.lock() } else { session.world.person.finds { vault.lock() } }
+      // If no prompt follows, the person keeps the event, and the vault keeps the person: they would never be freed.
+      if choices.bool() { vault.lock() } else { session.world.person.finds { [weak vault] in vault?.lock() } }
     }
   }
 
