@@ -56,7 +56,7 @@ extension Catalogue {
   /// Reads a compiled catalogue (GNU gettext manual, "The Format of GNU MO Files"), in UTF-8.
   ///
   /// Each translation must have the values of its id, so that no catalogue leaves out a site. It must have no control
-  /// characters, so that it stays one line.
+  /// characters and no separators of lines or paragraphs, so that it stays one line.
   ///
   /// - Throws: if the file is not a catalogue or is damaged, or if a translation breaks these rules.
   public init(mo bytes: [UInt8]) throws(CatalogueFault) {
@@ -76,7 +76,7 @@ extension Catalogue {
       }
       guard id.count == text.count, id.count <= 2 else { throw CatalogueFault("a text has too many or too few forms") }
       for form in text {
-        guard !form.isEmpty, form.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+        guard !form.isEmpty, !form.unicodeScalars.contains(where: Self.isControl) else {
           throw CatalogueFault("a text is empty or has control characters: \(id[0])")
         }
         guard id.allSatisfy({ Self.places(in: $0) == Self.places(in: form) }) else {
@@ -86,6 +86,11 @@ extension Catalogue {
       guard texts.updateValue(text, forKey: id[0]) == nil else { throw CatalogueFault("an id comes twice: \(id[0])") }
     }
     self.init(texts: texts)
+  }
+
+  /// Whether a character is a control, or ends a line where dialogs are drawn (UAX #14, class BK).
+  private static func isControl(_ character: Unicode.Scalar) -> Bool {
+    [.control, .lineSeparator, .paragraphSeparator].contains(character.properties.generalCategory)
   }
 
   /// The numbers of the places for values in a text, in ascending order.

@@ -78,6 +78,7 @@ import Testing
       (with([8], at: 36), cut),
       (file([("none", "")]), control + "none"), (file([("none", "a\nb")]), control + "none"),
       (file([("none", "a\u{1B}[2J")]), control + "none"), (file([("none", "a\u{85}")]), control + "none"),
+      (file([("none", "a\u{2028}b")]), control + "none"), (file([("none", "a\u{2029}b")]), control + "none"),
       (file([("Site: {1}", "Website")]), values + "Site: {1}"),
       (file([("Site: {1}", "Website: {2}")]), values + "Site: {1}"),
       (file([("Site: {1}", "Website: {1} {1}")]), values + "Site: {1}"),

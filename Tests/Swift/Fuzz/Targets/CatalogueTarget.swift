@@ -5,7 +5,10 @@ enum CatalogueTarget {
   static let all: [Target] = [
     Target(
       "catalogue", of: "a compiled catalogue of GNU gettext", atMost: 1024,
-      words: ["{1}", "{2}", "{ 1}", "{+1}", "\u{0}", "\u{85}", "\u{301}", "Content-Type: text/plain; charset=UTF-8\n"],
+      words: [
+        "{1}", "{2}", "{ 1}", "{+1}", "\u{0}", "\u{85}", "\u{301}", "\u{2028}",
+        "Content-Type: text/plain; charset=UTF-8\n",
+      ],
       seeds: { [file(texts, isBigEndian: false), file(texts, isBigEndian: true), file([], isBigEndian: false)] },
       read: read)
   ]
@@ -17,7 +20,7 @@ enum CatalogueTarget {
   /// Shown as they are, and not read again for places.
   private static let (value, other) = ("a.example", "{1}{2}")
 
-  /// Whatever the file has, a dialog shows each value of its texts, once and on one line.
+  /// Whatever the file has, a dialog shows each value of its texts, and on one line.
   private static func read(_ input: [UInt8]) throws {
     guard let catalogue = try? Catalogue(mo: input) else { return }
     expect(try Catalogue(mo: input + [0]) == catalogue, "bytes behind the texts matter")
@@ -33,8 +36,8 @@ enum CatalogueTarget {
     }
     for (text, values) in shown + counts {
       expect(!text.isEmpty, "an empty text")
-      expect(
-        text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "control characters: \(text)")
+      let lineEnds: Set<Unicode.GeneralCategory> = [.control, .lineSeparator, .paragraphSeparator]
+      expect(!text.unicodeScalars.contains { lineEnds.contains($0.properties.generalCategory) }, "lines: \(text)")
       for value in values { expect(occurs(value, in: text), "a text without \(value): \(text)") }
     }
     let both = catalogue.texts([Message("\(other) of \(value)"), Message("none")])
