@@ -93,6 +93,10 @@ struct WrongCommandLineTests {
       ["connect", "-", "--ice-server", "nonsense anna s3cr3t"],
       "--ice-server takes stun:HOST or turn:HOST; it begins with neither stun: nor turn:"
     ),
+    (
+      ["connect", "-", "--ice-server", "stun:a b"],
+      "--ice-server takes stun:HOST or turn:HOST; a STUN server takes only an address"
+    ),
     (["rekey", "main"], "the network is one of mainnet-v1.0, testnet-v1.0, betanet-v1.0"),
   ])
   func `the error says what is wrong, and what is right`(_ arguments: [String], _ sentence: String) throws {

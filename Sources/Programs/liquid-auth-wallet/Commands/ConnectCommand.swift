@@ -73,8 +73,12 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
       throw ValidationError("give --ice-server or --no-ice-servers, not both")
     }
     for text in iceServer {
-      // Not a transform of the option: the parser would repeat the value, which can have a password.
-      do { _ = try ICEServerURL(String(text.split(whereSeparator: \.isWhitespace).first ?? "")) } catch {
+      // Not a transform of the option: the parser would repeat the value, which can have a password. The message about a
+      // password names wallet.conf, so it comes later.
+      do {
+        let url = try ICEServerURL(String(text.split(whereSeparator: \.isWhitespace).first ?? ""))
+        if url.kind == .stun { _ = try ICEServerText.server(text) }
+      } catch {
         throw ValidationError("--ice-server takes stun:HOST or turn:HOST; \(error)")
       }
     }
