@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 
 import pytest
+from mutation import __main__ as command
 from mutation import equivalent, project, runs, schemata, sites, structure, tokens
 from support.authenticator import is_alive, wait_for
 
@@ -191,6 +192,14 @@ def test_equivalent_mutants_are_found_by_the_text_of_their_line():
         assert equivalent.numbers([other], [Listed()]) == (set(), [other])
 
 
+def test_a_sample_is_that_of_its_seed():
+    numbers = list(range(0, 3000, 3))
+    first, again, other = (command.sample(numbers, 200, seed) for seed in (1, 1, 2))
+    assert first == again and first == sorted(set(first) & set(numbers)) and len(first) == 200
+    assert len(set(first) & set(other)) < 100
+    assert command.sample(numbers[:5], 200, 1) == numbers[:5]
+
+
 def test_the_list_of_equivalent_mutants_names_mutants():
     entries = equivalent.read()
     sources = [project.Source(REPOSITORY, path) for path in {entry.file for entry in entries}]
@@ -209,3 +218,9 @@ def test_the_script_lists_the_mutants_of_its_files():
                              text=True)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == "mutate: none of these files is in the list; see scripts/mutate --help\n"
+
+
+@pytest.mark.parametrize("option", ["--sample", "--seed"])
+def test_the_script_needs_a_number(option):
+    refused = subprocess.run([REPOSITORY / "scripts/mutate", "--list", option, "x"], capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", f"mutate: {option} needs a number\n")

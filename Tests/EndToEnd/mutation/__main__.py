@@ -1,6 +1,6 @@
 """Mutate Swift files, build once, and run the tests with each change: `scripts/mutate` has the files.
 
-    python3 -m mutation [--list] [--sample N] [--jobs N] [--folder DIR] TESTS,...:FILE ...
+    python3 -m mutation [--list] [--sample N] [--seed N] [--jobs N] [--folder DIR] TESTS,...:FILE ...
 
 Each argument is a file, relative to the repository, after the modules of the tests that concern it.
 """
@@ -30,6 +30,11 @@ def changes(sources):
             for source in sources for site in source.sites for index in range(len(site.changes))}
 
 
+def sample(numbers, size, seed):
+    """Return so many of the numbers, in order, and for one seed always the same ones; all if there are no more."""
+    return sorted(random.Random(seed).sample(numbers, min(size, len(numbers))))
+
+
 def print_counts(sources, outcomes):
     """Print a line of counts for each file, and one for all."""
     columns = ("mutants", "killed", "timed out", "survived", "unreached", "equivalent", "not compiled")
@@ -49,6 +54,7 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/mutate")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--sample", type=int)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=pathlib.Path, default=REPOSITORY / ".build/mutate")
     parser.add_argument("--flag", action="append", default=[], help="a flag of swift build")
@@ -85,8 +91,8 @@ def main():
     outcomes = {number: "not compiled" for number in known if number in left_out}
     outcomes |= {number: "equivalent" for number in known if number in same - left_out}
     chosen = [number for number in known if number not in outcomes]
-    if options.sample is not None and options.sample < len(chosen):
-        chosen = sorted(random.Random(options.sample).sample(chosen, options.sample))
+    if options.sample is not None:
+        chosen = sample(chosen, options.sample, options.seed)
 
     def report(change, outcome):
         outcomes[change[1]] = outcome
