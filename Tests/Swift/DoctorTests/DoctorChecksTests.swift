@@ -194,6 +194,37 @@ import UHID
     #expect(unlocked == ["problem|a|systemctl --user restart liquid-authenticator.service"])
   }
 
+  // Holds: DOCTOR-5
+  @Test func `whatever the authenticator says, --fix runs none of its words`() throws {
+    let words = "$(touch /x)"
+    let remedy = Remedy([words, words], isSafe: true)
+    let problems =
+      Problem.Kind.allCases.map { Problem(words, hint: words, remedy: remedy, kind: $0) } + [Problem(words)]
+    var safe: Set<[String]> = []
+    for vault in AuthenticatorStatus.VaultCondition.allCases {
+      for problem in problems {
+        for transport in ["broker", words] {
+          let prompts = PromptReport(choice: words, [.init(.pinentry, program: words, fault: words)])
+          let status = AuthenticatorStatus(
+            processID: 42, vault: vault, transport: transport, attached: true, node: words, access: words,
+            verification: [words], prompts: prompts, problems: [problem], stateDirectory: words,
+            steppedAsideFor: words, lockReason: words, unlockedBy: words)
+          var findings = Self.healthy
+          // As it comes from the socket.
+          findings.authenticator = .running(
+            try AuthenticatorStatus(status.members), Self.information(pin: true), TriesLeft(pin: 0, needsReplug: true))
+          findings.memory = .init(soft: 65_536, hard: nil, process: 42)
+          safe.formUnion(findings.checks.compactMap(\.mend).filter(\.isSafe).flatMap(\.commands))
+        }
+      }
+    }
+    let own: Set = [
+      ["systemctl", "--user", "restart", "liquid-authenticator.service"],
+      ["prlimit", "--pid", "42", "--memlock=1048576:"],
+    ]
+    #expect(safe == own)
+  }
+
   @Test func `a prompt that waits is named, with the place to look for it`() {
     let lines = { (work: (inout AuthenticatorStatus) -> Void) in
       Self.lines(.authenticator) {
