@@ -31,7 +31,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var processID: Int32
   /// The state of the vault.
   package var vault: VaultCondition
-  /// `uhid`, `unix:PATH` or `pty`.
+  /// `broker`, `uhid`, `unix:PATH` or `pty`.
   package var transport: String
   /// Whether the device is plugged in.
   package var attached: Bool

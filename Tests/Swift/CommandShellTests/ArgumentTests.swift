@@ -367,6 +367,9 @@ import Testing
     let mismatch = CommandFailure(ControlFailure(.versionMismatch, "it is older"))
     #expect(mismatch.isVersionMismatch && mismatch.completed(by: place) == mismatch)
     #expect(CommandFailure(ControlFailure(.other, "")).description == "the authenticator answered with status 0x7f")
+    #expect(
+      CommandFailure(ControlFailure(.invalidCommand, Problem("a", hint: "b"))).description
+        == "a; b; the authenticator is older than this command: restart it")
   }
 
   static let taken: [[String]] = [

@@ -32,7 +32,7 @@ final class DemoConnection: Sendable {
       RequestReader(
         maximumSize: DemoConnection.mostBytes, maximumFields: DemoConnection.mostHeaders,
         maximumBodySize: DemoSite.longestBody))
-    /// The bytes from the client, without those of a web socket.
+    /// The bytes that came after the answered request.
     var count = 0
     var output: [UInt8] = []
     var deadline: ContinuousClock.Instant?
