@@ -204,8 +204,12 @@ package struct FindingsReader {
 
   private func memoryLimit(of process: Int32?) -> DoctorFindings.MemoryLimit? {
     let name = "Max locked memory"
-    let path = "/proc/\(process.map(String.init) ?? "self")/limits"
-    guard let line = tree.lines(path).first(where: { $0.hasPrefix(name) }) else { return nil }
+    let folder = "/proc/\(process.map(String.init) ?? "self")"
+    // The number is from the control socket, and --fix changes the limit: not that of another program. The kernel keeps 15
+    // bytes of the name.
+    guard process == nil || tree.lines("\(folder)/comm") == ["liquid-authenti"],
+      let line = tree.lines("\(folder)/limits").first(where: { $0.hasPrefix(name) })
+    else { return nil }
     let fields = line.dropFirst(name.count).split(separator: " ")
     guard fields.count >= 2 else { return nil }
     var limits: [UInt64?] = []

@@ -30,6 +30,7 @@ class System:
         self.environment = {}
         for directory in (self.root, self.home, self.programs):
             directory.mkdir()
+        self.put(f"/proc/{key.process.pid}/comm", "liquid-authenti\n")
         self.put(f"/proc/{key.process.pid}/limits", "Max locked memory         8388608              8388608              bytes\n")
         self.put("/var/lib/dpkg/status", "Package: a\nStatus: install ok installed\n")
         self.put("/run/systemd/timesync/synchronized", "")

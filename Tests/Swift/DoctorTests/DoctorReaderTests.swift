@@ -410,6 +410,9 @@ import UHID
     let running = DoctorFindings.Authenticator.running(DoctorChecksTests.status(), nil, nil)
     #expect(scratch.findings(running).memory == nil)
     scratch.put("/proc/42/limits", limits("65536", "8388608"))
+    scratch.put("/proc/42/comm", "another\n")
+    #expect(scratch.findings(running).memory == nil, "the number of another program")
+    scratch.put("/proc/42/comm", "liquid-authenti\n")
     #expect(scratch.findings(running).memory == .init(soft: 65_536, hard: 8_388_608, process: 42))
     for (soft, hard) in [("-1", "5"), ("many", "5"), ("5", "")] {
       scratch.put("/proc/42/limits", "Max locked memory \(soft) \(hard)\n")
