@@ -133,6 +133,7 @@ targets += module(
     "AlgorandStatements", "AlgorandTransaction", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives",
     "DisplayText",
   ], tests: ["TestSupport", "example-log-in"])
+targets += module("Keyri", ["LiquidAuth", "CryptoPrimitives", "DisplayText"])
 
 targets += [
   .executableTarget(
@@ -168,15 +169,15 @@ targets += [
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "SLIP39", "CryptoPrimitives", "Vault",
       "CredentialDB", "ControlProtocol", "ControlClient", "PasskeyFiles", "ProtectorProtocol", "StateDirectory",
-      "LiquidAuth", "AlgorandTransaction", "DisplayText", "Hybrid", "HTTP", "EventLoop", "ProcessIO", "CLinux",
+      "LiquidAuth", "Keyri", "AlgorandTransaction", "DisplayText", "Hybrid", "HTTP", "EventLoop", "ProcessIO", "CLinux",
       "CVersion", "CZlib", "CQREncode", "CHaru", "Doctor", argumentParser,
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
     dependencies: [
-      "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol", "StateDirectory",
-      "DisplayText", "Hybrid", "HTTP", "CTAPHID", "CryptoPrimitives", "ProcessIO", "EventLoop", "Sandbox", "CLinux",
-      "CVersion", "CWebRTC", "CNetwork", "CPSL", "CZlib", argumentParser,
+      "LiquidAuth", "Keyri", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol",
+      "StateDirectory", "DisplayText", "Hybrid", "HTTP", "CTAPHID", "CryptoPrimitives", "ProcessIO", "EventLoop",
+      "Sandbox", "CLinux", "CVersion", "CWebRTC", "CNetwork", "CPSL", "CZlib", argumentParser,
     ], swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",
@@ -197,7 +198,7 @@ targets += [
   .testTarget(
     name: "WalletShellTests",
     dependencies: [
-      "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
+      "liquid-auth-wallet", "LiquidAuth", "Keyri", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
       "ControlProtocol", "CryptoPrimitives", "HTTP", "ProcessIO", "StateDirectory", "TestSupport", "TestVectors",
       "CLinux", "CWebRTC", "CGStreamer", argumentParser,
     ], swiftSettings: settings),
@@ -214,7 +215,7 @@ targets += [
     name: "TutorialTests",
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CBOR", "CTAP2", "CTAPHID", "CryptoPrimitives", "DeterministicKeys",
-      "LiquidAuth", "Recovery",
+      "Keyri", "LiquidAuth", "Recovery",
     ],
     swiftSettings: settings),
 ]
@@ -225,7 +226,7 @@ if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
     .executableTarget(
       name: "Fuzz",
       dependencies: [
-        "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "CTAP2", "CTAPHID", "UHID", "Recovery",
+        "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "Keyri", "CTAP2", "CTAPHID", "UHID", "Recovery",
         "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR",
         "DeterministicKeys", "CryptoPrimitives", "DisplayText", "Hybrid", "HTTP", "Messages", "CZlib", "TestSupport",
         "TestVectors",
@@ -238,7 +239,7 @@ let folders = [
     "CryptoPrimitives", "CBOR", "CTAPHID", "HTTP", "Hybrid", "DeterministicKeys", "SLIP39", "Recovery", "CTAP2",
     "PasskeyFiles", "DisplayText", "Messages",
   ],
-  "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth"],
+  "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth", "Keyri"],
   "Store": ["Vault", "CredentialDB", "StateDirectory"],
   "Channels": ["ControlProtocol", "ControlClient", "Doctor", "ProtectorProtocol", "Assuan"],
   "Linux": ["ProcessIO", "EventLoop", "Sandbox", "UHID", "Logind", "Fingerprint", "SessionBus"],
@@ -268,6 +269,7 @@ let package = Package(
     .library(name: "AlgorandStatements", targets: ["AlgorandStatements"]),
     .library(name: "AlgorandTransaction", targets: ["AlgorandTransaction"]),
     .library(name: "LiquidAuth", targets: ["LiquidAuth"]),
+    .library(name: "Keyri", targets: ["Keyri"]),
     .executable(name: "liquid-authenticator", targets: ["liquid-authenticator"]),
     .executable(name: "liquid-auth", targets: ["liquid-auth"]),
     .executable(name: "liquid-auth-wallet", targets: ["liquid-auth-wallet"]),

@@ -37,12 +37,12 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
   /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
 
-  init(_ kind: Kind, _ reason: String, hint: String? = nil) {
+  package init(_ kind: Kind, _ reason: String, hint: String? = nil) {
     (self.kind, self.reason, self.hint) = (kind, reason, hint)
   }
 
   /// Makes an error of kind `failed`.
-  init(_ reason: String, hint: String? = nil) { self.init(.failed, reason, hint: hint) }
+  package init(_ reason: String, hint: String? = nil) { self.init(.failed, reason, hint: hint) }
 }
 
 extension LiquidAuthError: CustomStringConvertible {
@@ -161,7 +161,7 @@ extension LiquidAuthError {
   }
 
   /// The answer to the server cannot be written as JSON.
-  static let unwritable = Self("the answer to the server cannot be written as JSON", hint: "please report this")
+  package static let unwritable = Self("the answer to the server cannot be written as JSON", hint: "please report this")
 
   /// The server knows no passkey of this account.
   static let unknownCredential = Self(
@@ -209,7 +209,9 @@ extension LiquidAuthError {
     hint: "if this keeps happening, run: liquid-auth status")
 
   /// The user or a policy refused, or no prompt could be shown, as the port's reason says.
-  static func declined(_ failure: PortError) -> Self { Self(.userCanceled, "nothing was signed: \(failure.reason)") }
+  package static func declined(_ failure: PortError) -> Self {
+    Self(.userCanceled, "nothing was signed: \(failure.reason)")
+  }
 
   /// The authenticator did not answer; the port's reason is a whole sentence.
   static func authenticator(_ failure: PortError) -> Self {

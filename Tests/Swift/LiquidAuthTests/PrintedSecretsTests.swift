@@ -1,4 +1,3 @@
-import CryptoPrimitives
 import TestVectors
 import Testing
 
@@ -32,11 +31,5 @@ import Testing
     func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
       throw .broken("no network")
     }
-  }
-
-  @Test func `a token of Firebase prints its length`() throws {
-    let part = Base64URL.encode(Self.secret.bytes)
-    let token = try #require(FirebaseToken(Array("\(part).\(part).\(part)".utf8)))
-    #expect(PrintedForms.leaks(of: token, Self.secret, Hex(token.bytes)) == [])
   }
 }

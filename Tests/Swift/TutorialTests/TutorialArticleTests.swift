@@ -15,8 +15,8 @@ import Testing
     return libraries.map { String($0.dropFirst(start.count).prefix { $0 != "\"" }) }
   }()
 
-  @Test func `the products are the nine libraries`() {
-    #expect(Self.products.count == 9)
+  @Test func `the products are the ten libraries`() {
+    #expect(Self.products.count == 10)
   }
 
   @Test(arguments: products)
@@ -40,7 +40,8 @@ import Testing
   }
 
   private static func catalog(of product: String) -> URL {
-    let group = ["AlgorandStatements", "AlgorandTransaction", "LiquidAuth"].contains(product) ? "Algorand" : "Core"
+    let algorand = ["AlgorandStatements", "AlgorandTransaction", "Keyri", "LiquidAuth"]
+    let group = algorand.contains(product) ? "Algorand" : "Core"
     return root.appending(path: "Sources/\(group)/\(product)/\(product).docc")
   }
 

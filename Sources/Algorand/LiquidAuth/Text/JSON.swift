@@ -44,10 +44,13 @@ enum JSON {
   }
 }
 
-/// Reads one JSON value from a web page, with the checks of this module; for the pages of `liquid-auth demo`.
+/// Reads one JSON value with the checks of this module, for the targets that use it.
 package func decodeJSON<Value: Decodable>(_ type: Value.Type, from json: [UInt8]) throws(JSONError) -> Value {
   try JSON.decode(type, from: json)
 }
+
+/// Writes a value in its only form, for the targets that use this module.
+package func encodeJSON(_ value: some Encodable) throws(JSONError) -> [UInt8] { try JSON.encode(value) }
 
 /// Why a text is not acceptable JSON, or a value cannot be written as JSON.
 package enum JSONError: Error, Equatable, CustomStringConvertible {

@@ -2,6 +2,7 @@ import ControlClient
 import ControlProtocol
 import CryptoPrimitives
 import EventLoop
+import Keyri
 import LiquidAuth
 import StateDirectory
 

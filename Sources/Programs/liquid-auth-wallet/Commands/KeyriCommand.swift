@@ -1,4 +1,5 @@
 import ArgumentParser
+import Keyri
 import LiquidAuth
 
 /// `liquid-auth-wallet keyri`: accounts without a password, at services with Keyri.

@@ -1,3 +1,4 @@
+import Keyri
 import LiquidAuth
 
 /// The services with Keyri in the configuration.

@@ -1,5 +1,6 @@
 import DisplayText
 import Glibc
+import Keyri
 import LiquidAuth
 
 /// The answer to a browser that asks to be signed in.

@@ -1,4 +1,5 @@
 import DisplayText
+import Keyri
 import LiquidAuth
 
 /// An event at a service with Keyri.

@@ -1,6 +1,7 @@
 import ControlClient
 import Glibc
 import Hybrid
+import Keyri
 import LiquidAuth
 import ProcessIO
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import CryptoPrimitives
 import DisplayText
 import Hybrid
+import Keyri
 import LiquidAuth
 
 /// `liquid-auth link`: decodes a link that a site shows as a QR code.

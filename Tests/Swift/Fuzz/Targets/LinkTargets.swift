@@ -4,6 +4,7 @@ import Hybrid
 import TestVectors
 
 @testable import DisplayText
+@testable import Keyri
 @testable import LiquidAuth
 
 /// Links and origins, and the texts of others that are shown.

@@ -1,6 +1,7 @@
 import CryptoPrimitives
 import TestVectors
 
+@testable import Keyri
 @testable import LiquidAuth
 
 /// What the servers of dApps and of Keyri send, and what comes through them.

@@ -1,7 +1,8 @@
 import ArgumentParser
+import LiquidAuth
 import Testing
 
-@testable import LiquidAuth
+@testable import Keyri
 @testable import liquid_auth_wallet
 
 struct KeyriOptionsTests {

@@ -1,3 +1,4 @@
+import Keyri
 import LiquidAuth
 import Testing
 

@@ -1,3 +1,5 @@
+public import LiquidAuth
+
 /// The link in the QR code of a Keyri login: `https://{company}.onekey.to?sessionId={id}`.
 public struct KeyriLink: Equatable, Sendable {
   /// The domain below which each company with Keyri has one name.
@@ -49,7 +51,12 @@ public struct KeyriLink: Equatable, Sendable {
 extension UInt8 {
   /// Whether a URL needs no escape for this character: RFC 3986 §2.3.
   var isUnreserved: Bool {
-    isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercasedASCII) || "-._~".utf8.contains(self)
+    switch self {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "a")...UInt8(ascii: "z"):
+      true
+    default: "-._~".utf8.contains(self)
+    }
   }
 }
 

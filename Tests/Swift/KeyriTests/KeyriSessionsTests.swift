@@ -1,9 +1,10 @@
 import CryptoPrimitives
 import Foundation
+import LiquidAuth
 import TestVectors
 import Testing
 
-@testable import LiquidAuth
+@testable import Keyri
 
 @Suite struct KeyriSessionsTests {
   private static func lookedUp(

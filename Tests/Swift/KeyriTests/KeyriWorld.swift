@@ -1,9 +1,9 @@
 import CryptoPrimitives
 import Foundation
+import Keyri
+import LiquidAuth
 import Synchronization
 import TestVectors
-
-@testable import LiquidAuth
 
 /// The ports of Keyri with the data of the vectors.
 ///

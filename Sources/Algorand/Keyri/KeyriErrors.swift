@@ -1,5 +1,8 @@
 // The errors of exchanges with Keyri's API and with services that use Keyri.
 
+import DisplayText
+public import LiquidAuth
+
 extension LiquidAuthError {
   /// The text is not a link of a Keyri login.
   static let noKeyriLink = Self("this is not the link of a Keyri login", hint: "scan the code again")
@@ -19,7 +22,7 @@ extension LiquidAuthError {
 
   /// The exchange with the server failed.
   static func keyriServer(_ failure: PortError) -> Self {
-    let reason = failure.reason.onOneLine
+    let reason = DisplayText.words(failure.reason)
     return switch failure.kind {
     case .unreachable: Self("cannot reach the server: \(reason)", hint: "check the network and the address")
     case .untrusted: Self("the server did not prove its identity: \(reason)", hint: "do not trust it")
@@ -61,13 +64,13 @@ extension LiquidAuthError {
   /// The server refuses, by its status or by the body.
   static func keyriRefused(status: Int, reason: String?) -> Self {
     Self(
-      "the server refused with status \(status)\(reason.map { ": " + $0.onOneLine } ?? "")",
+      "the server refused with status \(status)\(reason.map { ": " + DisplayText.words($0) } ?? "")",
       hint: "ask for a new code, or try later")
   }
 
   /// A success whose body is not what Keyri's servers send; `what` is the wrong member, or what is wrong with the body.
   static func keyriAnswer(_ what: String) -> Self {
-    Self("this is not the answer of a Keyri server (\(what.onOneLine))", hint: "check the configured address")
+    Self("this is not the answer of a Keyri server (\(DisplayText.words(what)))", hint: "check the configured address")
   }
 
   /// The answer is about another session than the link.

@@ -1,8 +1,6 @@
 import CryptoPrimitives
 import TestVectors
 
-@testable import LiquidAuth
-
 /// The vectors in `keyri.json`, computed by Python.
 enum KeyriVectors {
   static func load() throws -> Vector { try Vector("keyri") }

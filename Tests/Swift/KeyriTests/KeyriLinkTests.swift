@@ -1,6 +1,7 @@
+import LiquidAuth
 import Testing
 
-@testable import LiquidAuth
+@testable import Keyri
 
 @Suite struct KeyriLinkTests {
   @Test(arguments: [

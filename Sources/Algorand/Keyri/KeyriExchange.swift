@@ -1,3 +1,5 @@
+import LiquidAuth
+
 /// One exchange with one of Keyri's servers, and the general checks of the answer.
 struct KeyriExchange: Sendable {
   let http: any HTTPPort
@@ -39,16 +41,21 @@ extension HTTPRequest {
   static func post(_ body: some Encodable, to url: String) throws(LiquidAuthError) -> HTTPRequest {
     HTTPRequest(
       method: .post, url: url, headers: [HTTPHeader("Content-Type", "application/json")],
-      body: try ServerSession.encode(body))
+      body: try KeyriJSON.encode(body))
   }
 }
 
 /// The JSON of Keyri's servers.
 enum KeyriJSON {
+  /// Writes a body.
+  static func encode(_ body: some Encodable) throws(LiquidAuthError) -> [UInt8] {
+    do { return try encodeJSON(body) } catch { throw .unwritable }
+  }
+
   /// Reads an answer; `keyriAnswer` names a member that is missing or of a wrong type.
   static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(LiquidAuthError) -> T {
     do throws(JSONError) {
-      return try JSON.decode(type, from: body)
+      return try decodeJSON(type, from: body)
     } catch {
       switch error {
       case .missing(let member), .otherKind(let member), .invalid(let member): throw .keyriAnswer(member)

@@ -1,4 +1,5 @@
 public import CryptoPrimitives
+import LiquidAuth
 
 /// Makes logins with the authenticator's key and the current time.
 struct KeyriSigner: Sendable {

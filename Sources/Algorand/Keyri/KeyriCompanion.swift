@@ -1,4 +1,5 @@
 import CryptoPrimitives
+public import LiquidAuth
 
 /// A service's own server: Keyri's companion of Firebase Authentication, for registration and login without a browser.
 public struct KeyriCompanion: Sendable {
@@ -10,7 +11,7 @@ public struct KeyriCompanion: Sendable {
   private let signer: KeyriSigner
 
   /// - Parameters:
-  /// - origin: the server's origin, from the configuration.
+  ///   - origin: the server's origin, from the configuration.
   ///   - now: milliseconds since 1970.
   public init(
     origin: WebOrigin, http: any HTTPPort, keys: any AssociationKeys, now: @escaping @Sendable () -> UInt64,

@@ -1,4 +1,5 @@
 import CryptoPrimitives
+public import LiquidAuth
 
 /// Keyri's session API, which signs in a browser with the code that it shows.
 ///
@@ -65,7 +66,7 @@ public struct KeyriSessions: Sendable {
   }
 
   private func seal(_ login: KeyriLogin, for session: KeyriSession) throws(LiquidAuthError) -> KeyriSealedPayload {
-    let login = try ServerSession.encode(login)
+    let login = try KeyriJSON.encode(login)
     return try Self.computed { () throws(CryptoError) in
       try KeyriSealedPayload(login, for: session.browserKey, randomness: signer.randomness)
     }

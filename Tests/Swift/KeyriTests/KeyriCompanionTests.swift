@@ -1,7 +1,8 @@
+import LiquidAuth
 import TestVectors
 import Testing
 
-@testable import LiquidAuth
+@testable import Keyri
 
 @Suite struct KeyriCompanionTests {
   private static let token = "aGVhZA.Ym9keQ.c2ln"

@@ -1,8 +1,9 @@
 import CryptoPrimitives
+import LiquidAuth
 import TestVectors
 import Testing
 
-@testable import LiquidAuth
+@testable import Keyri
 
 @Suite struct KeyriValuesTests {
   @Test func `a public key has OpenSSL's encoding`() throws {

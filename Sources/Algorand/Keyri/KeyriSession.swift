@@ -1,4 +1,5 @@
 import CryptoPrimitives
+public import LiquidAuth
 
 /// A pending login of a browser, as Keyri's session API describes it.
 ///
@@ -46,7 +47,7 @@ public struct KeyriSession: Equatable, Sendable {
     public let flags: String?
 
     /// Whether the server says that the login is to be denied.
-    public var isDenied: Bool { status?.lowercased().isSame(as: "deny") == true }
+    public var isDenied: Bool { status?.lowercased().utf8.elementsEqual("deny".utf8) == true }
   }
 }
 
@@ -56,7 +57,7 @@ extension KeyriSession {
   /// The server's text for the user (`mobileTemplateResponse`) is not read; the other members contain the facts.
   init(_ body: [UInt8], answering link: KeyriLink, mobileID: String) throws(LiquidAuthError) {
     let answer = try KeyriJSON.decode(Answer.self, from: body)
-    guard answer.sessionId.isSame(as: link.sessionID) else { throw .otherKeyriSession }
+    guard answer.sessionId.utf8.elementsEqual(link.sessionID.utf8) else { throw .otherKeyriSession }
     guard let widgetOrigin = Self.origin(answer.WidgetOrigin) else { throw .keyriAnswer("WidgetOrigin") }
     id = answer.sessionId
     self.widgetOrigin = widgetOrigin
