@@ -1,1 +1,1 @@
-../../../../../Sources/Programs/liquid-auth-wallet/Keyri/KeyriServices.swift
+../../../../../Sources/Programs/liquid-auth-wallet/Services/KeyriServices.swift
