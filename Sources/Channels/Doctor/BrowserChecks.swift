@@ -8,7 +8,7 @@ extension DoctorFindings {
       guard snap.isConnected else {
         return .problem(
           .snapBrowser, "it cannot open security keys", about: snap.name,
-          mend: Remedy(["sudo", "snap", "connect", "\(snap.name):u2f-devices"]))
+          remedy: Remedy(["sudo", "snap", "connect", "\(snap.name):u2f-devices"]))
       }
       guard let node = ownNode else {
         return .note(.snapBrowser, "cannot be checked: there is no node", about: snap.name)
@@ -22,7 +22,7 @@ extension DoctorFindings {
         .snapBrowser,
         isNamed ? "udev has not given it access to \(node.path)" : "this snapd gives it no access to \(node.path)",
         about: snap.name,
-        mend: isNamed
+        remedy: isNamed
           ? Remedy(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
           : Remedy(["sudo", "snap", "refresh", "snapd"]))
     }
@@ -36,7 +36,7 @@ extension DoctorFindings {
         ? .ok(.flatpakBrowser, "it can open devices", about: browser.id)
         : .problem(
           .flatpakBrowser, "it cannot open hidraw devices; the repair allows it all devices, from its next start",
-          about: browser.id, mend: Remedy(["flatpak", "override", "--user", "--device=all", browser.id]))
+          about: browser.id, remedy: Remedy(["flatpak", "override", "--user", "--device=all", browser.id]))
     }
   }
 
@@ -52,7 +52,7 @@ extension DoctorFindings {
       let pattern = #"/"\#(off.name.split(separator: ".").joined(separator: "\\."))"/d"#
       return .problem(
         .firefox, "\(text); close Firefox before you remove it", about: off.name,
-        mend: Remedy((off.isSystem ? ["sudo"] : []) + ["sed", "-i", pattern] + off.files))
+        remedy: Remedy((off.isSystem ? ["sudo"] : []) + ["sed", "-i", pattern] + off.files))
     }
   }
 

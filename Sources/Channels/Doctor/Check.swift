@@ -37,7 +37,7 @@ package struct Check: Equatable {
   /// A phrase without a full stop.
   package var explanation: String
   /// What repairs it.
-  package var mend: Remedy?
+  package var remedy: Remedy?
 
   /// `kernel module`.
   package var title: String {
@@ -49,12 +49,13 @@ package struct Check: Equatable {
     Check(name: name, subject: subject, state: .ok, explanation: explanation)
   }
 
-  static func note(_ name: Name, _ explanation: String, about subject: String? = nil, mend: Remedy? = nil) -> Check {
-    Check(name: name, subject: subject, state: .note, explanation: explanation, mend: mend)
+  static func note(_ name: Name, _ explanation: String, about subject: String? = nil, remedy: Remedy? = nil) -> Check {
+    Check(name: name, subject: subject, state: .note, explanation: explanation, remedy: remedy)
   }
 
-  static func problem(_ name: Name, _ explanation: String, about subject: String? = nil, mend: Remedy? = nil) -> Check {
-    Check(name: name, subject: subject, state: .problem, explanation: explanation, mend: mend)
+  static func problem(_ name: Name, _ explanation: String, about subject: String? = nil, remedy: Remedy? = nil) -> Check
+  {
+    Check(name: name, subject: subject, state: .problem, explanation: explanation, remedy: remedy)
   }
 }
 

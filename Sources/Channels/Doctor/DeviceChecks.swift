@@ -7,16 +7,16 @@ extension DoctorFindings {
     otherTransport.map { .note(name, "not needed: the authenticator uses \($0), which browsers do not see") }
   }
 
-  /// A file of ours is missing; `mend` is what comes before the installation.
-  private func incomplete(_ name: Check.Name, _ text: String, after mend: [[String]] = []) -> Check {
+  /// A file of ours is missing; `commands` come before the installation.
+  private func incomplete(_ name: Check.Name, _ text: String, after commands: [[String]] = []) -> Check {
     guard isPackaged else {
-      return .problem(name, "\(text); run the repair in the clone", mend: Remedy(mend + [["scripts/run"]]))
+      return .problem(name, "\(text); run the repair in the clone", remedy: Remedy(commands + [["scripts/run"]]))
     }
     // Package managers have no copy of a package that was installed from a file.
     let file = packages == nil ? "" : ", for example with: sudo apt install --reinstall ./liquid-auth_*.deb"
     return .problem(
       name, "\(text); install the package liquid-auth again from its file\(file)",
-      mend: mend.isEmpty ? nil : Remedy(mend))
+      remedy: commands.isEmpty ? nil : Remedy(commands))
   }
 
   /// A problem that a package solves.
@@ -36,7 +36,7 @@ extension DoctorFindings {
     guard !words.isEmpty else {
       return .problem(name, "\(text); \(again ? "reinstall" : "install") the package that Debian calls \(package)")
     }
-    return .problem(name, text, mend: Remedy(["sudo"] + words + [package]))
+    return .problem(name, text, remedy: Remedy(["sudo"] + words + [package]))
   }
 
   var kernelModule: Check {
@@ -49,16 +49,16 @@ extension DoctorFindings {
       .problem(
         .kernelModule,
         hasSystemd ? "uhid is not loaded" : "uhid is not loaded; in a container, load it on the host",
-        mend: Remedy(load))
+        remedy: Remedy(load))
     case .blocked(let path):
       .problem(
         .kernelModule, "uhid is not loaded, because \(path) forbids it",
-        mend: Remedy(["sudo", "sed", "-i", "-E", #"/^\s*(install|blacklist)\s+uhid\b/d"#, path], load))
+        remedy: Remedy(["sudo", "sed", "-i", "-E", #"/^\s*(install|blacklist)\s+uhid\b/d"#, path], load))
     case .updated(let kernel):
       .problem(
         .kernelModule,
         "the modules of the running kernel \(kernel) are gone, as happens after an update; restart the machine",
-        mend: Remedy(["sudo", "reboot"]))
+        remedy: Remedy(["sudo", "reboot"]))
     case .unavailable(let kernel): unavailableModule(of: kernel)
     }
   }
@@ -73,7 +73,7 @@ extension DoctorFindings {
     return .problem(
       .kernelModule,
       "\(text), because it is the one for cloud machines; install another, and restart the machine with it",
-      mend: Remedy(["sudo", "apt-get", "install", "linux-image-\(kernel[start...])"]))
+      remedy: Remedy(["sudo", "apt-get", "install", "linux-image-\(kernel[start...])"]))
   }
 
   var broker: Check {
@@ -83,7 +83,7 @@ extension DoctorFindings {
       guard kernelModule.state == .ok, let problem = system.uhidProblem else {
         return .note(.broker, "not used without systemd")
       }
-      return .problem(.broker, problem.text, mend: problem.remedy)
+      return .problem(.broker, problem.text, remedy: problem.remedy)
     }
     if status?.transport == "uhid" {
       return .note(.broker, "not used: the authenticator opens /dev/uhid itself (--transport uhid)")
@@ -94,19 +94,19 @@ extension DoctorFindings {
     case .unknown(let reason):
       return hasBrokerSocket
         ? .ok(.broker, "its socket \(BrokerMessage.path) exists")
-        : .problem(.broker, "there is no socket \(BrokerMessage.path); \(reason)", mend: start)
+        : .problem(.broker, "there is no socket \(BrokerMessage.path); \(reason)", remedy: start)
     case .known(let found) where found.load == "masked":
       return .problem(
-        .broker, "\(unit) is masked", mend: Remedy(["sudo", "systemctl", "unmask", unit], start.commands[0]))
+        .broker, "\(unit) is masked", remedy: Remedy(["sudo", "systemctl", "unmask", unit], start.commands[0]))
     case .known(let found) where found.load != "loaded":
       return incomplete(.broker, "\(unit) is not installed")
     case .known(let found) where found.active != "active":
-      return .problem(.broker, "\(unit) is \(found.active)", mend: start)
+      return .problem(.broker, "\(unit) is \(found.active)", remedy: start)
     case .known where !hasBrokerSocket:
       return .problem(
-        .broker, "the socket \(BrokerMessage.path) was removed", mend: Remedy(["sudo", "systemctl", "restart", unit]))
+        .broker, "the socket \(BrokerMessage.path) was removed", remedy: Remedy(["sudo", "systemctl", "restart", unit]))
     case .known(let found) where found.file == "disabled":
-      return .problem(.broker, "\(unit) does not start with the machine", mend: start)
+      return .problem(.broker, "\(unit) does not start with the machine", remedy: start)
     case .known: return .ok(.broker, "\(unit) is active")
     }
   }
@@ -121,7 +121,7 @@ extension DoctorFindings {
     case .replaced(let path, let ours):
       let text = "\(path) replaces the rule of liquid-auth, or is an earlier version of it"
       guard ours != nil else { return incomplete(.rule, text, after: [["sudo", "rm", path]]) }
-      return .problem(.rule, text, mend: Remedy([["sudo", "rm", path]] + apply))
+      return .problem(.rule, text, remedy: Remedy([["sudo", "rm", path]] + apply))
     case .present(let path): return rules(from: path)
     }
   }
@@ -139,7 +139,7 @@ extension DoctorFindings {
     guard let group else {
       let make =
         hasSystemd ? ["systemd-sysusers", "liquid-auth.conf"] : ["groupadd", "--system", groupName]
-      return .problem(.rule, "there is no group \(groupName)", mend: Remedy([["sudo"] + make] + apply))
+      return .problem(.rule, "there is no group \(groupName)", remedy: Remedy([["sudo"] + make] + apply))
     }
     // Files of a package stay, and are only named.
     let own = otherRules.filter { $0.hasPrefix("/etc/") }
@@ -148,15 +148,15 @@ extension DoctorFindings {
       ? "" : "; \(otherRules.joined(separator: " and ")) \(otherRules.count == 1 ? "has" : "have") a rule for it, too"
     let again = (own.isEmpty ? [] : [["sudo", "rm"] + own]) + apply
     guard uhid.mode & 0o007 == 0 else {
-      return .problem(.rule, "every user can open /dev/uhid, and so emulate a keyboard\(others)", mend: Remedy(again))
+      return .problem(.rule, "every user can open /dev/uhid, and so emulate a keyboard\(others)", remedy: Remedy(again))
     }
     guard !uhid.hasACL || uhid.mode & 0o070 == 0 else {
       return .problem(
         .rule, "an ACL lets others open /dev/uhid, and so emulate a keyboard\(others)",
-        mend: Remedy(again + [["sudo", "setfacl", "--remove-all", "/dev/uhid"]]))
+        remedy: Remedy(again + [["sudo", "setfacl", "--remove-all", "/dev/uhid"]]))
     }
     guard uhid.mode & 0o777 == 0o660, uhid.group == group else {
-      return .problem(.rule, "udev has not applied \(path) to /dev/uhid\(others)", mend: Remedy(again))
+      return .problem(.rule, "udev has not applied \(path) to /dev/uhid\(others)", remedy: Remedy(again))
     }
     return membership ?? .ok(.rule, path)
   }
@@ -169,7 +169,7 @@ extension DoctorFindings {
         .rule,
         "you are in the group \(groupName), so every program of yours can emulate a keyboard; the broker does "
           + "not need that: leave the group, and log in again",
-        mend: Remedy(["sudo", "gpasswd", "-d", member, groupName]))
+        remedy: Remedy(["sudo", "gpasswd", "-d", member, groupName]))
     }
     guard groupName == SystemFindings.group, system.sessionHasGroup else { return nil }
     return .problem(
@@ -189,35 +189,35 @@ extension DoctorFindings {
         ? "" : "; while /dev/uhid cannot be used, --transport pty makes one for programs other than browsers"
       return .problem(
         .node, "there is no device, because the authenticator is not running\(other)",
-        mend: isStartable ? starting : nil)
+        remedy: isStartable ? starting : nil)
     }
     let attach = Remedy(["liquid-auth", "device", "attach"])
     if let other = status.steppedAsideFor {
-      return .note(.node, "the device is detached while \(other) is plugged in", mend: attach)
+      return .note(.node, "the device is detached while \(other) is plugged in", remedy: attach)
     }
-    guard status.attached else { return .problem(.node, "the device is detached", mend: attach) }
+    guard status.attached else { return .problem(.node, "the device is detached", remedy: attach) }
     let replug = Remedy(["liquid-auth", "device", "replug"])
     guard let path = status.node else {
-      return .problem(.node, "the device has no node that udev has handled", mend: replug)
+      return .problem(.node, "the device has no node that udev has handled", remedy: replug)
     }
     guard let node = ownNode, let access = node.access else {
-      return .problem(.node, "\(path) is gone", mend: replug)
+      return .problem(.node, "\(path) is gone", remedy: replug)
     }
     let trigger = Remedy(["sudo", "udevadm", "trigger", "--action=add", "--settle", "/sys/class/hidraw/\(node.name)"])
-    guard node.isOpenable else { return .problem(.node, "you cannot open \(path)", mend: trigger) }
+    guard node.isOpenable else { return .problem(.node, "you cannot open \(path)", remedy: trigger) }
     // A node of the broker is only for its user; with another transport, whoever sits at the machine has an ACL.
     let isOfBroker = node.place == UHIDIdentity.Maker.broker.rawValue
     guard !isOfBroker || access.owner == user else {
-      return .problem(.node, "\(path) belongs to user \(access.owner), not to you (user \(user))", mend: trigger)
+      return .problem(.node, "\(path) belongs to user \(access.owner), not to you (user \(user))", remedy: trigger)
     }
     // With an ACL, the group's bits are its mask: the most that a user named there can have.
     guard access.mode & (isOfBroker ? 0o077 : 0o006) == 0 else {
-      return .problem(.node, "other users can open \(path)", mend: trigger)
+      return .problem(.node, "other users can open \(path)", remedy: trigger)
     }
     guard !isOfBroker || !node.tags.contains("uaccess") else {
       return .problem(
         .node, "udev gives \(path) to the user at the machine (tag uaccess)",
-        mend: Remedy([["sudo", "udevadm", "control", "--reload"]] + trigger.commands))
+        remedy: Remedy([["sudo", "udevadm", "control", "--reload"]] + trigger.commands))
     }
     return .ok(.node, "\(path), which you can open")
   }
@@ -228,7 +228,7 @@ extension DoctorFindings {
     guard node.descriptor == UHIDIdentity.reportDescriptor else {
       return .problem(
         .reportDescriptor, "that of \(node.path) is not that of a security key",
-        mend: Remedy(["liquid-auth", "device", "replug"]))
+        remedy: Remedy(["liquid-auth", "device", "replug"]))
     }
     return .ok(.reportDescriptor, "usage page F1D0, reports of 64 bytes")
   }
@@ -244,7 +244,7 @@ extension DoctorFindings {
       }
       return .problem(
         .fidoProperties, "udev has not marked \(node.path) as a security key (ID_FIDO_TOKEN)",
-        mend: Remedy(["sudo", "udevadm", "trigger", "--action=change", "--settle", "/sys/class/hidraw/\(node.name)"]))
+        remedy: Remedy(["sudo", "udevadm", "trigger", "--action=change", "--settle", "/sys/class/hidraw/\(node.name)"]))
     }
     return .ok(.fidoProperties, "udev has marked \(node.path) as a security key")
   }
@@ -257,13 +257,13 @@ extension DoctorFindings {
       guard status?.steppedAsideFor == nil else {
         return .note(
           .secondKey, "only this key answers while it is plugged in (--beside-hardware-key step-aside)", about: name,
-          mend: Remedy(["liquid-auth", "device", "attach"]))
+          remedy: Remedy(["liquid-auth", "device", "attach"]))
       }
       return .note(
         .secondKey,
         "browsers ask both keys; detach that of Liquid Auth, or start the authenticator with "
           + "--beside-hardware-key step-aside",
-        about: name, mend: status?.attached == true ? Remedy(["liquid-auth", "device", "detach"]) : nil)
+        about: name, remedy: status?.attached == true ? Remedy(["liquid-auth", "device", "detach"]) : nil)
     }
   }
 }

@@ -247,7 +247,7 @@ extension DoctorFindings {
       return [
         .problem(
           .authenticator, "under sudo, doctor would check root's key; run it as the user at the desktop",
-          mend: Remedy(["liquid-auth", "doctor"]))
+          remedy: Remedy(["liquid-auth", "doctor"]))
       ]
     }
     let device = [kernelModule, broker, rules, node, reportDescriptor, fidoProperties]

@@ -32,7 +32,7 @@ extension DoctorFindings {
   /// The repair of a problem of the authenticator or of the vault's file.
   ///
   /// - Returns: the text of the problem, and the commands, if there are any.
-  private func repair(_ problem: Problem) -> (text: String, mend: Remedy?) {
+  private func repair(_ problem: Problem) -> (text: String, remedy: Remedy?) {
     // Only the owner knows whether somebody else put an old copy back.
     if problem.kind == .counter { return (problem.text, Remedy(["man", "liquid-auth-vault"])) }
     guard problem.kind == .vault, let remedy = problem.remedy else { return (problem.text, problem.remedy) }
@@ -59,11 +59,11 @@ extension DoctorFindings {
     switch authenticator {
     case .notRunning(let problem):
       let stopped = "the authenticator is not running, because"
-      if vault.isThere == false { return .problem(.authenticator, "\(stopped) there is no vault", mend: starting) }
+      if vault.isThere == false { return .problem(.authenticator, "\(stopped) there is no vault", remedy: starting) }
       // The line about the vault has the repair.
       if vault.problem != nil { return .problem(.authenticator, "\(stopped) the vault cannot be used") }
-      return .problem(.authenticator, problem.text, mend: starting)
-    case .unknown(let reason): return .problem(.authenticator, reason, mend: restarting)
+      return .problem(.authenticator, problem.text, remedy: starting)
+    case .unknown(let reason): return .problem(.authenticator, reason, remedy: restarting)
     case .running(let status, _, _):
       let waiting =
         status.prompts.isTerminal
@@ -78,7 +78,7 @@ extension DoctorFindings {
         let restart = status.vault != .unusable && status.attached && (hasX || hasWayland) ? restarting : nil
         return .problem(
           .authenticator, texts.joined(separator: "; also: "),
-          mend: repairs.lazy.compactMap(\.mend).first ?? restart)
+          remedy: repairs.lazy.compactMap(\.remedy).first ?? restart)
       }
       if status.waiting { return .note(.authenticator, waiting) }
       let text = "it answers as process \(status.processID)"
@@ -86,7 +86,7 @@ extension DoctorFindings {
       // The line about the node is only for devices of the kernel.
       guard otherTransport != nil else { return .ok(.authenticator, "\(text); its device is detached") }
       return .problem(
-        .authenticator, "\(text); its device is detached", mend: Remedy(["liquid-auth", "device", "attach"]))
+        .authenticator, "\(text); its device is detached", remedy: Remedy(["liquid-auth", "device", "attach"]))
     }
   }
 
@@ -100,7 +100,7 @@ extension DoctorFindings {
     guard isUserService else {
       return .note(.service, "not used: it has the default directory and socket, and this authenticator has others")
     }
-    if isMasked { return .problem(.service, "the user service is masked, so nothing starts it", mend: starting) }
+    if isMasked { return .problem(.service, "the user service is masked, so nothing starts it", remedy: starting) }
     guard hasUserService, let socket = socketUnit.value, let service = serviceUnit.value else {
       return .note(.service, "the user service is not installed: start the authenticator by hand after each login")
     }
@@ -109,11 +109,11 @@ extension DoctorFindings {
       guard status == nil else {
         return .note(
           .service, "\(name) had failed, and this command started it again",
-          mend: Remedy(["journalctl", "--user", "--unit", name]))
+          remedy: Remedy(["journalctl", "--user", "--unit", name]))
       }
       return .problem(
         .service, "\(name) has failed",
-        mend: Remedy(
+        remedy: Remedy(
           systemctl("reset-failed") + [name], systemctl("restart") + [UserService.units[0]], isSafe: true))
     }
     let disabled = zip(UserService.units, [socket, service]).filter { $0.1.file != "enabled" }.map(\.0)
@@ -121,17 +121,17 @@ extension DoctorFindings {
       let text = "\(disabled.joined(separator: " and ")) \(disabled.count == 1 ? "is" : "are") not enabled"
       // Without an authenticator before this question, browsers saw no key.
       return isByHand || service.active == "active"
-        ? .note(.service, "\(text), so the key does not start with your next session", mend: starting)
-        : .problem(.service, "\(text), so the key does not start with your session", mend: starting)
+        ? .note(.service, "\(text), so the key does not start with your next session", remedy: starting)
+        : .problem(.service, "\(text), so the key does not start with your session", remedy: starting)
     }
     guard socket.active == "active" || status != nil else {
-      return .problem(.service, "\(UserService.units[0]) is \(socket.active)", mend: starting)
+      return .problem(.service, "\(UserService.units[0]) is \(socket.active)", remedy: starting)
     }
     if hasX || hasWayland, let session = sessionUnit.value, session.active != "active" {
       return .note(
         .service,
         "this desktop does not start graphical-session.target, so the key starts only for its first client; add this "
-          + "command to the session's autostart", mend: Remedy(systemctl("start") + [name]))
+          + "command to the session's autostart", remedy: Remedy(systemctl("start") + [name]))
     }
     return .ok(.service, "it starts with your session")
   }
@@ -139,15 +139,15 @@ extension DoctorFindings {
   var vaults: Check {
     guard let status else {
       if vault.isThere == false {
-        return .problem(.vault, "there is no vault", mend: Self.makingVault)
+        return .problem(.vault, "there is no vault", remedy: Self.makingVault)
       }
-      if let problem = vault.problem.map(repair) { return .problem(.vault, problem.text, mend: problem.mend) }
+      if let problem = vault.problem.map(repair) { return .problem(.vault, problem.text, remedy: problem.remedy) }
       return .ok(.vault, "there is one, and no authenticator uses it")
     }
     switch status.vault {
     case .missing, .unusable:
-      let problem = status.problems.first.map(repair) ?? (text: "it cannot be used", mend: nil)
-      return .problem(.vault, problem.text, mend: problem.mend)
+      let problem = status.problems.first.map(repair) ?? (text: "it cannot be used", remedy: nil)
+      return .problem(.vault, problem.text, remedy: problem.remedy)
     case .unlocked: return .ok(.vault, "unlocked")
     case .locked:
       return .ok(
@@ -159,7 +159,7 @@ extension DoctorFindings {
 
   var verification: Check {
     if let problem = status?.problem(.pin).map(repair) {
-      return .problem(.verification, problem.text, mend: problem.mend)
+      return .problem(.verification, problem.text, remedy: problem.remedy)
     }
     guard case .running(let status, let information?, let tries) = authenticator else {
       return .note(.verification, "cannot be checked: the authenticator gives no information")
@@ -172,11 +172,11 @@ extension DoctorFindings {
     if information.isPINSet, tries?.needsReplug == true {
       return .problem(
         .verification, "three wrong PINs in a row: the PIN can be tried again after a power cycle",
-        mend: Remedy(["liquid-auth", "device", "replug", "--power-cycle"]))
+        remedy: Remedy(["liquid-auth", "device", "replug", "--power-cycle"]))
     }
     if information.isPINSet, information.forcePINChange {
       let problem = repair(OwnerSettings.pinMustBeChanged)
-      return .problem(.verification, problem.text, mend: problem.mend)
+      return .problem(.verification, problem.text, remedy: problem.remedy)
     }
     if information.isPINSet, tries == nil {
       return .note(
@@ -185,7 +185,7 @@ extension DoctorFindings {
     guard information.canVerify || information.isPINSet else {
       return .note(
         .verification, "nothing verifies you, so sites that require verification refuse the key",
-        mend: Remedy(["liquid-auth", "pin", "set"]))
+        remedy: Remedy(["liquid-auth", "pin", "set"]))
     }
     guard information.canVerify else { return .ok(.verification, "by PIN") }
     let means = status.verification.joined(separator: ", ")
@@ -199,7 +199,7 @@ extension DoctorFindings {
     return information.alwaysUV
       ? .note(
         .u2f, "off while always-uv is on: sites that know only U2F do not work",
-        mend: Remedy(["liquid-auth", "config", "always-uv", "off"]))
+        remedy: Remedy(["liquid-auth", "config", "always-uv", "off"]))
       : .ok(.u2f, "on, beside FIDO2")
   }
 

@@ -10,7 +10,7 @@ extension DoctorFindings {
     }
     if let installed, pinentry.hasAlternatives, pinentry.program == "pinentry" {
       return .problem(
-        .pinentry, text, mend: Remedy(["sudo", "update-alternatives", "--set", "pinentry", installed]))
+        .pinentry, text, remedy: Remedy(["sudo", "update-alternatives", "--set", "pinentry", installed]))
     }
     let isQt = desktop.contains("KDE") || pinentry.path != nil && pinentry.target == "pinentry-gnome3"
     let name = isQt ? "pinentry-qt" : "pinentry-gnome3"
@@ -52,7 +52,7 @@ extension DoctorFindings {
       let text = "\(named) shows dialogs through GNOME's prompter on the session bus, which does not answer: \(reason)"
       if reason.contains("not provided by any") { return pinentryProblem(text) }
       let update = ["dbus-update-activation-environment", "--systemd"] + Self.ofDesktop
-      return .problem(.pinentry, text, mend: Remedy([update] + (restarting?.commands ?? [])))
+      return .problem(.pinentry, text, remedy: Remedy([update] + (restarting?.commands ?? [])))
     }
     guard !mayLackDisplay else {
       return .note(.pinentry, "\(named) may be unable to show a dialog: it needs a display, or a terminal in GPG_TTY")
@@ -116,7 +116,7 @@ extension DoctorFindings {
       session.isLocked
         ? .note(
           .screenLock, "the screen is locked, and hides prompts",
-          mend: Remedy(["loginctl", "unlock-session", session.id]))
+          remedy: Remedy(["loginctl", "unlock-session", session.id]))
         : .ok(.screenLock, "the session does not report a lock")
     }
   }
@@ -136,23 +136,23 @@ extension DoctorFindings {
         return .note(.memlock, "\(text); the user service has a limit of its own (LimitMEMLOCK=)")
       }
       return .problem(
-        .memlock, "\(text); raise it where you start the authenticator", mend: Remedy(["ulimit", "-l", "1024"]))
+        .memlock, "\(text); raise it where you start the authenticator", remedy: Remedy(["ulimit", "-l", "1024"]))
     }
     let isAllowed = memory.hard.map { $0 >= Self.neededMemory } ?? true
     let raise = ["prlimit", "--pid", String(process), isAllowed ? "--memlock=1048576:" : "--memlock=1048576:1048576"]
     return .problem(
       .memlock,
       "\(text); the repair lasts until its next start: for later ones, set LimitMEMLOCK= in its unit or use ulimit -l",
-      mend: isAllowed ? Remedy(raise, isSafe: true) : Remedy(["sudo"] + raise))
+      remedy: isAllowed ? Remedy(raise, isSafe: true) : Remedy(["sudo"] + raise))
   }
 
   var clocks: Check {
-    let mend = hasSystemd ? Remedy(["sudo", "timedatectl", "set-ntp", "true"]) : nil
+    let remedy = hasSystemd ? Remedy(["sudo", "timedatectl", "set-ntp", "true"]) : nil
     if let program = clock.program, clock.now < program {
       let (now, made) = (Self.date(clock.now), Self.date(program))
-      return .problem(.clock, "it shows \(now), but this program was built on \(made)", mend: mend)
+      return .problem(.clock, "it shows \(now), but this program was built on \(made)", remedy: remedy)
     }
-    guard clock.isSynchronized else { return .note(.clock, "it is not synchronized over the network", mend: mend) }
+    guard clock.isSynchronized else { return .note(.clock, "it is not synchronized over the network", remedy: remedy) }
     return .ok(.clock, "synchronized, \(Self.date(clock.now))")
   }
 
@@ -164,10 +164,10 @@ extension DoctorFindings {
     guard let packages else { return [.note(.packages, "cannot be checked: there is no database of dpkg")] }
     var checks: [Check] = []
     let configure = Remedy(["sudo", "dpkg", "--configure", "-a"])
-    if packages.isInterrupted { checks.append(.problem(.packages, "dpkg was interrupted", mend: configure)) }
+    if packages.isInterrupted { checks.append(.problem(.packages, "dpkg was interrupted", remedy: configure)) }
     checks += packages.broken.map { package in
       let text = "it is \(package.state)"
-      var check = Check.problem(.packages, text, mend: configure)
+      var check = Check.problem(.packages, text, remedy: configure)
       if package.state == "half-installed" {
         check = packageProblem(.packages, text, again: true, [.apt: package.name])
       }

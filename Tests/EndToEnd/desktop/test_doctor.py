@@ -56,7 +56,7 @@ def problem(name, words):
     return found["repair"]
 
 
-def mend(command):
+def repair(command):
     """Run a printed command as the user would; its parts with sudo as root."""
     assert command
     for part in command.split(" && "):
@@ -129,16 +129,16 @@ class TestDevice:
         blocked.parent.mkdir(exist_ok=True)
         blocked.write_text("install uhid /bin/false\n")
         try:
-            mend(problem("kernel-module", str(blocked)))
+            repair(problem("kernel-module", str(blocked)))
             assert is_ok("kernel-module") and blocked.read_text() == ""
         finally:
             blocked.unlink()
 
     def test_the_broker_is_stopped(self):
         subprocess.run(["systemctl", "stop", BROKER, "liquid-auth-broker.service"], check=True)
-        mend(problem("broker", f"{BROKER} is inactive"))
+        repair(problem("broker", f"{BROKER} is inactive"))
         assert is_ok("broker")
-        mend("liquid-auth device replug")
+        repair("liquid-auth device replug")
         wait_for("node", lambda: state(status=None)["node"], 60)
         assert is_ok("node")
 
@@ -153,12 +153,12 @@ class TestDevice:
 
     def test_the_rule_is_not_applied(self):
         os.chmod("/dev/uhid", 0o666)
-        mend(problem("rule", "every user can open /dev/uhid"))
+        repair(problem("rule", "every user can open /dev/uhid"))
         assert is_ok("rule")
 
     def test_an_acl_on_uhid(self):
         subprocess.run(["setfacl", "--modify", f"user:{PERSON}:rw", "/dev/uhid"], check=True)
-        mend(problem("rule", "an ACL lets others open /dev/uhid"))
+        repair(problem("rule", "an ACL lets others open /dev/uhid"))
         assert is_ok("rule")
 
     def test_a_member_of_the_group(self):
@@ -172,18 +172,18 @@ class TestDevice:
 
     def test_a_node_that_others_can_open(self):
         os.chmod(state()["node"], 0o666)
-        mend(problem("node", "other users can open"))
+        repair(problem("node", "other users can open"))
         assert is_ok("node")
 
     def test_a_node_with_an_acl(self):
         subprocess.run(["setfacl", "--modify", "user:nobody:rw", state()["node"]], check=True)
-        mend(problem("node", "other users can open"))
+        repair(problem("node", "other users can open"))
         assert is_ok("node")
 
     def test_a_node_without_its_record(self):
         number = os.stat(state()["node"]).st_rdev
         pathlib.Path(f"/run/udev/data/c{os.major(number)}:{os.minor(number)}").unlink()
-        mend(problem("fido-properties", "ID_FIDO_TOKEN"))
+        repair(problem("fido-properties", "ID_FIDO_TOKEN"))
         assert is_ok("fido-properties")
 
     def test_the_rule_of_systemd_is_missing(self):
@@ -207,7 +207,7 @@ class TestDevice:
 
     def test_a_detached_device(self):
         in_session(BIN / "liquid-auth", "device", "detach")
-        mend(problem("node", "the device is detached"))
+        repair(problem("node", "the device is detached"))
         wait_for("node", lambda: state(status=None)["node"], 60)
         assert is_ok("node")
 
@@ -218,12 +218,12 @@ class TestDevice:
             wait_for("node of the other", lambda: set(nodes()) - before, 60)
             found = line("second-key")
             assert found["state"] == "note" and "Example Key" in found["subject"]
-            mend(found["repair"])
+            repair(found["repair"])
             assert line("node")["explanation"] == "the device is detached"
         finally:
             key.pull_out()
         wait_for("end of the other", lambda: line("second-key")["state"] == "ok", 60)
-        mend(problem("node", "the device is detached"))
+        repair(problem("node", "the device is detached"))
 
 
 # Holds: DOCTOR-7
@@ -233,7 +233,7 @@ class TestService:
         systemctl("disable", SOCKET, SERVICE)
         command = problem("authenticator", "")
         assert command == f"systemctl --user enable --now {SOCKET} {SERVICE}"
-        mend(command)
+        repair(command)
         assert is_ok("authenticator") and is_ok("service") and process() > 0
 
     def test_fix_does_the_same(self):
@@ -246,14 +246,14 @@ class TestService:
         """Then the key is there only after a client's question, such as this one."""
         systemctl("stop", SERVICE)
         systemctl("disable", SERVICE)
-        mend(problem("service", f"{SERVICE} is not enabled"))
+        repair(problem("service", f"{SERVICE} is not enabled"))
         assert is_ok("service")
 
     def test_a_masked_service(self):
         systemctl("stop", SOCKET, SERVICE)
         systemctl("mask", SERVICE)
         try:
-            mend(problem("service", "is masked"))
+            repair(problem("service", "is masked"))
             assert is_ok("service")
         finally:
             systemctl("unmask", SERVICE)
@@ -263,7 +263,7 @@ class TestService:
             systemctl("restart", SERVICE, status=None)
             wait_for("failure", lambda: systemctl("is-failed", SERVICE, status=None).strip() == "failed", 60)
             command = problem("service", f"{SERVICE} has failed")
-        mend(command)
+        repair(command)
         assert is_ok("service") and process() > 0
 
     def test_nothing_verifies(self):
@@ -284,7 +284,7 @@ class TestService:
     def test_a_low_limit_of_memory(self):
         pid = process()
         subprocess.run(["prlimit", "--pid", str(pid), "--memlock=65536:65536"], check=True)
-        mend(problem("memlock", "64 KiB"))
+        repair(problem("memlock", "64 KiB"))
         assert is_ok("memlock")
 
     def test_no_vault(self):
@@ -362,7 +362,7 @@ class TestDesktop:
         (FIREFOX / "prefs.js").write_text('user_pref("a", 1);\nuser_pref("security.webauthn.ctap2", false);\n')
         subprocess.run(["chown", "-R", f"{PERSON}:{PERSON}", HOME / ".mozilla"], check=True)
         try:
-            mend(problem("firefox", "security.webauthn.ctap2"))
+            repair(problem("firefox", "security.webauthn.ctap2"))
             assert is_ok("firefox") and (FIREFOX / "prefs.js").read_text() == 'user_pref("a", 1);\n'
         finally:
             shutil.rmtree(HOME / ".mozilla")
@@ -398,7 +398,7 @@ class TestDesktop:
             helper.parent.mkdir(parents=True, exist_ok=True)
             helper.write_text("#!/bin/sh\n")
             helper.chmod(0o755)
-            mend(command)
+            repair(command)
             assert is_ok("snap-browser")
         finally:
             rules.unlink(missing_ok=True)

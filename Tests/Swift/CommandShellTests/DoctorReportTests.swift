@@ -8,8 +8,8 @@ import Testing
 @Suite struct DoctorReportTests {
   static let report = DoctorReport(checks: [
     .ok(.kernelModule, "uhid is loaded"),
-    .problem(.node, "it \u{1B}[2J is gone", mend: Remedy(["liquid-auth", "device", "replug"])),
-    .note(.firefox, "x", about: "y\n", mend: Remedy(["rm", "a 'b'", "--c=d"], isSafe: true)),
+    .problem(.node, "it \u{1B}[2J is gone", remedy: Remedy(["liquid-auth", "device", "replug"])),
+    .note(.firefox, "x", about: "y\n", remedy: Remedy(["rm", "a 'b'", "--c=d"], isSafe: true)),
   ])
 
   @Test func `text has a mark, a title and an explanation, and the command below`() {
@@ -40,9 +40,9 @@ import Testing
   @Test func `only safe commands are run, each once`() {
     let safe = Remedy(["true"], isSafe: true)
     let report = DoctorReport(checks: [
-      .problem(.service, "a", mend: safe), .problem(.node, "b", mend: safe),
-      .problem(.rule, "c", mend: Remedy(["false"])), .note(.memlock, "d", mend: Remedy(["id"], isSafe: true)),
+      .problem(.service, "a", remedy: safe), .problem(.node, "b", remedy: safe),
+      .problem(.rule, "c", remedy: Remedy(["false"])), .note(.memlock, "d", remedy: Remedy(["id"], isSafe: true)),
     ])
-    #expect(report.safeMends == [safe, Remedy(["id"], isSafe: true)])
+    #expect(report.safeRemedies == [safe, Remedy(["id"], isSafe: true)])
   }
 }

@@ -53,13 +53,13 @@ import UHID
       packageManager: .apt, isPackaged: false)
   }
 
-  /// The lines of one name after a change to the healthy findings: `state|explanation|mend`, `*` for a safe one.
+  /// The lines of one name after a change to the healthy findings: `state|explanation|remedy`, `*` for a safe one.
   static func lines(_ name: Check.Name, _ change: (inout Findings) -> Void) -> [String] {
     var findings = healthy
     change(&findings)
     return findings.checks.filter { $0.name == name }.map { check in
-      let mend = check.mend.map { ($0.isSafe ? "*" : "") + $0.text } ?? "-"
-      return "\(check.state.rawValue)|\(check.subject.map { "[\($0)] " } ?? "")\(check.explanation)|\(mend)"
+      let remedy = check.remedy.map { ($0.isSafe ? "*" : "") + $0.text } ?? "-"
+      return "\(check.state.rawValue)|\(check.subject.map { "[\($0)] " } ?? "")\(check.explanation)|\(remedy)"
     }
   }
 
@@ -214,7 +214,7 @@ import UHID
           findings.authenticator = .running(
             try AuthenticatorStatus(status.members), Self.information(pin: true), TriesLeft(pin: 0, needsReplug: true))
           findings.memory = .init(soft: 65_536, hard: nil, process: 42)
-          safe.formUnion(findings.checks.compactMap(\.mend).filter(\.isSafe).flatMap(\.commands))
+          safe.formUnion(findings.checks.compactMap(\.remedy).filter(\.isSafe).flatMap(\.commands))
         }
       }
     }
@@ -322,7 +322,7 @@ import UHID
     var findings = Self.healthy
     findings.isSudo = true
     let text = "under sudo, doctor would check root's key; run it as the user at the desktop"
-    #expect(findings.checks == [.problem(.authenticator, text, mend: Remedy(["liquid-auth", "doctor"]))])
+    #expect(findings.checks == [.problem(.authenticator, text, remedy: Remedy(["liquid-auth", "doctor"]))])
   }
 
   @Test func `kernel module`() {
@@ -567,7 +567,7 @@ import UHID
     #expect(
       Self.lines(.fidoProperties) { ($0.nodes[0].properties, $0.hasFIDORule) = (nil, false) }
         == ["problem|60-fido-id.rules of systemd is not installed|sudo apt-get install --reinstall udev"])
-    for (manager, mend): (Findings.PackageManager?, String) in [
+    for (manager, remedy): (Findings.PackageManager?, String) in [
       (.dnf, "|sudo dnf reinstall systemd-udev"), (.pacman, "|sudo pacman -S systemd"),
       (nil, "; reinstall the package that Debian calls udev|-"),
     ] {
@@ -575,7 +575,7 @@ import UHID
         Self.lines(.fidoProperties) {
           ($0.nodes[0].properties, $0.hasFIDORule, $0.packageManager) = (nil, false, manager)
         }
-          == ["problem|60-fido-id.rules of systemd is not installed\(mend)"])
+          == ["problem|60-fido-id.rules of systemd is not installed\(remedy)"])
     }
   }
 

@@ -8,9 +8,9 @@ import Testing
 /// The manual of `liquid-auth doctor`, and its commands.
 @Suite struct DoctorManualTests {
   @Test func `a remedy adds the place to our own commands, and is quoted for a shell`() {
-    let mend = Remedy(["liquid-auth", "init"], ["sudo", "rm", "$(x)"], ["", "=a", "a:b"])
+    let remedy = Remedy(["liquid-auth", "init"], ["sudo", "rm", "$(x)"], ["", "=a", "a:b"])
     #expect(
-      mend.completed(["--control", "/a b"]).text
+      remedy.completed(["--control", "/a b"]).text
         == "liquid-auth init --control '/a b' && sudo rm '$(x)' && '' '=a' a:b")
   }
 

@@ -203,7 +203,7 @@ import Testing
           "problem|the PIN is blocked; to see why, wait until the present request ends, then run: liquid-auth status|-"
         ]
     )
-    for (problem, mend) in [
+    for (problem, remedy) in [
       (
         Problem("it is blocked", hint: "set another", with: ["liquid-auth", "pin", "change"]), "liquid-auth pin change"
       ),
@@ -219,7 +219,7 @@ import Testing
             $0.problems[1].kind = .pin
           }
         }
-        #expect(lines(.verification, work) == ["problem|\(problem.text)|\(mend)"])
+        #expect(lines(.verification, work) == ["problem|\(problem.text)|\(remedy)"])
         #expect(
           lines(.authenticator, work) == ["problem|the clock is wrong|\(DoctorChecksTests.restart)"],
           "the line about verification has the problem of the PIN")
@@ -485,14 +485,14 @@ import Testing
   }
 
   @Test func clock() {
-    let mend = "sudo timedatectl set-ntp true"
+    let remedy = "sudo timedatectl set-ntp true"
     #expect(lines(.clock) { _ in } == ["ok|synchronized, 2027-01-15|-"])
     #expect(
       lines(.clock) { $0.clock.now = 0 }
-        == ["problem|it shows 1970-01-01, but this program was built on 2023-11-14|\(mend)"])
+        == ["problem|it shows 1970-01-01, but this program was built on 2023-11-14|\(remedy)"])
     #expect(
       lines(.clock) { ($0.clock.program, $0.clock.isSynchronized) = (nil, false) }
-        == ["note|it is not synchronized over the network|\(mend)"])
+        == ["note|it is not synchronized over the network|\(remedy)"])
     #expect(
       lines(.clock) { ($0.clock.isSynchronized, $0.hasSystemd) = (false, false) }
         == ["note|it is not synchronized over the network|-"])

@@ -23,12 +23,12 @@ struct DoctorCommand: PlacedCommand {
   @OptionGroup var output: OutputOptions
 
   /// How long a program may take that answers a question, and one that repairs something.
-  private static let (answerLimit, mendLimit) = (Duration.seconds(3), Duration.seconds(60))
+  private static let (answerLimit, repairLimit) = (Duration.seconds(3), Duration.seconds(60))
 
   func run() throws {
     var report = report()
-    if fix, !report.safeMends.isEmpty {
-      for mend in report.safeMends { Self.perform(mend) }
+    if fix, !report.safeRemedies.isEmpty {
+      for remedy in report.safeRemedies { Self.perform(remedy) }
       report = self.report()
     }
     output.write(report.text.wrappedForTerminal, json: report.json)
@@ -36,10 +36,10 @@ struct DoctorCommand: PlacedCommand {
   }
 
   /// Runs the commands until one fails; the second report shows the effect.
-  private static func perform(_ mend: Remedy) {
-    for command in mend.commands {
+  private static func perform(_ remedy: Remedy) {
+    for command in remedy.commands {
       StandardStream.error.write("running: \(Remedy(command).text.printable)")
-      guard case .unknown(let reason) = Tool.run(command, within: mendLimit).output(of: command[0]) else { continue }
+      guard case .unknown(let reason) = Tool.run(command, within: repairLimit).output(of: command[0]) else { continue }
       StandardStream.error.write("liquid-auth: \(reason.printable)")
       return
     }
@@ -54,7 +54,7 @@ struct DoctorCommand: PlacedCommand {
       checks: findings.checks.map { check in
         var check = check
         check.explanation = place.completing(check.explanation)
-        check.mend = check.mend?.completed(options)
+        check.remedy = check.remedy?.completed(options)
         return check
       })
   }

@@ -12,10 +12,12 @@ struct DoctorReport: Equatable {
   var exitCode: Int32 { isHealthy ? 0 : 1 }
 
   /// What `--fix` runs, each once.
-  var safeMends: [Remedy] {
-    var mends: [Remedy] = []
-    for mend in checks.compactMap(\.mend) where mend.isSafe && !mends.contains(mend) { mends.append(mend) }
-    return mends
+  var safeRemedies: [Remedy] {
+    var remedies: [Remedy] = []
+    for remedy in checks.compactMap(\.remedy) where remedy.isSafe && !remedies.contains(remedy) {
+      remedies.append(remedy)
+    }
+    return remedies
   }
 
   /// For people.
@@ -24,7 +26,7 @@ struct DoctorReport: Equatable {
     let width = min(titles.map(\.count).max() ?? 0, 30)
     return zip(checks, titles).map { check, title in
       let line = "\(Self.mark(check.state))  \(title.padded(to: width))  \(check.explanation.printable)"
-      return line + (check.mend.map { "\n        repair: \($0.text.printable)" } ?? "")
+      return line + (check.remedy.map { "\n        repair: \($0.text.printable)" } ?? "")
     }.joined(separator: "\n")
   }
 
@@ -45,7 +47,7 @@ struct DoctorReport: Equatable {
           [
             "name": .string(check.name.rawValue), "subject": JSON(check.subject), "title": .string(check.title),
             "state": .string(check.state.rawValue), "explanation": .string(check.explanation),
-            "repair": JSON(check.mend?.text), "safe": .bool(check.mend?.isSafe ?? false),
+            "repair": JSON(check.remedy?.text), "safe": .bool(check.remedy?.isSafe ?? false),
           ]
         }),
     ]
