@@ -109,9 +109,9 @@ struct InitCommand: PlacedCommand {
     in path: String, ask source: Source, form: CredentialIDForm?
   ) throws(CommandFailure) -> (path: String, fingerprint: [UInt8], passkeys: Int?) {
     let isNew = access(path, F_OK) != 0
-    let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(creating: path) }
+    let directory = try rethrowing { () throws(StateDirectoryError) in try StateDirectory(creating: path) }
     // Checked first, so that the user types nothing in vain.
-    let lock = try orFailure { () throws(StateDirectoryError) in
+    let lock = try rethrowing { () throws(StateDirectoryError) in
       try directory.checkNoVault()
       if case .newPhrase = source { try directory.checkNoStore() }
       return try directory.lock()
@@ -120,7 +120,7 @@ struct InitCommand: PlacedCommand {
     do throws(CommandFailure) {
       let (phrase, passphrase) = try secrets(source)
       let (mainKey, root) = try keys(of: phrase)
-      let (passkeys, warning) = try orFailure { () throws(StateDirectoryError) in
+      let (passkeys, warning) = try rethrowing { () throws(StateDirectoryError) in
         try directory.makeVaultAndStore(
           mainKey: mainKey, ed25519Root: root, passphrase: passphrase, credentialIDForm: form,
           created: unixMilliseconds())
@@ -226,7 +226,7 @@ struct SharePolicy: Equatable, Sendable {
 }
 
 /// Turns an error of the state directory into the command's failure.
-func orFailure<Result>(_ body: () throws(StateDirectoryError) -> Result) throws(CommandFailure) -> Result {
+func rethrowing<Result>(_ body: () throws(StateDirectoryError) -> Result) throws(CommandFailure) -> Result {
   do { return try body() } catch { throw CommandFailure(error) }
 }
 

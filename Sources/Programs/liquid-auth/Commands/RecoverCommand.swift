@@ -78,14 +78,14 @@ struct RecoverCommand: PlacedCommand {
   func run() throws {
     if shares { return try InitCommand.run(.existingShares, form: credentialIds, at: place, output) }
     if newStore {
-      _ = try Self.mendStore(place, by: NewStore.init) { (directory, passphrase) throws(StateDirectoryError) in
+      _ = try Self.repairStore(place, by: NewStore.init) { (directory, passphrase) throws(StateDirectoryError) in
         OwnedVault.warn(try directory.makeNewStore(passphrase: passphrase))
         return Done()
       }
       return output.write("made an empty store", json: ["store": .string("made")])
     }
     if acceptStore {
-      let entries = try Self.mendStore(place, by: AcceptStore.init) {
+      let entries = try Self.repairStore(place, by: AcceptStore.init) {
         (directory, passphrase) throws(StateDirectoryError) in
         AcceptStore.Answer(entries: try directory.acceptStore(passphrase: passphrase, now: unixMilliseconds()))
       }.entries
@@ -107,9 +107,9 @@ struct RecoverCommand: PlacedCommand {
   }
 
   /// Runs the command in the authenticator that works on the directory; if none runs, changes the store here.
-  private static func mendStore<Command: ControlCommand>(
+  private static func repairStore<Command: ControlCommand>(
     _ place: PlaceOptions, by command: (SecretBytes) -> Command,
-    orHere mend: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Command.Answer
+    orHere repair: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Command.Answer
   ) throws(CommandFailure) -> Command.Answer {
     if let connection = try place.connectIfRunning() {
       return try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
@@ -117,11 +117,11 @@ struct RecoverCommand: PlacedCommand {
       }
     }
     let path = try place.statePath()
-    let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
-    let lock = try orFailure(directory.lock)
+    let directory = try rethrowing { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
+    let lock = try rethrowing(directory.lock)
     defer { withExtendedLifetime(lock) {} }
     return try PassphraseInput.tried { (passphrase) throws(CommandFailure) in
-      try orFailure { () throws(StateDirectoryError) in try mend(directory, passphrase) }
+      try rethrowing { () throws(StateDirectoryError) in try repair(directory, passphrase) }
     }
   }
 

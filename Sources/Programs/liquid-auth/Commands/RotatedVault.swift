@@ -17,7 +17,7 @@ extension OwnedVault {
       guard previous == nil else { throw CommandFailure(StateDirectory.rotationHasBegun) }
       return present
     case .here(let directory, _, let unlocked, _):
-      try orFailure { () throws(StateDirectoryError) in try directory.checkRotation(of: unlocked) }
+      try rethrowing { () throws(StateDirectoryError) in try directory.checkRotation(of: unlocked) }
       return try fingerprints().present
     }
   }
@@ -42,7 +42,7 @@ extension OwnedVault {
       try connection.ask(BeginRotation(mainKey: mainKey, ed25519Root: ed25519Root))
     case .here(let directory, _, let unlocked, _):
       try inStore { (store, _) throws(CommandFailure) in
-        try orFailure { () throws(StateDirectoryError) in
+        try rethrowing { () throws(StateDirectoryError) in
           Self.warn(
             try directory.beginRotation(
               of: unlocked, closing: store,
@@ -104,7 +104,7 @@ extension OwnedVault {
             try RotationEntry.refuse(historyFault: store.rotationHistoryFault(previous: previous))
           }
         }
-        try orFailure { () throws(StateDirectoryError) in
+        try rethrowing { () throws(StateDirectoryError) in
           Self.warn(try directory.endRotation(of: unlocked, closing: previous))
         }
         Self.record(.endRotation) { store }
@@ -120,7 +120,7 @@ extension OwnedVault {
       throw CommandFailure(StateDirectory.noRotation)
     }
     let keys = CredentialKeys(mainKey: content.mainKey)
-    let previous = try orFailure { () throws(StateDirectoryError) in
+    let previous = try rethrowing { () throws(StateDirectoryError) in
       try directory.openPreviousStore(of: content, keys: keys)
     }
     return try inStore { (store, _) throws(CommandFailure) in try work(store, previous, keys) }

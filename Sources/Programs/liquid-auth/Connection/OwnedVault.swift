@@ -11,7 +11,7 @@ extension PlaceOptions {
   /// The slots of the vault, which are read without a passphrase.
   func slots() throws(CommandFailure) -> [VaultSlot] {
     let path = try statePath()
-    return try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path).slots() }
+    return try rethrowing { () throws(StateDirectoryError) in try StateDirectory(opening: path).slots() }
   }
 }
 
@@ -31,10 +31,10 @@ enum OwnedVault {
       self = .there(connection, passphrase: try connection.unlock(thenReading: next))
     } else {
       let path = try place.statePath()
-      let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
+      let directory = try rethrowing { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
       let lock = try Self.lock(directory)
       self = try PassphraseInput.tried(thenReading: next) { (passphrase) throws(CommandFailure) in
-        let unlocked = try orFailure { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
+        let unlocked = try rethrowing { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
         return .here(directory, lock, unlocked, passphrase: passphrase)
       }
     }
@@ -62,7 +62,7 @@ enum OwnedVault {
     switch self {
     case .there(let connection, _):
       let path = try connection.ask(GetStatus()).stateDirectory
-      return try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
+      return try rethrowing { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
     case .here(let directory, _, _, _): return directory
     }
   }
@@ -73,7 +73,7 @@ enum OwnedVault {
   func keys() throws(CommandFailure) -> CredentialKeys {
     if case .here(_, _, let unlocked, _) = self { return CredentialKeys(mainKey: unlocked.content.mainKey) }
     let (directory, passphrase) = (try stateDirectory(), passphrase)
-    let unlocked = try orFailure { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
+    let unlocked = try rethrowing { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
     return CredentialKeys(mainKey: unlocked.content.mainKey)
   }
 
@@ -99,7 +99,7 @@ enum OwnedVault {
         slots.contains { $0.protector == protector }
       }
     case .here(let directory, _, let unlocked, _):
-      let (changed, _) = try orFailure { () throws(StateDirectoryError) in try directory.sealSlots(of: unlocked) }
+      let (changed, _) = try rethrowing { () throws(StateDirectoryError) in try directory.sealSlots(of: unlocked) }
       for (number, slot) in changed {
         StandardStream.error.write("liquid-auth: \(StateDirectory.noLongerAtStart(number, slot))")
       }
@@ -138,7 +138,7 @@ enum OwnedVault {
   ) throws(CommandFailure) {
     guard case .here(let directory, let lock, let unlocked, _) = self else { return }
     defer { withExtendedLifetime(lock) {} }
-    Self.warn(try orFailure { () throws(StateDirectoryError) in try directory.changeSlots(change) }.warning)
+    Self.warn(try rethrowing { () throws(StateDirectoryError) in try directory.changeSlots(change) }.warning)
     // The change is done, and a store that does not open must not prevent it.
     Self.record(kind) {
       try directory.openStore(of: unlocked.content, keys: CredentialKeys(mainKey: unlocked.content.mainKey))
@@ -332,7 +332,7 @@ extension OwnedVault {
     }
     defer { withExtendedLifetime(lock) {} }
     let keys = CredentialKeys(mainKey: unlocked.content.mainKey)
-    let store = try orFailure { () throws(StateDirectoryError) in
+    let store = try rethrowing { () throws(StateDirectoryError) in
       try directory.openStore(of: unlocked.content, keys: keys)
     }
     return try work(store, keys)
