@@ -52,16 +52,17 @@ actor CTAPHIDDriver {
   private let loop: EventLoop
   private let executor: EventLoop.Serial
   private let log: Log
-  private var attendance = AttachmentPolicy()
+  private var policy = AttachmentPolicy()
   private var poweredUpAt: Instant
   private var fault: Problem?
-  private var life: Attachment?
+  private var attachment: Attachment?
   /// The attachment that is being made.
   private var attaching: Task<Result<Void, TransportError>, Never>?
   private var hasBegun = false
   /// Closes the previous device.
   private var closing: Task<Void, Never>?
-  private var lives: UInt64 = 0
+  /// The number of the last attachment.
+  private var lastNumber: UInt64 = 0
 
   /// Makes a device that is not attached yet.
   init(
@@ -83,16 +84,16 @@ actor CTAPHIDDriver {
 
   // MARK: Plugging
 
-  var isAttached: Bool { life != nil }
+  var isAttached: Bool { attachment != nil }
   /// The node that clients open; `nil` until udev has handled it.
-  var node: DeviceNode? { life?.node }
+  var node: DeviceNode? { attachment?.node }
   /// The times of the device, also for requests of the control socket.
-  var times: Times { Times(pluggedInAt: life?.pluggedInAt ?? Instant(nanoseconds: 0), poweredUpAt: poweredUpAt) }
+  var times: Times { Times(pluggedInAt: attachment?.pluggedInAt ?? Instant(nanoseconds: 0), poweredUpAt: poweredUpAt) }
 
   /// Why the device is not attached, if not by a command or for another key.
   var problem: Problem? {
     guard !isAttached else { return nil }
-    if attendance.waitsForSession { return Self.inBackground }
+    if policy.waitsForSession { return Self.inBackground }
     return isSettled ? fault : Self.stillAttaching
   }
 
@@ -105,14 +106,14 @@ actor CTAPHIDDriver {
   private static let inBackground = Problem("the device is detached while another user's session is in the foreground")
 
   /// The other key for which the device is detached.
-  var steppedAsideFor: OtherKey? { attendance.steppedAsideFor }
+  var steppedAsideFor: OtherKey? { policy.steppedAsideFor }
 
   /// Attaches the device, unless it must step aside for other keys.
   func begin(beside others: [OtherKey]) async throws(TransportError) {
     defer { hasBegun = true }
-    attendance.begin(beside: others)
+    policy.begin(beside: others)
     logDetaching()
-    if attendance.isWanted { try await appear() }
+    if policy.isWanted { try await appear() }
   }
 
   /// Records why the device is not attached, instead of ``begin(beside:)``.
@@ -133,14 +134,14 @@ actor CTAPHIDDriver {
 
   /// Attaches the device at the user's request.
   func attach() async throws(TransportError) {
-    attendance.plugIn()
-    guard attendance.isWanted else { throw TransportError(Self.inBackground) }
+    policy.plugIn()
+    guard policy.isWanted else { throw TransportError(Self.inBackground) }
     try await appear()
   }
 
   /// Detaches the device at the user's request.
   func detach() async {
-    attendance.pullOut()
+    policy.pullOut()
     await disappear()
   }
 
@@ -159,10 +160,10 @@ actor CTAPHIDDriver {
 
   /// Handles a change of the other keys: the device steps aside for the first, and returns when the last one is gone.
   func see(_ others: [OtherKey]) async {
-    guard others != attendance.others else { return }
-    let wasAside = attendance.steppedAsideFor != nil
-    attendance.see(others)
-    let isAside = attendance.steppedAsideFor != nil
+    guard others != policy.others else { return }
+    let wasAside = policy.steppedAsideFor != nil
+    policy.see(others)
+    let isAside = policy.steppedAsideFor != nil
     guard isAside != wasAside else { return }
     guard !isAside else {
       logDetaching()
@@ -175,7 +176,7 @@ actor CTAPHIDDriver {
   /// Detaches the device while the user's session is in the background; otherwise tries to attach it, unless a command
   /// or another key keeps it away.
   func see(isInBackground: Bool) async {
-    attendance.isInBackground = isInBackground
+    policy.isInBackground = isInBackground
     if isInBackground, isAttached {
       log.notice(Self.inBackground.text)
       await disappear()
@@ -185,18 +186,18 @@ actor CTAPHIDDriver {
   }
 
   private func appearIfWanted() async {
-    guard attendance.isWanted else { return }
+    guard policy.isWanted else { return }
     do throws(TransportError) { try await appear() } catch { log.error(error.description) }
   }
 
   private func logDetaching() {
-    guard let other = attendance.steppedAsideFor else { return }
+    guard let other = policy.steppedAsideFor else { return }
     log.notice("the device is detached while another security key is plugged in, \(other.description)")
   }
 
   /// Makes the device appear; waits for an attachment that another call has begun.
   private func appear() async throws(TransportError) {
-    guard life == nil else { return }
+    guard attachment == nil else { return }
     let attaching = attaching ?? Task(executorPreference: loop) { await self.makeAttachment() }
     self.attaching = attaching
     try await attaching.value.get()
@@ -218,20 +219,20 @@ actor CTAPHIDDriver {
   /// Serves the clients of a new device, unless the device was detached while it was made.
   private func begin(_ link: any DeviceLink) async {
     fault = nil
-    guard attendance.isWanted else { return await OwnThread.run { link.close() } }
-    lives += 1
+    guard policy.isWanted else { return await OwnThread.run { link.close() } }
+    lastNumber += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
-    life = Attachment(number: lives, link: link, pluggedInAt: clock.now, machine: machine)
-    link.events.receive { [loop, number = lives] events in
+    attachment = Attachment(number: lastNumber, link: link, pluggedInAt: clock.now, machine: machine)
+    link.events.receive { [loop, number = lastNumber] events in
       loop.perform { self.assumeIsolated { $0.receive(events, in: number) } }
     }
-    Task(executorPreference: loop) { [number = lives] in await self.found(await link.node(), in: number) }
+    Task(executorPreference: loop) { [number = lastNumber] in await self.found(await link.node(), in: number) }
   }
 
   /// Logs where the device is, once that is known.
   private func found(_ node: DeviceNode?, in number: UInt64) {
-    guard life?.number == number else { return }
-    life?.node = node
+    guard attachment?.number == number else { return }
+    attachment?.node = node
     if let node {
       log.notice("the device is \(node.path), which \(node.access) can open")
     } else {
@@ -241,33 +242,33 @@ actor CTAPHIDDriver {
 
   /// Makes the device disappear, with all its volatile state; withdraws an open prompt.
   private func disappear() async {
-    guard let life else {
+    guard let attachment else {
       attaching?.cancel()
       _ = await attaching?.value
       await closing?.value
       return
     }
-    let closing = end(life)
+    let closing = end(attachment)
     await withdraw(nil, false)
-    await life.request?.task.value
+    await attachment.request?.task.value
     await closing.value
   }
 
   /// Closes a device, and ends what its clients asked for; the next one is made only after that.
-  private func end(_ life: Attachment) -> Task<Void, Never> {
-    self.life = nil
-    let closing = Task(executorPreference: loop) { [link = life.link] in
+  private func end(_ attachment: Attachment) -> Task<Void, Never> {
+    self.attachment = nil
+    let closing = Task(executorPreference: loop) { [link = attachment.link] in
       await OwnThread.run { link.close() }
     }
     self.closing = closing
-    life.request?.task.cancel()
+    attachment.request?.task.cancel()
     return closing
   }
 
   /// Handles the end of the transport.
   private func ended(_ number: UInt64) async {
-    guard let life, life.number == number else { return }
-    _ = end(life)
+    guard let attachment, attachment.number == number else { return }
+    _ = end(attachment)
     log.error("the device is gone: \(transport.name) ended; run: liquid-auth device attach")
     await withdraw(nil, false)
   }
@@ -287,19 +288,19 @@ actor CTAPHIDDriver {
 
   /// Withdraws the request that is being served, and every dialog, as CANCEL does.
   func withdrawRequests() {
-    if let life { dismiss(nil, in: life.number, mayReturn: false) }
+    if let attachment { dismiss(nil, in: attachment.number, mayReturn: false) }
   }
 
   /// Withdraws the request and the dialogs of a client, or of all; one that has gone may return.
   private func dismiss(_ channel: ChannelID?, in number: UInt64, mayReturn: Bool) {
-    guard let life, life.number == number else { return }
-    if let request = life.request, request.channel == channel ?? request.channel { request.task.cancel() }
+    guard let attachment, attachment.number == number else { return }
+    if let request = attachment.request, request.channel == channel ?? request.channel { request.task.cancel() }
     Task(executorPreference: loop) { await self.withdraw(channel, mayReturn) }
   }
 
   private func ring(in number: UInt64) {
-    guard life?.number == number else { return }
-    life?.alarm = nil
+    guard attachment?.number == number else { return }
+    attachment?.alarm = nil
     change(number) { machine, now in machine.tick(at: now) }
   }
 
@@ -311,13 +312,13 @@ actor CTAPHIDDriver {
 
   /// Whether another client's request was refused because of this one.
   private func isAwaited(_ transaction: CTAPHIDStateMachine.TransactionID, in number: UInt64) -> Bool {
-    guard let life, life.number == number else { return false }
-    return life.machine.isAwaited(transaction)
+    guard let attachment, attachment.number == number else { return false }
+    return attachment.machine.isAwaited(transaction)
   }
 
   private func answer(_ answer: [UInt8], to transaction: CTAPHIDStateMachine.TransactionID, in number: UInt64) {
-    guard life?.number == number else { return }
-    if life?.request?.transaction == transaction { life?.request = nil }
+    guard attachment?.number == number else { return }
+    if attachment?.request?.transaction == transaction { attachment?.request = nil }
     change(number) { machine, _ in machine.respond(answer, to: transaction) }
   }
 
@@ -325,8 +326,8 @@ actor CTAPHIDDriver {
   private func change(
     _ number: UInt64, _ event: (inout CTAPHIDStateMachine, Instant) -> [CTAPHIDStateMachine.Action]
   ) {
-    guard let life, life.number == number else { return }
-    perform(event(&life.machine, clock.now))
+    guard let attachment, attachment.number == number else { return }
+    perform(event(&attachment.machine, clock.now))
     setAlarm()
   }
 
@@ -340,15 +341,15 @@ actor CTAPHIDDriver {
       case .send(let report): reports.append(report)
       case .dispatch(let request): dispatch(request)
       case .cancel(let transaction):
-        if life?.request?.transaction == transaction { life?.request?.task.cancel() }
+        if attachment?.request?.transaction == transaction { attachment?.request?.task.cancel() }
       case .wink: log.notice("a program asks this key to identify itself (CTAPHID_WINK)")
       }
     }
-    if !reports.isEmpty { life?.link.send(reports) }
+    if !reports.isEmpty { attachment?.link.send(reports) }
   }
 
   private func dispatch(_ request: CTAPHIDStateMachine.Request) {
-    guard let number = life?.number else { return }
+    guard let number = attachment?.number else { return }
     let transaction = request.transaction
     let (times, door) = (times, Door.device(node: node?.path))
     let task = Task(executorPreference: loop) { [respond] in
@@ -359,15 +360,15 @@ actor CTAPHIDDriver {
       let answer = await respond(request.kind, request.payload, request.channel, times, origin)
       await self.answer(answer, to: transaction, in: number)
     }
-    self.life?.request = (transaction, request.channel, task)
+    self.attachment?.request = (transaction, request.channel, task)
   }
 
   /// Sets the timer for the machine's deadline, unless one fires before.
   private func setAlarm() {
-    guard let life, let deadline = life.machine.deadline else { return }
-    if let alarm = life.alarm, alarm <= deadline { return }
-    self.life?.alarm = deadline
-    Task(executorPreference: loop) { [clock, number = life.number] in
+    guard let attachment, let deadline = attachment.machine.deadline else { return }
+    if let alarm = attachment.alarm, alarm <= deadline { return }
+    self.attachment?.alarm = deadline
+    Task(executorPreference: loop) { [clock, number = attachment.number] in
       do throws(CancellationError) { try await clock.sleep(until: deadline) } catch { return }
       await self.ring(in: number)
     }

@@ -14,12 +14,12 @@ struct AttachmentPolicyTests {
     case pullOut
     case background(Bool)
 
-    func apply(to attendance: inout AttachmentPolicy) {
+    func apply(to policy: inout AttachmentPolicy) {
       switch self {
-      case .see(let others): attendance.see(others)
-      case .plugIn: attendance.plugIn()
-      case .pullOut: attendance.pullOut()
-      case .background(let isInBackground): attendance.isInBackground = isInBackground
+      case .see(let others): policy.see(others)
+      case .plugIn: policy.plugIn()
+      case .pullOut: policy.pullOut()
+      case .background(let isInBackground): policy.isInBackground = isInBackground
       }
     }
   }
@@ -62,18 +62,18 @@ struct AttachmentPolicyTests {
   func `manual attach and detach take precedence over the rule`(
     _ name: String, _ others: [OtherKey], _ events: [Event], _ isWanted: Bool, _ aside: OtherKey?
   ) {
-    var attendance = AttachmentPolicy()
-    attendance.begin(beside: others)
-    for event in events { event.apply(to: &attendance) }
-    #expect(attendance.isWanted == isWanted)
-    #expect(attendance.steppedAsideFor == aside)
+    var policy = AttachmentPolicy()
+    policy.begin(beside: others)
+    for event in events { event.apply(to: &policy) }
+    #expect(policy.isWanted == isWanted)
+    #expect(policy.steppedAsideFor == aside)
   }
 
   @Test func `before the start the device is not wanted`() {
-    var attendance = AttachmentPolicy()
-    attendance.see([])
-    #expect(!attendance.isWanted)
-    #expect(attendance.steppedAsideFor == nil)
+    var policy = AttachmentPolicy()
+    policy.see([])
+    #expect(!policy.isWanted)
+    #expect(policy.steppedAsideFor == nil)
   }
 
   /// All sequences of up to five events.
