@@ -14,7 +14,7 @@ extension CredentialManagement: AuthenticatorCommand {
     // Only its own sub-command continues an enumeration.
     let enumeration = authenticator.enumeration.take()
     guard let param = try request.param(), let operation = try request.operation() else {
-      return try goOn(enumeration, request.subcommand, on: &authenticator)
+      return try resume(enumeration, request.subcommand, on: &authenticator)
     }
     let vault = try await authenticator.openVault(for: UserPrompt(purpose: .authorize(.credentialManagement)))
     let rpID = try authenticator.authorize(param, operation, over: request.authenticatedMessage, vault)
@@ -101,7 +101,7 @@ extension CredentialManagement: AuthenticatorCommand {
   ///
   /// - Throws: `notAllowed` if no such enumeration is open, nothing is left, the client took too long, or the
   ///   vault was locked meanwhile.
-  private static func goOn(
+  private static func resume(
     _ enumeration: Enumeration?, _ subcommand: Subcommand, on authenticator: inout Authenticator
   ) throws(CTAPError) -> Response {
     let now = authenticator.now()

@@ -9,7 +9,7 @@ struct PINUVAuthToken: Sendable {
   /// How long a token can wait for its first use.
   static let firstUse = Duration.seconds(30)
   /// How long a token can be used in all.
-  static let life = Duration.seconds(600)
+  static let lifetime = Duration.seconds(600)
   /// How long the user presence of a token's dialog counts.
   static let presence = Duration.seconds(30)
 
@@ -44,7 +44,7 @@ struct PINUVAuthToken: Sendable {
 
   /// Whether the usage timer still runs.
   func isInUse(at now: Duration) -> Bool {
-    now - issued <= (isUsed ? Self.life : Self.firstUse)
+    now - issued <= (isUsed ? Self.lifetime : Self.firstUse)
   }
 
   /// getUserPresentFlagValue().

@@ -347,13 +347,13 @@ import Testing
     #expect(world.person.shown.count == shown + 1, "presence is asked for again")
   }
 
-  static let lives: [(Duration, Duration, CTAPStatus)] = [
+  static let lifetimes: [(Duration, Duration, CTAPStatus)] = [
     (.seconds(30), .zero, .success), (.seconds(31), .zero, .pinAuthInvalid),
     (.seconds(20), .seconds(570), .success), (.seconds(20), .seconds(581), .pinAuthInvalid),
   ]
 
   // Holds: GA-6, PIN-28, TIME-6
-  @Test(arguments: lives) func `a token must be used within 30 s, and lasts 10 minutes`(
+  @Test(arguments: lifetimes) func `a token must be used within 30 s, and lasts 10 minutes`(
     first: Duration, second: Duration, status: CTAPStatus
   ) async throws {
     var world = TestWorld()
