@@ -38,7 +38,7 @@ package final class ControlClient: Sendable {
   }
 
   /// How long to wait for an authenticator that does not listen yet: it may wait up to 5 s for the system bus.
-  package static let patience = Duration.seconds(7)
+  package static let connectTimeout = Duration.seconds(7)
 
   /// Connects as ``connect()`` does, and waits for an authenticator of this place that does not listen yet.
   ///
@@ -46,11 +46,11 @@ package final class ControlClient: Sendable {
   ///
   /// - Parameters:
   ///   - place: the place options that gave the path.
-  ///   - patience: how long to wait, at least.
+  ///   - timeout: how long to wait, at least.
   ///   - onWait: called once with the authenticator's process, if it does not listen within a second.
   /// - Throws: `notRunning` if no authenticator runs; `failed` if it runs but does not listen there.
   package func connect(
-    in place: CommandPlace, patience: Duration = ControlClient.patience, onWait: (Int32) -> Void = { _ in }
+    in place: CommandPlace, timeout: Duration = ControlClient.connectTimeout, onWait: (Int32) -> Void = { _ in }
   ) throws(ControlClientError) {
     let start = ContinuousClock.now
     var hasReported = false
@@ -60,7 +60,7 @@ package final class ControlClient: Sendable {
           throw error
         }
         let waited = start.duration(to: .now)
-        guard waited < patience else { throw .failed(place.unreachable(process, at: path)) }
+        guard waited < timeout else { throw .failed(place.unreachable(process, at: path)) }
         if !hasReported, waited > .seconds(1) {
           onWait(process)
           hasReported = true
@@ -197,7 +197,7 @@ package final class ControlClient: Sendable {
 
 extension ControlClient {
   /// How often per second a blocked connect(2) checks for ``disconnect()``, because nothing can wake it.
-  private static let looksPerSecond = 5
+  private static let attemptsPerSecond = 5
 
   /// Makes a socket that is connected to a program of this user.
   private func connected() throws(ControlClientError) -> Int32 {
@@ -220,14 +220,14 @@ extension ControlClient {
 
   /// Calls connect(2), which blocks while the listener's queue is full.
   private func connect(_ descriptor: Int32, to address: SocketAddress) throws(ControlClientError) {
-    let pause = timeval(tv_sec: 0, tv_usec: suseconds_t(1_000_000 / Self.looksPerSecond))
+    let pause = timeval(tv_sec: 0, tv_usec: suseconds_t(1_000_000 / Self.attemptsPerSecond))
     Self.limit(SO_SNDTIMEO, of: descriptor, to: pause)
-    var looks = Self.timeout * Self.looksPerSecond
+    var attempts = Self.timeout * Self.attemptsPerSecond
     while !address.connect(descriptor) {
       guard errno == EAGAIN || errno == EINTR else { throw Self.notRunning(path, errno) }
       if state.withLock(\.isOver) { throw Self.givenUp }
-      looks -= 1
-      guard looks > 0 else { throw broken(EAGAIN) }
+      attempts -= 1
+      guard attempts > 0 else { throw broken(EAGAIN) }
     }
     Self.limit(SO_SNDTIMEO, of: descriptor, to: timeval(tv_sec: Self.timeout, tv_usec: 0))
   }

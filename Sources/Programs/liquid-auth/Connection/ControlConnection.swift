@@ -12,17 +12,17 @@ struct ControlConnection {
   /// Connects, and agrees on the version.
   ///
   /// - Parameters:
-  ///   - patience: how long to wait for an authenticator that does not listen yet.
+  ///   - timeout: how long to wait for an authenticator that does not listen yet.
   ///   - onWait: called once with its process, if it does not listen within a second.
   /// - Throws: `notRunning` if no authenticator runs in the place.
   static func open(
-    _ path: String, in place: CommandPlace, patience: Duration, onWait: (Int32) -> Void
+    _ path: String, in place: CommandPlace, timeout: Duration, onWait: (Int32) -> Void
   ) throws(CommandFailure) -> ControlConnection {
     let client = ControlClient(path) {
       StandardStream.error.write(
         "liquid-auth: the authenticator is waiting for your answer, in its window or on its terminal")
     }
-    do { try client.connect(in: place, patience: patience, onWait: onWait) } catch { throw CommandFailure(error) }
+    do { try client.connect(in: place, timeout: timeout, onWait: onWait) } catch { throw CommandFailure(error) }
     return ControlConnection(client: client)
   }
 

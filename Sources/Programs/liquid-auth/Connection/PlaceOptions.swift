@@ -68,13 +68,13 @@ extension PlaceOptions {
   /// Connects to the authenticator.
   ///
   /// - Parameters:
-  ///   - patience: how long to wait for an authenticator that does not listen yet.
+  ///   - timeout: how long to wait for an authenticator that does not listen yet.
   ///   - onWait: called once with its process, if it does not listen within a second.
   func connect(
-    patience: Duration = ControlClient.patience, onWait: (Int32) -> Void = { _ in }
+    timeout: Duration = ControlClient.connectTimeout, onWait: (Int32) -> Void = { _ in }
   ) throws(CommandFailure) -> ControlConnection {
     do throws(CommandFailure) {
-      return try .open(controlPath(), in: commandPlace, patience: patience, onWait: onWait)
+      return try .open(controlPath(), in: commandPlace, timeout: timeout, onWait: onWait)
     } catch {
       throw error.code == .notRunning ? notRunning(error) : error
     }

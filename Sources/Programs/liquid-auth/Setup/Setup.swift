@@ -203,7 +203,7 @@ struct Setup {
   /// Waits up to a minute for an authenticator that has started but does not listen yet.
   private func status() throws(CommandFailure) -> AuthenticatorStatus? {
     do throws(CommandFailure) {
-      return try place.connect(patience: .seconds(60)) { process in
+      return try place.connect(timeout: .seconds(60)) { process in
         terminal.show(
           """
           The authenticator runs as process \(process), but does not listen yet.
