@@ -32,7 +32,7 @@ struct PinentrySession: Sendable {
     do {
       try acknowledgement(until: deadline, cancellation)
       for option in options { try send(option: "OPTION", option, until: deadline, cancellation) }
-      try send(option: "SETTIMEOUT", "\(UserPrompter.patience.components.seconds)", until: deadline, cancellation)
+      try send(option: "SETTIMEOUT", "\(UserPrompter.requestTimeout.components.seconds)", until: deadline, cancellation)
       let flavor = isPinentry ? try self.flavor(until: deadline, cancellation) : nil
       try send("SETTITLE", PromptText.title, until: deadline, cancellation)
       // GNOME's prompter shows it as the heading, also of a dialog without a field, and has no label beside a field.
@@ -76,7 +76,7 @@ struct PinentrySession: Sendable {
   /// Shows the dialog and waits for the person.
   func ask(_ dialog: PromptText, _ cancellation: Cancellation) throws(PinentryFailure) -> PromptAnswer {
     // `UserPrompter` withdraws the dialog sooner.
-    let deadline = ContinuousClock.now + UserPrompter.patience + .seconds(5)
+    let deadline = ContinuousClock.now + UserPrompter.requestTimeout + .seconds(5)
     // Pinentries without a place for it beside two buttons show the warning's lines only.
     if let words = dialog.remark ?? dialog.warning { try send("SETERROR", words, until: deadline, cancellation) }
     guard dialog.takesPassphrase else {

@@ -21,7 +21,7 @@ final class PromptRequest: Sendable, Equatable {
   }
 
   /// The time limit of the request, if its client gets keepalives.
-  var patience: Duration? { origin?.status == nil ? nil : UserPrompter.patience }
+  var timeout: Duration? { origin?.status == nil ? nil : UserPrompter.requestTimeout }
 
   /// Whether the time of the request or of its dialog is over, for a back end whose task is cancelled.
   var isOver: Bool { hasEnded.withLock { $0 } }

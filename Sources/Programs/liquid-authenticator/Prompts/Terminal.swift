@@ -131,7 +131,7 @@ enum TerminalLine {
     }
     guard isatty(terminal.descriptor) == 1 else { throw failure("\(path) is not a terminal: \(SystemNumber())") }
     // `UserPrompter` withdraws the dialog before that.
-    let deadline = ContinuousClock.now + UserPrompter.patience + .seconds(5)
+    let deadline = ContinuousClock.now + UserPrompter.requestTimeout + .seconds(5)
     // TCSAFLUSH would wait until everything is shown. Instead, unread input is discarded before the echo is back, and
     // once more after that.
     defer { terminal.discardInput() }

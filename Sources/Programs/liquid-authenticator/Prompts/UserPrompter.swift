@@ -28,7 +28,7 @@ actor UserPrompter: UserInteraction {
   ///
   /// The client withdraws the request when it has waited long enough. Another request that waits ends it after
   /// ``presence``, or ``answer`` for an unlocking.
-  static let patience = Duration.seconds(600)
+  static let requestTimeout = Duration.seconds(600)
   /// How often such a request looks whether another one waits.
   static let interval = Duration.seconds(1)
   /// How long a person has for all dialogs of a prompt for which no platform waits, such as a wallet's: ten minutes, or
@@ -166,7 +166,7 @@ actor UserPrompter: UserInteraction {
     var pages = PromptPages(prompt, askedThrough: await doorLines(of: request), beside: others, in: catalogue)
     pages.last.takesPassphrase = verification
     if verification { pages.last.means = prompt.means }
-    let limit = prompt.hasTimeToRead ? Self.reading(pages: pages.all.count) : request.patience ?? Self.presence
+    let limit = prompt.hasTimeToRead ? Self.reading(pages: pages.all.count) : request.timeout ?? Self.presence
     let verified: HistoryEntry.Verification? = try await ask(
       pages.all, of: request, within: limit, atLeast: Self.presence, by: \.verification
     ) { [verifier] passphrase, _ in
@@ -212,7 +212,7 @@ actor UserPrompter: UserInteraction {
     let pages = PromptPages(dialog, askedThrough: await doorLines(of: request), beside: others)
     guard
       let accepted = try await ask(
-        pages.all, of: request, within: request.patience, atLeast: Self.answer, by: nil, judge)
+        pages.all, of: request, within: request.timeout, atLeast: Self.answer, by: nil, judge)
     else { throw .unavailable }
     return accepted
   }
@@ -223,7 +223,7 @@ actor UserPrompter: UserInteraction {
     let request = dialog.request ?? PromptRequest(nil)
     let pages = PromptPages(dialog, takesPassphrase: false, askedThrough: await doorLines(of: request), beside: others)
     let _: Never? = try await ask(
-      pages.all, of: request, within: request.patience, atLeast: Self.answer, by: nil
+      pages.all, of: request, within: request.timeout, atLeast: Self.answer, by: nil
     ) { _, _ in .ended(.declined) }
   }
 
@@ -389,7 +389,7 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted? {
     var dialog = page
     var triesLeft = Self.triesPerDialog
-    let longest = page.request?.patience ?? Self.answer
+    let longest = page.request?.timeout ?? Self.answer
     var limit = clock.now.advanced(by: longest)
     var isFirst = true
     while true {

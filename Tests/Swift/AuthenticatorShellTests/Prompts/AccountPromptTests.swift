@@ -79,19 +79,19 @@ private final class ScriptedAccount: Sendable {
     var answers: [String] = []
     var begun = 0
     var ended = 0
-    var goesOn: Bool
+    var isResumed: Bool
   }
 
   private let state: Mutex<State>
   var answers: [String] { state.withLock { $0.answers } }
   var begun: Int { state.withLock { $0.begun } }
 
-  /// - Parameter pauses: whether a remark or an error is followed by nothing until ``goOn()``.
+  /// - Parameter pauses: whether a remark or an error is followed by nothing until ``resume()``.
   init(_ conversations: [AccountMessage]..., pauses: Bool = false) {
-    state = Mutex(State(conversations: conversations, goesOn: !pauses))
+    state = Mutex(State(conversations: conversations, isResumed: !pauses))
   }
 
-  func goOn() { state.withLock { $0.goesOn = true } }
+  func resume() { state.withLock { $0.isResumed = true } }
   func allEnded() async { await eventually { self.state.withLock { $0.ended == $0.begun } } }
 
   /// As ``HelperProcess/converse(_:)``.
@@ -120,7 +120,7 @@ private final class ScriptedAccount: Sendable {
         guard let answer = AccountPipe.answer(from: end, until: limit) else { return }
         let text = answer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
         state.withLock { $0.answers.append(text) }
-      case .says, .reports: while !state.withLock({ $0.goesOn }), ContinuousClock.now < limit { usleep(1000) }
+      case .says, .reports: while !state.withLock({ $0.isResumed }), ContinuousClock.now < limit { usleep(1000) }
       default: break
       }
     }
@@ -255,7 +255,7 @@ struct AccountPromptTests {
     async let outcome = prompter.outcome(of: prompt(), verification: true)
     await dialogs.shows(1)
     if wasOpen { clock.advance(by: UserPrompter.shortestReading) }
-    account.goOn()
+    account.resume()
     #expect(await outcome == (wasOpen ? "pam" : "passphrase"))
   }
 
@@ -268,7 +268,7 @@ struct AccountPromptTests {
     async let outcome = prompter.outcome(of: prompt(), verification: true)
     await dialogs.shows(1)
     if wasOpen { clock.advance(by: UserPrompter.shortestReading) }
-    account.goOn()
+    account.resume()
     #expect(await outcome == (wasOpen ? "pam" : "passphrase"))
   }
 
@@ -280,7 +280,7 @@ struct AccountPromptTests {
     async let outcome = prompter.outcome(of: prompt(), verification: true)
     await dialogs.shows(1)
     clock.advance(by: UserPrompter.shortestReading)
-    account.goOn()
+    account.resume()
     #expect(await outcome == "passphrase")
     #expect(account.begun == 2)
   }
@@ -294,7 +294,7 @@ struct AccountPromptTests {
     await dialogs.shows(1)
     clock.advance(by: UserPrompter.shortestReading)
     screen.set(isLocked: true)
-    account.goOn()
+    account.resume()
     #expect(await outcome == "passphrase")
   }
 
@@ -306,7 +306,7 @@ struct AccountPromptTests {
     await dialogs.shows(1)
     clock.advance(by: UserPrompter.shortestReading)
     screen.hang(true)
-    account.goOn()
+    account.resume()
     await screen.isAsked()
     dialogs.refuse()
     #expect(await outcome == "declined")
@@ -322,7 +322,7 @@ struct AccountPromptTests {
     async let outcome = prompter.outcome(of: prompt(), verification: true)
     await dialogs.shows(1)
     clock.advance(by: UserPrompter.shortestReading)
-    account.goOn()
+    account.resume()
     #expect(await outcome == "passphrase")
     let words = "its stack decided without a question, and the request may not have been seen"
     #expect(lines.all == ["PAM cannot verify: \(words); see: man liquid-auth-pam"])
@@ -346,7 +346,7 @@ struct AccountPromptTests {
     await dialogs.shows(1)
     clock.advance(by: UserPrompter.shortestReading)
     dialogs.isGone()
-    account.goOn()
+    account.resume()
     #expect(await outcome == "passphrase")
   }
 
@@ -384,7 +384,7 @@ struct AccountPromptTests {
     async let outcome = prompter.outcome(of: prompt(), verification: true)
     await dialogs.shows(1)
     clock.advance(by: UserPrompter.shortestReading)
-    account.goOn()
+    account.resume()
     #expect(await outcome == "declined")
     #expect(prompter.verificationTriesLeft == 5)
     #expect(dialogs.shown.last?.remark == "The system did not verify you")

@@ -223,7 +223,7 @@ struct ClosedDialogTests {
     let late = ask(prompter)
     await person.sees(2)
     await close(prompter)
-    clock.advance(by: UserPrompter.patience)
+    clock.advance(by: UserPrompter.requestTimeout)
     #expect(await late.value == "timedOut")
     #expect(await !prompter.askAgain())
     #expect(clock.sleeperCount == 0)
