@@ -269,7 +269,7 @@ import Testing
   }
 
   @Test func `the demo ends by itself only after fifteen minutes without a request`() throws {
-    let idle = DemoSite(port: 8080, at: .now - BrowserDemo.patience) { _ in }
+    let idle = DemoSite(port: 8080, at: .now - BrowserDemo.idleTimeout) { _ in }
     BrowserDemo.wait(for: Cancellation(), idle)
     // What is refused is not a request of the page, and keeps nothing alive.
     _ = idle.answer(request("GET", "/") { $0.headers[0].value = "evil.example" }, at: .now)
@@ -277,7 +277,7 @@ import Testing
     _ = idle.answer(request("GET", "/"), at: .now)
     BrowserDemo.wait(for: Cancellation(), idle)
     _ = idle.answer(request("GET", idle.start), at: start)
-    #expect(idle.lastRequest == start && BrowserDemo.patience == .seconds(900))
+    #expect(idle.lastRequest == start && BrowserDemo.idleTimeout == .seconds(900))
     let ending = Cancellation()
     ending.cancel()
     BrowserDemo.wait(for: ending, site)

@@ -4,7 +4,7 @@ import ProcessIO
 /// `liquid-auth demo --browser` and `--dapp`: serves a page until the user ends it, and prints what happened.
 struct BrowserDemo: Sendable {
   /// The demo ends after this time without a request.
-  static let patience = Duration.seconds(15 * 60)
+  static let idleTimeout = Duration.seconds(15 * 60)
 
   /// How long to wait for a failure of xdg-open, which on some desktops is the browser itself.
   private static let openingTime = Duration.seconds(2)
@@ -84,8 +84,8 @@ struct BrowserDemo: Sendable {
 
   /// Waits for the end, or until the page was idle for too long; it blocks the thread.
   static func wait(for ending: Cancellation, _ site: some DemoWebSite) {
-    while ending.wait(for: -1, Int32(POLLIN), until: site.lastRequest + patience) != .cancelled,
-      site.lastRequest + patience > .now
+    while ending.wait(for: -1, Int32(POLLIN), until: site.lastRequest + idleTimeout) != .cancelled,
+      site.lastRequest + idleTimeout > .now
     {}
   }
 }
