@@ -158,12 +158,12 @@ private func information(
   ])
   func `a PIN has a minimum in code points and a maximum in bytes`(_ pin: String, _ minimum: Int, _ isTaken: Bool) {
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
-    #expect((PINRule.objection(to: secret, minimum: minimum) == nil) == isTaken)
+    #expect((PINRule.violation(by: secret, minimum: minimum) == nil) == isTaken)
   }
 
   @Test func `a PIN that is not UTF-8 is refused`() {
     let secret = ([0x31, 0x32, 0x33, 0xFF] as [UInt8]).withUnsafeBytes { SecretBytes(copying: $0) }
-    #expect(PINRule.objection(to: secret, minimum: 4) == "a PIN must be UTF-8")
+    #expect(PINRule.violation(by: secret, minimum: 4) == "a PIN must be UTF-8")
   }
 
   // "ż" and "é" as two code points each, a unit sign that NFC changes to a letter, and a Hindi letter as two.
@@ -174,7 +174,7 @@ private func information(
   func `a PIN that NFC changes is refused`(_ pin: String) {
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
     #expect(
-      PINRule.objection(to: secret, minimum: 4)
+      PINRule.violation(by: secret, minimum: 4)
         == "a PIN must be in the Unicode form NFC; type an accented letter as one character")
   }
 
@@ -187,7 +187,7 @@ private func information(
   ])
   func `a PIN with marks that NFC keeps is taken`(_ pin: String) {
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
-    #expect(PINRule.objection(to: secret, minimum: 4) == nil)
+    #expect(PINRule.violation(by: secret, minimum: 4) == nil)
   }
 
   private static func choose(

@@ -288,13 +288,13 @@ final class Person: Sendable {
   ])
   func `a passphrase needs enough length and variety`(_ passphrase: String, _ isTaken: Bool) {
     let secret = Array(passphrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
-    #expect((PassphraseRule.objection(to: secret) == nil) == isTaken)
+    #expect((PassphraseRule.violation(by: secret) == nil) == isTaken)
   }
 
   @Test(arguments: ["password", "Password123", "P@SSW0RD", "1q2w3e4r"])
   func `a common password is refused as a passphrase`(_ passphrase: String) {
     let secret = Array(passphrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
-    #expect(PassphraseRule.objection(to: secret) == "this is one of the most common passwords, which are guessed first")
+    #expect(PassphraseRule.violation(by: secret) == "this is one of the most common passwords, which are guessed first")
   }
 
   @Test func `the phrase is no passphrase, however it is typed`() {
@@ -302,9 +302,9 @@ final class Person: Sendable {
     let other = String(phrase.dropLast(6)) + "winner"
     for (typed, isPhrase) in [(phrase, true), ("  \(phrase.uppercased()) ", true), (other, false)] {
       let secret = Array(typed.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
-      let objection = PassphraseRule.objection(to: secret)
-      #expect(objection?.hasPrefix("this is a recovery phrase") ?? false == isPhrase)
-      #expect(isPhrase || objection == nil)
+      let violation = PassphraseRule.violation(by: secret)
+      #expect(violation?.hasPrefix("this is a recovery phrase") ?? false == isPhrase)
+      #expect(isPhrase || violation == nil)
     }
   }
 
@@ -320,9 +320,9 @@ final class Person: Sendable {
       (Array("\u{E01}\u{E34}\u{E19}\u{E49}\u{E33} 1234".utf8), nil),
       (Array("1234567\u{928}\u{93C}".utf8), joined), (Array("1234567\u{915}\u{93C}".utf8), nil),
     ] as [([UInt8], String?)])
-  func `a passphrase is UTF-8 in NFC, as dialogs send it`(_ passphrase: [UInt8], _ objection: String?) {
+  func `a passphrase is UTF-8 in NFC, as dialogs send it`(_ passphrase: [UInt8], _ violation: String?) {
     let secret = passphrase.withUnsafeBytes { SecretBytes(copying: $0) }
-    #expect(PassphraseRule.objection(to: secret) == objection)
+    #expect(PassphraseRule.violation(by: secret) == violation)
   }
 }
 

@@ -89,9 +89,9 @@ func `a TPM slot names its registers`(_ pcrs: [Int], _ end: String) {
   let secret = { (text: String) in Array(text.utf8).withUnsafeBytes { SecretBytes(copying: $0) } }
   let (present, same) = (secret("correct horse battery staple"), secret("correct horse battery staple"))
   let other = secret("correct horse battery stapler")
-  #expect(PassphraseRule.objection(to: same, replacing: present) == "the new passphrase is the present one")
-  #expect(PassphraseRule.objection(to: other, replacing: present) == nil)
-  #expect(PassphraseRule.objection(to: same) == nil)
+  #expect(PassphraseRule.violation(by: same, replacing: present) == "the new passphrase is the present one")
+  #expect(PassphraseRule.violation(by: other, replacing: present) == nil)
+  #expect(PassphraseRule.violation(by: same) == nil)
 }
 
 // Holds: COUNTER-8

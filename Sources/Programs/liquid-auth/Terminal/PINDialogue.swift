@@ -8,7 +8,7 @@ enum PINRule {
   /// Why a PIN is rejected; `nil` if it is accepted.
   ///
   /// - Parameter minimum: the fewest characters, counted as Unicode code points.
-  static func objection(to pin: SecretBytes, minimum: Int) -> String? {
+  static func violation(by pin: SecretBytes, minimum: Int) -> String? {
     pin.withUnsafeBytes { bytes in
       if bytes.count > StoredPIN.longestSize { return "a PIN has at most \(StoredPIN.longestSize) bytes" }
       // No prompt of a browser accepts them.
@@ -34,8 +34,8 @@ enum PINInput {
 
   /// Throws if a PIN is not accepted; returns it otherwise.
   static func check(_ pin: SecretBytes, minimum: Int) throws(CommandFailure) -> SecretBytes {
-    if let objection = PINRule.objection(to: pin, minimum: minimum) {
-      throw CommandFailure("\(objection); nothing was changed")
+    if let violation = PINRule.violation(by: pin, minimum: minimum) {
+      throw CommandFailure("\(violation); nothing was changed")
     }
     return pin
   }
@@ -44,8 +44,8 @@ enum PINInput {
   static func new(minimum: Int, on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
     for _ in 0..<PassphraseDialogue.tries {
       let pin = try terminal.askSecret("New PIN: ")
-      if let objection = PINRule.objection(to: pin, minimum: minimum) {
-        terminal.show("\(objection); try another\n")
+      if let violation = PINRule.violation(by: pin, minimum: minimum) {
+        terminal.show("\(violation); try another\n")
         continue
       }
       if try terminal.askSecret("The PIN again: ").isEqual(to: pin) { return pin }

@@ -16,7 +16,7 @@ enum PassphraseRule {
   ///
   /// Argon2id makes each guess cost a quarter of a gigabyte, so a moderate passphrase is enough; a short or uniform one
   /// is not. A recovery phrase is refused, because it would then be typed at each unlocking.
-  static func objection(to passphrase: SecretBytes, replacing present: SecretBytes? = nil) -> String? {
+  static func violation(by passphrase: SecretBytes, replacing present: SecretBytes? = nil) -> String? {
     if present?.isEqual(to: passphrase) == true { return "the new passphrase is the present one" }
     if (try? BIP39Phrase(parsing: passphrase)) != nil {
       return "this is a recovery phrase, which belongs on paper only; the passphrase must be another secret"
@@ -70,8 +70,8 @@ enum PassphraseDialogue {
         + "different.\n")
     while true {
       let passphrase = try terminal.askSecret("New passphrase for the vault: ")
-      if let objection = PassphraseRule.objection(to: passphrase, replacing: present) {
-        terminal.show("\(objection); try another\n")
+      if let violation = PassphraseRule.violation(by: passphrase, replacing: present) {
+        terminal.show("\(violation); try another\n")
         continue
       }
       if try terminal.askSecret("The passphrase again: ").isEqual(to: passphrase) { return passphrase }

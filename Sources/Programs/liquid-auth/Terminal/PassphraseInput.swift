@@ -70,8 +70,8 @@ enum PassphraseInput {
   static func new(replacing present: SecretBytes? = nil) throws(CommandFailure) -> SecretBytes {
     if let terminal { return try PassphraseDialogue.new(on: terminal, replacing: present) }
     let passphrase = try secretLine("the new passphrase")
-    if let objection = PassphraseRule.objection(to: passphrase, replacing: present) {
-      throw CommandFailure("\(objection); nothing was changed", code: .passphrase)
+    if let violation = PassphraseRule.violation(by: passphrase, replacing: present) {
+      throw CommandFailure("\(violation); nothing was changed", code: .passphrase)
     }
     return passphrase
   }
