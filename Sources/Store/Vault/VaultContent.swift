@@ -40,8 +40,8 @@ public struct VaultContent: Sendable {
     replaced = previous.map { [$0] } ?? []
   }
 
-  /// The same, tied to another store.
-  public func tied(toStore storeID: [UInt8]) throws(VaultError) -> VaultContent {
+  /// The same, bound to another store.
+  public func bound(toStore storeID: [UInt8]) throws(VaultError) -> VaultContent {
     try VaultContent(
       mainKey: mainKey, ed25519Root: ed25519Root, storeID: storeID, created: created, previous: previous)
   }
@@ -51,11 +51,11 @@ public struct VaultContent: Sendable {
     try VaultContent(mainKey: mainKey, ed25519Root: ed25519Root, storeID: storeID, created: created)
   }
 
-  /// The same, with the previous phrase tied to another store.
-  public func tied(previousToStore storeID: [UInt8]) throws(VaultError) -> VaultContent {
+  /// The same, with the previous phrase bound to another store.
+  public func withPrevious(boundToStore storeID: [UInt8]) throws(VaultError) -> VaultContent {
     try VaultContent(
       mainKey: mainKey, ed25519Root: ed25519Root, storeID: self.storeID, created: created,
-      previous: previous?.tied(toStore: storeID))
+      previous: previous?.bound(toStore: storeID))
   }
 }
 

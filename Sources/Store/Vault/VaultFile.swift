@@ -207,7 +207,7 @@ public struct VaultFile: Hashable, Sendable {
   ) throws(VaultError) -> VaultContent {
     let vaultKey = try unlock(passphrase).key
     let present = try content(under: vaultKey)
-    let content = try ofPrevious ? present.tied(previousToStore: storeID) : present.tied(toStore: storeID)
+    let content = try ofPrevious ? present.withPrevious(boundToStore: storeID) : present.bound(toStore: storeID)
     try seal(content, under: vaultKey, using: &generator)
     return content
   }
