@@ -152,7 +152,7 @@ final class HistoryRecorder: Sendable {
         defer { unwritten.entries = [] }
         return unwritten.entries
       }
-      defer { putBack(entries, of: id) }
+      defer { requeue(entries, of: id) }
       while let entry = entries.first {
         if waits { try store.append(entry) } else if try !store.appendIfIdle(entry) { return false }
         entries.removeFirst()
@@ -169,7 +169,7 @@ final class HistoryRecorder: Sendable {
   }
 
   /// Keeps entries that could not be written, in front of later ones.
-  private func putBack(_ entries: [HistoryEntry], of id: [UInt8]) {
+  private func requeue(_ entries: [HistoryEntry], of id: [UInt8]) {
     unwritten.withLock { unwritten in
       guard !entries.isEmpty, unwritten.storeID == id else { return }
       unwritten.entries = Array((entries + unwritten.entries).prefix(Self.keptUnwritten))
