@@ -51,8 +51,8 @@ public final class PeerChannel: Sendable {
   /// Registers before it looks at the amount again, so that no event is missed.
   private func waitForRoom(on connection: any PeerConnection) async throws(LiquidAuthError) {
     let (rings, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let id = ends.hang(bell)
-    defer { ends.takeDown(id) }
+    let id = ends.addBell(bell)
+    defer { ends.removeBell(id) }
     var iterator = rings.makeAsyncIterator()
     while connection.bufferedAmount > Self.highWaterMark {
       _ = await iterator.next(isolation: #isolation)

@@ -95,7 +95,7 @@ final class PeerChannelEnds: Sendable {
   }
 
   /// Registers a bell that rings when the buffered amount is low, and finishes when the channel is closed.
-  func hang(_ bell: AsyncStream<Void>.Continuation) -> Int {
+  func addBell(_ bell: AsyncStream<Void>.Continuation) -> Int {
     let (id, isClosed) = state.withLock { state in
       state.lastBell += 1
       if !state.isClosed { state.bells[state.lastBell] = bell }
@@ -106,5 +106,5 @@ final class PeerChannelEnds: Sendable {
   }
 
   /// Removes a bell.
-  func takeDown(_ id: Int) { state.withLock { _ = $0.bells.removeValue(forKey: id) } }
+  func removeBell(_ id: Int) { state.withLock { _ = $0.bells.removeValue(forKey: id) } }
 }
