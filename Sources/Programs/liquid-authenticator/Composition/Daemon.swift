@@ -86,10 +86,13 @@ final class Daemon: Sendable {
       screen: screen, converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] },
       programs: helper.programs, catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
-    let vault = VaultKeySource(
-      directory: directory, prompter: prompter, verifier: verifier, askProtector: helper.askProtector,
-      counter: CounterCheck(ask: helper.askProtector, time: Self.unixMilliseconds),
+    let files = VaultFiles(
+      directory: directory, counter: CounterCheck(ask: helper.askProtector, time: Self.unixMilliseconds),
       maximumPasskeys: options.maximumPasskeys, signatures: signatures, log: log.warning)
+    let vault = CurrentVault(
+      files: files, verifier: verifier,
+      slotKeys: SlotKeys(ask: helper.askProtector, prompter: prompter, log: log.warning), log: log.warning)
+    let keySource = VaultKeySource(vault: vault, prompter: prompter, log: log.warning)
     let writer = try Self.makeLoop()
     // Refusals cost a program nothing, so it could fill the log with them.
     let refusals = LogLimit(of: "refused requests", lines: 1000, clock: loop, output: log.request)
@@ -115,16 +118,16 @@ final class Daemon: Sendable {
       }
     }
     let authenticator = Authenticator(
-      keySource: vault, interaction: prompter, extensions: SupportedExtensions.all,
+      keySource: keySource, interaction: prompter, extensions: SupportedExtensions.all,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
       wallClock: Self.unixMilliseconds, writer: writer, expect: history.expect, report: report)
     let router = RequestRouter(
-      options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
-      queue: RequestQueue(authenticator), refused: refused, writer: writer)
+      options: options, directory: directory, vault: vault, keySource: keySource, prompter: prompter,
+      signatures: signatures, queue: RequestQueue(authenticator), refused: refused, writer: writer)
     history.record(router.queue)
     self.history = history
     u2f = U2FRequestHandler(
-      queue: router.queue, keySource: vault, interaction: prompter, clock: loop, workers: loop, report: report)
+      queue: router.queue, keySource: keySource, interaction: prompter, clock: loop, workers: loop, report: report)
     key = CTAPHIDDriver(
       transport: options.transport.transport(on: loop, helper: helper), clock: loop, loop: loop, log: log,
       withdraw: { [u2f] channel, mayReturn in
@@ -194,7 +197,7 @@ final class Daemon: Sendable {
         await key.failed(error)
       }
       unlocking.withLock { unlocking in
-        unlocking = Task(executorPreference: loop) { [vault = router.vault] in await vault.openAtStart() }
+        unlocking = Task(executorPreference: loop) { [keySource = router.keySource] in await keySource.openAtStart() }
       }
     } catch {
       throw StartError(error)

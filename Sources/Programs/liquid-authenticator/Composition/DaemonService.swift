@@ -89,26 +89,26 @@ struct DaemonService: ControlService {
   }
 
   func unlock(_ passphrase: SecretBytes) async throws -> Unlocking {
-    guard let unlocking = try await router.vault.unlock(passphrase: passphrase) else {
+    guard let unlocking = try await router.keySource.unlock(passphrase: passphrase) else {
       throw ControlFailure(.keepaliveCancel, "the vault was locked meanwhile, or the request was cancelled")
     }
     return unlocking
   }
 
   func unlockBySlot() async throws -> Bool {
-    let (vault, refused, origin) = (router.vault, router.refused, origin)
-    return try await inTurn(changes: false) { _ in try await vault.openBySlot(from: origin, countedBy: refused) }
+    let (keySource, refused, origin) = (router.keySource, router.refused, origin)
+    return try await inTurn(changes: false) { _ in try await keySource.openBySlot(from: origin, countedBy: refused) }
   }
 
   func newStore(_ passphrase: SecretBytes) async throws {
     let warning = try await mendStore(isNew: true) { directory throws(StateDirectoryError) in
       try directory.makeNewStore(passphrase: passphrase)
     }
-    router.vault.warn(warning)
+    router.vault.files.warn(warning)
   }
 
   func acceptStore(_ passphrase: SecretBytes) async throws -> UInt64 {
-    guard !router.vault.hasStore else {
+    guard !router.vault.files.hasStore else {
       throw ControlFailure(
         .notAllowed,
         "the passkeys of the store are unmodified; to replace a modified history, first run: liquid-auth lock")
@@ -234,7 +234,7 @@ struct DaemonService: ControlService {
     }
     do { return try outcome.get() } catch let error as CTAPError where error.prompt == .unavailable {
       // Without a vault no prompt is shown: the vault's own fault says what to do, and is no refusal.
-      if router.vault.current == nil, let fault = router.vault.fault { throw fault }
+      if router.vault.current == nil, let fault = router.vault.files.fault { throw fault }
       throw error
     }
   }

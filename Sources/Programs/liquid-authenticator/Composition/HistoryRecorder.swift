@@ -22,7 +22,7 @@ final class HistoryRecorder: Sendable {
   /// how the series began.
   static let keptUnwritten = 100
 
-  private let vault: VaultKeySource
+  private let vault: CurrentVault
   private let writer: any TaskExecutor
   private let time: @Sendable () -> UInt64
   private let log: @Sendable (String) -> Void
@@ -53,7 +53,7 @@ final class HistoryRecorder: Sendable {
   ///   - time: Unix milliseconds.
   ///   - log: gets a line for an entry that could not be written; it does not name the site.
   init(
-    vault: VaultKeySource, writer: any TaskExecutor, time: @escaping @Sendable () -> UInt64,
+    vault: CurrentVault, writer: any TaskExecutor, time: @escaping @Sendable () -> UInt64,
     log: @escaping @Sendable (String) -> Void
   ) {
     (self.vault, self.writer, self.time, self.log) = (vault, writer, time, log)
@@ -85,7 +85,7 @@ final class HistoryRecorder: Sendable {
   }
 
   /// Adds the entries of requests that ended while the vault was locked, unless they belong to another store.
-  func vaultChanged(_ event: VaultKeySource.Event) {
+  func vaultChanged(_ event: CurrentVault.Event) {
     switch event {
     case .storeOpened(let store, let id): opened(store, id)
     case .opened: write()

@@ -18,7 +18,8 @@ extension RequestContext {
 struct RequestRouter: Sendable {
   let options: DaemonOptions
   let directory: StateDirectory
-  let vault: VaultKeySource
+  let vault: CurrentVault
+  let keySource: VaultKeySource
   let prompter: UserPrompter
   /// Counts the signatures of accounts and association keys.
   let signatures: SignatureCounts

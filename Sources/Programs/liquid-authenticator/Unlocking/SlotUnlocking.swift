@@ -4,14 +4,13 @@ import EventLoop
 import ProcessIO
 import Recovery
 import StateDirectory
-import Synchronization
 import Vault
 
 /// Unlocking with the slots whose keys other programs keep.
 extension VaultKeySource {
   /// Unlocks the vault with a slot that was added with auto-unlock, if there is one.
   func openAtStart() async {
-    _ = try? await openByProtectors(for: nil, from: nil, orBy: nil, unlessLockedSince: lockings)
+    _ = try? await openByProtectors(for: nil, from: nil, orBy: nil, unlessLockedSince: vault.lockings)
   }
 
   /// Opens the vault with a slot, as for a request, for a person who waits at the command.
@@ -21,8 +20,8 @@ extension VaultKeySource {
   /// - Returns: whether the vault is open.
   func openBySlot(from origin: RequestOrigin?, countedBy refused: RefusedPrograms) async throws -> Bool {
     if current != nil { return true }
-    try directory.check()
-    let lockings = lockings
+    try files.directory.check()
+    let lockings = vault.lockings
     let judge = judge(unlessLockedSince: lockings)
     do throws(UserInteractionError) {
       if try await openByProtectors(for: nil, from: origin, orBy: judge, unlessLockedSince: lockings) != nil {
@@ -49,7 +48,7 @@ extension VaultKeySource {
     for reason: UnlockReason?, from origin: RequestOrigin?, orBy passphrase: UserPrompter.Judge<OpenVault>?,
     unlessLockedSince lockings: Int
   ) async throws(UserInteractionError) -> OpenVault? {
-    guard let slotKeys else { return nil }
+    guard let slotKeys = vault.slotKeys else { return nil }
     let outcome: Result<OpenVault?, UserInteractionError>
     do {
       outcome = try await protectorTurns.submit { _ in
@@ -73,8 +72,8 @@ extension VaultKeySource {
   ) async throws(UserInteractionError) -> OpenVault? {
     if let current { return current }
     // It waited for its turn.
-    guard self.lockings == lockings else { throw lockedMeanwhile() }
-    guard !verifier.isBlocked, let slots = try? directory.slots() else { return nil }
+    guard vault.lockings == lockings else { throw lockedMeanwhile() }
+    guard !vault.verifier.isBlocked, let slots = try? files.directory.slots() else { return nil }
     let (isStart, wasLocked) = (passphrase == nil, lockings > 0)
     // A lock came first: the vault opens for a request, with a dialog.
     if isStart, wasLocked { return nil }
@@ -95,31 +94,31 @@ extension VaultKeySource {
       }
       let outcome = try await slotKeys.key(
         of: slot, number: number, for: reason, from: origin, orBy: passphrase, needsDialog: wasLocked,
-        while: { [self] in self.lockings == lockings && current == nil })
-      if case .opened(let vault) = outcome { return vault }
+        while: { [vault] in vault.lockings == lockings && vault.current == nil })
+      if case .opened(let opened) = outcome { return opened }
       guard !Task.isCancelled else { throw .cancelled }
       // The passphrase came from the control socket meanwhile.
       if let current { return current }
-      guard self.lockings == lockings else { throw lockedMeanwhile() }
+      guard vault.lockings == lockings else { throw lockedMeanwhile() }
       guard case .key(let key, let publicKey) = outcome else { continue }
       let unlocked: UnlockedVault
       do {
-        unlocked = try directory.unlock(slot: slot.id, key: key)
+        unlocked = try files.directory.unlock(slot: slot.id, key: key)
       } catch {
-        slotKeys.report(number, slot.protector, remembered(error).description)
+        slotKeys.report(number, slot.protector, files.remembered(error).description)
         continue
       }
-      let vault: OpenVault?
+      let opened: OpenVault?
       do {
-        vault = try await install(unlocked, nil, unlessLockedSince: lockings)
+        opened = try await vault.install(unlocked, nil, unlessLockedSince: lockings)
       } catch {
         throw unavailable(error)
       }
-      guard let vault else { throw lockedMeanwhile() }
+      guard let opened else { throw lockedMeanwhile() }
       if case .securityKey(let key) = slot.protector, key.publicKey == nil {
         await store(publicKey, of: unlocked) { slotKeys.log("slot \(number) (\(slot.protector.name)) \($0)") }
       }
-      return vault
+      return opened
     }
     return nil
   }
@@ -135,20 +134,13 @@ extension VaultKeySource {
   /// - Parameter publicKey: 64 bytes; empty if it is not known.
   private func store(_ publicKey: [UInt8], of unlocked: UnlockedVault, log: @escaping @Sendable (String) -> Void) async
   {
-    let words = await OwnThread.run { [self] in
-      opening.withLock { _ in
-        guard unlocked.sealsSlots else { return Self.typePassphrase }
-        var isStored = false
-        do throws(StateDirectoryError) {
-          let (_, warning) = try directory.changeSlots { (file) throws(VaultError) in
-            var generator = SystemRandomNumberGenerator()
-            isStored = try file.store(publicKey: publicKey, in: unlocked, using: &generator)
-          }
-          warn(warning)
-        } catch {
-          return "its public key cannot be stored: \(error)"
-        }
+    let words = await OwnThread.run { [files] in
+      guard unlocked.sealsSlots else { return Self.typePassphrase }
+      do throws(StateDirectoryError) {
+        let isStored = try files.store(publicKey: publicKey, of: unlocked)
         return isStored ? "from now on, it is verified first" : "remove the slot, and add it again"
+      } catch {
+        return "its public key cannot be stored: \(error)"
       }
     }
     log(

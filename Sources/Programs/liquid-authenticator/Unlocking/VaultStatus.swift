@@ -20,13 +20,13 @@ struct VaultStatus: Sendable, Equatable {
   var counterProblem: String?
 }
 
-extension VaultKeySource {
+extension CurrentVault {
   /// The present state; reads the vault's file, and never waits for a person.
   var status: VaultStatus {
     VaultStatus(
       isUnlocked: current != nil, fingerprint: current?.keys.fingerprint,
       previousFingerprint: current?.previous?.keys.fingerprint,
       unlockedBy: openSlot.flatMap { $0.protector.isPassphrase ? nil : $0.protector.name }, lockReason: lockReason,
-      fault: fault, counterProblem: counterProblem)
+      fault: files.fault, counterProblem: files.counterFinding?.problem)
   }
 }

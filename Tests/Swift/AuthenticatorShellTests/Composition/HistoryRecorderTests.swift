@@ -17,7 +17,8 @@ import Vault
 
 @Suite struct HistoryRecorderTests {
   private let made: MadeVault
-  private let vault: VaultKeySource
+  private let source: VaultKeySource
+  private let vault: CurrentVault
   private let queue: RequestQueue<Authenticator>
   private let recorder: HistoryRecorder
   /// Runs its jobs in order, one at a time.
@@ -31,18 +32,19 @@ import Vault
     let verifier = PassphraseVerifier()
     let prompter = UserPrompter(
       testing: ScriptedBackEnd(typed: ["wrong", "wrong", "wrong"]), verifier: verifier)
-    let vault = VaultKeySource(
+    let source = VaultKeySource(
       directory: made.directory, prompter: prompter, verifier: verifier,
       counter: CounterCheck(ask: { _, _, _ in .success(.withoutKey(UInt64(9).bigEndianBytes)) }, time: { 1235 }),
       log: lines.add)
+    let vault = source.vault
     let recorder = HistoryRecorder(vault: vault, writer: writer, time: { 1234 }, log: lines.add)
     vault.observe { [weak recorder] in recorder?.vaultChanged($0) }
     queue = RequestQueue(
       Authenticator(
-        keySource: vault, interaction: prompter, extensions: [], randomness: SystemRandomNumberGenerator(),
+        keySource: source, interaction: prompter, extensions: [], randomness: SystemRandomNumberGenerator(),
         now: { .zero }, wallClock: { 0 }, expect: recorder.expect, report: recorder.ended))
     recorder.record(queue)
-    (self.vault, self.recorder) = (vault, recorder)
+    (self.source, self.vault, self.recorder) = (source, vault, recorder)
   }
 
   /// The status of a registration with verification.
@@ -90,7 +92,7 @@ import Vault
 
   // Holds: RECORD-12
   @Test func `an entry is in the file when its request has ended, before the answer is sent`() async throws {
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let store = try #require(vault.openStore)
     recorder.ended(CommandReport(command: nil, rpID: "a.example", error: nil, elapsed: .zero, kind: .signIn))
     #expect(try store.history(after: .min, count: 10).map(\.entry) == [entry(.signIn, "a.example", .done)])
@@ -98,7 +100,7 @@ import Vault
 
   // Holds: RECORD-12
   @Test func `the entry of a change is in its transaction, once`() async throws {
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let (store, open) = (try #require(vault.openStore), try #require(vault.current))
     let state = try store.state()
     let expected = HistoryEntry(
@@ -127,7 +129,7 @@ import Vault
   @Test func `a request that ends while another thread writes does not wait, and has its entry afterwards`()
     async throws
   {
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let store = try #require(vault.openStore)
     let state = try store.state()
     // The store is in use until the observer returns.
@@ -145,7 +147,7 @@ import Vault
 
   // Holds: RECORD-8
   @Test func `entries that wait for their turn are written before the process ends`() async throws {
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let found = try await queue.submit { [recorder, vault] _ in
       recorder.ended(CommandReport(command: nil, rpID: "a.example", error: nil, elapsed: .zero, kind: .signIn))
       await recorder.finish()
@@ -157,14 +159,14 @@ import Vault
 
   // Holds: RECORD-8, ROTATE-2
   @Test func `entries that wait for their turn are in the store of a new phrase`() async throws {
-    let unlocking = try #require(try await vault.unlock(passphrase: secret("right")))
+    let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
     let phrase = StateDirectory.NewPhrase(mainKey: SecretBytes.random(count: 64), ed25519Root: .random(count: 96))
     try await queue.submit { [recorder, vault] _ in
       recorder.ended(CommandReport(command: nil, rpID: "a.example", error: nil, elapsed: .zero, kind: .register))
       await recorder.finish()
       return Result { try vault.beginRotation(since: unlocking, to: phrase, now: 5) }
     }.get()
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let begun = HistoryEntry(time: 5, site: nil, kind: .beginRotation, outcome: .done, verification: .passphrase)
     #expect(try await written() == [entry(.register, "a.example", .done), begun])
     #expect(lines.all == [])
@@ -175,24 +177,24 @@ import Vault
 
   // Holds: RECORD-8
   @Test func `wrong passphrases that lock the vault are in the history after it is unlocked`() async throws {
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let (denied, blocked) = (CTAPStatus.operationDenied.rawValue, CTAPStatus.pinBlocked.rawValue)
     #expect(try await [register(), register()] == [denied, denied])
     let failed = entry(.register, "a.example", .verificationFailed)
     #expect(try await written() == [failed, failed])
     #expect(try await register() == blocked)
-    #expect(vault.current == nil && !vault.hasStore, "nothing keeps the store and its keys")
-    try await vault.unlock(passphrase: secret("right"))
+    #expect(vault.current == nil && !vault.files.hasStore, "nothing keeps the store and its keys")
+    try await source.unlock(passphrase: secret("right"))
     #expect(try await written() == [failed, failed, failed])
     vault.lock()
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     #expect(try await written() == [failed, failed, failed], "each is written once")
   }
 
   // Holds: RECORD-8
   @Test func `of requests that end while the vault is locked, the first 100 are kept, in their order`() async throws {
     for number in 0..<150 { end(.signIn, "\(number).example") }
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     end(.register, "last.example")
     let kept = (0..<100).map { entry(.signIn, "\($0).example", .done) }
     #expect(try await written() == kept + [entry(.register, "last.example", .done)])
@@ -201,7 +203,7 @@ import Vault
 
   // Holds: RECORD-10
   @Test func `refusals at one site do not hide those at another, and those at all sites have a limit`() async throws {
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let refusal = CTAPError(UserInteractionError.declined)
     for _ in 0..<150 { end(.signIn, "noisy.example", refusal) }
     for _ in 0..<2 { end(.signIn, "bank.example", refusal) }
@@ -232,7 +234,7 @@ import Vault
   // Holds: RECORD-8
   @Test func `a request that asked nobody is not kept`() async throws {
     end(.signIn, "a.example", CTAPError(.noCredentials, "no"))
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     #expect(try await written() == [])
   }
 
@@ -250,7 +252,7 @@ import Vault
       recorder?.vaultChanged(event)
     }
     for number in 0..<10 { end(.signIn, "\(number).example") }
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     var all = (0..<102).map { entry(.signIn, "\($0).example", .done) }
     #expect(try await written() == Array(all[..<2]))
     for number in 10..<150 { end(.signIn, "\(number).example") }
@@ -262,8 +264,8 @@ import Vault
     vault.observe { [weak recorder] in recorder?.vaultChanged($0) }
     if atNextOpening {
       vault.lock()
-      #expect(!vault.hasStore)
-      try await vault.unlock(passphrase: secret("right"))
+      #expect(!vault.files.hasStore)
+      try await source.unlock(passphrase: secret("right"))
     } else {
       Self.execute("DROP TRIGGER full", in: try #require(vault.openStore))
       end(.register, "last.example")
@@ -278,18 +280,18 @@ import Vault
     try makeNewStore()
     vault.storeWasReplaced(isNew: true)
     end(.signIn, "new.example")
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let new = entry(.signIn, "new.example", .done)
     #expect(try await written() == [new])
     vault.lock()
     end(.register, "accepted.example")
     vault.storeWasReplaced(isNew: false)
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     #expect(try await written() == [new, entry(.register, "accepted.example", .done)], "the same store")
     vault.lock()
     end(.register, "lost.example")
     try makeNewStore()
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     #expect(try await written() == [], "its id is another one")
   }
 
@@ -304,7 +306,7 @@ import Vault
       try store.setState(state)
     }
     end(.signIn, "a.example")
-    try await vault.unlock(passphrase: secret("right"))
+    try await source.unlock(passphrase: secret("right"))
     let old = HistoryEntry(time: 1235, site: nil, kind: .findOldStore, outcome: .done, verification: .none)
     #expect(try await written() == [entry(.signIn, "a.example", .done), old])
   }

@@ -50,21 +50,21 @@ import Vault
     try vault.store.save(Self.passkey("a.example"), state: nil)
     // A task of the daemon can keep the store longer than the vault is open.
     let kept = vault.store
-    try source.beginRotation(since: vault.unlocking, to: phrase(), now: 5)
-    #expect(source.current == nil && source.lockReason == .phraseChanged)
+    try source.vault.beginRotation(since: vault.unlocking, to: phrase(), now: 5)
+    #expect(source.current == nil && source.vault.lockReason == .phraseChanged)
     #expect(throws: RecoveryError.self) { try kept.state() }
 
     vault = try await open(source)
     let previous = try #require(vault.previous)
     #expect(vault.keys.fingerprint == CredentialKeys(mainKey: Self.mainKey).fingerprint)
     #expect(previous.keys.fingerprint == made.keys.fingerprint)
-    #expect(source.status.fingerprint == vault.keys.fingerprint)
-    #expect(source.status.previousFingerprint == made.keys.fingerprint)
+    #expect(source.vault.status.fingerprint == vault.keys.fingerprint)
+    #expect(source.vault.status.previousFingerprint == made.keys.fingerprint)
     #expect(try previous.store.allCredentials().map(\.rpID) == ["a.example"])
     #expect(try vault.store.allCredentials().isEmpty)
     // A lock and another unlocking change nothing.
-    source.lock()
-    #expect(source.status.previousFingerprint == nil)
+    source.vault.lock()
+    #expect(source.vault.status.previousFingerprint == nil)
     #expect(try await open(source).previous != nil)
   }
 
@@ -73,11 +73,11 @@ import Vault
     let source = source()
     let old = try await open(source)
     let sites = (1000..<1800).map { String(repeating: "a", count: 220) + "\($0)" }
-    let kept = try #require(source.openStore)
+    let kept = try #require(source.vault.openStore)
     for site in sites {
       try kept.append(HistoryEntry(time: 1, site: site, kind: .register, outcome: .done, verification: .none))
     }
-    try source.beginRotation(since: old.unlocking, to: phrase(), now: 5)
+    try source.vault.beginRotation(since: old.unlocking, to: phrase(), now: 5)
     let vault = try await open(source)
     let session = ControlSession(client: 1, service: ScriptedService(vault: vault), log: { _ in })
     func page(_ start: UInt64) async throws -> ListRotation.Answer {
@@ -90,7 +90,7 @@ import Vault
     let first = try await page(0)
     let next = try #require(first.next)
     // The list of the next page is the same, although there is one key more.
-    try #require(source.openStore).append(
+    try #require(source.vault.openStore).append(
       HistoryEntry(time: 9, site: sites[799], kind: .giveUpSite, outcome: .done, verification: .passphrase))
     let second = try await page(next)
     #expect(second.next == nil && first.fingerprint == made.keys.fingerprint)
@@ -104,23 +104,23 @@ import Vault
     await #expect(throws: ControlFailure(.passphraseRequired, "")) { try await page(next) }
     _ = await session.answer(to: .command(Unlock(secret("correct horse"))))
     _ = try await page(0)
-    source.lock()
+    source.vault.lock()
     await #expect(throws: ControlFailure(.passphraseRequired, "")) { try await page(next) }
   }
 
   // Holds: ROTATE-4, ROTATE-8
   @Test func `the end removes the old phrase, and locks the vault`() async throws {
     let source = source()
-    try await source.beginRotation(since: open(source).unlocking, to: phrase(), now: 5)
+    try await source.vault.beginRotation(since: open(source).unlocking, to: phrase(), now: 5)
     let vault = try await open(source)
     let isDone = Mutex(false)
-    try source.endRotation(since: vault.unlocking) { isDone.withLock { $0 = source.openStore != nil } }
+    try source.vault.endRotation(since: vault.unlocking) { isDone.withLock { $0 = source.vault.openStore != nil } }
     #expect(isDone.withLock { $0 }, "the store is still open for the entry of the history")
-    #expect(source.current == nil && source.lockReason == .phraseChanged)
+    #expect(source.current == nil && source.vault.lockReason == .phraseChanged)
     #expect(throws: RecoveryError.self) { try vault[.previous].store.state() }
     let after = try await open(source)
     #expect(after.previous == nil && after.keys.fingerprint == vault.keys.fingerprint)
-    let error = #expect(throws: StateDirectoryError.self) { try source.endRotation(since: after.unlocking) {} }
+    let error = #expect(throws: StateDirectoryError.self) { try source.vault.endRotation(since: after.unlocking) {} }
     #expect(error?.kind == .unchanged)
     #expect(source.current != nil, "nothing was closed")
   }
@@ -129,23 +129,23 @@ import Vault
   @Test func `an unlocking that is over begins and ends nothing`() async throws {
     let source = source()
     let vault = try await open(source)
-    source.lock()
+    source.vault.lock()
     #expect(throws: ControlFailure(.passphraseRequired, "")) {
-      try source.beginRotation(since: vault.unlocking, to: phrase(), now: 5)
+      try source.vault.beginRotation(since: vault.unlocking, to: phrase(), now: 5)
     }
-    #expect(throws: ControlFailure(.passphraseRequired, "")) { try source.endRotation(since: vault.unlocking) {} }
+    #expect(throws: ControlFailure(.passphraseRequired, "")) { try source.vault.endRotation(since: vault.unlocking) {} }
     let again = try await open(source)
     #expect(again.previous == nil)
     // Nor while another unlocking has opened the vault.
     #expect(throws: ControlFailure(.passphraseRequired, "")) {
-      try source.beginRotation(since: vault.unlocking, to: phrase(), now: 5)
+      try source.vault.beginRotation(since: vault.unlocking, to: phrase(), now: 5)
     }
-    #expect(throws: ControlFailure(.passphraseRequired, "")) { try source.endRotation(since: vault.unlocking) {} }
+    #expect(throws: ControlFailure(.passphraseRequired, "")) { try source.vault.endRotation(since: vault.unlocking) {} }
     #expect(source.current?.unlocking === again.unlocking)
     // A refusal leaves the vault open.
     try Data([1]).write(to: URL(fileURLWithPath: made.directory.previousStorePath))
     let error = #expect(throws: StateDirectoryError.self) {
-      try source.beginRotation(since: again.unlocking, to: phrase(), now: 5)
+      try source.vault.beginRotation(since: again.unlocking, to: phrase(), now: 5)
     }
     #expect(error?.kind == .exists)
     #expect(source.current?.unlocking === again.unlocking)
@@ -155,13 +155,13 @@ import Vault
   // Holds: ROTATE-5
   @Test func `a rename that failed is repeated by the next unlocking`() async throws {
     let source = source()
-    try await source.beginRotation(since: open(source).unlocking, to: phrase(), now: 5)
+    try await source.vault.beginRotation(since: open(source).unlocking, to: phrase(), now: 5)
     let (store, previous) = (made.directory.storePath, made.directory.previousStorePath)
     try FileManager.default.moveItem(atPath: store, toPath: made.directory.path + "/next.sqlite")
     try FileManager.default.moveItem(atPath: previous, toPath: store)
-    #expect(source.fault == nil)
+    #expect(source.files.fault == nil)
     #expect(try await open(source).previous != nil)
-    #expect(source.fault == nil && FileManager.default.fileExists(atPath: previous))
+    #expect(source.files.fault == nil && FileManager.default.fileExists(atPath: previous))
   }
 
   // Holds: ROTATE-8
@@ -169,14 +169,14 @@ import Vault
     async throws
   {
     let source = source()
-    try await source.beginRotation(since: open(source).unlocking, to: phrase(), now: 5)
+    try await source.vault.beginRotation(since: open(source).unlocking, to: phrase(), now: 5)
     try FileManager.default.removeItem(atPath: made.directory.previousStorePath)
     let error = await #expect(throws: StateDirectoryError.self) { try await source.unlock(passphrase: Self.passphrase) }
     #expect(error?.kind == .missing)
     #expect(error?.description.contains(made.directory.previousStorePath) == true)
-    #expect(source.current == nil && source.fault?.kind == .missing)
+    #expect(source.current == nil && source.files.fault?.kind == .missing)
     try made.directory.makeNewStore(passphrase: Self.passphrase)
-    source.storeWasReplaced(isNew: true)
+    source.vault.storeWasReplaced(isNew: true)
     #expect(try await open(source).previous?.store.allCredentials().isEmpty == true)
   }
 }

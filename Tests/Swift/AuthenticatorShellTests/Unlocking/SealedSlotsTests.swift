@@ -45,7 +45,7 @@ import Testing
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
     // The vault's file of an earlier version was put back, or could not be written at the unlocking.
     try made.directory.replaceVault(earlier)
-    try source.changeSlots(since: unlocking) { (file, vault) throws(VaultError) in
+    try source.vault.changeSlots(since: unlocking) { (file, vault) throws(VaultError) in
       var generator = SystemRandomNumberGenerator()
       _ = try file.sealSlots(of: vault, using: &generator)
     }
@@ -54,16 +54,39 @@ import Testing
     #expect(source.current != nil)
   }
 
+  @Test func `a public key that is stored is in the vault's file`() throws {
+    let made = try MadeVault(passphrase: "right")
+    let source = VaultKeySource(
+      directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), log: { _ in })
+    let unlocked = try made.directory.unlock(passphrase: secret("right"))
+    let key = SecretBytes.random(count: 32)
+    try made.directory.changeSlots { file throws(VaultError) in
+      var generator = SystemRandomNumberGenerator()
+      let slot = SecurityKeySlot(
+        credentialID: [1], salt: [UInt8](repeating: 2, count: 32), hasPIN: false, autoUnlock: false, publicKey: nil)
+      try file.seal(unlocked, for: .securityKey(slot), key: key, using: &generator)
+    }
+    let opened = try made.directory.unlock(slot: made.directory.slots()[1].id, key: key)
+    #expect(try !source.files.store(publicKey: [], of: opened))
+    let publicKey = [UInt8](repeating: 3, count: 64)
+    #expect(try source.files.store(publicKey: publicKey, of: opened))
+    guard case .securityKey(let stored) = try made.directory.slots()[1].protector else {
+      Issue.record("it is another slot")
+      return
+    }
+    #expect(stored.publicKey == publicKey)
+  }
+
   @Test func `while the store is replaced, no unlocking writes the vault's file`() throws {
     let made = try MadeVault(passphrase: "right")
     let source = VaultKeySource(
       directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), log: { _ in })
-    let couldSeal = try source.mendStore(isNew: false) { _ throws(StateDirectoryError) in
+    let couldSeal = try source.vault.mendStore(isNew: false) { _ throws(StateDirectoryError) in
       let isFree = Mutex(true)
       let ended = DispatchSemaphore(value: 0)
-      // An unlocking seals the slots on a thread of its own, while it holds `opening`.
+      // An unlocking seals the slots on a thread of its own, within `alone`.
       Thread.detachNewThread {
-        isFree.withLock { $0 = source.opening.withLockIfAvailable { _ in true } ?? false }
+        isFree.withLock { $0 = source.files.opening.withLockIfAvailable { _ in true } ?? false }
         ended.signal()
       }
       ended.wait()

@@ -159,7 +159,7 @@ import Vault
     key.end(.touched)
     #expect(try await !task.value.isOpenedByPerson)
     #expect(!dialogs.isShown && dialogs.shown.count == 1 && !key.isBlinking && lines.all == [])
-    #expect(source.status.unlockedBy == "security key")
+    #expect(source.vault.status.unlockedBy == "security key")
   }
 
   @Test func `the passphrase unlocks, and the key stops blinking`() async throws {
@@ -169,7 +169,7 @@ import Vault
     dialogs.answer("right")
     #expect(try await task.value.isOpenedByPerson)
     #expect(!dialogs.isShown && dialogs.shown.count == 1 && key.isCancelled && !key.isBlinking && lines.all == [])
-    #expect(source.status.unlockedBy == nil)
+    #expect(source.vault.status.unlockedBy == nil)
   }
 
   @Test func `after a wrong passphrase the dialog asks again, and the key goes on blinking`() async throws {
@@ -208,7 +208,7 @@ import Vault
     let dialogs = Dialogs()
     let source = source(dialogs)
     let task = await opening(source, dialogs)
-    source.lock()
+    source.vault.lock()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(source.current == nil && !dialogs.isShown && key.isCancelled)
   }
@@ -249,7 +249,7 @@ import Vault
   @Test func `after a lock, a touch counts only once its dialog is shown`() async throws {
     let dialogs = Dialogs()
     let opened = source(dialogs)
-    opened.lock()
+    opened.vault.lock()
     dialogs.prepare(true)
     let task = Task { try await opened.open(for: nil) }
     await wait { key.isBlinking }
@@ -261,10 +261,10 @@ import Vault
     #expect(try await !task.value.isOpenedByPerson)
     // A touch that counted before would have ended the dialog while it was prepared.
     #expect(dialogs.shown.count == 1)
-    opened.lock()
+    opened.vault.lock()
     // The key has its touch, and the dialog cannot be shown.
     let broken = source(Dialogs(isBroken: true))
-    broken.lock()
+    broken.vault.lock()
     await #expect(throws: UserInteractionError.unavailable) { try await broken.open(for: nil) }
     #expect(broken.current == nil)
   }
@@ -273,7 +273,7 @@ import Vault
   @Test func `after a lock, a touch counts only after a button where the desktop can hide a dialog`() async throws {
     let dialogs = Dialogs(canBeQueued: true)
     let source = source(dialogs)
-    source.lock()
+    source.vault.lock()
     let task = await opening(source, dialogs)
     key.end(.touched)
     await wait { !key.isBlinking }
@@ -292,7 +292,7 @@ import Vault
     key.end(.touched)
     await task.value
     #expect(source.current != nil && dialogs.shown == [])
-    source.lock()
+    source.vault.lock()
     // A lock before the start has unlocked it: no touch without a dialog.
     await source.openAtStart()
     #expect(source.current == nil && dialogs.shown == [])

@@ -43,7 +43,7 @@ import Vault
     let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
     #expect(source.current == nil)
-    #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
+    #expect(source.vault.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
     let vault = try await source.open(for: nil)
     #expect(vault.isOpenedByPerson)
     #expect(vault.keys.fingerprint == made.keys.fingerprint)
@@ -53,7 +53,7 @@ import Vault
     #expect(source.current?.isOpenedByPerson == false)
     #expect(again.keys.fingerprint == made.keys.fingerprint)
     #expect(dialogs.seen.withLock { $0 } == ["passphrase Unlock your passkeys?"])
-    #expect(source.status == VaultStatus(isUnlocked: true, fingerprint: made.keys.fingerprint, fault: nil))
+    #expect(source.vault.status == VaultStatus(isUnlocked: true, fingerprint: made.keys.fingerprint, fault: nil))
   }
 
   @Test func `a wrong passphrase is reported, and can be tried again`() async throws {
@@ -109,7 +109,7 @@ import Vault
     #expect(dialogs.seen.withLock { $0 } == [])
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): damaged vault: ") == true)
-    #expect(source.status.fault?.kind == .damaged)
+    #expect(source.vault.status.fault?.kind == .damaged)
     #expect(try made.directory.readVault() == Array(bytes.dropLast()))
   }
 
@@ -199,12 +199,12 @@ import Vault
     let vault = try await source.open(for: nil)
     #expect(!vault.isOpenedByPerson)
     #expect(vault.keys.fingerprint == made.keys.fingerprint)
-    #expect(source.status.unlockedBy == "keyring")
+    #expect(source.vault.status.unlockedBy == "keyring")
     #expect(dialogs.seen.withLock { $0 } == [] && lines.lines == [])
     #expect(await verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
     #expect(await verifier.verify(secret("right")) == .right)
     #expect(verifier.triesLeft == 8)
-    source.lock()
+    source.vault.lock()
     #expect(await verifier.verify(secret("right")) == .locked)
   }
 
@@ -310,7 +310,7 @@ import Vault
     let source = source(dialogs, keyring)
     let task = Task { try await source.open(for: nil) }
     await eventually { !keyring.asked.withLock { $0.isEmpty } }
-    source.lock()
+    source.vault.lock()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(source.current == nil && keyring.asked.withLock { $0 } == [1])
     #expect(dialogs.seen.withLock { $0 } == [])
@@ -339,7 +339,7 @@ import Vault
     #expect(source.current == nil)
     #expect(try await source.open(for: nil).isOpenedByPerson)
     #expect(keyring.asked.withLock { $0 } == [1])
-    source.lock()
+    source.vault.lock()
     #expect(try await !source.open(for: nil).isOpenedByPerson)
   }
 
@@ -360,7 +360,7 @@ import Vault
     let silent = UnlockReason.silent(UserPrompt(purpose: .signIn, rpID: "example.com"))
     // Before the first lock, the slot opens for any request.
     #expect(try await !source.open(for: silent).isOpenedByPerson)
-    source.lock()
+    source.vault.lock()
     #expect(shown.withLock { $0.isEmpty } && keyring.asked.withLock { $0 } == [1])
     await #expect(throws: UserInteractionError.declined) { try await source.open(for: silent) }
     #expect(shown.withLock { $0.map(\.takesPassphrase) } == [true], "the passphrase's dialog")
@@ -389,7 +389,7 @@ import Vault
     #expect(source.current == nil)
     #expect(try await source.open(for: silent).isOpenedByPerson, "the passphrase was typed")
     #expect(takesPassphrase() == [true] && keyring.asked.withLock { $0 } == [1], "the keyring was not asked")
-    source.lock()
+    source.vault.lock()
     #expect(try await !source.open(for: nil).isOpenedByPerson)
     #expect(takesPassphrase() == [true, false] && keyring.asked.withLock { $0 } == [1, 1])
   }
@@ -402,7 +402,7 @@ import Vault
   func `after a lock for any reason, a slot that opens without the person needs a dialog`(reason: LockReason)
     async throws
   {
-    try await checkSlot { source in #expect(source.lock(reason)) }
+    try await checkSlot { source in #expect(source.vault.lock(reason)) }
   }
 
   // Holds: PROTECT-24
@@ -410,7 +410,7 @@ import Vault
     let clock = ManualClock()
     let idle = IdleLock(limit: .seconds(3600), clock: clock, executor: globalConcurrentExecutor)
     try await checkSlot { source in
-      idle.observe { source.lock(.idle(.seconds(3600))) }
+      idle.observe { source.vault.lock(.idle(.seconds(3600))) }
       idle.wasOpened()
       await clock.sleepers(1)
       clock.advance(by: .seconds(3600))
@@ -431,7 +431,7 @@ import Vault
     }
     let keyring = Keyring(1, 2)
     let source = source(dialogs, keyring)
-    source.lock()
+    source.vault.lock()
     #expect(try await source.open(for: nil).isOpenedByPerson)
     #expect(shown.withLock { $0 } == [false, true] && keyring.asked.withLock { $0 } == [] && lines.lines == [])
   }
@@ -447,7 +447,7 @@ import Vault
     let source = source(dialogs, Keyring(1))
     let (clock, queue, program) = (ManualClock(), RequestQueue<Int>(0), RequestOrigin(door: .controlSocket(process: 7)))
     let refused = RefusedPrograms(clock: clock)
-    source.lock()
+    source.vault.lock()
     for _ in 0..<2 {
       #expect(try await !source.openBySlot(from: program, countedBy: refused))
     }
@@ -480,13 +480,13 @@ import Vault
   @Test func `while a lock waits for a change of the store, the state can be read`() async throws {
     let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
-    let store = try #require(source.openStore)
+    let store = try #require(source.vault.openStore)
     let state = try store.state()
     let isLocked = DispatchSemaphore(value: 0)
     // The store is in use until the observer returns.
     store.observe {
       Thread.detachNewThread {
-        source.lock()
+        source.vault.lock()
         isLocked.signal()
       }
       let isRead = DispatchSemaphore(value: 0)
@@ -498,7 +498,7 @@ import Vault
     }
     try store.setState(state)
     await OwnThread.run { isLocked.wait() }
-    #expect(source.current == nil && source.lockings == 1)
+    #expect(source.current == nil && source.vault.lockings == 1)
   }
 
   @Test func `the vault can be unlocked and locked by command`() async throws {
@@ -509,11 +509,11 @@ import Vault
     let unlocking = try #require(source.current?.unlocking)
     try await source.unlock(passphrase: secret("right"))
     #expect(source.current?.unlocking === unlocking && !unlocking.hasEnded, "the vault stayed open")
-    source.lock()
+    source.vault.lock()
     #expect(unlocking.hasEnded)
     #expect(source.current == nil)
     #expect(await verifier.verify(secret("right")) == .locked)
-    #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
+    #expect(source.vault.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
   }
 
   @Test func `a wrong passphrase by command is an error, also while the vault is open`() async throws {
@@ -532,7 +532,7 @@ import Vault
     let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
     let inCeremony = try #require(source.current)
-    source.lock()
+    source.vault.lock()
     try await source.unlock(passphrase: secret("right"))
     #expect(try inCeremony.store.state() == source.current?.store.state())
   }
@@ -557,16 +557,16 @@ import Vault
     // The passphrase is typed and checked; the vault is locked before the keys are stored.
     let source = source(ScriptedBackEnd())
     let unlocking = try await source.unlock(passphrase: secret("right"))
-    source.lock()
+    source.vault.lock()
     let again = try await source.unlock(passphrase: secret("right"))
     #expect(unlocking !== again)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<20 {
         group.addTask { _ = try? await source.unlock(passphrase: secret("right")) }
-        group.addTask { source.lock() }
+        group.addTask { source.vault.lock() }
       }
     }
-    source.lock()
+    source.vault.lock()
     #expect(source.current == nil)
     #expect(await verifier.verify(secret("right")) == .locked)
   }
@@ -614,8 +614,8 @@ import Vault
   @Test func `a new passphrase locks the vault, and only it unlocks again`() async throws {
     let source = source(ScriptedBackEnd())
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
-    try source.changeSlots(since: unlocking, sealing("new"))
-    #expect(source.current == nil && source.status.lockReason == .slotChanged)
+    try source.vault.changeSlots(since: unlocking, sealing("new"))
+    #expect(source.current == nil && source.vault.status.lockReason == .slotChanged)
     #expect(await verifier.verify(secret("new")) == .locked)
     let error = await #expect(throws: StateDirectoryError.self) {
       try await source.unlock(passphrase: secret("right"))
@@ -629,10 +629,12 @@ import Vault
   @Test func `an unlocking that a lock ended changes no slot`() async throws {
     let source = source(ScriptedBackEnd())
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
-    source.lock()
+    source.vault.lock()
     let before = try made.directory.readVault()
     for _ in 0..<2 {
-      let failure = #expect(throws: ControlFailure.self) { try source.changeSlots(since: unlocking, sealing("new")) }
+      let failure = #expect(throws: ControlFailure.self) {
+        try source.vault.changeSlots(since: unlocking, sealing("new"))
+      }
       #expect(failure == ControlSession.passphraseRequired)
       try await source.unlock(passphrase: secret("right"))
     }
@@ -646,14 +648,14 @@ import Vault
       directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), verifier: verifier,
       counter: CounterCheck(ask: absent, time: { 1 }), log: lines.add)
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
-    source.lock()
+    source.vault.lock()
     let change = ChangeCounter.Change.on(index: 0x0180_0000, auth: Keyring.key(1), value: 1)
     for _ in 0..<2 {
-      let failure = #expect(throws: ControlFailure.self) { try source.changeCounter(since: unlocking, change) }
+      let failure = #expect(throws: ControlFailure.self) { try source.vault.changeCounter(since: unlocking, change) }
       #expect(failure == ControlSession.passphraseRequired)
       try await source.unlock(passphrase: secret("right"))
     }
-    let store = try #require(source.openStore)
+    let store = try #require(source.vault.openStore)
     #expect(try store.state().counter == nil)
   }
 
@@ -662,7 +664,7 @@ import Vault
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
     let (before, slot) = (try made.directory.readVault(), try made.directory.slots()[0].id)
     let error = #expect(throws: StateDirectoryError.self) {
-      try source.changeSlots(since: unlocking) { (file, _) throws(VaultError) in try file.removeSlot(slot) }
+      try source.vault.changeSlots(since: unlocking) { (file, _) throws(VaultError) in try file.removeSlot(slot) }
     }
     #expect(error?.kind == .unchanged && source.current != nil)
     #expect(try made.directory.readVault() == before)
