@@ -108,8 +108,8 @@ enum ControlRequest: Sendable {
 
   /// The commands that are served; any other byte is an invalid command.
   static let commands: [any ServedCommand.Type] =
-    SessionCommands.all + OwnerCommands.all + BackupCommands.all + ExportCommands.all + FollowCommands.all
-    + RotationCommands.all + WalletCommands.all
+    SessionHandlers.all + OwnerHandlers.all + BackupHandlers.all + ExportHandlers.all + FollowHandlers.all
+    + RotationHandlers.all + WalletHandlers.all
 
   /// Reads one packet.
   ///

@@ -8,7 +8,7 @@ import Messages
 import Recovery
 
 /// The requests of a wallet; the prompt that opens a locked vault names the request.
-enum WalletCommands {
+enum WalletHandlers {
   static let all: [any ServedCommand.Type] = [
     GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
     GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self,

@@ -10,7 +10,7 @@ import Testing
 @testable import liquid_authenticator
 
 /// A program that follows a folder of backups, without the passphrase.
-@Suite struct FollowCommandsTests {
+@Suite struct FollowHandlersTests {
   let service = ScriptedService()
   let session: ControlSession
   let owner: ControlSession

@@ -4,7 +4,7 @@ import CryptoPrimitives
 import Recovery
 
 /// The commands for the folder of backups that the store follows.
-enum FollowCommands {
+enum FollowHandlers {
   static let all: [any ServedCommand.Type] = [FollowBackups.self, AwaitBackup.self]
 }
 

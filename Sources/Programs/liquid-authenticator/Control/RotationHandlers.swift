@@ -4,7 +4,7 @@ import Recovery
 import StateDirectory
 
 /// The owner's commands for the move to a new phrase (Recovery §14).
-enum RotationCommands {
+enum RotationHandlers {
   static let all: [any ServedCommand.Type] = [
     BeginRotation.self, ListRotation.self, GiveUpSites.self, EndRotation.self,
   ]

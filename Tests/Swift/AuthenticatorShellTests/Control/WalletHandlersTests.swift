@@ -10,7 +10,7 @@ import Testing
 @testable import liquid_authenticator
 
 /// Wallet requests, from the packet to the dialogs and back.
-@Suite struct WalletCommandsTests {
+@Suite struct WalletHandlersTests {
   typealias Item = SignTransactions.Item
 
   let world: WalletWorld

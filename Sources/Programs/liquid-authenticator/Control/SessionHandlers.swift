@@ -4,7 +4,7 @@ import Recovery
 import Vault
 
 /// The commands for the connection, the vault as a whole, and the device.
-enum SessionCommands {
+enum SessionHandlers {
   static let all: [any ServedCommand.Type] = [
     Hello.self, GetStatus.self, Lock.self, Unlock.self, UnlockBySlot.self, NewStore.self, AcceptStore.self,
     PlugDevice.self, SealSlot.self, RemoveSlot.self, ChangeCounter.self,

@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// They take many short turns with the ceremonies: each account merges independently of the others (Recovery §9), so a
 /// sign-in may come between two pages.
-enum BackupCommands {
+enum BackupHandlers {
   static let all: [any ServedCommand.Type] = [
     ReadBackup.self, MergeBackup.self, DigestAccounts.self, RecordBackup.self, ImportPasskeys.self,
   ]

@@ -7,7 +7,7 @@ import Recovery
 ///
 /// It needs the vault's passphrase on the connection, and the user's agreement in a dialog, with verification if that is
 /// set up. Then it takes a short turn with the ceremonies for each page.
-enum ExportCommands {
+enum ExportHandlers {
   static let all: [any ServedCommand.Type] = [ExportPasskeys.self]
 }
 

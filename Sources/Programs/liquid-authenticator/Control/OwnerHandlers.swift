@@ -7,7 +7,7 @@ import Recovery
 ///
 /// The rules are those that credentialManagement, clientPIN and authenticatorConfig follow in CTAP2 and Recovery; the
 /// vault's passphrase takes the place of a token.
-enum OwnerCommands {
+enum OwnerHandlers {
   static let all: [any ServedCommand.Type] = [
     ListCredentials.self, ShowCredential.self, RenameCredential.self, RemoveCredential.self, RecoverCredential.self,
     AcceptBeforeReset.self, SetPIN.self, RemovePIN.self, GetSettings.self, ChangeSettings.self, ForgetReaders.self,
