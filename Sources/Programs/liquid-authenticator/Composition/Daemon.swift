@@ -56,7 +56,7 @@ final class Daemon: Sendable {
     }
     let controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
     self.controlPath = controlPath
-    ControlSocket.makeDirectory(for: controlPath)
+    ControlServerSocket.makeDirectory(for: controlPath)
     let follows = options.detachesInBackground || !options.session.lockEvents.isEmpty
     let verifies = options.verification == .passphrase
     // A bus that accepts connections and does not answer delays the start once.
@@ -168,7 +168,7 @@ final class Daemon: Sendable {
   /// Opens the control socket, then makes the device appear: when the device is there, the socket is open.
   func start() async throws(StartError) {
     do throws(TransportError) {
-      let socket = try ControlSocket(listeningAt: controlPath)
+      let socket = try ControlServerSocket(listeningAt: controlPath)
       let isPassed = socket.isPassed
       let service = DaemonService(
         router: router, key: key, fingerprints: fingerprints, followers: followers,

@@ -17,7 +17,7 @@ enum DaemonSandbox {
   static func enter(
     _ options: DaemonOptions, directory: StateDirectory, controlPath: String
   ) throws(TransportError) -> [String] {
-    try ControlSocket.removeStale(at: controlPath)
+    try ControlServerSocket.removeStale(at: controlPath)
     if case .unix(let path) = options.transport { try UnixSocketTransport.removeStale(at: path) }
     var files = FileSandbox()
     // OtherKeysWatch.

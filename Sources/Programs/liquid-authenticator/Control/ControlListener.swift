@@ -51,7 +51,7 @@ final class ControlListener: Polled {
     let number: UInt64
     let session: ControlSession
     /// The process that made the connection, which the dialogs of its requests name.
-    let process: ControlSocket.Peer
+    let process: ControlServerSocket.Peer
     var request: Task<Void, Never>?
     /// Who has withdrawn that request.
     var withdrawal = Withdrawal()
@@ -110,10 +110,10 @@ final class ControlListener: Polled {
     var lastRead: Int32 = -1
     var watch: EventLoop.Watch?
     /// The processes whose last try of the passphrase was wrong or given up; the newest last.
-    var failed: [ControlSocket.Peer] = []
+    var failed: [ControlServerSocket.Peer] = []
 
     /// Throws if a request without the passphrase would take too much away from others.
-    func admit(_ load: Load, of process: ControlSocket.Peer) throws(ControlFailure) {
+    func admit(_ load: Load, of process: ControlServerSocket.Peer) throws(ControlFailure) {
       let others = connections.values.filter { $0.load == load }
       let isLast = load == .unlocking && others.count == load.limit.count - 1
       let isOver = others.count >= load.limit.count || isLast && failed.contains(process)
@@ -123,7 +123,7 @@ final class ControlListener: Polled {
     }
 
     /// Notes how a try of the passphrase ended.
-    mutating func tried(_ process: ControlSocket.Peer, isRight: Bool) {
+    mutating func tried(_ process: ControlServerSocket.Peer, isRight: Bool) {
       failed.removeAll { $0 == process }
       guard !isRight else { return }
       if failed.count >= ControlListener.maximumFailed { failed.removeFirst() }
@@ -133,8 +133,8 @@ final class ControlListener: Polled {
 
   private let state = Mutex(State())
   private let arrivals = ArrivalPause()
-  private let socket: ControlSocket
-  private let peer: @Sendable (Int32) -> ControlSocket.Peer
+  private let socket: ControlServerSocket
+  private let peer: @Sendable (Int32) -> ControlServerSocket.Peer
   private let makeSession: @Sendable (UInt64, TerminalSession?) -> ControlSession
   private let isPromptOpen: @Sendable () -> Bool
   private let loop: EventLoop
@@ -147,8 +147,8 @@ final class ControlListener: Polled {
   ///   - makeSession: makes the session of the connection with this number, from this terminal; numbers are unique.
   ///   - isPromptOpen: whether a prompt is open now; ``promptOpened()`` is called when one opens.
   init(
-    _ socket: consuming ControlSocket, on loop: EventLoop,
-    peer: @escaping @Sendable (Int32) -> ControlSocket.Peer = { ControlSocket.peer(of: $0) },
+    _ socket: consuming ControlServerSocket, on loop: EventLoop,
+    peer: @escaping @Sendable (Int32) -> ControlServerSocket.Peer = { ControlServerSocket.peer(of: $0) },
     makeSession: @escaping @Sendable (UInt64, TerminalSession?) -> ControlSession,
     isPromptOpen: @escaping @Sendable () -> Bool, log: @escaping @Sendable (String) -> Void
   ) {
@@ -234,7 +234,7 @@ final class ControlListener: Polled {
 
   /// Adds a connection of our own user.
   private func serve(_ descriptor: Int32) {
-    let user = ControlSocket.user(of: descriptor)
+    let user = ControlServerSocket.user(of: descriptor)
     guard user == geteuid() else {
       log("the control socket refused \(user.map { "user \($0)" } ?? "a program of an unknown user")")
       close(descriptor)
@@ -249,7 +249,7 @@ final class ControlListener: Polled {
       state.lastNumber += 1
       state.lastEvent += 1
       state.connections[descriptor] = Connection(
-        number: state.lastNumber, session: makeSession(state.lastNumber, ControlSocket.terminal(of: descriptor)),
+        number: state.lastNumber, session: makeSession(state.lastNumber, ControlServerSocket.terminal(of: descriptor)),
         process: peer(descriptor), lastEvent: state.lastEvent)
     }
   }

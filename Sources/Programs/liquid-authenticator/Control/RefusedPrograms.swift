@@ -26,15 +26,15 @@ final class RefusedPrograms: Sendable {
   }
 
   private let clock: any MonotonicClock
-  private let entries = Mutex<[ControlSocket.Peer: Entry]>([:])
+  private let entries = Mutex<[ControlServerSocket.Peer: Entry]>([:])
 
   init(clock: any MonotonicClock) { self.clock = clock }
 
   /// The program that sent a request; `nil` for the device, whose programs cannot be told apart, and for an unknown
   /// process.
-  private static func program(of origin: RequestOrigin?) -> ControlSocket.Peer? {
+  private static func program(of origin: RequestOrigin?) -> ControlServerSocket.Peer? {
     guard case .controlSocket(let process?, let instance) = origin?.door else { return nil }
-    return ControlSocket.Peer(number: process, instance: instance)
+    return ControlServerSocket.Peer(number: process, instance: instance)
   }
 
   /// Counts a request that ended after the user was asked; after the user agreed, the count starts again.
@@ -63,7 +63,7 @@ final class RefusedPrograms: Sendable {
   }
 
   /// Until when the requests of a program wait; `nil` if they need not.
-  private func endOfWait(of program: ControlSocket.Peer?) -> Instant? {
+  private func endOfWait(of program: ControlServerSocket.Peer?) -> Instant? {
     guard let program, let entry = entries.withLock({ $0[program] }), entry.refusals >= Self.free
     else { return nil }
     // More doublings exceed the longest wait.

@@ -4,7 +4,7 @@ import Glibc
 enum Door: Sendable, Equatable {
   /// The virtual device with this node, such as `/dev/hidraw3`; `nil` while it has none.
   case device(node: String?)
-  /// The control socket, and the process that connected to it; `instance` is that of its ``ControlSocket/Peer``.
+  /// The control socket, and the process that connected to it; `instance` is that of its ``ControlServerSocket/Peer``.
   case controlSocket(process: pid_t?, instance: UInt64 = 0)
 
   /// A process that may have sent the request.

@@ -30,8 +30,8 @@ final class OpenControlSocket: Sendable {
     path = directory + "/control.sock"
     let (service, lines) = (service, lines)
     listener = ControlListener(
-      try ControlSocket(listeningAt: path), on: try loop ?? Self.loop.get(),
-      peer: { processes?.peer ?? ControlSocket.peer(of: $0) },
+      try ControlServerSocket(listeningAt: path), on: try loop ?? Self.loop.get(),
+      peer: { processes?.peer ?? ControlServerSocket.peer(of: $0) },
       makeSession: { number, _ in ControlSession(client: number, service: service, log: { _ in }) },
       isPromptOpen: { service.isPromptOpen.withLock { $0 } }, log: lines.add)
   }
@@ -48,7 +48,7 @@ final class OpenControlSocket: Sendable {
 final class Processes: Sendable {
   private let number = Mutex<pid_t>(1)
 
-  var peer: ControlSocket.Peer { ControlSocket.Peer(number: number.withLock { $0 }) }
+  var peer: ControlServerSocket.Peer { ControlServerSocket.Peer(number: number.withLock { $0 }) }
 
   /// A connection of this process that has said hello.
   func connect(_ process: pid_t, to control: OpenControlSocket) async throws -> Client {
@@ -578,7 +578,7 @@ final class Client: Sendable {
     client.send([0x01])
     await eventually { control.service.gate.count == 1 }
     // The process of the request locks the vault itself.
-    let own = ControlSocket.peer(of: client.descriptor)
+    let own = ControlServerSocket.peer(of: client.descriptor)
     control.listener.withdrawRequests(by: .controlSocket(process: own.number, instance: own.instance))
     #expect(await client.receive() == [0x2D])
     #expect(control.service.calls.withLock { $0.last } == "withdrawn by 1")
@@ -628,10 +628,10 @@ final class Client: Sendable {
 
   @Test func `a socket left by a crash is replaced`() async throws {
     let path = path
-    func crash() throws { _ = try ControlSocket(listeningAt: path) }
+    func crash() throws { _ = try ControlServerSocket(listeningAt: path) }
     try crash()
     #expect(access(path, F_OK) == 0)
-    let socket = try ControlSocket(listeningAt: path)
+    let socket = try ControlServerSocket(listeningAt: path)
     #expect(Client(path) != nil)
     socket.removeFile()
   }
@@ -640,14 +640,14 @@ final class Client: Sendable {
     var ends: [Int32] = [-1, -1]
     #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
     defer { for end in ends { close(end) } }
-    let peers = ends.map { ControlSocket.peer(of: $0) }
+    let peers = ends.map { ControlServerSocket.peer(of: $0) }
     #expect(peers.map(\.number) == [getpid(), getpid()] && peers[0] == peers[1])
-    #expect(ControlSocket.peer(of: -1) == ControlSocket.Peer(number: nil))
+    #expect(ControlServerSocket.peer(of: -1) == ControlServerSocket.Peer(number: nil))
   }
 
   @Test func `a socket in use is not taken over`() async throws {
     let control = try OpenControlSocket()
-    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: control.path) }
+    let error = #expect(throws: TransportError.self) { _ = try ControlServerSocket(listeningAt: control.path) }
     #expect(
       error?.description
         == "another program listens at \(control.path) already; stop it first, or give another path with --control")
@@ -656,25 +656,27 @@ final class Client: Sendable {
 
   @Test func `a file that is not a socket is kept`() async throws {
     try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
-    #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
+    #expect(throws: TransportError.self) { _ = try ControlServerSocket(listeningAt: path) }
     #expect(FileManager.default.contents(atPath: path) == Data([1, 2, 3]))
   }
 
   @Test func `the error for a path that is too long names the path`() {
     let path = "/tmp/" + String(repeating: "x", count: 104)
-    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
+    let error = #expect(throws: TransportError.self) { _ = try ControlServerSocket(listeningAt: path) }
     #expect(error?.description.contains(path) == true)
   }
 
   @Test func `the error for a missing directory names the directory`() {
-    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: "/no/such/control.sock") }
+    let error = #expect(throws: TransportError.self) {
+      _ = try ControlServerSocket(listeningAt: "/no/such/control.sock")
+    }
     #expect(error?.description == "cannot find the directory /no/such: No such file or directory")
   }
 
   // Holds: CONTROL-10
   @Test func `a directory that others may write to is refused`() {
     chmod(directory.path, 0o777)
-    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
+    let error = #expect(throws: TransportError.self) { _ = try ControlServerSocket(listeningAt: path) }
     #expect(
       error?.description == "other users can write to \(directory.path) (mode 777); restrict access with: "
         + "chmod go-w '\(directory.path)', or give another path with --control")

@@ -3,7 +3,7 @@ import Glibc
 import ProcessIO
 
 /// The control socket, in a directory of its own.
-struct ControlSocket: ~Copyable {
+struct ControlServerSocket: ~Copyable {
   private let socket: ListeningSocket
 
   /// The listening descriptor, non-blocking.
