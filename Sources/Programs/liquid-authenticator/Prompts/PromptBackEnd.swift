@@ -122,11 +122,11 @@ enum PromptChoice: String, CaseIterable, Sendable {
     switch self {
     case .auto, .notifications:
       let window = program(hasAskpass ? .askpass : .pinentry)
-      let last: [any PromptBackEnd] = terminal == nil ? [] : [Terminal()]
+      let last: [any PromptBackEnd] = terminal == nil ? [] : [TerminalBackEnd()]
       return PromptChain([program(.notifications), window] + last, choice: rawValue, log: log)
     case .pinentry: return program(.pinentry)
     case .askpass: return program(.askpass)
-    case .terminal: return Terminal()
+    case .terminal: return TerminalBackEnd()
     }
   }
 }

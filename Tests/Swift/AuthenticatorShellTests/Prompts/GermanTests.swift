@@ -151,7 +151,7 @@ import Testing
   @Test(arguments: ["j", "J", "ja"])
   func `yes on the terminal, in German`(answer: String) async throws {
     let terminal = try PseudoTerminal()
-    let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)
+    let prompter = UserPrompter(testing: TerminalBackEnd(path: terminal.path), catalogue: german)
     async let agreed: Void = prompter.confirm(UserPrompt(purpose: .select))
     let question = "  Diesen verwenden? (j zum Zustimmen, sonst wird abgelehnt) "
     #expect(try await terminal.awaitScreen(endingWith: question))
@@ -163,7 +163,7 @@ import Testing
   @Test(arguments: ["n\n", "nein\n", "y\n", "Y\n", "yes\n", "jj\n", "j \n", "\n"])
   func `anything else on the terminal refuses`(answer: String) async throws {
     let terminal = try PseudoTerminal()
-    let prompter = UserPrompter(testing: Terminal(path: terminal.path), catalogue: german)
+    let prompter = UserPrompter(testing: TerminalBackEnd(path: terminal.path), catalogue: german)
     let refused = Task { try await prompter.confirm(UserPrompt(purpose: .select)) }
     #expect(try await terminal.awaitScreen(endingWith: "sonst wird abgelehnt) "))
     terminal.type(answer)

@@ -10,7 +10,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-@Suite struct TerminalTests {
+@Suite struct TerminalBackEndTests {
   static let prompt = UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice")
   static let question = """
 
@@ -39,7 +39,7 @@ import Testing
   }
 
   private func prompter(clock: any MonotonicClock = ManualClock()) -> UserPrompter {
-    UserPrompter(testing: Terminal(path: terminal.path), clock: clock, log: lines.add)
+    UserPrompter(testing: TerminalBackEnd(path: terminal.path), clock: clock, log: lines.add)
   }
 
   private func typed(_ prompter: UserPrompter) async throws -> [UInt8] {
@@ -64,7 +64,7 @@ import Testing
     prompt.resembles = SiteResemblance(known: "examp1e.com", kind: .oneLetter)
     let verifier = PassphraseVerifier()
     verifier.remember(secret("right"))
-    let prompter = UserPrompter(testing: Terminal(path: terminal.path), verifier: verifier)
+    let prompter = UserPrompter(testing: TerminalBackEnd(path: terminal.path), verifier: verifier)
     let task = Task { [prompt] in await prompter.outcome(of: prompt, verification: !isYesOrNo) }
     let shown = """
 
@@ -330,7 +330,7 @@ import Testing
     ("/dev/null", "/dev/null is not a terminal: Inappropriate ioctl for device"),
   ])
   func `without a terminal the prompt is declined, and the log gives the reason`(path: String, words: String) async {
-    let prompter = UserPrompter(testing: Terminal(path: path), log: lines.add)
+    let prompter = UserPrompter(testing: TerminalBackEnd(path: path), log: lines.add)
     await #expect(throws: UserInteractionError.unavailable) { try await prompter.confirm(Self.prompt) }
     #expect(
       lines.lines == [

@@ -12,7 +12,7 @@ import Synchronization
 /// Input from before the question is discarded. What is typed is not shown, because a user may type the passphrase
 /// where yes or no is expected, or while the one before is checked. If the task is cancelled, the terminal shows that the
 /// question was withdrawn or timed out, if it has room for that, and gets its settings back.
-struct Terminal: PromptBackEnd {
+struct TerminalBackEnd: PromptBackEnd {
   /// The terminal, `/dev/tty` for the one that the process belongs to.
   var path = "/dev/tty"
 
