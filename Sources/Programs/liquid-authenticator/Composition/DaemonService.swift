@@ -101,7 +101,7 @@ struct DaemonService: ControlService {
   }
 
   func newStore(_ passphrase: SecretBytes) async throws {
-    let warning = try await mendStore(isNew: true) { directory throws(StateDirectoryError) in
+    let warning = try await repairStore(isNew: true) { directory throws(StateDirectoryError) in
       try directory.makeNewStore(passphrase: passphrase)
     }
     router.vault.files.warn(warning)
@@ -113,7 +113,7 @@ struct DaemonService: ControlService {
         .notAllowed,
         "the passkeys of the store are unmodified; to replace a modified history, first run: liquid-auth lock")
     }
-    return try await mendStore(isNew: false) { directory throws(StateDirectoryError) in
+    return try await repairStore(isNew: false) { directory throws(StateDirectoryError) in
       try directory.acceptStore(passphrase: passphrase, now: Daemon.unixMilliseconds())
     }
   }
@@ -203,13 +203,13 @@ struct DaemonService: ControlService {
   }
 
   /// Replaces or accepts the store in turn with the ceremonies.
-  private func mendStore<Answer: Sendable>(
-    isNew: Bool, _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Answer
+  private func repairStore<Answer: Sendable>(
+    isNew: Bool, _ repair: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Answer
   ) async throws -> Answer {
     let vault = router.vault
     return try await inTurn { _ in
       try await OwnThread.run {
-        Result { () throws(StateDirectoryError) in try vault.mendStore(isNew: isNew, mend) }
+        Result { () throws(StateDirectoryError) in try vault.repairStore(isNew: isNew, repair) }
       }.get()
     }
   }

@@ -31,12 +31,12 @@ extension CurrentVault {
   ///
   /// - Parameters:
   ///   - isNew: whether a new store replaces the present one; otherwise that one is accepted as it is.
-  ///   - mend: changes the files.
-  func mendStore<Answer: Sendable>(
-    isNew: Bool, _ mend: (StateDirectory) throws(StateDirectoryError) -> Answer
+  ///   - repair: changes the files.
+  func repairStore<Answer: Sendable>(
+    isNew: Bool, _ repair: (StateDirectory) throws(StateDirectoryError) -> Answer
   ) throws(StateDirectoryError) -> Answer {
     // An unlocking can write the vault's file, too, and does not wait for a turn.
-    let answer = try files.alone { () throws(StateDirectoryError) in try mend(files.directory) }
+    let answer = try files.alone { () throws(StateDirectoryError) in try repair(files.directory) }
     storeWasReplaced(isNew: isNew)
     return answer
   }

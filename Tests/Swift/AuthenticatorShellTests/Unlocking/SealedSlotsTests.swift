@@ -81,7 +81,7 @@ import Testing
     let made = try MadeVault(passphrase: "right")
     let source = VaultKeySource(
       directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), log: { _ in })
-    let couldSeal = try source.vault.mendStore(isNew: false) { _ throws(StateDirectoryError) in
+    let couldSeal = try source.vault.repairStore(isNew: false) { _ throws(StateDirectoryError) in
       let isFree = Mutex(true)
       let ended = DispatchSemaphore(value: 0)
       // An unlocking seals the slots on a thread of its own, within `alone`.
