@@ -38,8 +38,8 @@ package struct ListHistory: ControlCommand {
   }
 }
 
-/// An entry of the history: {1: number, 2: time, 3: kind, 4: outcome, 5: verification, 6: site?}, with the numbers of
-/// Recovery §6; only 1 of an entry that does not open.
+/// An entry of the history: {1: number, 2: time, 3: kind, 4: outcome, 5: verification, 6: site?, 7: door?}, with the
+/// numbers of Recovery §6; only 1 of an entry that does not open.
 package struct HistoryDescription: Equatable, Sendable {
   package var number: Int64
   /// `nil` if the entry does not open.
@@ -52,10 +52,14 @@ package struct HistoryDescription: Equatable, Sendable {
     package var outcome: UInt8
     package var verification: UInt8
     package var site: String?
+    /// `nil` for this machine.
+    package var door: UInt8?
 
-    package init(time: UInt64, kind: UInt8, outcome: UInt8, verification: UInt8, site: String?) {
+    package init(
+      time: UInt64, kind: UInt8, outcome: UInt8, verification: UInt8, site: String?, door: UInt8? = nil
+    ) {
       (self.time, self.kind, self.outcome) = (time, kind, outcome)
-      (self.verification, self.site) = (verification, site)
+      (self.verification, self.site, self.door) = (verification, site, door)
     }
   }
 
@@ -67,14 +71,15 @@ package struct HistoryDescription: Equatable, Sendable {
     content = Content(
       time: time, kind: try members.requiredInteger(3, as: UInt8.self),
       outcome: try members.requiredInteger(4, as: UInt8.self),
-      verification: try members.requiredInteger(5, as: UInt8.self), site: try decoded(members.optionalText(6)))
+      verification: try members.requiredInteger(5, as: UInt8.self), site: try decoded(members.optionalText(6)),
+      door: try members[7] == nil ? nil : members.requiredInteger(7, as: UInt8.self))
   }
 
   var members: CBORMap {
     CBORMap(present: [
       1: CBORValue(number), 2: content.map { .unsigned($0.time) }, 3: content.map { .number($0.kind) },
       4: content.map { .number($0.outcome) }, 5: content.map { .number($0.verification) },
-      6: content?.site.map(CBORValue.text),
+      6: content?.site.map(CBORValue.text), 7: content?.door.map { .number($0) },
     ])
   }
 }

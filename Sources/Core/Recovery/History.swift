@@ -92,6 +92,12 @@ public struct HistoryEntry: Sendable, Equatable {
     case pam = 5
   }
 
+  /// Where the request came in, if it was not this machine.
+  public enum Door: UInt8, Sendable, CaseIterable {
+    /// Another computer, by a QR code: hybrid transports.
+    case hybrid = 1
+  }
+
   /// Unix milliseconds.
   public let time: UInt64
   /// The rp.id, the origin of a dApp or the service of Keyri; `nil` if the request names none, as in U2F.
@@ -99,6 +105,8 @@ public struct HistoryEntry: Sendable, Equatable {
   public let kind: Kind
   public let outcome: Outcome
   public let verification: Verification
+  /// `nil` for this machine.
+  public let door: Door?
 
   /// A site as the history keeps it: a longer one than ``maximumSiteSize`` as "…" and as many characters of its end as fit.
   ///
@@ -115,12 +123,15 @@ public struct HistoryEntry: Sendable, Equatable {
   public static let maximumSiteSize = 224
 
   /// Keeps the end of a site that is longer than ``maximumSiteSize``, behind "…".
-  public init(time: UInt64, site: String?, kind: Kind, outcome: Outcome, verification: Verification) {
+  public init(
+    time: UInt64, site: String?, kind: Kind, outcome: Outcome, verification: Verification, door: Door? = nil
+  ) {
     self.time = time
     self.site = site.map(Self.site)
     self.kind = kind
     self.outcome = outcome
     self.verification = verification
+    self.door = door
   }
 }
 
@@ -294,16 +305,18 @@ extension HistoryEntry {
     static let kind: CBORValue = 3
     static let outcome: CBORValue = 4
     static let verification: CBORValue = 5
-    static let all: [CBORValue] = [time, site, kind, outcome, verification]
+    static let door: CBORValue = 6
+    static let all: [CBORValue] = [time, site, kind, outcome, verification, door]
   }
 
-  /// {1: time, 2: site?, 3: kind, 4: outcome, 5: verification}.
+  /// {1: time, 2: site?, 3: kind, 4: outcome, 5: verification, 6: door?}.
   var plaintext: [UInt8] {
     var map: CBORMap = [
       Key.time: .unsigned(time), Key.kind: .unsigned(UInt64(kind.rawValue)),
       Key.outcome: .unsigned(UInt64(outcome.rawValue)), Key.verification: .unsigned(UInt64(verification.rawValue)),
     ]
     map[Key.site] = site.map { .text($0) }
+    map[Key.door] = door.map { .unsigned(UInt64($0.rawValue)) }
     return CBOREncoder.encode(.map(map))
   }
 
@@ -315,12 +328,16 @@ extension HistoryEntry {
         let outcome = Outcome(rawValue: try map.requiredInteger(Key.outcome)),
         let verification = Verification(rawValue: try map.requiredInteger(Key.verification))
       else { throw .invalid("a kind, outcome or verification that does not exist") }
+      let number = try map.optionalUnsigned(Key.door)
+      let door = number.flatMap(UInt8.init(exactly:)).flatMap(Door.init)
+      guard number == nil || door != nil else { throw .invalid("a door that does not exist") }
       let site = try map.optionalText(Key.site)
       guard site.map({ $0.utf8.count <= Self.maximumSiteSize }) ?? true else {
         throw .invalid("a site that is too long")
       }
       self.init(
-        time: try map.requiredInteger(Key.time), site: site, kind: kind, outcome: outcome, verification: verification)
+        time: try map.requiredInteger(Key.time), site: site, kind: kind, outcome: outcome,
+        verification: verification, door: door)
     } catch {
       throw .malformed(error.description)
     }

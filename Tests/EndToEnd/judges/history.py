@@ -20,6 +20,7 @@ OUTCOMES = dict(enumerate([
     "done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered",
     "denied-by-policy"], 1))
 VERIFICATIONS = dict(enumerate(["none", "passphrase", "pin", "token", "fingerprint", "pam"]))
+DOORS = {1: "qr-code"}
 START = bytes(32)
 
 
@@ -33,8 +34,9 @@ def unpad(padded: bytes, size: int) -> bytes:
     return plaintext[:-1]
 
 
-def plaintext(time: int, kind: int, outcome: int, verification: int, site: str | None = None) -> bytes:
-    members = {1: time, 2: site, 3: kind, 4: outcome, 5: verification}
+def plaintext(time: int, kind: int, outcome: int, verification: int, site: str | None = None,
+              door: int | None = None) -> bytes:
+    members = {1: time, 2: site, 3: kind, 4: outcome, 5: verification, 6: door}
     return cbor.encode({key: value for key, value in members.items() if value is not None})
 
 

@@ -24,7 +24,7 @@ def test_chain():
     previous = history.START
     for number, case in enumerate(VECTORS["chain"], 1):
         plaintext = history.plaintext(
-            *(case[name] for name in ("time", "kind", "outcome", "verification")), case.get("site"))
+            *(case[name] for name in ("time", "kind", "outcome", "verification")), case.get("site"), case.get("door"))
         assert plaintext.hex() == case["plaintext"]
         nonce = bytes.fromhex(case["nonce"])
         sealed = history.seal_entry(PHRASE, number, previous, nonce, history.pad(plaintext, 256))
@@ -40,7 +40,7 @@ def test_change(case):
     last = VECTORS["chain"][-1]
     assert (case["sequence"], case["previous"]) == (last["sequence"] + 1, last["hash"])
     plaintext = history.plaintext(
-        *(case[name] for name in ("time", "kind", "outcome", "verification")), case.get("site"))
+        *(case[name] for name in ("time", "kind", "outcome", "verification")), case.get("site"), case.get("door"))
     assert plaintext.hex() == case["plaintext"]
     number, previous, nonce, sealed = values(case)
     assert history.seal_entry(PHRASE, number, previous, nonce, history.pad(plaintext, 256)) == sealed
@@ -71,7 +71,8 @@ def test_entry_that_must_not_open(case):
     with pytest.raises((nacl.exceptions.CryptoError, nacl.exceptions.TypeError, nacl.exceptions.ValueError,
                         AssertionError, ValueError, KeyError)):
         entry = history.open_entry(PHRASE, *values(case))
-        assert set(entry) <= {1, 2, 3, 4, 5} and entry[1] >= 0
+        assert set(entry) <= {1, 2, 3, 4, 5, 6} and entry[1] >= 0
         site = entry.get(2, "")
         assert isinstance(site, str) and len(site.encode()) <= 224
         assert history.KINDS[entry[3]] and history.OUTCOMES[entry[4]] and history.VERIFICATIONS[entry[5]]
+        assert 6 not in entry or history.DOORS[entry[6]]

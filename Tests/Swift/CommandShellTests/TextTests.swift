@@ -25,9 +25,11 @@ import Testing
   @Test func `the history is a table, in which an entry that does not open says so`() {
     let content = HistoryDescription.Content(time: 0, kind: 2, outcome: 1, verification: 3, site: "a\u{1B}b")
     let unknown = HistoryDescription.Content(time: 1000, kind: 99, outcome: 98, verification: 97, site: nil)
+    let elsewhere = HistoryDescription.Content(
+      time: 2000, kind: 1, outcome: 1, verification: 1, site: "c.example", door: 1)
     let entries = [
       HistoryDescription(number: 1, content: content), HistoryDescription(number: 2, content: nil),
-      HistoryDescription(number: 3, content: unknown),
+      HistoryDescription(number: 3, content: unknown), HistoryDescription(number: 4, content: elsewhere),
     ]
     let lines = HistoryText.list(entries, isUTC: true).split(separator: "\n")
       .map { $0.split(separator: " ").joined(separator: " ") }
@@ -35,6 +37,7 @@ import Testing
       lines == [
         "NUMBER TIME KIND OUTCOME VERIFIED BY SITE", "1 1970-01-01 00:00:00 UTC sign-in done token a\\u{1B}b",
         "2 changed outside liquid-auth; see: liquid-auth log verify", "3 1970-01-01 00:00:01 UTC 99 98 97 -",
+        "4 1970-01-01 00:00:02 UTC register done passphrase c.example (another computer, by QR code)",
       ])
     #expect(HistoryText.list([], isUTC: true) == "no entries")
     #expect(HistoryText.list([], of: "a\u{1B}b", isUTC: true) == "no entries of a\\u{1B}b")
@@ -44,6 +47,11 @@ import Testing
         "verification": .string("token"), "site": .string("a\u{1B}b"),
       ])
     #expect(entries[1].json == ["number": .number(2), "changed": .bool(true)])
+    #expect(
+      entries[3].json == [
+        "number": .number(4), "time": .number(2000), "kind": .string("register"), "outcome": .string("done"),
+        "verification": .string("passphrase"), "site": .string("c.example"), "door": .string("qr-code"),
+      ])
   }
 
   // Holds: POLICY-7

@@ -258,8 +258,13 @@ import Testing
   }
 
   @Test func `a store of a newer version is refused as such`() throws {
-    try Connection(path: directory.path()).execute("PRAGMA user_version = 13")
+    try Connection(path: directory.path()).execute("PRAGMA user_version = 16")
     #expect(refusal { _ = try CredentialDB.open(directory) }.contains("was written by a newer version"))
+  }
+
+  @Test(arguments: [11, 13, 14]) func `a version that was left out is refused`(_ version: Int) throws {
+    try Connection(path: directory.path()).execute("PRAGMA user_version = \(version)")
+    _ = refusal { _ = try CredentialDB.open(directory) }
   }
 
   // MARK: Content

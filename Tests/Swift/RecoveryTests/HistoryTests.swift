@@ -25,7 +25,8 @@ import Testing
       time: vector.time.integer(), site: vector.site.optional?.text,
       kind: try #require(HistoryEntry.Kind(rawValue: vector.kind.integer())),
       outcome: try #require(HistoryEntry.Outcome(rawValue: vector.outcome.integer())),
-      verification: try #require(HistoryEntry.Verification(rawValue: vector.verification.integer())))
+      verification: try #require(HistoryEntry.Verification(rawValue: vector.verification.integer())),
+      door: try vector.door.optional.map { door in try #require(HistoryEntry.Door(rawValue: door.integer())) })
   }
 
   static func head(_ vector: Vector) -> HistoryHead {

@@ -23,9 +23,15 @@ enum HistoryText {
           }
           return [
             String(entry.number), time(content.time, isUTC: isUTC), kind(content.kind),
-            outcome(content.outcome), verification(content.verification), content.site?.printable ?? "-",
+            outcome(content.outcome), verification(content.verification), Self.site(content),
           ]
         })
+  }
+
+  /// The site, and where the request came in, if that was not this machine.
+  static func site(_ content: HistoryDescription.Content) -> String {
+    let site = content.site?.printable ?? "-"
+    return content.door == nil ? site : "\(site) (another computer, by QR code)"
   }
 
   /// The heading of the times; those in UTC say so themselves.
@@ -100,6 +106,13 @@ enum HistoryText {
     }
   }
 
+  fileprivate static func door(_ number: UInt8) -> String {
+    switch HistoryEntry.Door(rawValue: number) {
+    case .hybrid: "qr-code"
+    case nil: String(number)
+    }
+  }
+
   fileprivate static func outcome(_ number: UInt8) -> String {
     switch HistoryEntry.Outcome(rawValue: number) {
     case .done: "done"
@@ -138,14 +151,16 @@ extension HistoryDescription {
   var json: JSON {
     let number = JSON.Member(name: "number", value: .number(number))
     guard let content else { return .object([number, .init(name: "changed", value: .bool(true))]) }
-    return .object([
+    var members: [JSON.Member] = [
       number,
       .init(name: "time", value: .number(Int64(clamping: content.time))),
       .init(name: "kind", value: .string(HistoryText.kind(content.kind))),
       .init(name: "outcome", value: .string(HistoryText.outcome(content.outcome))),
       .init(name: "verification", value: .string(HistoryText.verification(content.verification))),
       .init(name: "site", value: JSON(content.site)),
-    ])
+    ]
+    if let door = content.door { members.append(.init(name: "door", value: .string(HistoryText.door(door)))) }
+    return .object(members)
   }
 }
 

@@ -37,7 +37,7 @@ struct HistoryUses {
     }
     if kind == .verify, isDone { verified = (rows.count, content.site, means) }
     rows.append([
-      HistoryText.time(content.time, isUTC: isUTC), Self.use(content), means, content.site?.printable ?? "-",
+      HistoryText.time(content.time, isUTC: isUTC), Self.use(content), means, HistoryText.site(content),
     ])
   }
 

@@ -235,7 +235,7 @@ extension HistoryDescription {
       content: entry.map { entry in
         Content(
           time: entry.time, kind: entry.kind.rawValue, outcome: entry.outcome.rawValue,
-          verification: entry.verification.rawValue, site: entry.site)
+          verification: entry.verification.rawValue, site: entry.site, door: entry.door?.rawValue)
       })
   }
 }
