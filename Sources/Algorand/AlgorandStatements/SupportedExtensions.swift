@@ -7,4 +7,7 @@ public enum SupportedExtensions {
     CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
     ThirdPartyPayment.self, LiquidExtension.self,
   ]
+
+  /// Those of requests by hybrid transports: they need no PIN, and no other command.
+  public static let hybrid: [any AuthenticatorExtension.Type] = [CredProtect.self, CredBlob.self, PRF.self]
 }

@@ -11,6 +11,7 @@ public struct Authenticator: Sendable {
   let keySource: any KeySource
   let interaction: any UserInteraction
   let extensions: [any AuthenticatorExtension.Type]
+  let hybridExtensions: [any AuthenticatorExtension.Type]
   let now: @Sendable () -> Duration
   /// Unix milliseconds, for records.
   public let wallClock: @Sendable () -> UInt64
@@ -47,6 +48,7 @@ public struct Authenticator: Sendable {
   ///   - keySource: opens the vault; getInfo does not open it.
   ///   - interaction: prompts the user.
   ///   - extensions: the supported extensions, in the order in which getInfo lists them.
+  ///   - hybridExtensions: those of requests by hybrid transports.
   ///   - randomness: the source of the salts of non-discoverable credentials.
   ///   - now: the time since an arbitrary start; never goes back.
   ///   - wallClock: Unix milliseconds, for records.
@@ -56,6 +58,7 @@ public struct Authenticator: Sendable {
   ///   - report: receives a report on every message after its answer was made, and before it is sent.
   public init(
     keySource: any KeySource, interaction: any UserInteraction, extensions: [any AuthenticatorExtension.Type],
+    hybridExtensions: [any AuthenticatorExtension.Type] = [],
     randomness: any RandomNumberGenerator & Sendable, now: @escaping @Sendable () -> Duration,
     wallClock: @escaping @Sendable () -> UInt64, writer: (any TaskExecutor)? = nil,
     expect: @escaping @Sendable (CommandReport?, any CredentialStore) -> Void = { _, _ in },
@@ -64,6 +67,7 @@ public struct Authenticator: Sendable {
     self.keySource = keySource
     self.interaction = interaction
     self.extensions = extensions
+    self.hybridExtensions = hybridExtensions
     self.randomness = randomness
     self.now = now
     self.wallClock = wallClock
@@ -168,6 +172,8 @@ public struct CommandReport: Sendable {
   package var kind: HistoryEntry.Kind?
   /// What verified the user; `none` after an error.
   var verification = HistoryEntry.Verification.none
+  /// Where the request came in; `nil` for this machine.
+  var door: HistoryEntry.Door?
   /// The client of the request, as the authenticator got it.
   public var client: (any RequestClient)?
 
@@ -181,6 +187,7 @@ public struct CommandReport: Sendable {
     rpID = details.rpID ?? rpID
     kind = details.kind ?? kind
     verification = details.verification ?? verification
+    door = details.door ?? door
   }
 }
 
@@ -207,6 +214,8 @@ struct CommandDetails: Sendable {
   var kind: HistoryEntry.Kind?
   /// What verified the user.
   var verification: HistoryEntry.Verification?
+  /// Where the request came in; `nil` for this machine.
+  var door: HistoryEntry.Door?
 }
 
 // MARK: - State that later requests continue from

@@ -7,6 +7,8 @@ public import Recovery
 public enum GetInfo: Sendable {
   /// The answer of getInfo.
   public struct Response: AuthenticatorResponse, Equatable {
+    /// Whether it goes to a browser on another computer: ``HybridRequest``.
+    let isHybrid: Bool
     /// Extension identifiers, in the order of composition.
     public let extensions: [String]
     /// Whether built-in user verification is set up.
@@ -23,7 +25,33 @@ public enum GetInfo: Sendable {
     /// CTAP §6.4, by member.
     public var parameters: CBORMap? { members }
 
-    private var members: CBORMap {
+    private var members: CBORMap { isHybrid ? hybridMembers : ownMembers }
+
+    /// The transports, WebAuthn §5.8.4: sites keep them with a passkey, and browsers show a code only for a passkey with
+    /// `hybrid`.
+    private static let transports: CBORValue = ["hybrid", "usb"]
+
+    /// No PIN and no hmac-secret: Chromium would ask for a token, and then waits for ever.
+    private var hybridMembers: CBORMap {
+      [
+        0x01: .array(Self.versions),
+        0x02: extensions.isEmpty ? nil : .array(extensions.map { .text($0) }),
+        0x03: .bytes(AAGUID.liquidAuth.bytes),
+        0x04: .map(["rk": true, "up": true, "uv": userVerification ? true : nil, "plat": false]),
+        0x05: CBORValue(Authenticator.maxMsgSize),
+        0x07: CBORValue(Limits.credentialCountInList),
+        0x08: CBORValue(Limits.credentialIDLength),
+        0x09: Self.transports,
+        0x0A: Self.algorithms,
+        0x0F: extensions.contains(CredBlob.identifier) ? CBORValue(CredBlob.maximumLength) : nil,
+        0x16: [.text(AttestationObject.Format.packed.rawValue)],
+      ]
+    }
+
+    private static let algorithms = CBORValue.array(
+      COSEAlgorithm.allCases.map { ["alg": CBORValue($0.rawValue), "type": "public-key"] })
+
+    private var ownMembers: CBORMap {
       [
         0x01: .array((settings.alwaysUV ? [] : ["U2F_V2"]) + Self.versions),
         0x02: extensions.isEmpty ? nil : .array(extensions.map { .text($0) }),
@@ -33,8 +61,8 @@ public enum GetInfo: Sendable {
         0x06: .array(PINUVAuthProtocol.byPreference.map { .unsigned($0.rawValue) }),
         0x07: CBORValue(Limits.credentialCountInList),
         0x08: CBORValue(Limits.credentialIDLength),
-        0x09: ["usb"],
-        0x0A: .array(COSEAlgorithm.allCases.map { ["alg": CBORValue($0.rawValue), "type": "public-key"] }),
+        0x09: Self.transports,
+        0x0A: Self.algorithms,
         0x0B: CBORValue(SerializedLargeBlobs.capacity),
         0x0C: .bool(settings.forcePINChange),
         0x0D: .unsigned(UInt64(settings.minimumPINLength)),

@@ -81,7 +81,7 @@ extension Authenticator {
   ///
   /// A power-up of the device discards all volatile state.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
-    details = CommandDetails()
+    details = CommandDetails(door: context.isHybrid ? .hybrid : nil)
     client = context.client
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     let continues = code == CredentialManagement.code || code == CredentialManagementPreview.code
@@ -98,7 +98,7 @@ extension Authenticator {
       throw CTAPError(.requestTooLarge, "a message of \(message.count) bytes")
     }
     guard let code = message.first else { throw CTAPError(.invalidLength, "an empty message") }
-    guard let command = AuthenticatorCommands[code] else {
+    guard let command = AuthenticatorCommands[code], !context.isHybrid || HybridRequest.isServed(code) else {
       // Some programs try commands of other keys, and go on without them.
       throw CTAPError(.invalidCommand, "command 0x\(String(code, radix: 16)), which this key does not have")
     }
@@ -109,7 +109,10 @@ extension Authenticator {
   private mutating func serve<Command: AuthenticatorCommand>(
     _ command: Command.Type, _ parameters: [UInt8], in context: RequestContext, outcome: inout CommandReport
   ) async throws(CTAPError) -> [UInt8] {
-    let request = try Command.Request(parameters: try Self.decode(parameters))
+    let depth = context.isHybrid ? HybridRequest.maximumDepth : CBORDecoder.messageDepth
+    var parameters = try Self.decode(parameters, maximumDepth: depth)
+    if context.isHybrid { try HybridRequest.requireVerification(&parameters, of: command.code) }
+    let request = try Command.Request(parameters: parameters)
     outcome.rpID = request.rpID
     outcome.kind = command.kind(of: request)
     defer { outcome.add(details) }
@@ -118,10 +121,12 @@ extension Authenticator {
   }
 
   /// The parameter map of a message; empty if it is absent.
-  private static func decode(_ parameters: [UInt8]) throws(CTAPError) -> CBORMap {
+  private static func decode(
+    _ parameters: [UInt8], maximumDepth: Int = CBORDecoder.messageDepth
+  ) throws(CTAPError) -> CBORMap {
     if parameters.isEmpty { return CBORMap() }
     do throws(CBORError) {
-      guard let map = try CBORDecoder.decode(parameters).map else {
+      guard let map = try CBORDecoder.decode(parameters, maximumDepth: maximumDepth).map else {
         throw .unexpectedType("the parameters are not a map")
       }
       return map

@@ -20,7 +20,7 @@ extension GetAssertion: AuthenticatorCommand {
     let options = try request.options.checkedForAssertion(in: authenticator, hasParam: param != nil)
 
     // 10.1. Extensions check their input before any prompt; unknown ones are ignored.
-    let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
+    let extensions = try request.extensions(of: authenticator.extensions(in: context), with: &authenticator.pinUVAuth)
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     let mayBeSilent = options.up == false && options.uv != true
     let vault = try await authenticator.openVault(
@@ -89,7 +89,8 @@ extension GetAssertion: AuthenticatorCommand {
       try vault[phrase].remember(first, algorandAddress: address, now: now, consent: kept.part())
     }
 
-    if request.allowList.isEmpty, count > 1 {
+    // A browser on another computer can send one request only, and the newest account has signed.
+    if request.allowList.isEmpty, count > 1, !context.isHybrid {
       response.numberOfCredentials = count
       authenticator.remaining = RemainingAssertions(
         ceremony: ceremony, credentials: credentials, consent: kept,
@@ -98,7 +99,7 @@ extension GetAssertion: AuthenticatorCommand {
           verification: authenticator.details.verification),
         context: context, unlocking: vault.unlocking, since: authenticator.now())
     } else if request.allowList.isEmpty {
-      // The prompt named the only account there is. Without this Chromium shows an account chooser after it.
+      // The prompt named the account. Without this Chromium shows an account chooser after it.
       response.userSelected = isShown
     }
     return response

@@ -10,9 +10,9 @@ extension GetInfo: AuthenticatorCommand {
   public static func run(
     _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
-    let encrypted = try authenticator.keySource.current?.encryptedStates()
+    let encrypted = context.isHybrid ? nil : try authenticator.keySource.current?.encryptedStates()
     return Response(
-      extensions: authenticator.extensions.map { $0.identifier },
+      isHybrid: context.isHybrid, extensions: authenticator.extensions(in: context).map { $0.identifier },
       userVerification: authenticator.interaction.canVerify, settings: try authenticator.reportedSettings(),
       remainingDiscoverableCredentials: try authenticator.remainingDiscoverableCredentials(),
       encIdentifier: encrypted?.identifier, encCredStoreState: encrypted?.credentialStore)

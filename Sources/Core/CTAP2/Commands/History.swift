@@ -106,6 +106,7 @@ extension CommandReport {
   /// - Parameter time: Unix milliseconds.
   public func historyEntry(at time: UInt64) -> HistoryEntry? {
     guard let kind, let outcome = HistoryEntry.Outcome(error) else { return nil }
-    return HistoryEntry(time: time, site: rpID, kind: kind, outcome: outcome, verification: verification)
+    return HistoryEntry(
+      time: time, site: rpID, kind: kind, outcome: outcome, verification: verification, door: door)
   }
 }

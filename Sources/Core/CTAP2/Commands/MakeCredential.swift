@@ -32,7 +32,7 @@ extension MakeCredential: AuthenticatorCommand {
     }
 
     // 15.1. Extensions check their input before any prompt; unknown extensions are ignored.
-    let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
+    let extensions = try request.extensions(of: authenticator.extensions(in: context), with: &authenticator.pinUVAuth)
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     var registration = CredentialRegistration(rpID: request.rp.id, user: request.user, algorithm: algorithm)
     extensions.shape(&registration)

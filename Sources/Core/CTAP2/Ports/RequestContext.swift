@@ -24,23 +24,32 @@ public struct RequestContext: Equatable, Sendable {
   public let poweredUpAt: Duration
   /// The client, for the ports; contexts are compared by ``channel``, not by this.
   public let client: (any RequestClient)?
+  /// Whether a browser on another computer sends the request, by hybrid transports (CTAP §11.5).
+  ///
+  /// Such a request always needs verification by the authenticator itself, and can only register, sign in, and ask what
+  /// the authenticator can do.
+  public let isHybrid: Bool
 
   /// Makes the context of a request.
   ///
   /// - Parameters:
   ///   - pluggedInAt: `nil` if the device was not replugged since it was powered up.
   ///   - client: `nil` if the ports need not know it.
+  ///   - isHybrid: whether it comes by hybrid transports.
   public init(
-    channel: UInt64, poweredUpAt: Duration, pluggedInAt: Duration? = nil, client: (any RequestClient)? = nil
+    channel: UInt64, poweredUpAt: Duration, pluggedInAt: Duration? = nil, client: (any RequestClient)? = nil,
+    isHybrid: Bool = false
   ) {
     self.channel = channel
     self.poweredUpAt = poweredUpAt
     self.pluggedInAt = pluggedInAt ?? poweredUpAt
     self.client = client
+    self.isHybrid = isHybrid
   }
 
-  /// Compares the client by its number, and the times.
+  /// Compares the client by its number and its transport, and the times.
   public static func == (a: Self, b: Self) -> Bool {
-    a.channel == b.channel && a.pluggedInAt == b.pluggedInAt && a.poweredUpAt == b.poweredUpAt
+    a.channel == b.channel && a.isHybrid == b.isHybrid && a.pluggedInAt == b.pluggedInAt
+      && a.poweredUpAt == b.poweredUpAt
   }
 }

@@ -134,14 +134,16 @@ struct TestWorld {
     keySource = TestKeySource(store: store, isOpen: isOpen)
     context = RequestContext(channel: 1, poweredUpAt: clock.now)
     authenticator = Authenticator(
-      keySource: keySource, interaction: person, extensions: extensions, randomness: SeededGenerator(),
+      keySource: keySource, interaction: person, extensions: extensions,
+      hybridExtensions: SupportedExtensions.hybrid, randomness: SeededGenerator(),
       now: { clock.now }, wallClock: { Self.wallClock }, report: { reports.append($0) })
   }
 
   /// Sends a message on the current channel, or on another.
   mutating func send(_ message: [UInt8], channel: UInt64? = nil) async -> Answer {
     let context = RequestContext(
-      channel: channel ?? context.channel, poweredUpAt: context.poweredUpAt, pluggedInAt: context.pluggedInAt)
+      channel: channel ?? context.channel, poweredUpAt: context.poweredUpAt, pluggedInAt: context.pluggedInAt,
+      isHybrid: context.isHybrid)
     return Answer(bytes: await authenticator.respond(to: message, in: context))
   }
 
@@ -152,6 +154,11 @@ struct TestWorld {
   mutating func makeCredential(_ parameters: CBORMap) async -> Answer { await send(0x01, parameters) }
   mutating func getAssertion(_ parameters: CBORMap) async -> Answer { await send(0x02, parameters) }
   mutating func getNextAssertion(channel: UInt64? = nil) async -> Answer { await send([0x08], channel: channel) }
+
+  /// From now on, requests come by hybrid transports.
+  mutating func comesFromAnotherComputer() {
+    context = RequestContext(channel: context.channel, poweredUpAt: context.poweredUpAt, isHybrid: true)
+  }
 
   /// Detaches the device and attaches it again.
   mutating func replug() {
