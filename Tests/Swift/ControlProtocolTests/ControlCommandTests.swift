@@ -38,6 +38,7 @@ import Testing
     Case(
       "unlock with a passphrase of 256 bytes", Unlock(secret(String(repeating: "x", count: 256))),
       [0x53, 0xA1, 0x00, 0x59, 0x01, 0x00] + [UInt8](repeating: 0x78, count: 256)),
+    Case("a message of another computer", PerformHybrid([0x04]), [0x80, 0xA1, 0x01, 0x41, 0x04]),
     Case("unlock with a slot", UnlockBySlot(), [0x7E]),
     Case("the second page", ListCredentials(before: 300), [0x54, 0xA1, 0x01, 0x19, 0x01, 0x2C]),
     Case(
@@ -260,6 +261,12 @@ import Testing
     ("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), .invalidLength),
     ("a command of our range that does not exist", [0x7F], .invalidCommand),
     ("another", [0x7F, 0xA0], .invalidCommand),
+    ("a message of another computer that is empty", [0x80, 0xA1, 0x01, 0x40], .invalidLength),
+    (
+      "a message of another computer that is too long",
+      [0x80, 0xA1, 0x01, 0x59, 0x1D, 0xBA] + [UInt8](repeating: 0, count: 7_610), .invalidLength
+    ),
+    ("no message of another computer", [0x80, 0xA0], .missingParameter),
     ("a relative folder", [0x75, 0xA1, 0x01, 0x61, 0x61], .invalidParameter),
     ("an empty folder", [0x75, 0xA1, 0x01, 0x60], .invalidParameter),
     ("a folder with a zero byte", [0x75, 0xA1, 0x01, 0x62, 0x2F, 0x00], .invalidParameter),

@@ -119,6 +119,7 @@ final class Daemon: Sendable {
     }
     let authenticator = Authenticator(
       keySource: keySource, interaction: prompter, extensions: SupportedExtensions.all,
+      hybridExtensions: SupportedExtensions.hybrid,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
       wallClock: Self.unixMilliseconds, writer: writer, expect: history.expect, report: report)
     let router = RequestRouter(

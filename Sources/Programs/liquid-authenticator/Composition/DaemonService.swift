@@ -214,9 +214,12 @@ struct DaemonService: ControlService {
     }
   }
 
-  func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
+  func respond(to message: [UInt8], client: UInt64, isHybrid: Bool) async -> [UInt8] {
+    var origin = origin
+    if isHybrid { origin?.door.isOfAnotherComputer() }
     // CTAPHID's channels are numbers of 32 bits.
-    let context = RequestContext(channel: 1 << 32 + client, times: await key.times, client: origin)
+    let context = RequestContext(
+      channel: 1 << 32 + client, times: await key.times, client: origin, isHybrid: isHybrid)
     return await router.respond(to: message, in: context, isOfDevice: false)
   }
 

@@ -6,11 +6,11 @@ import StateDirectory
 
 extension RequestContext {
   /// Counts the times from the clock's zero, as the authenticator does.
-  init(channel: UInt64, times: CTAPHIDDriver.Times, client: (any RequestClient)?) {
+  init(channel: UInt64, times: CTAPHIDDriver.Times, client: (any RequestClient)?, isHybrid: Bool = false) {
     let zero = Instant(nanoseconds: 0)
     self.init(
       channel: channel, poweredUpAt: zero.duration(to: times.poweredUpAt),
-      pluggedInAt: zero.duration(to: times.pluggedInAt), client: client)
+      pluggedInAt: zero.duration(to: times.pluggedInAt), client: client, isHybrid: isHybrid)
   }
 }
 

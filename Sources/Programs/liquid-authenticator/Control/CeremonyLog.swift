@@ -19,6 +19,7 @@ enum CeremonyLog {
       var line = command
       line.reserveCapacity(128)
       line += site
+      if case .anotherComputer = (report.client as? RequestOrigin)?.door { line += " for another computer" }
       // A refusal can be a whole sentence.
       line += refusal.map { ": \($0)" } ?? " done"
       line += ", "

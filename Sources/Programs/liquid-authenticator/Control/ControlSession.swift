@@ -68,7 +68,7 @@ actor ControlSession {
       if case .command(let hello as Hello) = request { return try await hello.handle(in: self).encoded }
       guard isGreeted else { throw Self.helloRequired }
       switch request {
-      case .ctap(let message): return await service.respond(to: message, client: client)
+      case .ctap(let message): return await service.respond(to: message, client: client, isHybrid: false)
       case .command(let command): return try await command.handle(in: self).encoded
       }
     } catch {
@@ -135,8 +135,10 @@ protocol ControlService: Sendable {
 
   /// Answers a CTAP2 message, in its turn in the queue; cancelling the task withdraws it.
   ///
-  /// - Parameter client: distinguishes the connections of the control socket.
-  func respond(to message: [UInt8], client: UInt64) async -> [UInt8]
+  /// - Parameters:
+  ///   - client: distinguishes the connections of the control socket.
+  ///   - isHybrid: whether a browser on another computer sends it.
+  func respond(to message: [UInt8], client: UInt64, isHybrid: Bool) async -> [UInt8]
   /// Runs `work` with the authenticator, in turn with the ceremonies; cancelling the task withdraws a prompt.
   ///
   /// - Parameter changes: whether the work may change credentials, so that unfinished enumerations end.

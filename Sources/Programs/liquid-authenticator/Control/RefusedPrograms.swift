@@ -33,8 +33,11 @@ final class RefusedPrograms: Sendable {
   /// The program that sent a request; `nil` for the device, whose programs cannot be told apart, and for an unknown
   /// process.
   private static func program(of origin: RequestOrigin?) -> ControlServerSocket.Peer? {
-    guard case .controlSocket(let process?, let instance) = origin?.door else { return nil }
-    return ControlServerSocket.Peer(number: process, instance: instance)
+    switch origin?.door {
+    case .controlSocket(let process?, let instance), .anotherComputer(let process?, let instance):
+      return ControlServerSocket.Peer(number: process, instance: instance)
+    case .controlSocket(nil, _), .anotherComputer(nil, _), .device, nil: return nil
+    }
   }
 
   /// Counts a request that ended after the user was asked; after the user agreed, the count starts again.

@@ -109,7 +109,7 @@ enum ControlRequest: Sendable {
   /// The commands that are served; any other byte is an invalid command.
   static let commands: [any ServedCommand.Type] =
     SessionHandlers.all + OwnerHandlers.all + BackupHandlers.all + ExportHandlers.all + FollowHandlers.all
-    + RotationHandlers.all + WalletHandlers.all
+    + RotationHandlers.all + WalletHandlers.all + HybridHandlers.all
 
   /// Reads one packet.
   ///

@@ -87,12 +87,12 @@ final class HelperProcess: Sendable {
   @Sendable func programs(at door: Door) -> Door.Programs {
     let (process, node): (pid_t, UInt32)
     switch door {
-    case .controlSocket(let client?, _): (process, node) = (client, 0)
+    case .controlSocket(let client?, _), .anotherComputer(let client?, _): (process, node) = (client, 0)
     case .device(let path?):
       let prefix = "/dev/hidraw"
       guard path.hasPrefix(prefix), let number = UInt32(path.dropFirst(prefix.count)) else { return Door.Programs() }
       (process, node) = (0, number)
-    case .controlSocket(nil, _), .device(nil): return Door.Programs()
+    case .controlSocket(nil, _), .anotherComputer(nil, _), .device(nil): return Door.Programs()
     }
     return withUnsafeTemporaryAllocation(of: clinux_program.self, capacity: Int(CLINUX_PROGRAMS)) { found in
       let count = Int(requests.withLock { clinux_helper_programs($0, process, node, found.baseAddress) })

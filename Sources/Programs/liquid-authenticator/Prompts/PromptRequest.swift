@@ -100,6 +100,11 @@ extension Door {
       switch self {
       case .device: [Message]()
       case .controlSocket: [Message("Requested by: a program on this machine, not through the security key")]
+      case .anotherComputer:
+        [
+          Message("Requested by: a browser on another computer, whose QR code you gave"),
+          Message("Refuse if you do not see the screen of that computer."),
+        ]
       }
     guard !programs.named.isEmpty else { return WalletText.wrapped(door, in: catalogue) }
     let names = programs.named.map { Message("\(DisplayText.name($0.name)) (process \($0.process))") }

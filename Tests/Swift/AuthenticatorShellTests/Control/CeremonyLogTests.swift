@@ -21,6 +21,15 @@ struct CeremonyLogTests {
     #expect(refused.textWithSite == refused.text)
   }
 
+  @Test func `a line says that the request came from another computer`() throws {
+    var elsewhere = report("authenticatorGetAssertion", "example.com", nil)
+    elsewhere.client = RequestOrigin(door: .anotherComputer(process: 7))
+    let line = try #require(CeremonyLog.line(elsewhere))
+    #expect(line.text == "authenticatorGetAssertion for another computer done, 1234 ms")
+    elsewhere.client = RequestOrigin(door: .controlSocket(process: 7))
+    #expect(CeremonyLog.line(elsewhere)?.text == "authenticatorGetAssertion done, 1234 ms")
+  }
+
   // Holds: SECRET-4
   @Test func `no line has a site unless the log is for debugging`() throws {
     let site = "secret.example"

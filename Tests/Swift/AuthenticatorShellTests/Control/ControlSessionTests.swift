@@ -68,6 +68,13 @@ import Testing
     #expect(service.calls.withLock { $0 } == calls)
   }
 
+  @Test func `a request of another computer is marked as such, and its answer is passed on as it is`() async throws {
+    _ = await ask(Hello())
+    let answer = try PerformHybrid.Answer(decoding: await session.answer(to: .command(PerformHybrid([0x01, 0xA0]))))
+    #expect(answer.bytes == [0x00, 0x01, 0xA0])
+    #expect(service.calls.withLock { $0 } == ["ctap [1, 160] of 5 by hybrid"])
+  }
+
   // Holds: CONTROL-5, PIN-18
   @Test func `a power cycle needs the passphrase on this connection`() async {
     _ = await ask(Hello())
@@ -531,7 +538,7 @@ import Testing
 
   @Test func `every command has its own code and its kind of wait`() {
     let codes = ControlRequest.commands.map { $0.code }
-    #expect(codes.sorted() == Array(0x50...0x7E))
+    #expect(codes.sorted() == Array(0x50...0x7E) + [0x80])
     #expect(ControlRequest.commands.filter { $0.wait == .none }.map { $0.code }.sorted() == [0x50, 0x51, 0x52])
     #expect(ControlRequest.commands.filter { $0.wait == .work }.map { $0.code }.sorted() == [0x53, 0x5B, 0x76])
   }

@@ -50,7 +50,7 @@ import Testing
     GetAccount(), GetAddresses(account: 0, first: 0, count: 1), GetAccountPasskey(rpID: "a"),
     SignTransactions([.init([], isToBeSigned: true)], origin: "o"), SignMessage([0x61], origin: "o"),
     GetAssociationKey(publicUserID: "al"), SignAssociation(publicUserID: "al", data: [0x61], service: "s"),
-    GetRekeying(), SignRekeying([0x80]),
+    GetRekeying(), SignRekeying([0x80]), PerformHybrid([0x04]),
   ]
 
   /// The commands that need no passphrase on their connection; all others of the table are for the owner.
@@ -61,7 +61,7 @@ import Testing
     Hello.self, GetStatus.self, Lock.self, Unlock.self, UnlockBySlot.self, NewStore.self, AcceptStore.self,
     PlugDevice.self, AwaitBackup.self,
     GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
-    GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self,
+    GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self, PerformHybrid.self,
   ]
 
   private static func isForEveryone(_ request: any ServedCommand) -> Bool {

@@ -37,6 +37,16 @@ struct RefusedProgramsTests {
   private func time(after wait: Duration) -> Duration { Instant(nanoseconds: 0).duration(to: clock.now) + wait }
 
   // Holds: CONTROL-19
+  @Test func `refusals of requests for another computer count towards the program that sends them`() async throws {
+    for _ in 0..<2 { _ = try await request(.declined, from: .anotherComputer(process: 7)) }
+    let next = Task { try await request(nil, from: .controlSocket(process: 7)) }
+    await clock.sleeper(until: time(after: .seconds(1)))
+    #expect(try await request(nil, from: .anotherComputer(process: 8)) == 2)
+    clock.advance(by: .seconds(1))
+    #expect(try await next.value == 3)
+  }
+
+  // Holds: CONTROL-19
   @Test func `after two refusals the next requests wait without a dialog, longer each time, and others do not`()
     async throws
   {

@@ -124,8 +124,8 @@ final class ScriptedService: ControlService {
     throw ControlFailure(.notAllowed, "there is no fingerprint reader")
   }
 
-  func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
-    note("ctap \(message) of \(client)")
+  func respond(to message: [UInt8], client: UInt64, isHybrid: Bool) async -> [UInt8] {
+    note("ctap \(message) of \(client)" + (isHybrid ? " by hybrid" : ""))
     let withdrawal = withdrawal.withLock { $0 }
     if await gate.wait() { return [0x00] + message }
     note(withdrawal?.isOurs == true ? "withdrawn by us" : "withdrawn by \(client)")

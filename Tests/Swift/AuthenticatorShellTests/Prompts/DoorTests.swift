@@ -25,6 +25,14 @@ import Testing
     let sent = #"Perhaps sent by: "firefox" (process 1234)"#
     #expect(Self.device.lines(Self.asking, in: .english) == [sent])
     #expect(Self.socket.lines(Self.asking, in: .english) == [Self.throughSocket, sent])
+    var elsewhere = Self.socket
+    elsewhere.isOfAnotherComputer()
+    #expect(elsewhere == .anotherComputer(process: 1234))
+    #expect(
+      elsewhere.lines(Self.asking, in: .english) == [
+        "Requested by: a browser on another computer, whose QR code you gave",
+        "Refuse if you do not see the screen of that computer.", sent,
+      ])
     let two = Door.Programs(named: [Self.firefox, Door.Program(name: "chromium", process: 77)])
     #expect(
       Self.device.lines(two, in: .english)

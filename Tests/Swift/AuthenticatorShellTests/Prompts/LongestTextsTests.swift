@@ -15,6 +15,7 @@ import Testing
   static let units = PromptTextTests.units + ["\u{FFFD}", "\u{905}"]
   static let languages = ["en", "de"]
 
+  private static let doors = [Door.device(node: "/dev/hidraw3"), .anotherComputer(process: 1)]
   private static let keys = Array(
     // A name from the kernel has at most 127 bytes.
     repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 31), device: ""), count: 4)
@@ -128,8 +129,8 @@ import Testing
     unit: String, language: String
   ) throws {
     let test = try Self(unit, language)
-    let door = test.doorLines(.device(node: "/dev/hidraw3"))
-    for prompt in test.prompts {
+    for (prompt, place) in test.prompts.flatMap({ prompt in Self.doors.map { (prompt, $0) } }) {
+      let door = test.doorLines(place)
       let others = prompt.mayConcernAnotherKey ? Self.keys : []
       let pages = PromptPages(prompt, askedThrough: door, beside: others, in: test.catalogue)
       try test.expectFit(pages)

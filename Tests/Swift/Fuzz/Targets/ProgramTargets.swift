@@ -50,7 +50,7 @@ enum ProgramTargets {
     SealSlot.self, RemoveSlot.self, ListHistory.self, CheckHistory.self, ChangeCounter.self, ReadBackup.self,
     MergeBackup.self, DigestAccounts.self, RecordBackup.self, ImportPasskeys.self, FollowBackups.self,
     AwaitBackup.self, ExportPasskeys.self, BeginRotation.self, ListRotation.self, GiveUpSites.self, EndRotation.self,
-    GetRekeying.self, SignRekeying.self,
+    GetRekeying.self, SignRekeying.self, PerformHybrid.self,
   ]
 
   private static func command(_ code: UInt8?) -> (any ControlCommand.Type)? { commands.first { $0.code == code } }
@@ -132,6 +132,7 @@ enum ProgramTargets {
       (CheckHistory.code, CheckHistory.Answer(count: 3, first: 1, last: 3, faults: ["f"]).encoded),
       (GetAccount.code, GetAccount.Answer("A").encoded), (GetAddresses.code, GetAddresses.Answer(["A", "B"]).encoded),
       (SignTransactions.code, SignTransactions.Answer([nil, [UInt8](repeating: 1, count: 64)]).encoded),
+      (PerformHybrid.code, PerformHybrid.Answer([0, 0xA0]).encoded),
       (GetRekeying.code, GetRekeying.Answer(previous: "A", present: "B").encoded),
       (
         ListHistory.code,
