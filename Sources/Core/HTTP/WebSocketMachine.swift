@@ -1,4 +1,5 @@
-/// One open web socket for text messages, as a client or a server: bytes in, messages and bytes out (RFC 6455 §5 to §8).
+/// One open web socket, for text or for binary messages, as a client or a server: bytes in, messages and bytes out
+/// (RFC 6455 §5 to §8).
 ///
 /// It answers Ping and Close, and joins fragments. It has no extensions. After a fault of the other side it sends a Close
 /// frame with the fault's code, and discards all frames until the other side's Close frame.
@@ -7,8 +8,10 @@ package struct WebSocketMachine: Sendable {
   package enum Fault: Equatable, Sendable {
     /// A message longer than the limit, or a frame that announces one.
     case tooLarge
-    /// A binary message.
+    /// A binary message, on a socket for text.
     case notText
+    /// A text message, on a socket for binary messages.
+    case notBinary
     /// A text message that is not UTF-8, or a reason to close that is not.
     case notUTF8
     /// A fragment without content that is not the last: an endless series of them would cost the sender nothing.
@@ -22,7 +25,7 @@ package struct WebSocketMachine: Sendable {
     package var code: UInt16 {
       switch self {
       case .emptyFragment, .fragmentOfNoMessage, .notAllowed: 1002
-      case .notText: 1003
+      case .notText, .notBinary: 1003
       case .notUTF8: 1007
       case .tooLarge: 1009
       }
@@ -33,10 +36,17 @@ package struct WebSocketMachine: Sendable {
   package enum Action: Equatable, Sendable {
     /// Send these bytes.
     case send([UInt8])
-    /// A whole message has arrived.
+    /// A whole text message has arrived.
     case text(String)
+    /// A whole binary message has arrived.
+    case binary([UInt8])
     /// Close the connection; the value is the first fault, or `nil` if either side closed the socket in order.
     case close(Fault?)
+  }
+
+  /// The messages of a socket.
+  package enum Content: Sendable {
+    case text, binary
   }
 
   private enum Opcode: UInt8 {
@@ -66,6 +76,7 @@ package struct WebSocketMachine: Sendable {
   private static let largestControlPayload = 125
 
   private let maximumMessageSize: Int
+  private let content: Content
   /// Gives the masks of a client; `nil` for a server.
   private var randomness: (any RandomNumberGenerator & Sendable)?
   /// The bytes of an incomplete header.
@@ -85,15 +96,20 @@ package struct WebSocketMachine: Sendable {
   ///
   /// - Parameters:
   ///   - maximumMessageSize: the most bytes of one message, of all its fragments together.
+  ///   - content: the messages that it sends and takes.
   ///   - randomness: gives the masks, which nobody must be able to predict (RFC 6455 §10.3).
-  package init(client maximumMessageSize: Int, randomness: any RandomNumberGenerator & Sendable) {
+  package init(
+    client maximumMessageSize: Int, content: Content = .text, randomness: any RandomNumberGenerator & Sendable
+  ) {
     self.maximumMessageSize = maximumMessageSize
+    self.content = content
     self.randomness = randomness
   }
 
   /// A server.
   package init(server maximumMessageSize: Int) {
     self.maximumMessageSize = maximumMessageSize
+    content = .text
     randomness = nil
   }
 
@@ -103,6 +119,9 @@ package struct WebSocketMachine: Sendable {
 
   /// The bytes of a text message; none after a Close frame.
   package mutating func send(_ text: String) -> [UInt8] { isClosing ? [] : frame(.text, Array(text.utf8)) }
+
+  /// The bytes of a binary message in one frame; none after a Close frame.
+  package mutating func send(_ bytes: [UInt8]) -> [UInt8] { isClosing ? [] : frame(.binary, bytes) }
 
   /// The bytes of a Close frame with code 1000; none after another.
   package mutating func close() -> [UInt8] { closeFrame(Self.normal) }
@@ -193,8 +212,9 @@ package struct WebSocketMachine: Sendable {
   private func fault(of opcode: Opcode, _ size: Int, isLast: Bool) -> Fault? {
     switch opcode {
     case .close, .ping, .pong: return nil
-    case .binary: return .notText
-    case .text: if message != nil { return .notAllowed }
+    case .binary where content == .text: return .notText
+    case .text where content == .binary: return .notBinary
+    case .text, .binary: if message != nil { return .notAllowed }
     case .continuation: if message == nil { return .fragmentOfNoMessage }
     }
     guard isLast || size > 0 else { return .emptyFragment }
@@ -224,6 +244,7 @@ package struct WebSocketMachine: Sendable {
     case .text, .continuation, .binary:
       guard frame.isLast, let bytes = message else { return }
       message = nil
+      guard content == .text else { return actions.append(.binary(bytes)) }
       guard let text = String(validating: bytes, as: UTF8.self) else { return refuse(.notUTF8, &actions) }
       actions.append(.text(text))
     }

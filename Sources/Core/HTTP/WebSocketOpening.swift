@@ -19,27 +19,35 @@ package struct WebSocketOpening: Sendable {
 
   /// The request, to be sent first.
   package let request: [UInt8]
+  /// The head of the answer that opened the socket; `nil` before.
+  package private(set) var answer: MessageHead?
   private let acceptance: String
+  private let subprotocol: String?
   private var reader = HeadReader()
 
   /// - Parameters:
   ///   - authority: host and port as in the URL.
   ///   - target: path and query.
   ///   - fields: what the request has besides the fields of RFC 6455.
+  ///   - subprotocol: the only one, which the server must choose; with `nil` it must choose none.
   ///   - nonce: 16 random bytes.
   /// - Returns: `nil` if one of the texts cannot be a part of a request.
-  package init?(authority: String, target: String, fields: [(name: String, value: String)], nonce: [UInt8]) {
+  package init?(
+    authority: String, target: String, fields: [(name: String, value: String)],
+    subprotocol: String? = nil, nonce: [UInt8]
+  ) {
     let key = Base64.encode(nonce)
     let all =
       [
         ("Host", authority), ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", "13"),
         ("Sec-WebSocket-Key", key),
-      ] + fields
+      ] + fields + (subprotocol.map { [("Sec-WebSocket-Protocol", $0)] } ?? [])
     guard target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
       all.allSatisfy({ MessageHead.isToken($0.0.utf8) && MessageHead.isText($0.1.utf8) })
     else { return nil }
     request = Array(("GET \(target) HTTP/1.1\r\n" + all.map { "\($0.0): \($0.1)\r\n" }.joined() + "\r\n").utf8)
     acceptance = Self.acceptance(of: key)
+    self.subprotocol = subprotocol
   }
 
   /// Takes bytes of the answer; returns `nil` while it is incomplete.
@@ -54,12 +62,15 @@ package struct WebSocketOpening: Sendable {
         let status = Int(words[1]), (100...999).contains(status)
       else { return .invalid }
       guard status == 101 else { return .refused(status: status) }
-      // The request offers no extension and no subprotocol, so the server must not choose one.
+      // The request offers no extension, so the server must not choose one; a subprotocol only if it was offered.
       let isOurs =
         head.contains("websocket", in: "Upgrade") && head.contains("Upgrade", in: "Connection")
         && head.values("Sec-WebSocket-Accept") == [acceptance]
-        && head.values("Sec-WebSocket-Extensions").isEmpty && head.values("Sec-WebSocket-Protocol").isEmpty
-      return isOurs ? .open(rest: Array(rest)) : .invalid
+        && head.values("Sec-WebSocket-Extensions").isEmpty
+        && head.values("Sec-WebSocket-Protocol") == (subprotocol.map { [$0] } ?? [])
+      guard isOurs else { return .invalid }
+      answer = head
+      return .open(rest: Array(rest))
     }
   }
 

@@ -39,6 +39,20 @@ struct WebSocketMachineTests {
     return [bytes[0], bytes[1] & 0x7F] + bytes.dropFirst(6).enumerated().map { $1 ^ mask[2 + $0 % 4] }
   }
 
+  @Test func `a socket for binary messages sends each in one frame, joins fragments, and refuses text`() {
+    func client() -> WebSocketMachine { WebSocketMachine(client: 8, content: .binary, randomness: Counter()) }
+    var socket = client()
+    #expect(Self.plain(socket.send([0xFF, 0x00])) == [0x82, 2, 0xFF, 0x00])
+    #expect(socket.receive(Self.frame(0x82, [0xFF])) == [.binary([0xFF])])
+    #expect(socket.receive(Self.frame(0x02, [1]) + Self.frame(0x80, [2])) == [.binary([1, 2])])
+    #expect(socket.receive(Self.frame(0x82)) == [.binary([])])
+    #expect(Self.closing(socket.receive(Self.frame(0x81, [0x61]))) == 1003)
+    #expect(socket.fault == .notBinary)
+    #expect(socket.send([1]).isEmpty)
+    var other = client()
+    #expect(Self.closing(other.receive(Self.frame(0x82, [UInt8](repeating: 0, count: 9)))) == 1009)
+  }
+
   private static func closing(_ actions: [Action]) -> UInt16? {
     guard case .send(let bytes)? = actions.first, bytes[0] == 0x88 else { return nil }
     let frame = plain(bytes)

@@ -36,6 +36,23 @@ struct WebSocketOpeningTests {
         """)
   }
 
+  @Test func `a subprotocol is offered, and must be chosen`() throws {
+    func opening() throws -> WebSocketOpening {
+      try #require(
+        WebSocketOpening(authority: "a", target: "/", fields: [], subprotocol: "fido.cable", nonce: Self.nonce))
+    }
+    var socket = try opening()
+    #expect(String(decoding: socket.request, as: UTF8.self).contains("\r\nSec-WebSocket-Protocol: fido.cable\r\n"))
+    let chosen = "Sec-WebSocket-Protocol: fido.cable\r\nX-caBLE-Routing-ID: 0a0b0c\r\n"
+    #expect(socket.receive(Array(Self.answer(more: chosen).utf8)) == .open(rest: []))
+    #expect(socket.answer?.values("x-cable-routing-id") == ["0a0b0c"])
+    for other in ["", "Sec-WebSocket-Protocol: other\r\n", chosen + "Sec-WebSocket-Protocol: fido.cable\r\n"] {
+      var socket = try opening()
+      #expect(socket.receive(Array(Self.answer(more: other).utf8)) == .invalid)
+      #expect(socket.answer == nil)
+    }
+  }
+
   @Test(arguments: [
     ("a\r\nb", "/", ("A", "b")), ("a", "/ b", ("A", "b")), ("a", "/\r\n", ("A", "b")), ("a", "/", ("A\n", "b")),
     ("a", "/", ("A:", "b")), ("a", "/", ("", "b")), ("a", "/", ("A", "b\r\nC: d")), ("a", "/", ("A", "b\u{0}")),

@@ -49,6 +49,29 @@ struct WebSocketProgressTests {
     #expect(whole.hear(.bytes(Array(Self.answer.utf8) + text("a")), waiting: 0) == steps)
   }
 
+  @Test func `a socket for binary messages has its subprotocol, and the fields of the answer`() throws {
+    let opening = try #require(
+      WebSocketOpening(
+        authority: "a.example", target: "/", fields: [], subprotocol: "fido.cable",
+        nonce: Array("the sample nonce".utf8)))
+    let machine = WebSocketMachine(client: 8, content: .binary, randomness: SystemRandomNumberGenerator())
+    var progress = WebSocketProgress(opening, machine)
+    #expect(progress.send([1], waiting: 0).isEmpty, "it is not open")
+    _ = progress.hear(.connected, waiting: 0)
+    // CR LF is one character.
+    let answer =
+      String(Self.answer.dropLast()) + "Sec-WebSocket-Protocol: fido.cable\r\nX-caBLE-Routing-ID: 0a0b0c\r\n\r\n"
+    #expect(progress.answer?.startLine == nil)
+    let steps = progress.hear(.bytes(Array(answer.utf8) + frame(0x82, [7])), waiting: 0)
+    #expect(steps == [.deliver(.open), .deliver(.binary([7]))])
+    #expect(progress.answer?.values("X-caBLE-Routing-ID") == ["0a0b0c"])
+    let message = try #require(self.sent(progress.send([0xFF, 0], waiting: 0).first))
+    #expect(message.opcode == 2 && message.payload == [0xFF, 0])
+    #expect(
+      progress.hear(.bytes(text("a")), waiting: 0).contains(.close(after: WebSocketProgress.timeout)),
+      "text is refused")
+  }
+
   @Test(arguments: [
     ("HTTP/1.1 400 Bad Request\r\n\r\n", PortError.refused(status: 400)),
     ("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", .refused(status: 302)),

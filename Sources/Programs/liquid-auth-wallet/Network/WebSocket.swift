@@ -14,13 +14,13 @@ final class WebSocket: WebSocketConnection {
   }
 
   private let network: NetworkThread
-  private let deliver: @Sendable (WebSocketEvent) -> Void
+  private let deliver: @Sendable (WebSocketProgress.Event) -> Void
   private let state: Mutex<State>
 
   /// Begins to open it.
   init(
     on network: NetworkThread, at place: WebSocketPlace, _ progress: WebSocketProgress,
-    deliver: @escaping @Sendable (WebSocketEvent) -> Void
+    deliver: @escaping @Sendable (WebSocketProgress.Event) -> Void
   ) {
     self.network = network
     self.deliver = deliver
@@ -35,6 +35,14 @@ final class WebSocket: WebSocketConnection {
   func send(_ text: String) {
     network.perform { [self] in advance { $0.send(text, waiting: $1) } }
   }
+
+  /// Sends a binary message.
+  func send(_ bytes: [UInt8]) {
+    network.perform { [self] in advance { $0.send(bytes, waiting: $1) } }
+  }
+
+  /// The head of the answer that opened the socket; `nil` before.
+  var answer: MessageHead? { state.withLock { $0.progress.answer } }
 
   func close() {
     network.perform { [self] in advance { $0.close(waiting: $1) } }

@@ -11,10 +11,19 @@ struct WebSocketProgress: Sendable {
     case ended(PortError)
   }
 
+  /// What happened.
+  enum Event: Equatable {
+    case open
+    case text(String)
+    case binary([UInt8])
+    /// The end; `nil` if either side closed the socket in order.
+    case closed(PortError?)
+  }
+
   /// What to do next, in order.
   enum Step: Equatable {
     case write([UInt8])
-    case deliver(WebSocketEvent)
+    case deliver(Event)
     case close(after: Duration)
   }
 
@@ -33,6 +42,9 @@ struct WebSocketProgress: Sendable {
     self.machine = machine
   }
 
+  /// The head of the answer that opened the socket.
+  var answer: MessageHead? { opening.answer }
+
   /// - Parameter waiting: the bytes that wait to be sent.
   mutating func hear(_ sound: Sound, waiting: Int) -> [Step] {
     guard !hasEnded else { return [] }
@@ -46,6 +58,11 @@ struct WebSocketProgress: Sendable {
   /// Sends a text; nothing before the opening, and after a Close frame.
   mutating func send(_ text: String, waiting: Int) -> [Step] {
     isOpen && !hasEnded && !machine.isClosing ? write(machine.send(text), waiting) : []
+  }
+
+  /// Sends a binary message, as for a text.
+  mutating func send(_ bytes: [UInt8], waiting: Int) -> [Step] {
+    isOpen && !hasEnded && !machine.isClosing ? write(machine.send(bytes), waiting) : []
   }
 
   /// Closes the socket, or ends its opening; a second call does nothing.
@@ -78,6 +95,7 @@ struct WebSocketProgress: Sendable {
       switch action {
       case .send(let bytes): steps += write(bytes, waiting)
       case .text(let text): steps.append(.deliver(.text(text)))
+      case .binary(let bytes): steps.append(.deliver(.binary(bytes)))
       case .close: steps += end(nil)
       }
     }
@@ -111,6 +129,7 @@ extension PortError {
     switch fault {
     case .tooLarge: self = .tooLarge
     case .notText: self = .notText
+    case .notBinary: self = .broken("a text message came")
     case .notUTF8: self = .broken("a text message is not UTF-8")
     case .emptyFragment: self = .broken("an empty fragment")
     case .fragmentOfNoMessage: self = .broken("a fragment of no message")

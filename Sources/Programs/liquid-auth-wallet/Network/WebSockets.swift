@@ -23,7 +23,15 @@ struct WebSockets: WebSocketPort {
       return NoWebSocket()
     }
     let machine = WebSocketMachine(client: maximumMessageSize, randomness: SystemRandomNumberGenerator())
-    return WebSocket(on: network, at: place, WebSocketProgress(opening, machine), deliver: deliver)
+    return WebSocket(on: network, at: place, WebSocketProgress(opening, machine)) { event in
+      switch event {
+      case .open: deliver(.open)
+      case .text(let text): deliver(.text(text))
+      case .closed(let error): deliver(.closed(error))
+      // The machine takes none.
+      case .binary: break
+      }
+    }
   }
 }
 

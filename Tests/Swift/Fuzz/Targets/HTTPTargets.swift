@@ -98,6 +98,7 @@ enum HTTPTargets {
     for (index, action) in actions.enumerated() {
       switch action {
       case .text(let text): expect(text.utf8.count <= maximumSize, "a message above its limit")
+      case .binary: expect(false, "a binary message on a socket for text")
       case .close: expect(index == actions.count - 1 && whole.isClosing, "something follows the end")
       // The other role reads what is sent, and finds nothing wrong with it.
       case .send(let bytes):

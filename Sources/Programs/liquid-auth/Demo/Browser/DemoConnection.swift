@@ -181,6 +181,8 @@ final class DemoConnection: Sendable {
         switch action {
         case .send(let bytes): Self.write(bytes, &state)
         case .text(let text): texts.append(text)
+        // The machine takes none.
+        case .binary: break
         case .close: state.phase = .ending
         }
       }
