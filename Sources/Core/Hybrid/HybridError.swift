@@ -44,12 +44,14 @@ extension HybridError: CustomStringConvertible {
     case .tunnelService(let number): "the browser does not know the tunnel service \(number); choose another one"
     case .noTunnel: "the tunnel service does not answer; check the network, or choose another service"
     case .tunnelAnswer: "the tunnel service does not serve passkeys; choose another service"
-    case .noBrowser: "no browser connected; keep the code open, and check that its computer has Bluetooth and is nearby"
+    case .noBrowser:
+      "no browser connected; the code may have expired: show a new one, keep it open, and check that its computer has "
+        + "Bluetooth and is nearby"
     case .handshake: "the program that connected does not show this code; scan the code again"
     case .frame: "a message from the browser cannot be decrypted; scan a new code"
-    case .message: "the browser sent a message that is not supported"
+    case .message: "the browser sent a message that is not supported; scan a new code, or use another browser"
     case .noRequest: "the browser connected, but sent no request; scan a new code"
-    case .browserLeft: "the browser ended the request"
+    case .browserLeft: "the browser ended the request; to try again, scan a new code"
     case .stopped: "the request was stopped"
     }
   }

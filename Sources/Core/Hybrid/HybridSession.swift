@@ -176,7 +176,7 @@ public struct HybridSession: Sendable {
       if Self.ceremonies.contains(command) {
         (state, deadline) = (.ending(status: bytes.first ?? 0), now + Limit.end)
       } else {
-        (state, deadline) = (.waiting(channel), now + Limit.request)
+        (state, deadline) = (.waiting(channel), min(now + Limit.request, connected + Limit.exchange))
       }
       return [.send(frame)]
     } catch {
