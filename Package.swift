@@ -96,6 +96,7 @@ targets.append(.target(name: "SessionBus", dependencies: ["CSystemd"], swiftSett
 // The tests of the programs in the guest test it: all of it calls logind.
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
 targets += module("Fingerprint", ["Messages", "ProcessIO", "Logind", "CSystemd"])
+targets += module("Bluetooth", ["Logind", "ProcessIO", "CSystemd"])
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module(
   "Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["CredentialDB", "TestSupport"])
@@ -176,8 +177,9 @@ targets += [
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "Keyri", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol",
-      "StateDirectory", "DisplayText", "Hybrid", "HTTP", "CTAPHID", "CryptoPrimitives", "ProcessIO", "EventLoop",
-      "Sandbox", "CLinux", "CVersion", "CWebRTC", "CNetwork", "CPSL", "CZlib", argumentParser,
+      "StateDirectory", "DisplayText", "Hybrid", "HTTP", "CBOR", "CTAPHID", "CryptoPrimitives", "ProcessIO",
+      "EventLoop", "Sandbox", "Bluetooth", "CLinux", "CVersion", "CWebRTC", "CNetwork", "CPSL", "CZlib",
+      argumentParser,
     ], swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",
@@ -199,8 +201,8 @@ targets += [
     name: "WalletShellTests",
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "Keyri", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
-      "ControlProtocol", "CryptoPrimitives", "HTTP", "ProcessIO", "StateDirectory", "TestSupport", "TestVectors",
-      "CLinux", "CWebRTC", "CGStreamer", argumentParser,
+      "ControlProtocol", "CryptoPrimitives", "Hybrid", "HTTP", "ProcessIO", "StateDirectory", "TestSupport",
+      "TestVectors", "CLinux", "CWebRTC", "CGStreamer", argumentParser,
     ], swiftSettings: settings),
   .testTarget(
     name: "CommandShellTests",
@@ -242,7 +244,7 @@ let folders = [
   "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth", "Keyri"],
   "Store": ["Vault", "CredentialDB", "StateDirectory"],
   "Channels": ["ControlProtocol", "ControlClient", "Doctor", "ProtectorProtocol", "Assuan"],
-  "Linux": ["ProcessIO", "EventLoop", "Sandbox", "UHID", "Logind", "Fingerprint", "SessionBus"],
+  "Linux": ["ProcessIO", "EventLoop", "Sandbox", "UHID", "Logind", "Fingerprint", "Bluetooth", "SessionBus"],
 ]
 for target in targets where target.path == nil {
   if target.isTest {
