@@ -7,22 +7,22 @@ import LiquidAuth
 import ProcessIO
 import StateDirectory
 
-/// `liquid-auth-wallet`: our only program that uses the network; it never holds a secret.
+/// `liquid-auth-wallet`: our only program that uses the network; it never has a key of the phrase.
 struct WalletCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: calledName,
-    abstract: "Sign in to dApps with an Algorand account, and answer their requests.",
+    abstract: "Sign in to dApps with an Algorand account, answer their requests, and those of browsers elsewhere.",
     discussion: """
-      liquid-authenticator has the keys and shows the prompts; it must be running. This program talks to servers and \
-      dApps, and has no secret.
+      liquid-authenticator has the keys and shows the prompts; it must be running. This program talks to servers, dApps \
+      and browsers on other computers, and has no key of yours.
 
       Exit status: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running, or there is no \
       vault; 4 you or a policy refused, nobody answered a prompt, no prompt could be shown, or there is no terminal to \
-      ask you on; 5 the dApp did not answer in time; 64 the command line is wrong, or there is no link; 130 ended by \
-      Ctrl-C, or because the reader of --json closed its end.
+      ask you on; 5 the dApp or the browser did not answer in time; 64 the command line is wrong, or there is no link; \
+      130 ended by Ctrl-C, or because the reader of --json closed its end.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))",
-    subcommands: [ConnectCommand.self, KeyriCommand.self, RekeyCommand.self])
+    subcommands: [ConnectCommand.self, AnswerCommand.self, KeyriCommand.self, RekeyCommand.self])
 
   /// The name in help: `liquid-auth`, which starts this program under that name, or this program's own.
   private static let calledName = CommandLine.arguments.first == "liquid-auth" ? "liquid-auth" : "liquid-auth-wallet"

@@ -23,10 +23,10 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         5   another program already follows the folder of backups
         64  the command line is wrong: a command name, an option or an argument;
             or input that it needs is missing
-      `connect` and `keyri` have a list of their own: see liquid-auth-wallet --help.
+      `connect`, `answer` and `keyri` have a list of their own: see liquid-auth-wallet --help.
 
-      With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}. `connect` and `keyri` \
-      write it to standard output instead, as their last event.
+      With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}. `connect`, \
+      `answer` and `keyri` write it to standard output instead, as their last event.
 
       Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
       """,
@@ -36,8 +36,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       LogCommand.self, PolicyCommand.self, VaultCommand.self, PINCommand.self, ConfigCommand.self, BlobsCommand.self,
       BackupCommand.self, RestoreCommand.self, ImportCommand.self, ExportCommand.self, RecoverCommand.self,
       RotateCommand.self, DeriveCommand.self, AccountsCommand.self,
-      UnlockCommand.self, LockCommand.self, DeviceCommand.self, ConnectCommand.self, KeyriCommand.self,
-      LinkCommand.self, DemoCommand.self,
+      UnlockCommand.self, LockCommand.self, DeviceCommand.self, ConnectCommand.self, AnswerCommand.self,
+      KeyriCommand.self, LinkCommand.self, DemoCommand.self,
     ])
 
   /// Parses the arguments, runs the command and ends the process; failures go to standard error, with their exit code.

@@ -535,7 +535,7 @@ class TestLink:
 
 
 class TestWalletCommands:
-    """`connect` and `keyri` run another program, which is in the same directory or not installed."""
+    """`connect`, `answer` and `keyri` run another program, which is in the same directory or not installed."""
 
     @pytest.fixture
     def alone(self, tmp_path):
@@ -545,7 +545,8 @@ class TestWalletCommands:
         return subprocess.run(command, capture_output=True, text=True, timeout=60 * PATIENCE)
 
     # Holds: INPUT-15
-    @pytest.mark.parametrize("command", ["help connect", "help keyri qr", "connect --help", "keyri"])
+    @pytest.mark.parametrize("command", [
+        "help connect", "help answer", "help keyri qr", "connect --help", "answer FIDO:/123", "keyri"])
     def test_without_the_wallet_a_hint_is_printed(self, alone, command):
         done = self.run(alone, *command.split())
         assert (done.returncode, done.stdout) == (FAILED, "")
@@ -553,7 +554,9 @@ class TestWalletCommands:
 
     @pytest.mark.parametrize("command, asked", [
         ("help connect", "connect --help"), ("help keyri qr", "keyri qr --help"), ("connect --help", "connect --help"),
-        ("keyri", "keyri"), ("connect liquid://x --json", "connect liquid://x --json")])
+        ("keyri", "keyri"), ("connect liquid://x --json", "connect liquid://x --json"),
+        # The code goes through standard input.
+        ("answer FIDO:/123 --json", "answer - --json")])
     def test_the_wallet_is_started(self, alone, command, asked):
         other = pathlib.Path(f"{alone}-wallet")
         other.write_text('#!/bin/sh\necho "$@"\n')
@@ -587,7 +590,7 @@ class TestHelp:
         text = " ".join(empty.run("--help").stdout.lower().split())
         assert re.search(r"exit status: 0 .* 1 .* 2 .* 3 .* 4 .* 64 ", text)
         assert "3 the passphrase is wrong, a new one is not acceptable, or the command needs it" in text
-        assert "`connect` and `keyri` write it to standard output instead, as their last event" in text
+        assert "`connect`, `answer` and `keyri` write it to standard output instead, as their last event" in text
         # With --json, as the help says.
         done = subprocess.run(empty.command("connect", "--json", "no link"), capture_output=True, text=True,
                               env=empty.environment, timeout=60 * PATIENCE)

@@ -10,7 +10,7 @@ from support.authenticator import BIN
 SOURCES = pathlib.Path(__file__).resolve().parents[3] / "Sources/Manual"
 PAGES = sorted(SOURCES.glob("*.scd"))
 COMMON = "liquid-auth.1"
-# The page of each command of liquid-auth; the wallet's pages cover connect and keyri.
+# The page of each command of liquid-auth; the wallet's pages cover connect, answer and keyri.
 PAGE = {
     "accounts": "accounts", "backup": "backup", "blobs": "blobs", "config": "config", "credentials": "credentials",
     "demo": "demo",
@@ -77,7 +77,7 @@ def test_every_command_has_a_page_of_its_name(built):
     """`man liquid-auth-unlock` shows the page of the device."""
     texts = pages(built)
     assert {path.stem for path in PAGES} <= set(texts)
-    for command, page in (PAGE | {"connect": "wallet", "keyri": "wallet"}).items():
+    for command, page in (PAGE | {"connect": "wallet", "answer": "answer", "keyri": "wallet"}).items():
         text = texts[f"liquid-auth-{command}.1"]
         if command != page:
             assert text == f".so man1/liquid-auth-{page}.1\n"
@@ -96,7 +96,7 @@ def test_liquid_auth_pages_have_every_option():
     common = options_of_page(COMMON)
     seen = set()
     for words, text in commands("liquid-auth"):
-        if words[:1] in (("connect",), ("keyri",), ("help",)):
+        if words[:1] in (("connect",), ("answer",), ("keyri",), ("help",)):
             continue
         page = options_of_page(f"liquid-auth-{PAGE[words[0]]}.1") if words else set()
         missing = options(text) - common - page
@@ -106,8 +106,9 @@ def test_liquid_auth_pages_have_every_option():
 
 
 def test_liquid_auth_wallet_pages_have_every_option():
-    page = options_of_page("liquid-auth-wallet.1")
+    wallet = options_of_page("liquid-auth-wallet.1")
     for words, text in commands("liquid-auth-wallet"):
+        page = wallet | options_of_page("liquid-auth-answer.1") if words[:1] == ("answer",) else wallet
         assert options(text) <= page, f"{' '.join(words)}: {options(text) - page}"
 
 

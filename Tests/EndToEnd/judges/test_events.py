@@ -30,6 +30,11 @@ def test_every_event_of_keyri_is_documented():
     assert named("Programs/liquid-auth-wallet/Output/KeyriEvent.swift") == set(events.documented("Of `keyri`"))
 
 
+# Holds: HYBRID-1
+def test_every_event_of_answer_is_documented():
+    assert named("Programs/liquid-auth-wallet/Output/HybridEvent.swift") == set(events.documented("Of `answer`"))
+
+
 # Holds: ROTATE-9
 def test_every_event_of_rekey_is_documented():
     source = named("Programs/liquid-auth-wallet/Output/RekeyEvent.swift")

@@ -101,7 +101,7 @@ def test_once_ends_the_wallet_after_one_session(key, loop, serve, connect, dapp_
 # Holds: INPUT-15
 @pytest.mark.parametrize("command, usage", [
     ("help connect", "connect [<options>] [<link>]"), ("connect --help", "connect [<options>] [<link>]"),
-    ("help keyri", "keyri <subcommand>"), ("help keyri qr", "keyri qr [<link>]"),
+    ("help answer", "answer "), ("help keyri", "keyri <subcommand>"), ("help keyri qr", "keyri qr [<link>]"),
 ])
 def test_help_names_the_typed_command(key, command, usage):
     said = key.run(*command.split()).stdout
@@ -249,7 +249,7 @@ class TestLinks:
     def test_a_browsers_link_is_an_event(self, shared_key, connect):
         wallet = connect(shared_key, FIDO["uris"][0]["uri"])
         assert wallet.end() == 1 and [event["event"] for event in wallet.events] == ["failed"]
-        assert "liquid-auth link" in wallet.events[0]["reason"] and not wallet.said
+        assert "liquid-auth answer" in wallet.events[0]["reason"] and not wallet.said
 
     # Holds: DAPPSERVER-4
     @pytest.mark.whole("the sandbox of the wallet hides the shared libraries of a debug build")

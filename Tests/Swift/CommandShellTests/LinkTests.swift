@@ -57,3 +57,17 @@ import Testing
     #expect(WalletProgram.withHelpAsked(typed) == meant)
   }
 }
+
+struct AnswerArgumentsTests {
+  // Holds: HYBRID-9
+  @Test(
+    arguments: [
+      (["FIDO:/123"], ["-"], "FIDO:/123"), (["--json", "--", "fido:/1"], ["--json", "--", "-"], "fido:/1"),
+      (["--image", "code.png"], ["--image", "code.png"], nil), (["-"], ["-"], nil), ([], [], nil),
+      (["liquid://a"], ["liquid://a"], nil), ([" FIDO:/1"], ["-"], " FIDO:/1"),
+    ] as [([String], [String], String?)])
+  func `the code does not stay among the arguments`(_ arguments: [String], _ passed: [String], _ code: String?) {
+    let split = AnswerCommand.split(arguments)
+    #expect(split.passed == passed && split.code == code)
+  }
+}

@@ -71,7 +71,8 @@ struct ConfigurationTests {
   @Test(arguments: [
     (
       "ice_server = stun:a",
-      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME"
+      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, tunnel, tunnel-number, keyri-api "
+        + "or keyri NAME"
     ),
     (
       "turn:turn.example anna s3cr3t=",
@@ -79,11 +80,13 @@ struct ConfigurationTests {
     ),
     (
       "turn:turn.example anna s3cr3t = x",
-      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME"
+      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, tunnel, tunnel-number, keyri-api "
+        + "or keyri NAME"
     ),
     (
       "stun-server = a",
-      "unknown setting stun-server; expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME"
+      "unknown setting stun-server; expected ice-server, ca-file, algod GENESIS-ID, tunnel, tunnel-number, keyri-api "
+        + "or keyri NAME"
     ),
     ("ice-server = s3cr3t", "this is not a STUN or TURN server: it begins with neither stun: nor turn:"),
     ("ca-file", "a line must be NAME = VALUE"),

@@ -39,8 +39,7 @@ struct LinksTests {
     (LinkKind.dApp, "this is a dApp's link; open it with: liquid-auth connect"),
     (
       .browser,
-      "this is a browser's FIDO:/ link for a phone, and a browser on this machine needs none; "
-        + "liquid-auth link shows what is in it"
+      "this is the FIDO:/ link of a browser; if it is on another computer, answer it with: liquid-auth answer"
     ), (.keyri, "this is the link of a Keyri login; open it with: liquid-auth keyri qr"),
   ])
   func `a link of another kind names its command`(kind: LinkKind, text: String) {

@@ -29,10 +29,10 @@ struct WalletEventTests {
   }
 
   @Test(arguments: [LinkKind.dApp, .keyri, .browser])
-  func `only commands that take the place options get them`(_ kind: LinkKind) {
+  func `the command for a link of another kind gets the place options`(_ kind: LinkKind) {
     let words = kind.isAnother.description
     let completed = WalletEvent.failed(kind.isAnother).completed(by: CommandPlace(stateDirectory: "/s", control: nil))
-    #expect(completed.text == (kind == .browser ? words : "\(words) --state-dir /s"))
+    #expect(completed.text == "\(words) --state-dir /s")
   }
 
   // Holds: DAPP-17

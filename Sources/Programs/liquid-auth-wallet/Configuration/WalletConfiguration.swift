@@ -11,6 +11,10 @@ struct WalletConfiguration: Equatable {
   var certificateAuthorities: CertificateFile?
   /// `algod GENESIS-ID`: the node of a network, by the network's name, such as `testnet-v1.0`.
   var nodes: [String: AlgodNode] = [:]
+  /// `tunnel`: `wss://host[:port]`, where this machine reaches the tunnel service of `answer`.
+  var tunnel: String?
+  /// `tunnel-number`: by which browsers find that service.
+  var tunnelNumber: UInt16?
   /// `keyri-api`, and one `keyri NAME` for each service with Keyri.
   var keyri: KeyriServices
 
@@ -61,13 +65,21 @@ struct WalletConfiguration: Equatable {
     case "keyri":
       throw WalletFailure("keyri takes the name of a service: keyri NAME = https://app.example.org APP-KEY")
     case _ where name.hasPrefix("algod "): try takeNode(name.dropFirst("algod ".count).trimmed, value)
+    case "tunnel":
+      guard tunnel == nil else { throw WalletFailure("duplicate setting: tunnel") }
+      tunnel = value
+    case "tunnel-number":
+      guard tunnelNumber == nil else { throw WalletFailure("duplicate setting: tunnel-number") }
+      guard let number = UInt16(value) else { throw WalletFailure("tunnel-number takes a number, 0 to 65535") }
+      tunnelNumber = number
     case "keyri-api": try keyri.takeAPI(value)
     case _ where name.hasPrefix("keyri "):
       try keyri.take(KeyriService(name: String(name.dropFirst("keyri ".count).trimmed), value))
     default:
       let shown = Self.shownName(name).map { " \($0)" } ?? ""
       throw WalletFailure(
-        "unknown setting\(shown); expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME")
+        "unknown setting\(shown); expected ice-server, ca-file, algod GENESIS-ID, tunnel, tunnel-number, keyri-api "
+          + "or keyri NAME")
     }
   }
 

@@ -28,6 +28,8 @@ enum WalletEvent: Equatable {
   case closed(byDApp: Bool)
   /// An event at a service with Keyri.
   case keyri(KeyriEvent)
+  /// An event while a browser on another computer is answered.
+  case hybrid(HybridEvent)
   /// An event while the account of the old phrase is given to that of the new phrase.
   case rekey(RekeyEvent)
   /// The command failed.
@@ -75,6 +77,7 @@ extension WalletEvent {
     case .closed(byDApp: true): "the dApp closed the channel"
     case .closed(byDApp: false): "closed the channel; to connect again, \(LiquidAuthError.newLink)"
     case .keyri(let event): event.text
+    case .hybrid(let event): event.text
     case .rekey(let event): event.text
     case .failed(let failure): failure.description
     }
@@ -167,6 +170,7 @@ extension WalletEvent {
     case .unanswered: "unanswered"
     case .closed: "closed"
     case .keyri(let event): event.name
+    case .hybrid(let event): event.name
     case .rekey(let event): event.name
     case .failed: "failed"
     }
@@ -191,6 +195,7 @@ extension WalletEvent {
     case .keyri(let event): event.members
     case .failed(let failure):
       [("reason", DisplayText.json(failure.description)), ("code", String(failure.code.rawValue))]
+    case .hybrid(let event): event.members
     case .rekey(let event): event.members
     case .prompt, .startingGStreamer: []
     }

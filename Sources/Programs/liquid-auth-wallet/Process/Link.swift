@@ -61,8 +61,7 @@ enum LinkKind {
     case .dApp: WalletFailure("this is a dApp's link; open it with: liquid-auth connect")
     case .browser:
       WalletFailure(
-        "this is a browser's FIDO:/ link for a phone, and a browser on this machine needs none; "
-          + "liquid-auth link shows what is in it")
+        "this is the FIDO:/ link of a browser; if it is on another computer, answer it with: liquid-auth answer")
     case .keyri: WalletFailure("this is the link of a Keyri login; open it with: liquid-auth keyri qr")
     }
   }

@@ -4,7 +4,7 @@ import Sandbox
 
 /// The rights that the wallet keeps: it passes untrusted bytes to GStreamer, libnice, GnuTLS and libsoup.
 ///
-/// On a kernel without Landlock or seccomp, the wallet runs with fewer restrictions, because it has no secret.
+/// On a kernel without Landlock or seccomp, the wallet runs with fewer restrictions, because it has no key of the phrase.
 enum WalletSandbox {
   /// Restricts the files: to the system's, to the programs in PATH, and to those that the user names.
   ///

@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlClient
 import Glibc
+import Hybrid
 import ProcessIO
 
 /// `liquid-auth connect`: runs liquid-auth-wallet, a separate program because only it uses the Internet.
@@ -20,7 +21,10 @@ struct ConnectCommand: ParsableCommand {
 enum WalletProgram {
   private static let name = "liquid-auth-wallet"
   /// The commands of this program that the wallet program runs.
-  private static let commands = [ConnectCommand.configuration.commandName, KeyriCommand.configuration.commandName]
+  private static let commands = [
+    ConnectCommand.configuration.commandName, AnswerCommand.configuration.commandName,
+    KeyriCommand.configuration.commandName,
+  ]
 
   /// Turns `help connect …` into `connect … --help`, because the wallet program has the longer help.
   static func withHelpAsked(_ arguments: [String]) -> [String] {
@@ -36,6 +40,45 @@ enum WalletProgram {
         "\(name) is not installed beside this program; install its package, or in a clone run: scripts/run --wallet")
     }
     return CommandFailure("cannot start \(path): \(OwnProgram.takeOver(path, ["liquid-auth"] + arguments))")
+  }
+}
+
+/// `liquid-auth answer`: runs liquid-auth-wallet, as ``ConnectCommand`` does.
+struct AnswerCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "answer",
+    abstract: "Answer the FIDO:/ code of a browser on another computer. Needs liquid-auth-wallet.",
+    helpNames: [])
+
+  /// The bytes that a pipe accepts at once: PIPE_BUF.
+  private static let maximumSize = 4096
+
+  @Argument(parsing: .captureForPassthrough, help: "The code and options; see --help.")
+  var arguments: [String] = []
+
+  /// The code is a secret, and others on this machine can read a command line: so it goes on through standard input.
+  func run() throws {
+    let (passed, code) = Self.split(arguments)
+    if let code {
+      let line = Array((code + "\n").utf8)
+      // Writing to the empty pipe cannot block.
+      guard line.count <= Self.maximumSize, let ends = try? Descriptor.pipe(), Descriptor.write(line, to: ends.write),
+        dup2(ends.read, STDIN_FILENO) == STDIN_FILENO
+      else { throw CommandFailure("cannot pass the code on; give -, and the code on standard input") }
+    }
+    throw WalletProgram.run(["answer"] + passed)
+  }
+
+  /// The arguments with `-` in place of the code, and the code; `nil` if there is none.
+  static func split(_ arguments: [String]) -> (passed: [String], code: String?) {
+    // White space around a link is ignored.
+    let isCode = { (word: String) in
+      word.drop(while: \.isWhitespace).lowercased().hasPrefix(FIDOURI.scheme.lowercased())
+    }
+    guard let place = arguments.firstIndex(where: isCode) else { return (arguments, nil) }
+    var passed = arguments
+    passed[place] = "-"
+    return (passed, arguments[place])
   }
 }
 

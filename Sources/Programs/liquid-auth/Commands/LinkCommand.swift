@@ -11,8 +11,9 @@ struct LinkCommand: ParsableCommand {
     commandName: "link",
     abstract: "Explain the FIDO:/ link in a browser's QR code.",
     discussion: """
-      A browser shows such a code to invite a phone, over Bluetooth and a server. This command explains the code, and \
-      sends nothing. Without LINK, it reads the first line of standard input. It does not print the secret in the link. \
+      A browser shows such a code to invite a phone, over Bluetooth and a server; `liquid-auth answer` takes the \
+      phone's place. This command explains the code, and sends nothing. Without LINK, it reads the first line of \
+      standard input. It does not print the secret in the link. \
       For the liquid:// links of dApps use `liquid-auth connect`, for Keyri's `liquid-auth keyri qr`.
       """)
 
@@ -69,7 +70,7 @@ struct FIDOLinkReport: Equatable {
 
 
       A browser on this machine needs no code: if the site's dialog offers a security key, choose that, and
-      liquid-authenticator asks you here. To follow the code itself, you need a phone with Bluetooth.
+      liquid-authenticator asks you here. For a browser on another computer: liquid-auth answer
       """
   }
 

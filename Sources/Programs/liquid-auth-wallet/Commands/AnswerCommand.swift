@@ -1,0 +1,164 @@
+import ArgumentParser
+import Bluetooth
+import CBOR
+import ControlProtocol
+import Glibc
+import Hybrid
+import LiquidAuth
+import ProcessIO
+
+/// `liquid-auth-wallet answer`: uses the passkeys of this machine in a browser on another one.
+struct AnswerCommand: ParsableCommand, WalletOperation {
+  static let configuration = CommandConfiguration(
+    commandName: "answer",
+    abstract: "Answer the FIDO:/ code of a browser on another computer: sign in there, or register.",
+    discussion: """
+      A browser shows such a code to invite a phone; this machine takes the phone's place. It needs Bluetooth, with \
+      which the browser checks that you are nearby, and a tunnel service, through which both talk. The service learns \
+      that and when two computers talk, and their addresses, but not the content.
+
+      Answer only codes on a screen in front of you. Whoever sends you a code, or shows it on a web page, wants to sign \
+      in as you. The authenticator then shows the site, and asks you again.
+
+      Other users of this machine can read command lines, and a code is a secret: give - and the code on standard input, \
+      or --image. liquid-auth hides a code that it gets as an argument.
+      """)
+
+  @Argument(help: "The code's link, FIDO:/…; - reads it from standard input.") var link: String?
+
+  @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file"), completion: .file())
+  var image: String?
+
+  @Option(
+    name: .customLong("tunnel"),
+    help: ArgumentHelp("Reach the tunnel service at this address: wss://HOST[:PORT].", valueName: "address"))
+  var tunnel: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The number by which the browser finds the tunnel service: 0 (the default), 1, or 256 to 65535.",
+      valueName: "number"),
+    transform: Self.number)
+  var tunnelNumber: UInt16?
+
+  @Flag(help: "Do not ask whether a computer in front of you shows the code.") var yes = false
+
+  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
+
+  @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.") var hold = false
+
+  @OptionGroup var network: NetworkOptions
+
+  var files: [String] { network.files + [image].compactMap(\.self) }
+
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: network.place) }
+  private static let start = ContinuousClock.now
+
+  func validate() throws {
+    guard (link == nil) != (image == nil) else { throw ValidationError("give one link, or --image") }
+    guard let tunnel else { return }
+    do { _ = try TunnelPlace(number: tunnelNumber, address: tunnel) } catch {
+      throw ValidationError("--tunnel takes an address such as wss://tunnel.example; \(error)")
+    }
+  }
+
+  @Sendable private static func number(_ text: String) throws(ValidationError) -> UInt16 {
+    guard let number = UInt16(text), TunnelService(number) != nil else {
+      throw ValidationError("it is 0, 1, or 256 to 65535")
+    }
+    return number
+  }
+
+  func perform() async throws {
+    // The code, and the keys of the exchange, must be in no core dump.
+    do { try Hardening.apply() } catch { throw WalletFailure("cannot forbid core dumps: \(error)") }
+    let code = try await read(LinkSource(link: link, image: image).read())
+    let output = output
+    output.report(.hybrid(.code(code.hint, age: code.created.map(Self.age))))
+    let configuration = try network.configuration()
+    // An option replaces both settings: address and number of different services lead the browser elsewhere.
+    let isGiven = tunnel != nil || tunnelNumber != nil
+    let (number, address) = isGiven ? (tunnelNumber, tunnel) : (configuration.tunnelNumber, configuration.tunnel)
+    let place = try TunnelPlace(number: number, address: address)
+    let socket = try ControlSocket(network.controlPath(), in: network.place) { output.report(.prompt) }
+    let session = try await self.session(of: code, place, socket)
+    // What cannot work is found before anybody is asked.
+    let advertiser: LEAdvertiser
+    do throws(BluetoothFailure) { advertiser = try LEAdvertiser() } catch { throw WalletFailure(error.description) }
+    let thread = try NetworkThread(certificateAuthorities: configuration.certificateAuthorities)
+    let result: Result<Void, any Error>
+    do {
+      try await askPerson()
+      // No other program is started from here on.
+      WalletSandbox.restrictSystemCalls()
+      try await HybridExchange(tunnel: place, network: thread, advertiser: advertiser, socket: socket) {
+        output.report(.hybrid($0))
+      }.run(session)
+      result = .success(())
+    } catch {
+      result = .failure(error)
+    }
+    await thread.close()
+    try result.get()
+  }
+
+  private func read(_ text: String) throws(WalletFailure) -> FIDOURI {
+    switch LinkKind(of: text) {
+    case .dApp?: throw LinkKind.dApp.isAnother
+    case .keyri?: throw LinkKind.keyri.isAnother
+    case .browser?, nil: break
+    }
+    do throws(HybridError) { return try FIDOURI(text) } catch { throw WalletFailure(error.description, code: .mistake) }
+  }
+
+  /// Prepares the exchange, with what the authenticator can do for another computer.
+  private func session(
+    of code: FIDOURI, _ place: TunnelPlace, _ socket: ControlSocket
+  ) async throws(WalletFailure) -> HybridSession {
+    let (vault, answer): (AuthenticatorStatus.VaultCondition, [UInt8])
+    do throws(PortError) {
+      vault = try await socket.ask(GetStatus()).vault
+      // authenticatorGetInfo
+      answer = try await socket.ask(PerformHybrid([0x04])).bytes
+    } catch {
+      throw WalletFailure(error.reason, code: socket.isNotRunning ? .notRunning : .failed)
+    }
+    guard vault != .missing else {
+      throw WalletFailure("there is no vault; make one: liquid-auth setup", code: .notRunning)
+    }
+    let information = Array(answer.dropFirst())
+    guard answer.first == 0, let members = (try? CBORDecoder.decode(information))?.map else {
+      throw WalletFailure("the authenticator does not say what it can do; see its log")
+    }
+    guard members[4]?.map?["uv"] == true else {
+      throw WalletFailure(
+        "the authenticator cannot verify you, which each request of another computer needs; start it with "
+          + "--verification passphrase")
+    }
+    do throws(HybridError) {
+      return try HybridSession(code, service: place.service, getInfo: information)
+    } catch {
+      throw WalletFailure(error)
+    }
+  }
+
+  /// The advert proves to the browser that this machine is nearby, so nothing is sent before the person agrees: a code
+  /// that came by mail would otherwise work if a computer of the attacker is near.
+  private func askPerson() async throws(WalletFailure) {
+    guard !yes else { return }
+    guard let question = TerminalQuestion() else {
+      throw WalletFailure(
+        "nothing was sent: there is no terminal to ask you on; if a computer in front of you shows the code, "
+          + "give --yes",
+        code: .refused)
+    }
+    let isMeant = await question.ask(
+      "Does a computer in front of you show this code? Whoever sent you a code, or shows it on a web page, wants to\n"
+        + "sign in as you. Answer it? [y/N] ")
+    guard !Task.isCancelled else { throw WalletFailure("ended by a signal; nothing was sent", code: .interrupted) }
+    guard isMeant else { throw WalletFailure("you refused; nothing was sent", code: .refused) }
+  }
+
+  /// The age of a code, seconds, by this machine's clock; negative if the code is from the future.
+  private static func age(_ created: UInt64) -> Int64 { Int64(time(nil)) - Int64(clamping: min(created, 1 << 40)) }
+}
