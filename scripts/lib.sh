@@ -33,7 +33,8 @@ packages_for_browsers=(gcc libc6-dev iproute2 cpio chromium chromium-driver fire
     x11-xserver-utils fonts-dejavu-core "${packages_for_fingerprints[@]}")
 packages_for_desktop=(acl strace python3-dbus python3-dbusmock)
 packages_for_bench_in_guest=(gcc libc6-dev strace "${packages_for_browsers[@]}")
-packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils gdb)
+packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils gdb dbus python3-dbus python3-gi xvfb
+    xdotool imagemagick zbar-tools)
 # Unpacked and not installed, because Debian would start it as a system service.
 packages_of_turn=(coturn)
 

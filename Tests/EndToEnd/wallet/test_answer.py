@@ -1,0 +1,471 @@
+"""`liquid-auth answer`: a browser on another computer, over the tunnel and the adverts of the tests.
+
+The browser is a client that was written from the standard's layouts, and not from our code. The doubles of BlueZ and of faulty
+services are in doubles/; scripts/tunnel is the service otherwise.
+"""
+
+import asyncio
+import json
+import pathlib
+import subprocess
+import threading
+
+import aiohttp
+import cbor2
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from judges import events, hybrid
+from support import figures, stacks
+from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
+from support.ceremonies import unbroken
+from support.patience import PATIENCE
+
+from .doubles import hybrid_client, tunnels
+from .doubles.bluetooth import Bluetooth
+from .doubles.hybrid_client import Browser, get_assertion, make_credential
+
+EVENTS = events.documented("Of all commands", "Of `answer`")
+QUESTION = r"Answer it\? \[y/N\] "
+DENIED, NO_CREDENTIALS = 0x27, 0x2E
+
+
+class Answer:
+    """One run of the command, whose code comes through standard input."""
+
+    def __init__(self, key, bluetooth, authority, port, link, *options, json=True, argument="-"):
+        self.command = key.command(
+            "answer", argument, *(["--json"] * json), "--yes", "--tunnel", f"wss://localhost:{port}", "--tunnel-number", "0",
+            "--control", key.control_socket, "--ca-file", authority.root_file, *options)
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**key.environment, **bluetooth.environment}, start_new_session=True)
+        self.events, self.said = [], []
+        self.process.stdin.write(link + "\n" if argument == "-" else "")
+        self.process.stdin.close()
+        self.readers = [
+            threading.Thread(target=self.read, args=(stream, take), daemon=True)
+            for stream, take in ((self.process.stdout, self.take), (self.process.stderr, self.said.append))]
+        for reader in self.readers:
+            reader.start()
+
+    @staticmethod
+    def read(stream, take):
+        for line in stream:
+            take(line)
+
+    def take(self, line):
+        self.events.append(json.loads(line))
+
+    def wait_for(self, name):
+        return wait_for(
+            lambda: f"event {name}: {self.events} {self.said}",
+            lambda: next((event for event in self.events if event["event"] == name), None), 60, self.process.pid)
+
+    def end(self, seconds=60) -> int:
+        wait_for(
+            lambda: f"end: {self.events} {self.said}", lambda: self.process.poll() is not None, seconds, self.process.pid)
+        for reader in self.readers:
+            reader.join(10 * PATIENCE)
+        for event in self.events:
+            events.check(event, EVENTS)
+        return self.process.returncode
+
+    @property
+    def names(self):
+        return [event["event"] for event in self.events]
+
+    @property
+    def reason(self):
+        return next((event["reason"] for event in self.events if event["event"] == "failed"), "")
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def bluetooth(tmp_path):
+    made = Bluetooth(tmp_path / "bus")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def tunnel(authority):
+    made = tunnels.Tunnel(authority)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def answer(authority):
+    """Return a function that starts the command; kill those that still run after the test."""
+    started = []
+
+    def start(key, bluetooth, port, link, *options, **settings):
+        started.append(Answer(key, bluetooth, authority, port, link, *options, **settings))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+class Exchange:
+    """A browser and the command that answers it."""
+
+    def __init__(self, loop, authority, tunnel, bluetooth, answer, key):
+        self.loop, self.authority, self.tunnel = loop, authority, tunnel
+        self.bluetooth, self.answer, self.key, self.count = bluetooth, answer, key, 0
+
+    def begin(self, hint="ga", *options, **settings):
+        self.code = hybrid.Code(hint)
+        self.run = self.answer(self.key, self.bluetooth, self.tunnel.port, self.code.link, *options)
+        self.count += 1
+        self.browser = Browser(self.code, self.tunnel.port, self.authority.client_context(), **settings)
+        return self.bluetooth.advert(self.count)
+
+    def ask(self, request: bytes, hint="ga", **settings) -> tuple[int, dict]:
+        """Return the status and the map of the answer."""
+        advert = self.begin(hint, **settings)
+        answered = self.loop.run(self.browser.ask(advert, request))
+        return answered[0], cbor2.loads(answered[1:]) if len(answered) > 1 else {}
+
+
+@pytest.fixture
+def exchange(loop, authority, tunnel, bluetooth, answer, key):
+    return Exchange(loop, authority, tunnel, bluetooth, answer, key)
+
+
+def credential(made: dict) -> tuple[bytes, ec.EllipticCurvePublicKey]:
+    """Return the id and the key of a registration with user verification."""
+    data = made[2]
+    assert data[32] & 0x45 == 0x45, "presence, verification and a credential"
+    length = int.from_bytes(data[53:55], "big")
+    cose = cbor2.loads(data[55 + length:])
+    numbers = ec.EllipticCurvePublicNumbers(int.from_bytes(cose[-2], "big"), int.from_bytes(cose[-3], "big"), ec.SECP256R1())
+    return data[55:55 + length], numbers.public_key()
+
+
+def verify(assertion: dict, public_key, rp_id="login.example"):
+    data = assertion[2]
+    assert data[:32] == hybrid.sha256(rp_id.encode()) and data[32] & 0x05 == 0x05
+    public_key.verify(assertion[3], data + bytes(range(32)), ec.ECDSA(hashes.SHA256()))
+
+
+def entries(key):
+    return json.loads(key.ask("log", "--all", "--json"))
+
+
+# Holds: HYBRID-1
+@pytest.mark.parametrize("style", ["chromium", "telegram", "libwebauthn"])
+def test_registration_and_sign_in(exchange, style):
+    status, made = exchange.ask(make_credential(), "mc", style=style)
+    assert status == 0 and exchange.run.end() == 0, exchange.run.said
+    assert [name for name in exchange.run.names if name != "prompt"] == [
+        "code", "connecting", "advertising", "connected", "requested", "answered"]
+    assert exchange.browser.information[4] == {"rk": True, "up": True, "uv": True, "plat": False}
+    assert exchange.browser.information[9] == ["hybrid", "usb"] and 6 not in exchange.browser.information
+    identity, public_key = credential(made)
+    times = {event["event"]: event["ms"] for event in exchange.run.events}
+    figures.note(
+        f"hybrid, {style}: from the start to the code, the advert, the browser, the dialog and the answer",
+        ", ".join(f"{times[name]} ms" for name in ("code", "advertising", "connected", "requested", "answered")))
+
+    status, signed = exchange.ask(get_assertion(member3=[{"type": "public-key", "id": identity}]), style=style)
+    assert status == 0 and exchange.run.end() == 0, exchange.run.said
+    verify(signed, public_key)
+    # Without a list: the account, and that the person has chosen it.
+    status, signed = exchange.ask(get_assertion(), style=style)
+    assert status == 0 and exchange.run.end() == 0
+    verify(signed, public_key)
+    assert signed[4]["id"] == b"user-1" and signed[6] is True and 5 not in signed
+    assert exchange.bluetooth.is_quiet()
+    found = [(entry["kind"], entry["outcome"], entry["verification"], entry["door"]) for entry in entries(exchange.key)]
+    assert found == [("register", "done", "passphrase", "qr-code")] + 2 * [("sign-in", "done", "passphrase", "qr-code")]
+    texts = [unbroken(event["description"]) for event in exchange.key.pinentry.events("ask")]
+    assert all("another computer" in text and "login.example" in text for text in texts)
+
+
+# Holds: HYBRID-1
+def test_prf(exchange):
+    salts = {"first": bytes(32), "second": bytes(range(32))}
+    status, made = exchange.ask(make_credential(member6={"prf": {}}), "mc")
+    assert status == 0 and made[6] == {"prf": {"enabled": True}}
+    exchange.run.end()
+    status, signed = exchange.ask(get_assertion(member4={"prf": {"eval": salts}}))
+    assert status == 0 and exchange.run.end() == 0
+    results = signed[8]["prf"]["results"]
+    assert len(results["first"]) == len(results["second"]) == 32 and results["first"] != results["second"]
+    identity = credential(made)[0]
+    by_id = {"evalByCredential": {identity: {"first": salts["second"]}}, "eval": salts}
+    status, signed = exchange.ask(get_assertion(member4={"prf": by_id}))
+    assert signed[8]["prf"]["results"] == {"first": results["second"]}
+    assert exchange.run.end() == 0
+
+
+# Holds: HYBRID-2
+@pytest.mark.parametrize("hint, request_, status, code", [
+    ("ga", get_assertion(), NO_CREDENTIALS, 1), ("ga", get_assertion(member5={"up": False}), 0x2B, 1),
+    ("mc", make_credential(member8=b"\x01", member9=2), 0x02, 1), ("mc", make_credential(member4=[]), 0x26, 1),
+    ("mc", b"\x01\xff", 0x12, 1),
+])
+def test_a_request_that_fails(exchange, hint, request_, status, code):
+    assert exchange.ask(request_, hint) == (status, {})
+    assert exchange.run.end() == code and exchange.bluetooth.is_quiet()
+
+
+# Holds: HYBRID-2
+@pytest.mark.parametrize(
+    "request_", [b"\x06\xa2\x01\x02\x02\x07", b"\x07", b"\x0a\xa1\x01\x01", b"\x0c\xa2\x01\x01\x03\x00", b"\x41"])
+def test_nothing_else_is_served(exchange, request_):
+    """clientPIN, reset, credentialManagement, large blobs: the exchange waits for another request then."""
+    assert exchange.ask(request_) == (0x01, {})
+    assert exchange.run.end() == 1 and exchange.key.pinentry.asked() == 0
+
+
+# Holds: HYBRID-2
+def test_a_refusal(exchange):
+    exchange.key.pinentry.set("deny")
+    assert exchange.ask(make_credential(), "mc") == (DENIED, {})
+    assert exchange.run.end() == 4 and "refused" in exchange.run.reason
+
+
+# Holds: HYBRID-2
+def test_a_policy(exchange):
+    exchange.key.ask("policy", "login.example", "deny")
+    asked = exchange.key.pinentry.asked()
+    assert exchange.ask(make_credential(), "mc") == (DENIED, {})
+    assert exchange.run.end() == 4 and exchange.key.pinentry.asked() == asked
+    assert [entry["door"] for entry in entries(exchange.key) if entry["outcome"] == "denied-by-policy"] == ["qr-code"]
+
+
+# Holds: HYBRID-3
+def test_the_browser_cancels(exchange, loop):
+    """A closed tab withdraws the dialog."""
+    exchange.key.pinentry.set("wait")
+    advert = exchange.begin("mc")
+    loop.run(exchange.browser.leave(
+        advert, make_credential(), lambda: wait_for("dialog", lambda: exchange.key.pinentry.asked())))
+    assert exchange.run.end() == 1 and "the browser ended the request" in exchange.run.reason
+    exchange.key.pinentry.wait_for_no_dialog()
+    assert exchange.bluetooth.is_quiet()
+
+
+# Holds: HYBRID-4
+@pytest.mark.parametrize("fault", [fault for fault in hybrid_client.FAULTS if fault not in ("update", "silent", "mute")])
+def test_a_hostile_browser(exchange, fault):
+    """No fault gets an answer; each ends the exchange with one sentence, and leaves no advert and no dialog."""
+    exchange.key.pinentry.set("wait" if fault == "replay" else "approve")
+    advert = exchange.begin("mc", fault=fault)
+    with pytest.raises(hybrid.Refused):
+        exchange.loop.run(exchange.browser.ask(advert, make_credential()))
+    assert exchange.run.end() == 1 and exchange.run.reason, exchange.run.events
+    exchange.key.pinentry.wait_for_no_dialog()
+    assert exchange.bluetooth.is_quiet()
+    assert fault == "replay" or exchange.key.pinentry.asked() == 0
+
+
+# Holds: HYBRID-4
+@pytest.mark.whole("it waits for the browser, half a minute or a whole one; the Swift tests have each time limit")
+@pytest.mark.parametrize("fault, words", [("silent", "no browser connected"), ("mute", "sent no request")])
+def test_a_browser_that_never_speaks(exchange, fault, words):
+    """It is connected, and says nothing, or nothing after the handshake."""
+    advert = exchange.begin("mc", fault=fault)
+    with pytest.raises(hybrid.Refused):
+        exchange.loop.run(exchange.browser.ask(advert, make_credential()), 90)
+    assert exchange.run.end() == 5 and words in exchange.run.reason
+    assert exchange.bluetooth.is_quiet() and exchange.key.pinentry.asked() == 0
+
+
+# Holds: HYBRID-4
+@pytest.mark.whole("it waits a minute for the browser; the Swift tests have each time limit")
+def test_a_code_that_nobody_shows_any_more(exchange):
+    exchange.begin()
+    assert exchange.run.end(90) == 5 and "the code may have expired" in exchange.run.reason
+    assert exchange.bluetooth.is_quiet()
+
+
+# Holds: HYBRID-4
+def test_an_update_is_ignored(exchange):
+    assert exchange.ask(make_credential(), "mc", fault="update")[0] == 0
+    assert exchange.run.end() == 0
+
+
+# Holds: HYBRID-4
+def test_another_code_does_not_connect(exchange, loop):
+    """A second browser that hears the advert does not have the code; the first one is served."""
+    advert = exchange.begin("mc")
+    assert hybrid.Code().eid(advert) is None
+    stranger = Browser(hybrid.Code(), exchange.tunnel.port, exchange.authority.client_context())
+    stranger.code.eid = exchange.code.eid
+    with pytest.raises(aiohttp.WSServerHandshakeError):
+        loop.run(stranger.ask(advert, make_credential()))
+    assert loop.run(exchange.browser.ask(advert, make_credential()))[0] == 0
+    assert exchange.run.end() == 0
+
+
+# Holds: HYBRID-4
+def test_a_second_browser_with_the_same_advert(exchange, loop):
+    """Whoever sends the advert again, with its routing id, brings nobody between the browser and its authenticator."""
+    exchange.key.pinentry.set("wait")
+    advert = exchange.begin("mc")
+    second = Browser(exchange.code, exchange.tunnel.port, exchange.authority.client_context())
+
+    async def both():
+        first = asyncio.ensure_future(exchange.browser.ask(advert, make_credential()))
+        await asyncio.to_thread(wait_for, "dialog", exchange.key.pinentry.asked)
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await second.ask(advert, make_credential(user=b"user-2"))
+        exchange.key.pinentry.set("approve")
+        return await first
+
+    assert loop.run(both())[0] == 0
+    assert exchange.run.end() == 0 and len(entries(exchange.key)) == 1
+
+
+# Holds: HYBRID-5
+@pytest.mark.parametrize("fault", tunnels.FAULTS)
+def test_a_faulty_tunnel(loop, authority, bluetooth, answer, key, fault):
+    """Before the tunnel is right, nothing is advertised; after that, every fault ends the exchange."""
+    tunnel = loop.run(tunnels.FaultyTunnel(authority, fault).start())
+    run = answer(key, bluetooth, tunnel.port, hybrid.Code().link)
+    assert run.end() == 1 and run.reason
+    if fault not in ("text", "garbage"):
+        assert bluetooth.events("advert") == []
+    assert bluetooth.is_quiet()
+    loop.run(tunnel.stop())
+
+
+# Holds: HYBRID-5
+@pytest.mark.parametrize("fault", tunnels.FAULTS_BETWEEN)
+def test_a_tunnel_between_the_browser_and_the_authenticator(loop, authority, bluetooth, answer, key, fault):
+    """It closes the connection, or repeats or changes messages: nobody is asked, and nothing is answered."""
+    tunnel = loop.run(tunnels.FaultyTunnel(authority, fault).start())
+    code = hybrid.Code("mc")
+    run = answer(key, bluetooth, tunnel.port, code.link)
+    browser = Browser(code, tunnel.port, authority.client_context())
+    with pytest.raises(hybrid.Refused):
+        loop.run(browser.ask(bluetooth.advert(), make_credential()))
+    assert run.end() == 1 and run.reason and bluetooth.is_quiet() and key.pinentry.asked() == 0
+    loop.run(tunnel.stop())
+
+
+# Holds: HYBRID-5
+def test_no_tunnel(bluetooth, answer, key):
+    run = answer(key, bluetooth, 1, hybrid.Code().link)
+    assert run.end() == 1 and "cannot use the tunnel service localhost:1" in run.reason
+    assert bluetooth.events("advert") == []
+
+
+# Holds: HYBRID-6
+@pytest.mark.parametrize("fault, words", [
+    ("no-adapter", "no Bluetooth adapter"), ("unpowered", "the Bluetooth adapter is off"),
+    ("not-permitted", "other programs use all adverts"), ("release", "ended the advert again and again"),
+    pytest.param("silent", "bluetoothd did not answer", marks=pytest.mark.whole("it waits ten seconds for bluetoothd")),
+])
+def test_faults_of_bluetooth(tmp_path, tunnel, answer, key, fault, words):
+    bluetooth = Bluetooth(tmp_path / "bus", fault)
+    try:
+        run = answer(key, bluetooth, tunnel.port, hybrid.Code().link)
+        assert run.end() == 1 and words in run.reason, run.events
+        assert bluetooth.is_quiet()
+        # Without an adapter, nothing is sent.
+        assert ("connecting" in run.names) == (fault in ("not-permitted", "release"))
+    finally:
+        bluetooth.close()
+
+
+# Holds: HYBRID-6
+def test_no_bluetoothd_and_no_bus(tmp_path, tunnel, answer, key):
+    bluetooth = Bluetooth(tmp_path / "bus", starts=False)
+    try:
+        run = answer(key, bluetooth, tunnel.port, hybrid.Code().link)
+        assert run.end() == 1 and "bluetoothd does not run" in run.reason
+        bluetooth.environment = {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path}/none"}
+        run = answer(key, bluetooth, tunnel.port, hybrid.Code().link)
+        assert run.end() == 1 and "no system bus" in run.reason
+    finally:
+        bluetooth.close()
+
+
+# Holds: HYBRID-7
+def test_the_attack_by_mail(key, bluetooth, tunnel, authority):
+    """A code that came by mail: the person reads what it is, says no, and nothing was sent."""
+    command = key.command(
+        "answer", hybrid.Code().link, "--tunnel", f"wss://localhost:{tunnel.port}", "--tunnel-number", "0", "--control",
+        key.control_socket, "--ca-file", authority.root_file)
+    status, shown = on_terminal(command, [(QUESTION, "n")], {**key.environment, **bluetooth.environment})
+    assert status == 4, shown
+    assert "a browser wants to sign in; the code is " in shown
+    assert "Does a computer in front of you show this code? Whoever sent you a code" in shown
+    assert "you refused; nothing was sent" in shown and "connecting" not in shown
+    assert bluetooth.events("advert") == [] and key.pinentry.asked() == 0
+
+
+# Holds: HYBRID-7
+def test_without_a_terminal_nothing_is_sent(key, bluetooth):
+    done = stacks.run(
+        ["setsid", "--wait", *key.command("answer", "-", "--control", key.control_socket)],
+        input=hybrid.Code().link + "\n", seconds=60, env={**key.environment, **bluetooth.environment})
+    assert done.returncode == 4 and "there is no terminal to ask you on" in done.stderr
+    assert bluetooth.events("advert") == []
+
+
+# Holds: HYBRID-8
+@pytest.mark.parametrize("link, words", [
+    ("FIDO:/12", "incomplete"), (hybrid.Code("dcp").link, "digital credential"), (hybrid.Code(key6=[1]).link, "only Bluetooth"),
+    ("liquid://a.example/?requestId=1", "liquid-auth connect"),
+], ids=["cut", "digital credential", "Bluetooth alone", "of a dApp"])
+def test_codes_that_cannot_be_answered(key, bluetooth, tunnel, answer, link, words):
+    run = answer(key, bluetooth, tunnel.port, link)
+    assert run.end() in (1, 64) and words in run.reason
+    assert "connecting" not in run.names and bluetooth.events("advert") == []
+
+
+# Holds: HYBRID-8
+def test_without_verification_nothing_is_sent(tmp_path, bluetooth, tunnel, answer):
+    with Authenticator(tmp_path / "key", verification="none").install() as key:
+        run = answer(key, bluetooth, tunnel.port, hybrid.Code().link)
+        assert run.end() == 1 and "--verification passphrase" in run.reason and "connecting" not in run.names
+
+
+# Holds: HYBRID-9
+def test_the_code_is_in_no_argument_list_and_no_log(exchange, answer, bluetooth, tunnel, key, loop):
+    """It is given as an argument, as a desktop entry does."""
+    code = hybrid.Code("mc")
+    run = answer(key, bluetooth, tunnel.port, code.link, argument=code.link)
+    advert = bluetooth.advert()
+    words = pathlib.Path(f"/proc/{run.process.pid}/cmdline").read_bytes()
+    assert b"FIDO" not in words.upper() and code.link[6:].encode() not in words
+    assert loop.run(Browser(code, tunnel.port, exchange.authority.client_context()).ask(advert, make_credential()))[0] == 0
+    assert run.end() == 0
+    written = key.said() + "".join(run.said) + json.dumps(run.events)
+    assert code.link[6:] not in written and code.secret.hex() not in written
+
+
+# Holds: HYBRID-1
+def test_a_code_in_a_picture(exchange, key, bluetooth, tunnel, authority, loop, tmp_path):
+    code, picture = hybrid.Code("mc"), tmp_path / "code.png"
+    subprocess.run(["qrencode", "-o", str(picture), code.link], check=True, timeout=30 * PATIENCE)
+    process = subprocess.Popen(
+        key.command(
+            "answer", "--image", picture, "--yes", "--tunnel", f"wss://localhost:{tunnel.port}", "--tunnel-number", "0",
+            "--control", key.control_socket, "--ca-file", authority.root_file),
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**key.environment, **bluetooth.environment})
+    browser = Browser(code, tunnel.port, authority.client_context())
+    assert loop.run(browser.ask(bluetooth.advert(), make_credential()))[0] == 0
+    assert process.communicate(timeout=60 * PATIENCE)[1].splitlines()[-1].endswith("the browser has the new passkey")
+    assert process.returncode == 0
+
+
+# Holds: HYBRID-1
+def test_a_locked_vault(exchange, key):
+    """The passphrase that opens the vault for the request verifies too."""
+    key.ask("lock")
+    key.pinentry.set(passphrase=PASSPHRASE)
+    assert exchange.ask(make_credential(), "mc")[0] == 0
+    assert exchange.run.end() == 0
+    assert "another computer" in key.shown(-1)
