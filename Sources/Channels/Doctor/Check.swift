@@ -20,7 +20,7 @@ package struct Check: Equatable {
     case screenLock = "screen-lock"
     case vault, verification, u2f, prf, backup
     case backupFlags = "backup-flags"
-    case memlock, clock, packages
+    case bluetooth, memlock, clock, packages
   }
 
   package enum State: String, Sendable {

@@ -77,6 +77,18 @@ package struct DoctorFindings: Equatable {
     var isSecurityKey: Bool { ReportUsage(of: descriptor) == ReportUsage(of: UHIDIdentity.reportDescriptor) }
   }
 
+  /// What `liquid-auth answer` needs to be heard by a browser nearby.
+  struct Bluetooth: Equatable {
+    /// The adapters, such as `hci0`.
+    var adapters: [String] = []
+    /// Whether a switch of rfkill is off.
+    var isBlocked = false
+    /// Whether bluetoothd has turned the first adapter on.
+    var isOn: Asked<Bool> = .unknown("nobody was asked")
+    /// The version of BlueZ.
+    var version: Asked<String> = .unknown("nobody was asked")
+  }
+
   struct SnapBrowser: Equatable {
     var name: String
     /// Whether its interface u2f-devices is connected.
@@ -221,6 +233,7 @@ package struct DoctorFindings: Equatable {
   var packageManager: PackageManager?
   /// Whether this program is from a package.
   var isPackaged: Bool
+  var bluetooth = Bluetooth()
 }
 
 extension DoctorFindings {
@@ -254,7 +267,7 @@ extension DoctorFindings {
     return [runs, service] + device + secondKeys + snapBrowsers + flatpakBrowsers + firefox
       + [
         applications, prompts, notificationDaemon, sessions, screenLock, vaults, verification, u2f, prf, backup,
-        backupFlags, memlock, clocks,
+        backupFlags, bluetoothAdapter, memlock, clocks,
       ] + dpkg
   }
 }

@@ -75,7 +75,7 @@ package struct FindingsReader {
       memory: memoryLimit(of: process), clock: clock, packages: packages.found,
       packageManager: DoctorFindings.PackageManager.allCases.first { isProgram("/usr/bin/\($0.rawValue)") },
       // The other packages install there, and scripts/run elsewhere.
-      isPackaged: packages.hasOurs ?? program.hasPrefix("/usr/bin/"))
+      isPackaged: packages.hasOurs ?? program.hasPrefix("/usr/bin/"), bluetooth: bluetooth)
   }
 
   // MARK: Programs that are asked
@@ -151,6 +151,33 @@ package struct FindingsReader {
       let words = output.split(separator: "\"", omittingEmptySubsequences: false)
       return .known(words.indices.filter { !$0.isMultiple(of: 2) }.map { String(words[$0]) })
     }
+  }
+
+  /// Starts no bluetoothd.
+  private var bluetooth: DoctorFindings.Bluetooth {
+    // Beside an adapter there can be its connections, such as hci0:64.
+    var found = DoctorFindings.Bluetooth(
+      adapters: tree.names("/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") })
+    found.isBlocked = tree.names("/sys/class/rfkill").map { "/sys/class/rfkill/\($0)" }.contains { path in
+      tree.lines("\(path)/type").first == "bluetooth"
+        && ["soft", "hard"].contains { tree.lines("\(path)/\($0)").first == "1" }
+    }
+    guard let adapter = found.adapters.first else { return found }
+    let answer = ask([
+      "busctl", "--system", "--auto-start=no", "--timeout=2", "get-property", "org.bluez", "/org/bluez/\(adapter)",
+      "org.bluez.Adapter1", "Powered",
+    ])
+    switch answer.output(of: "busctl") {
+    case .unknown(let reason): found.isOn = .unknown(reason)
+    case .known(let output): found.isOn = .known(output.hasPrefix("b true"))
+    }
+    // bluetoothctl: 5.66
+    switch ask(["bluetoothctl", "--version"]).output(of: "bluetoothctl") {
+    case .unknown(let reason): found.version = .unknown(reason)
+    case .known(let output):
+      found.version = .known(output.split(whereSeparator: \.isWhitespace).last.map(String.init) ?? "")
+    }
+    return found
   }
 
   /// Calls GNOME's prompter; the bus starts it if it can, as it does for each dialog of pinentry-gnome3.

@@ -121,6 +121,26 @@ extension DoctorFindings {
     }
   }
 
+  /// Never a problem: only `liquid-auth answer` needs it.
+  var bluetoothAdapter: Check {
+    let use = "only liquid-auth answer needs it"
+    guard let adapter = bluetooth.adapters.first else {
+      return .note(.bluetooth, "this machine has no Bluetooth adapter; \(use)")
+    }
+    if bluetooth.isBlocked {
+      return .note(
+        .bluetooth, "Bluetooth is blocked; \(use)", remedy: Remedy(["rfkill", "unblock", "bluetooth"]))
+    }
+    switch bluetooth.isOn {
+    case .unknown(let reason):
+      return .note(.bluetooth, "bluetoothd cannot be asked about \(adapter): \(reason); \(use)")
+    case .known(false):
+      return .note(.bluetooth, "\(adapter) is off; \(use)", remedy: Remedy(["bluetoothctl", "power", "on"]))
+    case .known(true):
+      return .ok(.bluetooth, "\(adapter) is on\(bluetooth.version.value.map { ", with BlueZ \($0)" } ?? "")")
+    }
+  }
+
   /// What the authenticator needs, bytes.
   private static let neededMemory: UInt64 = 1 << 20
 

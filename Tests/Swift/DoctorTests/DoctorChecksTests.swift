@@ -50,7 +50,8 @@ import UHID
       session: .known(.init(id: "7", isActive: true, isRemote: false, isAtSeat: true, isLocked: false)),
       memory: .init(soft: 8 << 20, hard: 8 << 20, process: 42),
       clock: .init(now: 1_800_000_000, program: 1_700_000_000, isSynchronized: true), packages: .init(),
-      packageManager: .apt, isPackaged: false)
+      packageManager: .apt, isPackaged: false,
+      bluetooth: .init(adapters: ["hci0"], isOn: .known(true), version: .known("5.66")))
   }
 
   /// The lines of one name after a change to the healthy findings: `state|explanation|remedy`, `*` for a safe one.

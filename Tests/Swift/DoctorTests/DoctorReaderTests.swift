@@ -493,6 +493,27 @@ import UHID
         == .unknown("loginctl did not give the state of the session"))
   }
 
+  @Test func `the Bluetooth adapter, its switch, and BlueZ`() {
+    #expect(scratch.findings().bluetooth == .init())
+    scratch.directory("/sys/class/bluetooth/hci0")
+    scratch.directory("/sys/class/bluetooth/hci0:64")
+    scratch.put("/sys/class/rfkill/rfkill0/type", "wlan\n")
+    scratch.put("/sys/class/rfkill/rfkill0/soft", "1\n")
+    scratch.put("/sys/class/rfkill/rfkill1/type", "bluetooth\n")
+    scratch.put("/sys/class/rfkill/rfkill1/soft", "0\n")
+    scratch.put("/sys/class/rfkill/rfkill1/hard", "0\n")
+    let powered =
+      "busctl --system --auto-start=no --timeout=2 get-property org.bluez /org/bluez/hci0 org.bluez.Adapter1 Powered"
+    let found = scratch.findings(answers: [
+      powered: .ended(0, "b true\n"), "bluetoothctl --version": .ended(0, "bluetoothctl: 5.66\n"),
+    ]).bluetooth
+    #expect(found == .init(adapters: ["hci0"], isOn: .known(true), version: .known("5.66")))
+    scratch.put("/sys/class/rfkill/rfkill1/hard", "1\n")
+    let blocked = scratch.findings(answers: [powered: .ended(0, "b false\n")]).bluetooth
+    #expect(blocked.isBlocked && blocked.isOn == .known(false))
+    #expect(blocked.version == .unknown("bluetoothctl is not installed"))
+  }
+
   @Test func `files that are no regular files, or too large, are not read`() {
     scratch.directory("/proc/modules")
     #expect(scratch.findings().driver == .absent)

@@ -34,6 +34,22 @@ import Testing
         == ["problem|[brave] this snapd gives it no access to /dev/hidraw3|sudo snap refresh snapd"])
   }
 
+  @Test func bluetooth() {
+    let use = "only liquid-auth answer needs it"
+    #expect(lines(.bluetooth) { _ in } == ["ok|hci0 is on, with BlueZ 5.66|-"])
+    #expect(lines(.bluetooth) { $0.bluetooth.version = .unknown("x") } == ["ok|hci0 is on|-"])
+    #expect(
+      lines(.bluetooth) { $0.bluetooth.adapters = [] } == ["note|this machine has no Bluetooth adapter; \(use)|-"])
+    #expect(
+      lines(.bluetooth) { $0.bluetooth.isBlocked = true }
+        == ["note|Bluetooth is blocked; \(use)|rfkill unblock bluetooth"])
+    #expect(
+      lines(.bluetooth) { $0.bluetooth.isOn = .known(false) } == ["note|hci0 is off; \(use)|bluetoothctl power on"])
+    #expect(
+      lines(.bluetooth) { $0.bluetooth.isOn = .unknown("busctl is not installed") }
+        == ["note|bluetoothd cannot be asked about hci0: busctl is not installed; \(use)|-"])
+  }
+
   @Test func `Flatpak browsers and applications`() {
     #expect(lines(.flatpakBrowser) { $0.flatpaks = [] } == ["ok|no browser is installed as a Flatpak|-"])
     #expect(lines(.flatpakBrowser) { _ in } == ["ok|[org.mozilla.firefox] it can open devices|-"])
