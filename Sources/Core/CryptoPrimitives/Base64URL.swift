@@ -15,6 +15,8 @@ public enum Base64URL {
   }
 
   /// Reads text in its canonical form: no padding, no other character, and zeros in the unused bits.
+  ///
+  /// If the text is refused, the bytes that were read are wiped: they can be those of a secret.
   public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 4 != 1 else { return nil }
     var bytes: [UInt8] = []
@@ -22,14 +24,21 @@ public enum Base64URL {
     var bits: UInt32 = 0
     var bitCount = 0
     for character in text {
-      guard let value = digit(character) else { return nil }
+      guard let value = digit(character) else {
+        wipe(&bytes)
+        return nil
+      }
       bits = bits << 6 | UInt32(value)
       bitCount += 6
       guard bitCount >= 8 else { continue }
       bitCount -= 8
       bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
     }
-    return bits & (1 << UInt32(bitCount) - 1) == 0 ? bytes : nil
+    guard bits & (1 << UInt32(bitCount) - 1) == 0 else {
+      wipe(&bytes)
+      return nil
+    }
+    return bytes
   }
 
   private static func digit(_ character: UInt8) -> UInt8? {

@@ -251,7 +251,10 @@ struct JSONValue {
             place += 6
           }
         }
-        guard let scalar = Unicode.Scalar(unit) else { throw PasskeyFault("a text is not Unicode") }
+        guard let scalar = Unicode.Scalar(unit) else {
+          wipe(&result)
+          throw PasskeyFault("a text is not Unicode")
+        }
         result.append(contentsOf: UTF8.encode(scalar).unsafelyUnwrapped)
       default: result.append(escape)
       }

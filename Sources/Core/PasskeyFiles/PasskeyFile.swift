@@ -172,9 +172,11 @@ extension JSONValue {
     return value
   }
 
-  /// The bytes of a member in base64url that must be present.
+  /// The bytes of a member in base64url that must be present; the caller wipes them if they are secret.
   func requiredBytes(_ name: String) throws(PasskeyFault) -> [UInt8] {
-    try Encoded.base64URL(required(name).unescaped(), "its \(name)")
+    var text = try required(name).unescaped()
+    defer { wipe(&text) }
+    return try Encoded.base64URL(text, "its \(name)")
   }
 
   /// The text of a member, for a name in a report; empty if there is none.
