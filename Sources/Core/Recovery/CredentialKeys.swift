@@ -92,7 +92,12 @@ extension CredentialKeys {
     }
   }
 
-  /// CredRandomWithoutUV ‖ CredRandomWithUV (64 bytes).
+  /// CredRandomWithoutUV ‖ CredRandomWithUV (64 bytes) of a passkey: from its record if it has them, otherwise derived.
+  func credRandoms(of record: CredentialSource) -> SecretBytes {
+    record.credRandoms ?? credRandoms(record.rpIDHash, id: record.id)
+  }
+
+  /// CredRandomWithoutUV ‖ CredRandomWithUV (64 bytes), derived.
   func credRandoms(_ rpIDHash: RPIDHash, id: [UInt8]) -> SecretBytes {
     let parts = [false, true].map { credRandom(rpIDHash, id: id, userVerified: $0) }
     return SecretBytes(count: CredentialSource.credRandomsSize) { buffer in

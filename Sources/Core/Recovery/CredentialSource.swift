@@ -39,8 +39,8 @@ public struct CredentialSource: Sendable {
   public var credBlob: [UInt8]?
   /// The private key (a P-256 scalar or an Ed25519 seed, 32 bytes) of an imported passkey, and of no other.
   public let importedKey: SecretBytes?
-  /// CredRandomWithoutUV ‖ CredRandomWithUV (64 bytes) of an imported passkey that was here before the move to the present
-  /// phrase (Recovery §14); `nil` if the present phrase derives them.
+  /// CredRandomWithoutUV ‖ CredRandomWithUV (64 bytes) of an imported passkey: those of its file, or those from before
+  /// the move to the present phrase (Recovery §6); `nil` if the present phrase derives them.
   public private(set) var credRandoms: SecretBytes?
 
   /// Makes a record; `nil` unless user.id has 1–64 bytes, a private key comes with an imported passkey only, and
@@ -110,6 +110,16 @@ public struct CredentialSource: Sendable {
     guard !isDerivable, credRandoms == nil else { return self }
     var source = self
     source.credRandoms = keys.credRandoms(rpIDHash, id: id)
+    return source
+  }
+
+  /// The same imported passkey, without its CredRandoms if a phrase derives the same.
+  ///
+  /// - Parameter keys: those of the phrase.
+  func droppingCredRandoms(of keys: CredentialKeys) -> CredentialSource {
+    guard let credRandoms, credRandoms == keys.credRandoms(rpIDHash, id: id) else { return self }
+    var source = self
+    source.credRandoms = nil
     return source
   }
 

@@ -28,17 +28,22 @@ extension CredentialSource {
   ///   - created: Unix milliseconds.
   ///   - credBlob: 1 to 64 bytes.
   ///   - key: a P-256 scalar or an Ed25519 seed, 32 bytes.
+  ///   - credRandoms: CredRandomWithoutUV ‖ CredRandomWithUV, 64 bytes; `nil` if the other program gives none.
   /// - Throws: `malformed` if a limit is exceeded, the site is not a domain name, or the key cannot be used.
   public static func imported(
     rpID: String, userID: [UInt8], name: String?, displayName: String?, id: [UInt8], algorithm: COSEAlgorithm,
-    isForThirdPartyPayment: Bool = false, created: UInt64, credBlob: [UInt8]? = nil, key: SecretBytes
+    isForThirdPartyPayment: Bool = false, created: UInt64, credBlob: [UInt8]? = nil, key: SecretBytes,
+    credRandoms: SecretBytes? = nil
   ) throws(RecoveryError) -> CredentialSource {
     let source = CredentialSource(
       rpID: rpID, userID: userID, name: name?.isEmpty == false ? name : nil,
       displayName: displayName?.isEmpty == false ? displayName : nil, id: id, algorithm: algorithm, counter: 0,
       policy: CredentialPolicy(thirdPartyPayment: isForThirdPartyPayment), created: created, changed: 0,
-      origin: .imported, credBlob: credBlob, importedKey: key)
-    guard let source else { throw outOfRange("the user handle", userID.count, 1...64) }
+      origin: .imported, credBlob: credBlob, importedKey: key, credRandoms: credRandoms)
+    guard let source else {
+      guard 1...64 ~= userID.count else { throw outOfRange("the user handle", userID.count, 1...64) }
+      throw RecoveryError(.malformed, "the CredRandoms do not have \(credRandomsSize) bytes")
+    }
     try source.checkImport()
     return source
   }
@@ -138,11 +143,11 @@ public final class PasskeyList {
 public enum PasskeyImportOutcome: UInt8, Sendable, CaseIterable {
   /// It was stored.
   case added = 0
-  /// The store has it already, with the same key.
+  /// The store has it already, with the same key, and with the same CredRandoms if the list has any.
   case present = 1
   /// An earlier passkey of the list has the same id.
   case repeated = 2
-  /// The store has another key with the same id, and keeps it.
+  /// The store has another key, or other CredRandoms, with the same id, and keeps them.
   case otherKey = 3
   /// The phrase derives it: its id is a sealed one of this phrase.
   case derived = 4
@@ -195,7 +200,7 @@ public final class PasskeyImport: Sendable {
       defer { wipe(&plaintext) }
       do throws(RecoveryError) {
         guard case .record(let record) = try AccountEntry(plaintext: plaintext), record.origin == .imported,
-          record.counter == 0, record.changed == 0, record.credRandoms == nil
+          record.counter == 0, record.changed == 0
         else { throw .malformed("it is not the record of an imported passkey") }
         try record.checkImport()
         let publicKey = try Self.publicKey(of: record, keys: keys)
@@ -236,7 +241,7 @@ public final class PasskeyImport: Sendable {
 
   /// Compares the list with a store, and writes the passkeys that the store lacks in one transaction.
   ///
-  /// Only one record is open at a time, because each private key takes a page of locked memory.
+  /// At most one record of the list and one of the store are open, because each secret takes a page of locked memory.
   /// - Parameters:
   ///   - now: Unix milliseconds.
   ///   - limit: the most passkeys that the store may have afterwards.
@@ -249,7 +254,7 @@ public final class PasskeyImport: Sendable {
     var (outcomes, added): ([PasskeyImportOutcome], [(index: Int, changed: UInt64)]) = ([], [])
     for (index, passkey) in passkeys.enumerated() {
       let outcome =
-        if let outcome = passkey.outcome { outcome } else { try Self.outcome(of: passkey, in: store, keys: keys) }
+        if let outcome = passkey.outcome { outcome } else { try self.outcome(at: index, in: store, keys: keys) }
       outcomes.append(outcome)
       guard outcome == .added else { continue }
       // Later than a removal of this passkey, so that the import wins a merge.
@@ -266,18 +271,21 @@ public final class PasskeyImport: Sendable {
     }
     try store.save(count: added.count) { place in
       let (index, changed) = added[place]
-      var record = self.record(at: index)
+      var record = self.record(at: index).droppingCredRandoms(of: keys)
       record.changed = changed
       return (record, passkeys[index].publicKey)
     }
     return outcomes
   }
 
-  private static func outcome(
-    of passkey: Passkey, in store: any CredentialStore, keys: CredentialKeys
+  private func outcome(
+    at index: Int, in store: any CredentialStore, keys: CredentialKeys
   ) throws(RecoveryError) -> PasskeyImportOutcome {
+    let passkey = passkeys[index]
     guard let record = try store.credential(id: passkey.id, rpIDHash: passkey.rpIDHash) else { return .added }
-    return (try? keys.privateKey(of: record).publicKey) == passkey.publicKey ? .present : .otherKey
+    guard (try? keys.privateKey(of: record).publicKey) == passkey.publicKey else { return .otherKey }
+    guard let credRandoms = self.record(at: index).credRandoms else { return .present }
+    return credRandoms == keys.credRandoms(of: record) ? .present : .otherKey
   }
 
   /// A record of the list, which was checked when the list was read.

@@ -9,6 +9,7 @@ import re
 import pytest
 from shamir_mnemonic.shamir import EncryptedMasterSecret, split_ems
 
+from .arc27 import b64url
 from .derivation import (
     DISCOVERABLE, ES256, U2F, Phrase, SealedID, algorand_address, algorand_public_key, counter_instance,
     p256_public_key, sha256,
@@ -62,6 +63,9 @@ COMPUTED = {
     "CredRandomWithoutUV(sealed id)": PHRASE.cred_random(HASH, SEALED, False),
     "CredRandomWithUV(sealed id)": PHRASE.cred_random(HASH, SEALED, True),
     "largeBlobKey(sealed id)": PHRASE.large_blob_key(HASH, SEALED),
+    "credWithoutUV(sealed id)": b64url(PHRASE.cred_random(HASH, SEALED, False)),
+    "credWithUV(sealed id)": b64url(PHRASE.cred_random(HASH, SEALED, True)),
+    "member 14(credWithoutUV, credWithUV)": b"".join(PHRASE.cred_random(HASH, SEALED, uv) for uv in (False, True)),
     'rpTag("example.com")': PHRASE.tag(1, HASH),
     'accountTag("example.com", "alice")': PHRASE.tag(2, HASH + USER),
     'accountTag(imported, "example.com", sealed id)': PHRASE.tag(5, HASH + SEALED),

@@ -44,7 +44,8 @@ import Testing
         "1 passkey imported, 1 already in the store", "  a.example  one", "4 passkeys not imported",
         "  a.example  three\\u{202E}", "    item 3: an earlier passkey in the file has the same id",
         "  a.example  bad", "    item 4: its private key is not a valid PKCS #8 structure", "  a.example  four",
-        "    item 5: the store has a passkey with the same id and another key, which stays", "  a.example  five",
+        "    item 5: the store has a passkey with the same id and another key or PRF secret, which stays",
+        "  a.example  five",
         "    item 6: it is derived from the phrase of this vault; if it is not in the store, sign in at its site; "
           + "if it was removed here, register a new one there",
       ])

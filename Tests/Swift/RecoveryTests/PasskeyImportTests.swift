@@ -20,12 +20,12 @@ import Testing
   /// - Parameter id: zeros follow it, up to 16 bytes.
   private func passkey(
     _ id: [UInt8] = [1], rpID: String = "example.com", user: String = "alice", key: UInt8 = 3, name: String? = "a",
-    algorithm: COSEAlgorithm = .es256
+    algorithm: COSEAlgorithm = .es256, credRandoms: SecretBytes? = nil
   ) throws -> CredentialSource {
     try .imported(
       rpID: rpID, userID: Array(user.utf8), name: name, displayName: nil,
       id: id + [UInt8](repeating: 0, count: max(0, 16 - id.count)), algorithm: algorithm, created: 5,
-      key: Hex([UInt8](repeating: key, count: 32)).secret)
+      key: Hex([UInt8](repeating: key, count: 32)).secret, credRandoms: credRandoms)
   }
 
   private func list(_ passkeys: CredentialSource...) -> [UInt8] {
@@ -56,6 +56,47 @@ import Testing
     #expect(try run(list(passkey(), passkey(key: 4), passkey())) == [.added, .repeated, .repeated])
     #expect(try run(list(passkey(key: 4), passkey([2], key: 4))) == [.otherKey, .added])
     #expect(try store.allCredentials().map { $0.importedKey?.hex.bytes.first } == [4, 3])
+  }
+
+  // Holds: IMPORT-5
+  @Test func `CredRandoms of a list are stored as they are, unless the phrase derives the same`() throws {
+    let own = Hex([UInt8](0..<64)).secret
+    let derived = keys.credRandoms(RPIDHash(rpID: "example.com"), id: try passkey([2]).id)
+    #expect(try run(list(passkey(credRandoms: own), passkey([2], credRandoms: derived))) == [.added, .added])
+    #expect(try store.allCredentials().map(\.credRandoms) == [nil, own])
+    for (id, credRandoms) in [([1], own), ([2], derived)] as [([UInt8], SecretBytes)] {
+      let record = try #require(try store.credential(id: passkey(id).id, rpIDHash: RPIDHash(rpID: "example.com")))
+      let halves = [false, true].map { keys.credRandom(of: Credential(record: record), userVerified: $0).hex.bytes }
+      #expect(Hex(halves.flatMap(\.self)) == credRandoms.hex)
+    }
+    let short = #expect(throws: RecoveryError.self) { try passkey(credRandoms: Hex([UInt8](0..<63)).secret) }
+    #expect(short?.reason == "the CredRandoms do not have 64 bytes")
+  }
+
+  // Holds: IMPORT-5, ROTATE-11
+  @Test func `a passkey that is here with other CredRandoms is not taken again`() throws {
+    let (own, other) = (Hex([UInt8](0..<64)).secret, Hex([UInt8](1..<65)).secret)
+    let derived = keys.credRandoms(RPIDHash(rpID: "example.com"), id: try passkey([2]).id)
+    let stored = try passkey([3], rpID: "example.net").keepingCredRandoms(of: keys)
+    try store.save(stored, state: nil)
+    _ = try run(list(passkey(credRandoms: own), passkey([2])))
+    let before = try store.revision()
+    for (credRandoms, outcomes) in [
+      (nil, [.present, .present, .present]), (own, [.present, .otherKey, .otherKey]),
+      (other, [.otherKey, .otherKey, .otherKey]), (derived, [.otherKey, .present, .otherKey]),
+      (stored.credRandoms, [.otherKey, .otherKey, .present]),
+    ] as [(SecretBytes?, [PasskeyImportOutcome])] {
+      let passkeys = try list(
+        passkey(credRandoms: credRandoms), passkey([2], credRandoms: credRandoms),
+        passkey([3], rpID: "example.net", credRandoms: credRandoms))
+      #expect(try run(passkeys) == outcomes)
+    }
+    #expect(try store.revision() == before)
+    // After its removal, it comes back with those of the list.
+    let removed = try passkey(credRandoms: own)
+    try store.remove(removed, changed: 5000)
+    #expect(try run(list(passkey(credRandoms: other))) == [.added])
+    #expect(try store.credential(id: removed.id, rpIDHash: removed.rpIDHash)?.credRandoms == other)
   }
 
   // Holds: IMPORT-5
@@ -150,7 +191,8 @@ import Testing
       ),
       (2, .bytes([]), content + wrongLength),
       (14, .bytes([UInt8](repeating: 1, count: 63)), content + wrongLength),
-      (14, .bytes([UInt8](repeating: 1, count: 64)), content + "it is not the record of an imported passkey"),
+      (14, .bytes([UInt8](repeating: 1, count: 65)), content + wrongLength),
+      (14, "", content + "invalid CBOR: a member of a newer version"),
       (15, 0, content + "invalid CBOR: a member of a newer version"),
     ] as [(CBORValue, CBORValue?, String)] {
       #expect(try refusal(key, value) == reason)

@@ -15,9 +15,9 @@ struct ImportResult {
   let format: PasskeyFile.Format
   /// The passkeys that this import stored.
   private(set) var added: [Passkey] = []
-  /// The passkeys that the store had before, with the same key.
+  /// The passkeys that the store had before, with the same key and PRF secret.
   private(set) var present: [Passkey] = []
-  /// The passkeys that the store does not have with this key.
+  /// The passkeys that the store does not have with this key and PRF secret.
   private(set) var skipped: [Passkey] = []
   /// The titles of the items without a passkey.
   let withoutPasskey: [String]
@@ -32,7 +32,8 @@ struct ImportResult {
       case .added: added.append(with(passkey.losses))
       case .present: present.append(with([]))
       case .repeated: skipped.append(with(["an earlier passkey in the file has the same id"]))
-      case .otherKey: skipped.append(with(["the store has a passkey with the same id and another key, which stays"]))
+      case .otherKey:
+        skipped.append(with(["the store has a passkey with the same id and another key or PRF secret, which stays"]))
       case .derived:
         skipped.append(
           with([
