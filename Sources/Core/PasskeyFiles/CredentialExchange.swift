@@ -84,9 +84,10 @@ enum CredentialExchange {
       rpID: rpID, userID: userID, name: names.0, displayName: names.1, id: id, created: created,
       key: try Encoded.privateKey(base64URL: value.required("key").unescaped()))
     guard let extensions = try value.member("fido2Extensions") else { return found }
-    // hmacSecret is the spelling of the standard's drafts; a published sample of Bitwarden has it.
+    // hmacSecret is the spelling of the standard's drafts, with one secret; a published sample of Bitwarden has it.
     let spellings = (try extensions.member("hmacCredentials"), try extensions.member("hmacSecret"))
-    if spellings.0 != nil || spellings.1 != nil {
+    found.credRandoms = spellings.0.flatMap(credRandoms)
+    if found.credRandoms == nil, spellings.0 != nil || spellings.1 != nil {
       found.losses.append("its PRF secret; data that a site encrypted with it cannot be decrypted here")
     }
     if try extensions.member("largeBlob") != nil { found.losses.append("its large blob") }
@@ -96,6 +97,25 @@ enum CredentialExchange {
       if !blob.isEmpty { found.credBlob = blob }
     }
     return found
+  }
+
+  /// Reads hmacCredentials, §3.3.12.3, whose two secrets are used as they are.
+  ///
+  /// - Returns: CredRandomWithoutUV ‖ CredRandomWithUV, 64 bytes; `nil` for another algorithm, or if one of them is
+  ///   missing, there twice, not base64url, or not 32 bytes.
+  private static func credRandoms(_ value: JSONValue) -> SecretBytes? {
+    guard (try? value.required("algorithm").string()) == "hmac-sha256",
+      var withoutUV = try? value.requiredBytes("credWithoutUV")
+    else { return nil }
+    defer { wipe(&withoutUV) }
+    guard var withUV = try? value.requiredBytes("credWithUV") else { return nil }
+    defer { wipe(&withUV) }
+    let half = CredentialSource.credRandomsSize / 2
+    guard withoutUV.count == half, withUV.count == half else { return nil }
+    return SecretBytes(count: 2 * half) { output in
+      output.copyBytes(from: withoutUV)
+      UnsafeMutableRawBufferPointer(rebasing: output[half...]).copyBytes(from: withUV)
+    }
   }
 }
 

@@ -152,6 +152,8 @@ struct FoundPasskey {
   var created: UInt64
   var credBlob: [UInt8]?
   var key: PrivateKeyInfo.Key
+  /// CredRandomWithoutUV ‖ CredRandomWithUV of hmac-secret, 64 bytes; `nil` if the file does not have them.
+  var credRandoms: SecretBytes?
   var losses: [String] = []
 
   /// The record of the passkey; throws if a limit is exceeded.
@@ -159,7 +161,8 @@ struct FoundPasskey {
     get throws(RecoveryError) {
       try .imported(
         rpID: rpID, userID: userID, name: name, displayName: displayName, id: id, algorithm: key.algorithm,
-        isForThirdPartyPayment: isForThirdPartyPayment, created: created, credBlob: credBlob, key: key.secret)
+        isForThirdPartyPayment: isForThirdPartyPayment, created: created, credBlob: credBlob, key: key.secret,
+        credRandoms: credRandoms)
     }
   }
 }

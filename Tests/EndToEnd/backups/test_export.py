@@ -1,7 +1,6 @@
 """`liquid-auth export`: passkeys with their private keys, for other programs."""
 
 import base64
-import hmac
 import json
 import os
 import signal
@@ -11,12 +10,11 @@ import xml.etree.ElementTree
 import pytest
 from cryptography.hazmat.primitives import serialization
 from daemon.test_command import FAILED
-from support import hmac_secret
 from support.authenticator import PASSPHRASE, Authenticator
 from support.ceremonies import EDDSA, OWN, client, history, refused, register, sign_in
 from support.patience import PATIENCE
 
-from .test_import import base64url, cxf, p256, written
+from .test_import import base64url, cred_randoms, cxf, expected_outputs, outputs, p256, written
 
 OTHER_PHRASE = " ".join(["abandon"] * 11 + ["about"])
 RUN = {"check": True, "capture_output": True, "text": True}
@@ -43,19 +41,24 @@ def export(key, *arguments, status=0, passphrase=PASSPHRASE, wrapper=()):
     return key.run("export", *arguments, "--control", key.control_socket, stdin=passphrase, status=status, wrapper=wrapper)
 
 
+def decoded(text):
+    return base64.urlsafe_b64decode(text + "==")
+
+
 def private(text):
-    return serialization.load_der_private_key(base64.urlsafe_b64decode(text + "=="), None)
+    return serialization.load_der_private_key(decoded(text), None)
 
 
 # Holds: EXPORT-1, EXPORT-2, EXPORT-6, EXPORT-8
 def test_exported_passkeys_sign_in_under_another_phrase(key, other, tmp_path):
-    foreign, salt = p256(b"imported" * 2, rp_id="c.example"), bytes(32)
+    foreign, salts = p256(b"imported" * 2, rp_id="c.example"), [bytes(32), b"2" * 32]
+    foreign_secrets = [b"v" * 32, b"n" * 32]
     with client(key) as ctap:
         made = [register(ctap, OWN, "a.example", b"alice", rk=True, uv=True, name="alice", extensions={"hmac-secret": True}),
                 register(ctap, OWN, "b.example", b"bob", rk=True, uv=True, name="bob", algorithms=[EDDSA])]
         register(ctap, OWN, "ssh:", bytes(32), rk=True, uv=True, algorithms=[EDDSA], name="openssh")
         register(ctap, OWN, "a.example", b"factor")
-    key.ask("import", written(tmp_path / "foreign.json", cxf(foreign.cxf())))
+    key.ask("import", written(tmp_path / "foreign.json", cxf(foreign.cxf(**cred_randoms(*foreign_secrets)))))
     file, dialogs = tmp_path / "export.json", key.pinentry.asked()
     done = export(key, "--all", "--json", file, status=FAILED, wrapper=["sh", "-c", 'umask 0002; exec "$@"', "sh"])
     result = json.loads(done.stdout)
@@ -82,22 +85,26 @@ def test_exported_passkeys_sign_in_under_another_phrase(key, other, tmp_path):
         of_file = by_site[one.rp_id]
         assert (of_file["credentialId"], of_file["userHandle"]) == (base64url(one.id), base64url(one.user_id))
         assert type(one.key).from_cryptography_key(private(of_file["key"]).public_key()) == one.key
-    # The PRF secret is the one with which the authenticator answers.
-    secret = base64.urlsafe_b64decode(by_site["a.example"]["fido2Extensions"]["hmacCredentials"]["credWithUV"] + "==")
+    # The PRF secrets are those with which the authenticator answers, and stay the same under the other phrase.
+    members = {one.id: by_site[one.rp_id]["fido2Extensions"]["hmacCredentials"] for one in [*made, foreign.made]}
+    prf = {id_: expected_outputs([decoded(of_file["credWithUV"]), decoded(of_file["credWithoutUV"])], *salts)
+           for id_, of_file in members.items()}
+    assert prf[foreign.id] == expected_outputs(foreign_secrets, *salts)
     with client(key) as ctap:
-        platform = hmac_secret.Platform(ctap, 2)
-        answer = sign_in(ctap, made[0], uv=True, extensions={"hmac-secret": platform.input(salt)})
-        assert platform.outputs(answer.auth_data.extensions["hmac-secret"]) == [hmac.digest(secret, salt, "sha256")]
+        for one in [*made, foreign.made]:
+            assert outputs(ctap, one, *salts) == prf[one.id]
 
     log = key.log.read_text()
     assert "export passkeys done" in log
     for one in credentials:
         assert one["key"] not in log and one["credentialId"] not in log
+        assert one["fido2Extensions"]["hmacCredentials"]["credWithUV"] not in log
 
-    assert json.loads(other.ask("import", "--json", file))["complete"]
+    result = json.loads(other.ask("import", "--json", file))
+    assert result["complete"] and [one["losses"] for one in result["imported"]] == [[], [], []]
     with client(other) as ctap:
         for one in [*made, foreign.made]:
-            sign_in(ctap, one, uv=True)
+            assert outputs(ctap, one, *salts) == prf[one.id]
         user = sign_in(ctap, made[1], listed=False, uv=True).user
         assert (user["id"], user["name"], user["displayName"]) == (b"bob", "bob", "Bob")
     with client(key) as ctap:

@@ -1,6 +1,7 @@
 """`liquid-auth import`: passkeys of other programs, with their private keys."""
 
 import base64
+import hmac
 import json
 import subprocess
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from fido2.cose import ES256, EdDSA
 from judges import backup as judge
+from support import hmac_secret
 from support.authenticator import PASSPHRASE
 from support.ceremonies import OWN, Made, client, history, refused, register, sign_in
 
@@ -59,6 +61,24 @@ class Foreign:
         return {"Title": "Example", "KPEX_PASSKEY_CREDENTIAL_ID": members["credentialId"],
                 "KPEX_PASSKEY_PRIVATE_KEY_PEM": members["privateKey"], "KPEX_PASSKEY_RELYING_PARTY": self.rp_id,
                 "KPEX_PASSKEY_USERNAME": self.name, "KPEX_PASSKEY_USER_HANDLE": members["userHandle"]}
+
+
+def cred_randoms(with_uv: bytes, without_uv: bytes):
+    """Return the member of a passkey of CXF with its PRF secrets."""
+    return {"fido2Extensions": {"hmacCredentials": {
+        "algorithm": "hmac-sha256", "credWithUV": base64url(with_uv), "credWithoutUV": base64url(without_uv)}}}
+
+
+def outputs(ctap, made, *salts):
+    """Sign in with PRF, verified and not; return the outputs of the salts."""
+    platform = hmac_secret.Platform(ctap, 2)
+    answers = [sign_in(ctap, made, uv=uv, extensions={"hmac-secret": platform.input(*salts)}) for uv in (True, False)]
+    return [platform.outputs(answer.auth_data.extensions["hmac-secret"]) for answer in answers]
+
+
+def expected_outputs(secrets, *salts):
+    """Return the outputs of the salts, with the secret for verified sign-ins and that for the others."""
+    return [[hmac.digest(secret, salt, "sha256") for salt in salts] for secret in secrets]
 
 
 def p256(id_, **others):
@@ -128,18 +148,27 @@ def test_the_passkeys_of_each_format_sign_in(machines, tmp_path):  # noqa: F811
 
 # Holds: IMPORT-1, IMPORT-7
 def test_an_import_a_backup_and_a_restore(machines, tmp_path):  # noqa: F811
-    """The passkey of an account that is also registered comes back on a machine without it, and its removal follows."""
+    """The passkey of an account that is also registered comes back on a machine without it, and its removal follows.
+
+    It has its PRF secrets on both machines.
+    """
     first, second, run = machines
-    passkey = p256(b"imported" * 2)
+    passkey, secrets, salts = p256(b"imported" * 2), (b"v" * 32, b"n" * 32), (b"1" * 32, b"2" * 32)
     with client(first) as ctap:
         derived = register(ctap, OWN, "example.com", b"alice", rk=True, uv=True)
-    assert len(run(first, "import", written(tmp_path / "cxf.json", cxf(passkey.cxf())))["imported"]) == 1
+    file = written(tmp_path / "cxf.json", cxf(passkey.cxf(**cred_randoms(*secrets))))
+    assert [one["losses"] for one in run(first, "import", file)["imported"]] == [[]]
+    with client(first) as ctap:
+        assert outputs(ctap, passkey.made, *salts) == expected_outputs(secrets, *salts)
     run(first, "backup", tmp_path / "from1")
+    tag = OWN.tag(5, judge.sha256(b"example.com") + passkey.id)
+    assert opened(tmp_path / "from1").entries[tag].record[14] == secrets[1] + secrets[0]
     assert sorted(len(entry.record[5]) for entry in opened(tmp_path / "from1").entries.values()) == [16, 127]
     assert run(second, "restore", tmp_path / "from1")["added"] == 2
     with client(second) as ctap:
         for made in (derived, passkey.made):
             sign_in(ctap, made, uv=True)
+        assert outputs(ctap, passkey.made, *salts) == expected_outputs(secrets, *salts)
         newer = register(ctap, OWN, "example.com", b"alice", rk=True, uv=True)
         for made in (newer, passkey.made):
             sign_in(ctap, made, uv=True)
@@ -151,7 +180,6 @@ def test_an_import_a_backup_and_a_restore(machines, tmp_path):  # noqa: F811
         sign_in(ctap, newer, uv=True)
         with refused("NO_CREDENTIALS"):
             sign_in(ctap, passkey.made, uv=True)
-    tag = OWN.tag(5, judge.sha256(b"example.com") + passkey.id)
     assert opened(tmp_path / "from2").entries[tag].record is None
 
 
@@ -164,10 +192,13 @@ def test_what_cannot_be_imported(machines, tmp_path):  # noqa: F811
     rsa_key = key.private_bytes(
         serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file = written(tmp_path / "cxf.json", cxf(
-        good.cxf(), good.cxf(key=base64url(rsa_key), credentialId="AQ"), good.cxf(userHandle="A=="), good.cxf()))
+        good.cxf(**cred_randoms(b"v" * 31, b"n" * 32)), good.cxf(key=base64url(rsa_key), credentialId="AQ"),
+        good.cxf(userHandle="A=="), good.cxf()))
     done = first.run("import", file, "--state-dir", first.state, stdin=PASSPHRASE, status=1)
     assert done.stdout.splitlines() == [
-        "1 passkey imported", "  example.com  alice", "3 passkeys not imported",
+        "1 passkey imported", "  example.com  alice",
+        "    not imported: its PRF secret; data that a site encrypted with it cannot be decrypted here",
+        "3 passkeys not imported",
         "  example.com  alice", "    item 2: its key is an RSA key, which is not supported",
         "  example.com  alice", "    item 3: its userHandle is not base64url without padding",
         "  example.com  alice", "    item 4: an earlier passkey in the file has the same id",
@@ -177,6 +208,11 @@ def test_what_cannot_be_imported(machines, tmp_path):  # noqa: F811
     ]
     notice = f"liquid-auth: {file} has 4 passkeys in the format CXF, with unencrypted private keys; "
     assert done.stderr.startswith(notice + "delete it when you no longer need it\n")
+    whole = written(tmp_path / "whole.json", cxf(good.cxf(**cred_randoms(b"v" * 32, b"n" * 32))))
+    again = first.run("import", whole, "--state-dir", first.state, stdin=PASSPHRASE, status=1)
+    assert again.stdout.splitlines()[:4] == [
+        "nothing was imported", "1 passkey not imported", "  example.com  alice",
+        "    item 1: the store has a passkey with the same id and another key or PRF secret, which stays"]
     for text, reason in [
         ("{}", "it has none of the supported formats"), ('{"accounts":[', "it is not valid JSON"),
         ("<!DOCTYPE x><KeePassFile/>", "a document type"), ('{"encrypted":true}', "is encrypted"),

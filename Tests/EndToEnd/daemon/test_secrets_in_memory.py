@@ -15,7 +15,7 @@ import subprocess
 import termios
 
 import pytest
-from backups.test_import import Foreign, cxf, p256, written
+from backups.test_import import Foreign, cred_randoms, cxf, p256, written
 from backups.test_rotate import NEW, NEW_PHRASE, begin
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from fido2.ctap1 import Ctap1
@@ -246,12 +246,15 @@ def test_a_backup(watch, tmp_path):
 
 # Holds: SECRET-2
 def test_an_import_and_an_export(watch, tmp_path):
-    """Imported private keys are stored and used; an export sends them, and the derived ones with their secrets for PRF."""
+    """Imported private keys and secrets for PRF are stored and used; an export sends them, and the derived ones."""
     of_p256 = p256(b"a P-256 passkey.", rp_id=SITE, user_id=b"imported-1")
     of_ed25519 = Foreign(ed25519.Ed25519PrivateKey.generate(), b"an Ed25519 one..", rp_id=SITE, user_id=b"imported-2")
     watch.add(imported_scalar=of_p256.key.private_numbers().private_value.to_bytes(32, "big"),
               imported_seed=of_ed25519.key.private_bytes_raw())
-    watch.key.ask("import", written(tmp_path / "import.json", cxf(of_p256.cxf(), of_ed25519.cxf())))
+    with_uv, without_uv = os.urandom(32), os.urandom(32)
+    watch.add(imported_with_uv=with_uv, imported_without_uv=without_uv)
+    watch.key.ask("import", written(
+        tmp_path / "import.json", cxf(of_p256.cxf(**cred_randoms(with_uv, without_uv)), of_ed25519.cxf())))
     watch.check("an import")
     with client(watch.key) as ctap:
         for foreign in (of_p256, of_ed25519):

@@ -121,7 +121,8 @@ import Testing
       Sample.record(
         rpID: record.rpID, userID: record.userID, name: record.name, displayName: record.displayName, id: record.id,
         created: record.created, policy: record.policy.byte, credBlob: record.credBlob, algorithm: record.algorithm,
-        key: record.importedKey?.withUnsafeBytes { Array($0) } ?? [])
+        key: record.importedKey?.withUnsafeBytes { Array($0) } ?? [],
+        credRandoms: hasAll ? [UInt8](repeating: 2, count: 32) + [UInt8](repeating: 1, count: 32) : nil)
     }
     #expect(try Sample.records(file) == expected)
   }

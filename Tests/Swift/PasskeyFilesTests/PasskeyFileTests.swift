@@ -84,21 +84,75 @@ import Testing
     #expect(file.skipped.map(\.name) == [PasskeyName(rpID: "Example", name: name)])
   }
 
-  /// The standard's spelling, that of its drafts, and both.
+  /// Members of hmacCredentials; the two secrets are those of the example in Recovery §6.
+  private static let (algorithm, withoutUV, withUV) = (
+    #""algorithm":"hmac-sha256""#, #""credWithoutUV":"BPa6gSP1QMTVOiBOSttVDLheJavlA5Qv_joTeadlUxg""#,
+    #""credWithUV":"EUvdXJSX14PhtfRX_RBuUKOFFIltCCEO4MvwXXEE6aw""#
+  )
+  private static let draft = #""hmacSecret":{"algorithm":"HS256","secret":"AAECAw"}"#
+
+  /// Reads a passkey with these members of fido2Extensions; returns what it lost, and its CredRandoms.
+  private static func secrets(_ extensions: String) throws -> (losses: [[String]], credRandoms: [SecretBytes?]) {
+    let file = try Sample.file(cxf(item(try passkey(extensions: "{\(extensions)}"))))
+    return (file.passkeys.map(\.losses), try Sample.records(file).map(\.credRandoms))
+  }
+
   // Holds: IMPORT-2
-  @Test(
-    arguments: [
-      (#"{"hmacCredentials":{"algorithm":"hmac-sha256","credWithUV":"AA","credWithoutUV":"AA"}}"#, true),
-      (#"{"hmacSecret":{"algorithm":"HS256","secret":"AAECAw"}}"#, true),
-      (#"{"hmacSecret":{"algorithm":"HS256","secret":"AAECAw"},"hmacCredentials":{}}"#, true),
-      (#"{"hmacSecret":null}"#, false), ("{}", false),
-    ])
-  func `a PRF secret that is left out of a passkey of CXF is named in both spellings`(
-    extensions: String, isLost: Bool
-  ) throws {
-    let file = try Sample.file(Self.cxf(Self.item(try Self.passkey(extensions: extensions))))
+  @Test func `the PRF secrets of a passkey of CXF are read as they are`() throws {
+    let (algorithm, withoutUV, withUV) = (Self.algorithm, Self.withoutUV, Self.withUV)
+    let escaped = algorithm.replacing("h", with: #"\u0068"#)
+    let expected = Hex(
+      "04f6ba8123f540c4d53a204e4adb550cb85e25abe503942ffe3a1379a7655318"
+        + "114bdd5c9497d783e1b5f457fd106e50a38514896d08210ee0cbf05d7104e9ac")
+    for extensions in [
+      #""hmacCredentials":{\#(algorithm),\#(withUV),\#(withoutUV)}"#,
+      #""hmacCredentials":{\#(withoutUV),"other":[{}],\#(algorithm),\#(withUV),"credWithUv":1}"#,
+      #""hmacCredentials":{\#(escaped),\#(withUV),\#(withoutUV)},\#(Self.draft)"#,
+    ] {
+      let (losses, credRandoms) = try Self.secrets(extensions)
+      #expect(losses == [[]] && credRandoms.map { $0?.hex } == [expected], "\(extensions)")
+    }
+  }
+
+  /// The passkey itself is imported.
+  // Holds: IMPORT-2
+  @Test func `PRF secrets that are left out of a passkey of CXF are named`() throws {
+    let (algorithm, withoutUV, withUV) = (Self.algorithm, Self.withoutUV, Self.withUV)
+    func replaced(_ value: String) -> String {
+      #""hmacCredentials":{\#(algorithm),"credWithUV":\#(value),\#(withoutUV)}"#
+    }
+    func encoded(_ count: Int) -> String { "\"\(Base64URL.encode([UInt8](repeating: 0xFF, count: count)))\"" }
+    let hostile: [String] = [
+      #""hmacCredentials":{}"#, #""hmacCredentials":[]"#, #""hmacCredentials":true"#, #""hmacCredentials":"AA""#,
+      #""hmacCredentials":{\#(algorithm),\#(withUV)}"#, #""hmacCredentials":{\#(algorithm),\#(withoutUV)}"#,
+      #""hmacCredentials":{\#(withUV),\#(withoutUV)}"#,
+      #""hmacCredentials":{"algorithm":"HS256",\#(withUV),\#(withoutUV)}"#,
+      #""hmacCredentials":{"algorithm":["hmac-sha256"],\#(withUV),\#(withoutUV)}"#,
+      #""hmacCredentials":{\#(algorithm),\#(algorithm),\#(withUV),\#(withoutUV)}"#,
+      #""hmacCredentials":{\#(algorithm),\#(withUV),\#(withUV),\#(withoutUV)}"#,
+      #""hmacCredentials":{\#(algorithm),\#(withUV),\#(withoutUV),"credWithout\u0055V":null}"#,
+      Self.draft, #"\#(Self.draft),"hmacCredentials":{}"#, #"\#(Self.draft),"hmacCredentials":null"#,
+      replaced(encoded(0)), replaced(encoded(31)), replaced(encoded(33)), replaced(encoded(64)),
+      replaced(encoded(1_000_000)), replaced("null"), replaced("1"), replaced("[\(encoded(32))]"),
+      // Padding, an unused bit that is not zero, base64, a space, and a text that is not Unicode.
+      replaced(#""//////////////////////////////////////////8=""#),
+      replaced(#""__________________________________________8=""#),
+      replaced(#""___________________________________________""#),
+      replaced(#""//////////////////////////////////////////8""#),
+      replaced(#"" __________________________________________8""#),
+      replaced(#""__________________________________________8\ud800""#),
+    ]
     let loss = "its PRF secret; data that a site encrypted with it cannot be decrypted here"
-    #expect(file.skipped == [] && file.passkeys.map(\.losses) == [isLost ? [loss] : []])
+    for extensions in hostile {
+      let (losses, credRandoms) = try Self.secrets(extensions)
+      #expect(losses == [[loss]] && credRandoms == [nil], "\(extensions.prefix(200))")
+    }
+    #expect(try Self.secrets(replaced(encoded(32))).losses == [[]], "the same form with 32 bytes is read")
+    for none in ["", #""hmacSecret":null"#, #""hmacCredentials":null"#] {
+      #expect(try Self.secrets(none).losses == [[]])
+    }
+    let twice = Self.cxf(Self.item(try Self.passkey(extensions: #"{"hmacCredentials":{},"hmacCredentials":{}}"#)))
+    #expect(try Sample.file(twice).skipped.map(\.reason) == ["it has hmacCredentials twice"])
   }
 
   // Holds: IMPORT-2

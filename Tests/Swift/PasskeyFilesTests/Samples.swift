@@ -62,11 +62,11 @@ enum Sample {
   static func record(
     rpID: String = "example.com", userID: [UInt8] = [1, 2], name: String? = "alice", displayName: String? = nil,
     id: [UInt8], created: UInt64 = now, policy: UInt8 = 1, credBlob: [UInt8]? = nil, algorithm: COSEAlgorithm = .es256,
-    key: [UInt8] = secret
+    key: [UInt8] = secret, credRandoms: [UInt8]? = nil
   ) -> CredentialSource? {
     CredentialSource(
       rpID: rpID, userID: userID, name: name, displayName: displayName, id: id, algorithm: algorithm, counter: 0,
       policy: CredentialPolicy(byte: policy).unsafelyUnwrapped, created: created, changed: 9, origin: .imported,
-      credBlob: credBlob, importedKey: Hex(key).secret)
+      credBlob: credBlob, importedKey: Hex(key).secret, credRandoms: credRandoms.map { Hex($0).secret })
   }
 }

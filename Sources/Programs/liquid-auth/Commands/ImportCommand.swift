@@ -16,8 +16,8 @@ struct ImportCommand: PlacedCommand {
       stays as it is. The command names each passkey that it cannot import, with the reason, and imports the others. The \
       exit status is 0 if every passkey of the file is now in the store, and otherwise 1.
 
-      PRF secrets and large blobs are not imported: data that a site encrypted with PRF in the other program cannot be \
-      decrypted with the imported passkey.
+      PRF secrets are imported from CXF only, and large blobs never. Without its PRF secrets, an imported passkey cannot \
+      decrypt data that a site encrypted with PRF in the other program.
 
       FILE has unencrypted private keys. Anyone who reads it can sign in with them: delete it after the import.
 

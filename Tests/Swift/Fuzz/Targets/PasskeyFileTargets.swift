@@ -37,7 +37,13 @@ enum PasskeyFileTargets {
       seeds: { try [COSEAlgorithm.es256, .edDSA].map { try pkcs8($0) } }, read: readPrivateKey),
     Target(
       "import-list", of: "the list of passkeys that an import sends to the authenticator", atMost: 4096,
-      seeds: { [try list([passkey(1), passkey(2, algorithm: .edDSA, credBlob: [7])]), try list([])] }, read: readList),
+      seeds: {
+        let credRandoms = TestPhrase.keys.credRandoms(RPIDHash(rpID: "other.example"), id: [3])
+        return [
+          try list([passkey(1), passkey(2, algorithm: .edDSA, credBlob: [7]), passkey(3, credRandoms: credRandoms)]),
+          try list([]),
+        ]
+      }, read: readList),
   ]
 
   // MARK: - Reading
@@ -68,7 +74,7 @@ enum PasskeyFileTargets {
 
   private static func exportAgain(_ records: [CredentialSource], _ format: PasskeyExportFile.Format) throws {
     let output = PasskeyExportFile(format, id: [UInt8](0...15), now: now)
-    for record in records { _ = try output.append(.init(record: record, credRandoms: credRandoms)) }
+    for record in records { _ = try output.append(.init(record: record, credRandoms: credRandoms(of: record))) }
     expect(output.count == records.count, "\(output.count) passkeys of \(records.count) were written")
     let again = try PasskeyFile(output.finish { [UInt8]($0) }, now: now)
     expect(again.format == format.imported, "another format: \(again.format)")
@@ -76,6 +82,15 @@ enum PasskeyFileTargets {
     let copies = try self.records(in: again.list)
     let expected = try records.map { try $0.exported(to: format) }
     expect(copies == expected, "\(copies) instead of \(expected)")
+  }
+
+  /// Those of the record, or else derived ones.
+  private static func credRandoms(of record: CredentialSource) -> (withUV: SecretBytes, withoutUV: SecretBytes) {
+    let credential = Credential(record: record)
+    return (
+      TestPhrase.keys.credRandom(of: credential, userVerified: true),
+      TestPhrase.keys.credRandom(of: credential, userVerified: false)
+    )
   }
 
   private static func readPrivateKey(_ input: [UInt8]) throws {
@@ -109,12 +124,12 @@ enum PasskeyFileTargets {
   )
 
   private static func passkey(
-    _ number: UInt8, algorithm: COSEAlgorithm = .es256, credBlob: [UInt8]? = nil
+    _ number: UInt8, algorithm: COSEAlgorithm = .es256, credBlob: [UInt8]? = nil, credRandoms: SecretBytes? = nil
   ) throws -> CredentialSource {
     try .imported(
       rpID: "example.com", userID: [number], name: "b\"öb <\(number)>", displayName: nil,
       id: [UInt8](repeating: number, count: 16), algorithm: algorithm, created: now - 1000, credBlob: credBlob,
-      key: secret.withUnsafeBytes { SecretBytes(copying: $0) })
+      key: secret.withUnsafeBytes { SecretBytes(copying: $0) }, credRandoms: credRandoms)
   }
 
   private static func file(_ format: PasskeyExportFile.Format, _ records: [CredentialSource]) throws -> [UInt8] {
@@ -168,7 +183,8 @@ enum PasskeyFileTargets {
   private static let cxf = names(
     "version", "major", "minor", "accounts", "items", "title", "creationAt", "credentials", "type", "passkey",
     "credentialId", "rpId", "username", "userName", "userDisplayName", "userHandle", "key", "fido2Extensions",
-    "hmacCredentials", "hmacSecret", "credBlob", "largeBlob", "payments")
+    "hmacCredentials", "algorithm", "hmac-sha256", "credWithUV", "credWithoutUV", "hmacSecret", "credBlob", "largeBlob",
+    "payments")
   private static let bitwarden =
     names(
       "encrypted", "items", "name", "login", "fido2Credentials", "credentialId", "keyType", "public-key",
@@ -200,7 +216,8 @@ extension CredentialSource {
       rpID: rpID, userID: userID, name: hasAll ? name : (name ?? displayName)?.withoutControls,
       displayName: hasAll ? displayName : nil, id: id, algorithm: algorithm,
       isForThirdPartyPayment: hasAll && policy.thirdPartyPayment, created: created / 1000 * 1000,
-      credBlob: hasAll ? credBlob : nil, key: key)
+      credBlob: hasAll ? credBlob : nil, key: key,
+      credRandoms: hasAll ? TestPhrase.keys.credRandoms(of: self) : nil)
   }
 }
 
