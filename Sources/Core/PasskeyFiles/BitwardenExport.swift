@@ -45,7 +45,7 @@ enum BitwardenExport {
   }
 
   /// Throws if the signature counter is not 0: this authenticator always sends 0, and a site refuses a counter that goes
-  /// back (CXF 1.0, §3.3.3).
+  /// back (CXF 1.0, §3.3.12).
   private static func refuseCounter(_ value: JSONValue) throws(PasskeyFault) {
     guard let counter = try value.member("counter") else { return }
     let digits = try counter.kind == .string ? counter.string() : counter.unsigned.map { String($0) }

@@ -2,7 +2,7 @@ import CryptoPrimitives
 import Recovery
 
 /// FIDO's Credential Exchange Format 1.0, Proposed Standard of 2025-08-14: a header with accounts, their items, and the
-/// credentials of each; those of type "passkey" are read (§3.3.3 there).
+/// credentials of each; those of type "passkey" are read (§3.3.12 there).
 ///
 /// Some programs write one account without the header.
 enum CredentialExchange {
@@ -122,7 +122,7 @@ enum CredentialExchange {
 // MARK: - Writing
 
 extension CredentialExchange {
-  /// Begins a header with one account, §2.1 and §2.2 of the standard.
+  /// Begins a header with one account, §3.1 and §3.2.1 of the standard.
   ///
   /// exporterRpId is the domain of the program that exports. This program has no domain, so the name is one that nobody
   /// can own (RFC 2606).
