@@ -20,8 +20,12 @@ package struct Remedy: Equatable, Sendable {
 
   /// Adds the place options to the commands of this project.
   package func completed(_ options: [String]) -> Remedy {
-    Remedy(
-      commands.map { ["liquid-auth", "liquid-authenticator"].contains($0.first) ? $0 + options : $0 }, isSafe: isSafe)
+    Remedy(commands.map { Self.takesPlace($0) ? $0 + options : $0 }, isSafe: isSafe)
+  }
+
+  /// Whether a command is of this project, and so takes the place options.
+  fileprivate static func takesPlace(_ command: [String]) -> Bool {
+    ["liquid-auth", "liquid-authenticator"].contains(command.first)
   }
 }
 
@@ -45,6 +49,8 @@ package struct Problem: Equatable, Sendable {
     case noDisplay = 4
     /// The device is detached, and no other problem explains it.
     case detached = 6
+    /// The remedy repairs it only after a person has done what the hint says before it.
+    case prepared = 7
   }
 
   package var kind: Kind
@@ -52,7 +58,7 @@ package struct Problem: Equatable, Sendable {
   package var reason: String
   /// What to do, if anything can be done: lower case, no full stop.
   package var hint: String?
-  /// The commands that do it.
+  /// The commands that do it; if the last one is of this project, it also ends the text.
   package var remedy: Remedy?
 
   package init(_ reason: String, hint: String? = nil, remedy: Remedy? = nil, kind: Kind = .other) {
@@ -61,17 +67,40 @@ package struct Problem: Equatable, Sendable {
 
   /// A problem with one command of plain words, which ends the hint: `make one with: liquid-auth setup`.
   package init(_ reason: String, hint: String, with command: [String], kind: Kind = .other) {
-    self.init(
-      reason, hint: "\(hint) with: \(command.joined(separator: " "))", remedy: Remedy(command), kind: kind)
+    self.init(reason, hint: "\(hint) with:", run: command, kind: kind)
+  }
+
+  /// The same after other words: `to see why, run:`.
+  package init(_ reason: String, hint: String, run command: [String], kind: Kind = .other) {
+    self.init(reason, hint: "\(hint) \(command.joined(separator: " "))", remedy: Remedy(command), kind: kind)
   }
 
   package init(_ error: some RepairableError) {
     self.init(
-      error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) }, kind: error.isOfVault ? .vault : .other)
+      error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) },
+      kind: error.isOfVault ? .vault : error.needsPreparation ? .prepared : .other)
   }
 
   /// The reason, then the hint.
   package var text: String { hint.map { "\(reason); \($0)" } ?? reason }
+
+  /// The text with the place options after the command of this project that ends it, if there is one.
+  ///
+  /// - Parameter options: each after a space, quoted for a shell.
+  package func text(with options: String) -> String {
+    remedy?.commands.last.map(Remedy.takesPlace) == true ? text + options : text
+  }
+
+  /// The same problem, with words before its reason.
+  package func after(_ words: String) -> Problem {
+    var problem = self
+    problem.reason = words + reason
+    return problem
+  }
+}
+
+extension Problem: ExpressibleByStringInterpolation {
+  package init(stringLiteral reason: String) { self.init(reason) }
 }
 
 extension Problem {

@@ -35,6 +35,7 @@ extension DoctorFindings {
   private func repair(_ problem: Problem) -> (text: String, remedy: Remedy?) {
     // Only the owner knows whether somebody else put an old copy back.
     if problem.kind == .counter { return (problem.text, Remedy(["man", "liquid-auth-vault"])) }
+    if problem.kind == .prepared { return (problem.text, nil) }
     guard problem.kind == .vault, let remedy = problem.remedy else { return (problem.text, problem.remedy) }
     var commands = remedy.commands
     // An existing vault is never overwritten.

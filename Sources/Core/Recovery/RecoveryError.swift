@@ -1,11 +1,18 @@
-/// An error of the vault or the store: what is wrong, what to do, and the command that does it.
+/// An error that says what is wrong, what to do, and which command does it.
 package protocol RepairableError: Error {
   var reason: String { get }
   var hint: String? { get }
-  /// The words of the command in the hint that repairs it.
+  /// The words of the command that ends the hint.
   var command: [String]? { get }
+  /// Whether the command helps only after a person has done what the hint says before it.
+  var needsPreparation: Bool { get }
   /// Whether the vault is missing or damaged.
   var isOfVault: Bool { get }
+}
+
+extension RepairableError {
+  package var needsPreparation: Bool { false }
+  package var isOfVault: Bool { false }
 }
 
 /// The only error of this library and of every ``CredentialStore``.
@@ -54,19 +61,23 @@ public struct RecoveryError: Error, Sendable {
   public let reason: String
   /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
-  /// The words of the command in the hint that repairs it.
+  /// The words of the command that ends the hint.
   public let command: [String]?
+  /// Whether the command helps only after a person has done what the hint says before it.
+  public let needsPreparation: Bool
 
-  public init(_ kind: Kind, _ reason: String, hint: String? = nil, command: [String]? = nil) {
-    self.kind = kind
-    self.reason = reason
-    self.hint = hint
-    self.command = command
+  /// - Parameter command: plain words, which end the hint.
+  public init(
+    _ kind: Kind, _ reason: String, hint: String? = nil, run command: [String] = [], needsPreparation: Bool = false
+  ) {
+    (self.kind, self.reason, self.needsPreparation) = (kind, reason, needsPreparation)
+    self.hint = hint.map { ([$0] + command).joined(separator: " ") }
+    self.command = command.isEmpty ? nil : command
   }
 
   /// An error with one command of plain words, which ends the hint: `look at it with: liquid-auth log verify`.
   public init(_ kind: Kind, _ reason: String, hint: String, with command: [String]) {
-    self.init(kind, reason, hint: "\(hint) with: \(command.joined(separator: " "))", command: command)
+    self.init(kind, reason, hint: "\(hint) with:", run: command)
   }
 }
 
@@ -75,9 +86,7 @@ extension RecoveryError: Equatable {
   public static func == (a: Self, b: Self) -> Bool { a.kind == b.kind }
 }
 
-extension RecoveryError: RepairableError {
-  package var isOfVault: Bool { false }
-}
+extension RecoveryError: RepairableError {}
 
 extension RecoveryError: CustomStringConvertible {
   /// The reason, then the hint.

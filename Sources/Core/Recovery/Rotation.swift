@@ -94,6 +94,8 @@ extension RotationEntry {
     }
   }
 
+  private static let listing = ["liquid-auth", "rotate", "list"]
+
   /// Throws if a key is left, so that the previous phrase is still needed.
   ///
   /// - Throws: `rotation`.
@@ -102,7 +104,7 @@ extension RotationEntry {
     guard left > 0 else { return }
     throw RecoveryError(
       .rotation, "\(left) \(left == 1 ? "key" : "keys") of the old phrase \(left == 1 ? "is" : "are") left",
-      hint: "register again at these sites, or give them up; see: liquid-auth rotate list")
+      hint: "register again at these sites, or give them up; see:", run: listing)
   }
 
   /// What is wrong with the histories, so that keys can be missing from the list; `nil` if they are whole.
@@ -125,7 +127,7 @@ extension RotationEntry {
     guard let fault else { return }
     throw RecoveryError(
       .rotation, "\(fault); keys of the old phrase can be missing from the list",
-      hint: "if you need none of them, run: liquid-auth rotate end --accept-history")
+      hint: "if you need none of them, run:", run: ["liquid-auth", "rotate", "end", "--accept-history"])
   }
 
   /// The entries of the history that give up sites.
@@ -146,7 +148,7 @@ extension RotationEntry {
         known.contains(HistorySite(site))
           ? "all keys of the old phrase \(place) are already moved; nothing was given up"
           : "the old phrase has no known key \(place)",
-        hint: "see: liquid-auth rotate list")
+        hint: "see:", run: listing)
     }
     return sites.map { site in
       HistoryEntry(time: now, site: site, kind: .giveUpSite, outcome: .done, verification: .passphrase)

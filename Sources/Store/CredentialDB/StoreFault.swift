@@ -58,7 +58,7 @@ indirect enum StoreFault: Error, Equatable {
     case .damaged(let what):
       RecoveryError(
         .store, "the store \(store) is damaged: \(what)",
-        hint: "put a good copy in its place, or move it away and run: \(Self.newStore.joined(separator: " "))")
+        hint: "put a good copy in its place, or move it away and run:", run: Self.newStore, needsPreparation: true)
     case .rowsChanged:
       RecoveryError(
         .store,
@@ -76,7 +76,7 @@ indirect enum StoreFault: Error, Equatable {
     case .foreign:
       RecoveryError(
         .store, "the store \(store) does not belong to the vault \(vault)",
-        hint: "put the right one back, or move it away and run: \(Self.newStore.joined(separator: " "))")
+        hint: "put the right one back, or move it away and run:", run: Self.newStore, needsPreparation: true)
     case .uncommitted(let reason): Self.undecided(reason.error(store: store, vault: vault))
     case .closed:
       RecoveryError(.store, "the store \(store) was closed meanwhile", hint: "try again")

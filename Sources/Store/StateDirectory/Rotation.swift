@@ -128,12 +128,12 @@ extension StateDirectory {
 
   /// The error if no move to a new phrase has begun.
   public static let noRotation = StateDirectoryError(
-    .unchanged, "no move to a new phrase has begun", hint: "begin one with: liquid-auth rotate begin")
+    .unchanged, "no move to a new phrase has begun", hint: "begin one", with: ["liquid-auth", "rotate", "begin"])
 
   /// The error if a move to a new phrase has already begun.
   public static let rotationHasBegun = StateDirectoryError(
-    .unchanged, "a move to a new phrase has already begun",
-    hint: "see what is left with: liquid-auth rotate list")
+    .unchanged, "a move to a new phrase has already begun", hint: "see what is left",
+    with: ["liquid-auth", "rotate", "list"])
 
   /// Whether renames of a move, or of a new store, were interrupted or failed, so that the stores do not have their names
   /// yet.

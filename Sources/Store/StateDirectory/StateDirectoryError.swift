@@ -39,14 +39,16 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
   public let reason: String
   /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
-  /// The words of the command in the hint that repairs it.
+  /// The words of the command that ends the hint.
   public let command: [String]?
+  /// Whether the command helps only after a person has done what the hint says before it.
+  public let needsPreparation: Bool
 
-  init(_ kind: Kind, _ reason: String, hint: String? = nil, command: [String]? = nil) {
-    self.kind = kind
-    self.reason = reason
-    self.hint = hint
-    self.command = command
+  init(
+    _ kind: Kind, _ reason: String, hint: String? = nil, command: [String]? = nil, needsPreparation: Bool = false
+  ) {
+    (self.kind, self.reason, self.hint) = (kind, reason, hint)
+    (self.command, self.needsPreparation) = (command, needsPreparation)
   }
 
   /// An error with one command of plain words, which ends the hint: `make one with: liquid-auth setup`.

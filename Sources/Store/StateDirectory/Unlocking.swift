@@ -40,7 +40,10 @@ extension StateDirectory {
     switch error.kind {
     case .system(let number): StateDirectoryError(.system(errno: number), error.reason, hint: error.hint)
     case .diskFull: StateDirectoryError(.system(errno: ENOSPC), error.reason, hint: error.hint)
-    default: StateDirectoryError(.unusableStore, error.reason, hint: error.hint, command: error.command)
+    default:
+      StateDirectoryError(
+        .unusableStore, error.reason, hint: error.hint, command: error.command,
+        needsPreparation: error.needsPreparation)
     }
   }
 
@@ -48,7 +51,7 @@ extension StateDirectory {
   public func otherVault() -> StateDirectoryError {
     StateDirectoryError(
       .wrongPassphrase, "\(vaultPath) is not the vault that is open",
-      hint: "put the right file back, or lock the vault first: liquid-auth lock")
+      hint: "put the right file back, or lock the vault first: liquid-auth lock", command: ["liquid-auth", "lock"])
   }
 
   /// The vault, read and still sealed.

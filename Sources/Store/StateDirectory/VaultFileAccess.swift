@@ -79,7 +79,8 @@ extension StateDirectory {
   func checkRoom(for addition: String, in bytes: [UInt8]) throws(StateDirectoryError) {
     guard bytes.count <= Self.vaultSizeLimit else {
       throw StateDirectoryError(
-        .unchanged, "the vault has no space for \(addition)", hint: "remove a slot with: liquid-auth vault remove")
+        .unchanged, "the vault has no space for \(addition)", hint: "remove a slot",
+        with: ["liquid-auth", "vault", "remove"])
     }
   }
 

@@ -352,26 +352,27 @@ extension VaultError: CustomStringConvertible {
 
   /// What to do, if anything can be done: lower case, no full stop.
   public var hint: String? {
-    switch self {
+    let words = command?.joined(separator: " ") ?? ""
+    return switch self {
     case .notAVault, .damaged, .limitExceeded:
       "put a good copy in its place, or move it away and make a new vault from shares with liquid-auth recover "
-        + "--shares, or from the phrase with: \(Self.making.joined(separator: " "))"
+        + "--shares, or from the phrase with: \(words)"
     case .unsupportedVersion: "use a newer liquid-auth"
     case .wrongPassphrase: nil
     case .outOfMemory: "close other programs and try again"
-    case .noSuchSlot: "list the slots with: liquid-auth vault list"
-    case .lastSlot: "change it with: liquid-auth vault passphrase"
+    case .noSuchSlot: "list the slots with: \(words)"
+    case .lastSlot: "change it with: \(words)"
     case .wrongKey, .changedSlot: "remove the slot, and add it again"
     }
   }
 
-  /// The words of the command in the hint that makes the vault again.
+  /// The words of the command that ends the hint.
   public var command: [String]? {
     switch self {
-    case .notAVault, .damaged, .limitExceeded: Self.making
+    case .notAVault, .damaged, .limitExceeded: ["liquid-auth", "init", "--import"]
+    case .noSuchSlot: ["liquid-auth", "vault", "list"]
+    case .lastSlot: ["liquid-auth", "vault", "passphrase"]
     default: nil
     }
   }
-
-  private static let making = ["liquid-auth", "init", "--import"]
 }

@@ -23,8 +23,29 @@ import Testing
     #expect(
       Problem(RecoveryError(.rotation, "r", hint: "look at it", with: words))
         == Problem("r", hint: "look at it", with: words))
+    #expect(
+      Problem(RecoveryError(.store, "r", hint: "move it away and run:", run: words, needsPreparation: true))
+        == Problem("r", hint: "move it away and run:", run: words, kind: .prepared))
     #expect(Problem(RecoveryError(.full, "r")) == Problem("r"))
     #expect(Problem(Fault()) == Problem("r", hint: "h", kind: .vault))
+  }
+
+  @Test func `the place options follow our own command at the end of the text, which the remedy tells`() {
+    let status = ["liquid-auth", "status"]
+    #expect(Problem("r", hint: "to see why, run:", run: status).text == "r; to see why, run: liquid-auth status")
+    for (problem, isOurs) in [
+      (Problem("r", hint: "see why", with: status), true), (Problem("r; run: liquid-auth status"), false),
+      (Problem("r; run: liquid-auth status", remedy: Remedy(status)), true),
+      (Problem("r", hint: "start it", with: ["liquid-authenticator"]), true),
+      (Problem("r", hint: "load it", with: ["sudo", "modprobe", "uhid"]), false), ("r \(1)", false),
+    ] as [(Problem, Bool)] {
+      #expect(problem.text(with: " --state-dir /s") == problem.text + (isOurs ? " --state-dir /s" : ""))
+    }
+  }
+
+  @Test func `words before a problem change its reason only`() {
+    let problem = Problem("r", hint: "h", with: ["liquid-auth", "lock"], kind: .pin)
+    #expect(problem.after("a: ") == Problem("a: r", hint: "h", with: ["liquid-auth", "lock"], kind: .pin))
   }
 
   @Test func `the place is added to our own commands only`() {

@@ -177,6 +177,10 @@ import Testing
       "the store is missing", hint: "put it back, or make an empty one",
       with: ["liquid-auth", "recover", "--new-store"])
     #expect(with(.unusable, [lost]) == ["problem|\(lost.text)|liquid-auth recover --new-store"])
+    let foreign = Problem(
+      "the store is damaged", hint: "move it away and run:", run: ["liquid-auth", "recover", "--new-store"],
+      kind: .prepared)
+    #expect(with(.unusable, [foreign]) == ["problem|\(foreign.text)|-"])
     #expect(with(.unusable, []) == ["problem|it cannot be used|-"])
     #expect(
       lines(.vault) { DoctorChecksTests.change(&$0) { $0.lockReason = "before a suspend" } }

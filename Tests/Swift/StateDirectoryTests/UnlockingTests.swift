@@ -158,7 +158,7 @@ import Vault
     #expect(error?.description.contains(directory.storePath) == true)
     #expect(error?.description.contains(directory.vaultPath) == true)
     #expect(error?.description.contains("liquid-auth recover --new-store") == true)
-    #expect(error?.command == nil, "the store that is there must be moved away first")
+    #expect(error?.needsPreparation == true, "the store that is there must be moved away first")
   }
 
   @Test func `a store that others can read is refused`() throws {
