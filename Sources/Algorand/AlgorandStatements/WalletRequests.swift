@@ -130,7 +130,8 @@ extension Authenticator {
   ) async throws(CTAPError) -> (previous: AlgorandAddress, present: AlgorandAddress) {
     let vault = try await vault(for: reason, reporting: Self.unlocking)
     guard let previous = vault.previous else {
-      throw CTAPError(.notAllowed, "no move to a new phrase has begun; begin one with: liquid-auth rotate begin")
+      throw CTAPError(
+        .notAllowed, "no move to a new phrase has begun; begin one with:", run: ["liquid-auth", "rotate", "begin"])
     }
     return (try previous.account().address, try vault.account().address)
   }

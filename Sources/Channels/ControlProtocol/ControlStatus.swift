@@ -75,6 +75,10 @@ package struct ControlFailure: Error, Sendable {
     self.init(status, Problem(reason), transaction: transaction, group: group)
   }
 
+  package init(_ status: ControlStatus, _ reason: String, hint: String, run command: [String]) {
+    self.init(status, Problem(reason, hint: hint, run: command))
+  }
+
   /// Lower case, no full stop: what happened, then what to do.
   package var reason: String { problem.text }
 

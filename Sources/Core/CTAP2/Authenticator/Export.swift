@@ -19,7 +19,8 @@ extension Authenticator {
     let present = Set(found.map(\.site))
     if let missing = sites?.first(where: { !present.contains(Array($0.utf8)) }) {
       throw CTAPError(
-        .noCredentials, "no passkey of \(missing) is stored here; to see all, run: liquid-auth credentials list")
+        .noCredentials, "no passkey of \(missing) is stored here; to see all, run:",
+        run: ["liquid-auth", "credentials", "list"])
     }
     guard !found.isEmpty else { throw CTAPError(.noCredentials, "no passkey is stored here") }
     var prompt = UserPrompt(purpose: .export(passkeys: found.count, sites: sites))

@@ -11,6 +11,8 @@ public struct CTAPError: Error, Sendable {
   public let status: CTAPStatus
   /// What happened; lower case, no full stop.
   public let reason: String
+  /// The words of the command that ends the reason; `nil` if none does.
+  public private(set) var command: [String]?
   /// The source file that threw the error, as module and file name.
   public let file: String
   /// The line that threw the error.
@@ -21,9 +23,14 @@ public struct CTAPError: Error, Sendable {
   public private(set) var isByPolicy = false
 
   /// Makes an error at the place of the call.
-  public init(_ status: CTAPStatus, _ reason: String, file: String = #fileID, line: UInt = #line) {
+  ///
+  /// - Parameter command: plain words, which end the reason.
+  public init(
+    _ status: CTAPStatus, _ reason: String, run command: [String] = [], file: String = #fileID, line: UInt = #line
+  ) {
     self.status = status
-    self.reason = reason
+    self.reason = ([reason] + command).joined(separator: " ")
+    self.command = command.isEmpty ? nil : command
     self.file = file
     self.line = line
   }
@@ -112,6 +119,7 @@ extension CTAPError {
       case .notAuthentic, .malformed, .columnsExchanged, .newerVersion, .anotherPhrase: .other
       }
     self.init(status, error.description, file: file, line: line)
+    command = error.command
   }
 
   /// Maps an error in deriving or using a key.

@@ -184,7 +184,7 @@ final class Daemon: Sendable {
         }, isPromptOpen: { [prompter = router.prompter] in prompter.isAsking }, log: controlLog.write)
       router.prompter.observe { [weak listener] in listener?.promptOpened() }
       control.withLock { $0 = listener }
-      if let problem = router.prompter.backEnd.problem { log.warning(problem.text) }
+      if let problem = router.prompter.backEnd.problem { log.warning(problem) }
       // Not awaited, because a notification daemon can be slow to answer.
       Task(executorPreference: loop) { [backEnd = router.prompter.backEnd] in
         await backEnd.selfTest(within: PromptChain.firstTest)
@@ -194,7 +194,7 @@ final class Daemon: Sendable {
       } catch {
         // A client of systemd's socket waits for an answer; the status says why there is no device.
         guard isPassed else { throw error }
-        log.error(error.description)
+        log.error(error.problem)
         await key.failed(error)
       }
       unlocking.withLock { unlocking in

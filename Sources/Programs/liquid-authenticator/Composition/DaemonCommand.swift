@@ -25,7 +25,7 @@ enum DaemonCommand {
       helper = try self.helper(options)
       daemon = try Daemon(options, helper: helper, log: log)
     } catch {
-      log.error(error.description)
+      log.error(error.problem)
       exit(error.exitStatus)
     }
     helper.watchEnd(on: daemon.loop) {
@@ -41,7 +41,7 @@ enum DaemonCommand {
       do throws(StartError) {
         try await daemon.start()
       } catch {
-        log.error(error.description)
+        log.error(error.problem)
         await daemon.stop()
         exit(error.exitStatus)
       }

@@ -110,8 +110,8 @@ struct DaemonService: ControlService {
   func acceptStore(_ passphrase: SecretBytes) async throws -> UInt64 {
     guard !router.vault.files.hasStore else {
       throw ControlFailure(
-        .notAllowed,
-        "the passkeys of the store are unmodified; to replace a modified history, first run: liquid-auth lock")
+        .notAllowed, "the passkeys of the store are unmodified", hint: "to replace a modified history, first run:",
+        run: ["liquid-auth", "lock"])
     }
     return try await repairStore(isNew: false) { directory throws(StateDirectoryError) in
       try directory.acceptStore(passphrase: passphrase, now: Daemon.unixMilliseconds())
@@ -259,7 +259,7 @@ struct DaemonService: ControlService {
   ) -> [Problem] {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
     let before: [Problem?] = [
-      vault.fault.map { Problem($0) }, vault.counterProblem.map { Problem($0, kind: .counter) }, history.problem,
+      vault.fault.map { Problem($0) }, vault.counterProblem, history.problem,
       router.vault.openStore?.writeFailure.map { Problem($0) }, sessionProblem().map { Problem($0) }, device,
     ]
     let after: [Problem?] = [

@@ -25,7 +25,7 @@ final class HistoryRecorder: Sendable {
   private let vault: CurrentVault
   private let writer: any TaskExecutor
   private let time: @Sendable () -> UInt64
-  private let log: @Sendable (String) -> Void
+  private let log: @Sendable (Problem) -> Void
   private let queue = Mutex<RequestQueue<Authenticator>?>(nil)
   /// The repeated entries since the last other one, by the bytes of their sites.
   private let repeated = Mutex<[[UInt8]: Int]>([:])
@@ -54,7 +54,7 @@ final class HistoryRecorder: Sendable {
   ///   - log: gets a line for an entry that could not be written; it does not name the site.
   init(
     vault: CurrentVault, writer: any TaskExecutor, time: @escaping @Sendable () -> UInt64,
-    log: @escaping @Sendable (String) -> Void
+    log: @escaping @Sendable (Problem) -> Void
   ) {
     (self.vault, self.writer, self.time, self.log) = (vault, writer, time, log)
   }
@@ -105,7 +105,7 @@ final class HistoryRecorder: Sendable {
         with: ["liquid-auth", "log", "verify"])
     }
     fault.withLock { $0 = problem }
-    if let problem { log(problem.text) }
+    if let problem { log(problem) }
     append(to: store)
   }
 
@@ -163,7 +163,7 @@ final class HistoryRecorder: Sendable {
         defer { unwritten.warning = error.description }
         return unwritten.warning != error.description
       }
-      if isNew { log("the last requests are not in the history yet: \(error.description)") }
+      if isNew { log(Problem(error).after("the last requests are not in the history yet: ")) }
     }
     return true
   }

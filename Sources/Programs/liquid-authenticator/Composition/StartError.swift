@@ -3,7 +3,7 @@ import Glibc
 import StateDirectory
 
 /// Why the daemon could not start.
-struct StartError: Error, CustomStringConvertible {
+struct StartError: Error {
   let problem: Problem
   /// The exit status: `EX_CONFIG` if a restart cannot help before the state directory is repaired, so that a service
   /// manager need not try.
@@ -22,9 +22,6 @@ struct StartError: Error, CustomStringConvertible {
     problem = error.problem
     exitStatus = EXIT_FAILURE
   }
-
-  /// Lower case, no full stop: what happened, then what to do.
-  var description: String { problem.text }
 
   /// Runs `body`; throws its error as a start error.
   static func from<Result>(_ body: () throws(StateDirectoryError) -> Result) throws(StartError) -> Result {

@@ -183,10 +183,12 @@ extension ControlFailure {
     switch error.status {
     case .operationDenied where error.prompt == .unavailable:
       self.init(
-        .operationDenied,
-        "\(error.reason); see the authenticator's log, and run: liquid-auth status")
+        .operationDenied, error.reason, hint: "see the authenticator's log, and run:", run: ["liquid-auth", "status"])
     case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, try again")
-    default: self.init(ControlStatus(rawValue: error.status.rawValue), error.reason)
+    default:
+      self.init(
+        ControlStatus(rawValue: error.status.rawValue),
+        Problem(error.reason, remedy: error.command.map { Remedy($0) }))
     }
   }
 

@@ -80,7 +80,9 @@ extension ControlSession {
       throw ControlFailure(.passphraseRequired, "the vault is locked")
     }
     guard try vault.store.state().backup.folder != nil else {
-      throw ControlFailure(.notAllowed, "no folder of backups is followed; to follow one, run: liquid-auth backup --to")
+      throw ControlFailure(
+        .notAllowed, "no folder of backups is followed", hint: "to follow one, run:",
+        run: ["liquid-auth", "backup", "--to", "FOLDER"])
     }
     var owner = Owner(vault: vault, authenticator: authenticator, now: authenticator.wallClock())
     defer { authenticator = owner.authenticator }

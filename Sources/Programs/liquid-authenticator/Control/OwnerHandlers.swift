@@ -98,7 +98,8 @@ extension OpenVault {
         try store.credential(id: id, rpIDHash: rpIDHash)
       }
     guard let found else {
-      throw ControlFailure(.noCredentials, "there is no such credential; see: liquid-auth credentials list")
+      throw ControlFailure(
+        .noCredentials, "there is no such credential", hint: "see:", run: ["liquid-auth", "credentials", "list"])
     }
     return found
   }

@@ -187,7 +187,7 @@ actor CTAPHIDDriver {
 
   private func appearIfWanted() async {
     guard policy.isWanted else { return }
-    do throws(TransportError) { try await appear() } catch { log.error(error.description) }
+    do throws(TransportError) { try await appear() } catch { log.error(error.problem) }
   }
 
   private func logDetaching() {
@@ -269,7 +269,8 @@ actor CTAPHIDDriver {
   private func ended(_ number: UInt64) async {
     guard let attachment, attachment.number == number else { return }
     _ = end(attachment)
-    log.error("the device is gone: \(transport.name) ended; run: liquid-auth device attach")
+    log.error(
+      Problem("the device is gone: \(transport.name) ended", hint: "run:", run: ["liquid-auth", "device", "attach"]))
     await withdraw(nil, false)
   }
 

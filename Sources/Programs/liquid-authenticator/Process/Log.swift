@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import DisplayText
 import Glibc
 import ProcessIO
@@ -46,7 +47,7 @@ struct Log: Sendable {
   /// - Parameters:
   ///   - isJournal: whether the output is the journal, which reads the level from the line.
   ///   - level: with `debug`, lines about requests name their sites.
-  ///   - place: added to the command at the end of a line that says what is wrong.
+  ///   - place: added to the command that ends a problem.
   ///   - output: takes each line, with its end.
   init(
     isJournal: Bool, level: LogLevelChoice = .info,
@@ -66,7 +67,9 @@ struct Log: Sendable {
       isJournal: environment("JOURNAL_STREAM") != nil, level: level, place: place, output: standardError.write)
   }
 
+  func error(_ problem: Problem) { error(problem.text(with: place.arguments)) }
   func error(_ line: String) { write(.error, line) }
+  func warning(_ problem: Problem) { warning(problem.text(with: place.arguments)) }
   func warning(_ line: String) { write(.warning, line) }
   func notice(_ line: String) { write(.notice, line) }
   func info(_ line: String) { write(.info, line) }
@@ -79,7 +82,7 @@ struct Log: Sendable {
   private func write(_ level: Level, _ line: String) {
     var text = isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: "
     text.reserveCapacity(text.utf8.count + line.utf8.count + 1)
-    text += Log.printable(level.rawValue <= Level.notice.rawValue ? place.completing(line) : line)
+    text += Log.printable(line)
     text += "\n"
     output(text)
   }

@@ -12,19 +12,23 @@ enum CounterFinding: Sendable, Equatable {
   /// The store is an old copy, after which the vault was opened this many times; the last opening may have been
   /// interrupted.
   case oldCopy(openings: UInt64)
-  /// The counter cannot be used; the text says why, and what to do.
-  case unknown(String)
+  /// The counter cannot be used; why, and what to do.
+  case unknown(Problem)
 
   /// What is wrong and what to do.
-  var problem: String? {
+  var problem: Problem? {
+    var problem: Problem
     switch self {
-    case .newest: nil
+    case .newest: return nil
     case .oldCopy(let openings):
-      "the store is an old copy: after it was made, the vault was opened \(openings) "
-        + (openings == 1 ? "time (or that opening was interrupted, for example by a power cut)" : "times")
-        + "; put the newest store back, or accept this copy with: liquid-auth vault counter accept"
-    case .unknown(let reason): "cannot check whether the store is an old copy: \(reason)"
+      problem = Problem(
+        "the store is an old copy: after it was made, the vault was opened \(openings) "
+          + (openings == 1 ? "time (or that opening was interrupted, for example by a power cut)" : "times"),
+        hint: "put the newest store back, or accept this copy", with: CounterCheck.accepting)
+    case .unknown(let reason): problem = reason.after("cannot check whether the store is an old copy: ")
     }
+    problem.kind = .counter
+    return problem
   }
 }
 
@@ -66,26 +70,30 @@ struct CounterCheck: Sendable {
       let value = try value(of: counter)
       switch counter.compared(with: value) {
       case .newest:
-        try advance(state, to: value + 1, in: store, remedy: Self.advice)
+        try advance(state, to: value + 1, in: store, then: Self.advice, with: Self.renewing)
         return .newest
       case .oldCopy(let openings): return .oldCopy(openings: openings)
       case .counterWentBack:
         return .unknown(
-          "the counter is lower than the stored value: the state of the TPM was set back; \(Self.advice)")
+          Problem(
+            "the counter is lower than the stored value: the state of the TPM was set back", hint: Self.advice,
+            with: Self.renewing))
       }
-    } catch let error as ProtectorFailure {
-      return .unknown(Self.words(error))
+    } catch let failure as ProtectorFailure {
+      return .unknown(Self.problem(failure))
     } catch {
       // The error of the store names its file and what to do.
-      return .unknown("\(error)")
+      return .unknown(ControlFailure(error).problem)
     }
   }
 
-  private static let advice = "make a new counter with: liquid-auth vault counter on"
+  private static let (advice, renewing) = ("make a new counter", ["liquid-auth", "vault", "counter", "on"])
+  fileprivate static let accepting = ["liquid-auth", "vault", "counter", "accept"]
 
-  private static func words(_ failure: ProtectorFailure) -> String {
-    guard failure.kind == .absent else { return failure.description }
-    return "\(failure); or the store is from before the last \"vault counter on\"; \(advice)"
+  private static func problem(_ failure: ProtectorFailure) -> Problem {
+    guard failure.kind == .absent else { return Problem(failure.reason, hint: failure.hint) }
+    return Problem(
+      "\(failure); or the store is from before the last \"vault counter on\"", hint: advice, with: renewing)
   }
 
   private func block(in store: CredentialDB) throws(RecoveryError) {
@@ -111,7 +119,7 @@ struct CounterCheck: Sendable {
     }
     if case .oldCopy = found {
       throw ControlFailure(
-        .notAllowed, "the store is an old copy; accept it first, with: liquid-auth vault counter accept")
+        .notAllowed, "the store is an old copy", hint: "accept it first, with:", run: Self.accepting)
     }
     switch change {
     case .accept: break
@@ -131,10 +139,9 @@ struct CounterCheck: Sendable {
       guard let counter = state.counter, case let value = try value(of: counter),
         case .oldCopy = counter.compared(with: value)
       else { throw ControlFailure(.notAllowed, "the store is not an old copy: there is nothing to accept") }
-      try advance(
-        state, to: value + 1, in: store, remedy: "try again with: liquid-auth vault counter accept")
-    } catch let error as ProtectorFailure {
-      throw ControlFailure(.unavailable, Self.words(error))
+      try advance(state, to: value + 1, in: store, then: "try again", with: Self.accepting)
+    } catch let failure as ProtectorFailure {
+      throw ControlFailure(.unavailable, Self.problem(failure))
     }
   }
 
@@ -145,12 +152,17 @@ struct CounterCheck: Sendable {
   /// In the other order, a copy that is made between the two steps would become the newest store after another copy was
   /// opened. If the process ends in between, the store counts as an old copy, which the owner can accept.
   ///
-  /// - Parameter remedy: what to do if another authenticator has incremented it, after one of the two is stopped.
-  private func advance(_ state: StoreState, to value: UInt64, in store: CredentialDB, remedy: String) throws {
+  /// - Parameters:
+  ///   - hint: what to do if another authenticator has incremented it, after one of the two is stopped.
+  ///   - command: the command that does it.
+  private func advance(
+    _ state: StoreState, to value: UInt64, in store: CredentialDB, then hint: String, with command: [String]
+  ) throws {
     guard let counter = state.counter else { return }
     guard try self.value(of: counter, incremented: true) == value else {
-      throw ProtectorFailure(
-        .failed, "another authenticator works on a copy of this directory", hint: "stop one of them, then \(remedy)")
+      throw ControlFailure(
+        .unavailable, "another authenticator works on a copy of this directory",
+        hint: "stop one of them, then \(hint) with:", run: command)
     }
     var state = state
     state.counter?.value = value

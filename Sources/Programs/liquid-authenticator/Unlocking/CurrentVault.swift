@@ -1,3 +1,4 @@
+import ControlProtocol
 import CredentialDB
 import CryptoPrimitives
 import EventLoop
@@ -15,7 +16,7 @@ final class CurrentVault: Sendable {
   let files: VaultFiles
   let verifier: PassphraseVerifier
   let slotKeys: SlotKeys?
-  private let log: @Sendable (String) -> Void
+  private let log: @Sendable (Problem) -> Void
   private let state: Mutex<State>
 
   /// What happens to the vault and its store.
@@ -48,7 +49,7 @@ final class CurrentVault: Sendable {
   ///   - slotKeys: gets the keys of other slots; `nil` if only the passphrase unlocks.
   ///   - log: gets a line for each problem.
   init(
-    files: VaultFiles, verifier: PassphraseVerifier, slotKeys: SlotKeys?, log: @escaping @Sendable (String) -> Void
+    files: VaultFiles, verifier: PassphraseVerifier, slotKeys: SlotKeys?, log: @escaping @Sendable (Problem) -> Void
   ) {
     self.files = files
     self.verifier = verifier
@@ -145,7 +146,7 @@ final class CurrentVault: Sendable {
       await OwnThread.run { [files] in files.alone { files.sealSlots(of: unlocked) } }
     } catch {
       if error.kind == .wrongPassphrase { return false }
-      log(error.description)
+      log(Problem(error))
       return nil
     }
     return state.withLock { state in

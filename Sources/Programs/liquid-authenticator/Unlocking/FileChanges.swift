@@ -18,7 +18,7 @@ extension VaultFiles {
     // The change authenticates the slots of a vault that an earlier version made.
     let atStart = before.filter(\.protector.unlocksAtStart).map(\.id)
     for (number, slot) in zip(1..., slots) where atStart.contains(slot.id) && !slot.protector.unlocksAtStart {
-      log(StateDirectory.noLongerAtStart(number, slot))
+      log(Problem(StateDirectory.noLongerAtStart(number, slot)))
     }
     return (before, slots)
   }
@@ -32,7 +32,7 @@ extension VaultFiles {
     do throws(StateDirectoryError) {
       let (changed, warning) = try directory.sealSlots(of: unlocked)
       warn(warning)
-      for (number, slot) in changed { log(StateDirectory.noLongerAtStart(number, slot)) }
+      for (number, slot) in changed { log(Problem(StateDirectory.noLongerAtStart(number, slot))) }
     } catch {
       log("the slots of the vault are not authenticated yet: \(error); unlock the vault once more with the passphrase")
     }

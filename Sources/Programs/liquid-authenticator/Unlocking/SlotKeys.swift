@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CryptoPrimitives
 import EventLoop
 import ProcessIO
@@ -28,12 +29,12 @@ final class SlotKeys: Sendable {
 
   private let ask: Ask
   let prompter: UserPrompter
-  let log: @Sendable (String) -> Void
+  let log: @Sendable (Problem) -> Void
   /// Ends the wait for a protector.
   private let asking = Mutex<Cancellation?>(nil)
 
   /// - Parameter prompter: asks for the PIN of a slot.
-  init(ask: @escaping Ask, prompter: UserPrompter, log: @escaping @Sendable (String) -> Void) {
+  init(ask: @escaping Ask, prompter: UserPrompter, log: @escaping @Sendable (Problem) -> Void) {
     (self.ask, self.prompter, self.log) = (ask, prompter, log)
   }
 
@@ -74,7 +75,7 @@ final class SlotKeys: Sendable {
     switch answer {
     case .success(let answer)?: return .key(answer.key, publicKey: answer.data)
     case .failure(let failure)?:
-      if !Task.isCancelled, isWanted() { report(number, slot.protector, failure.description) }
+      if !Task.isCancelled, isWanted() { report(number, slot.protector, Problem(failure.description)) }
       return .nothing
     case nil: return .nothing
     }
@@ -112,7 +113,7 @@ final class SlotKeys: Sendable {
         guard case .failure(let failure)? = answer else { return .accepted((wait, answer)) }
         guard isWanted(), !Task.isCancelled else { return .ended(.unavailable) }
         let isWrong = failure.kind == .wrongPIN
-        if !isWrong || isLastTry { report(number, protector, failure.description) }
+        if !isWrong || isLastTry { report(number, protector, Problem(failure.description)) }
         return isWrong ? .wrong(then: .declined) : .ended(.unavailable)
       }
     } catch {
@@ -126,8 +127,8 @@ final class SlotKeys: Sendable {
   func cancel() { asking.withLock { $0?.cancel() } }
 
   /// Logs why a slot does not unlock the vault.
-  func report(_ number: Int, _ protector: VaultSlot.Protector, _ reason: String) {
-    log("slot \(number) (\(protector.name)) did not unlock the vault: \(reason)")
+  func report(_ number: Int, _ protector: VaultSlot.Protector, _ problem: Problem) {
+    log(problem.after("slot \(number) (\(protector.name)) did not unlock the vault: "))
   }
 
   /// Asks the protector, on a thread of its own.

@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CryptoPrimitives
 import EventLoop
 import ProcessIO
@@ -105,7 +106,7 @@ extension VaultKeySource {
       do {
         unlocked = try files.directory.unlock(slot: slot.id, key: key)
       } catch {
-        slotKeys.report(number, slot.protector, files.remembered(error).description)
+        slotKeys.report(number, slot.protector, Problem(files.remembered(error)))
         continue
       }
       let opened: OpenVault?
@@ -116,36 +117,41 @@ extension VaultKeySource {
       }
       guard let opened else { throw lockedMeanwhile() }
       if case .securityKey(let key) = slot.protector, key.publicKey == nil {
-        await store(publicKey, of: unlocked) { slotKeys.log("slot \(number) (\(slot.protector.name)) \($0)") }
+        await store(publicKey, of: unlocked) { slotKeys.log($0.after("slot \(number) (\(slot.protector.name)) ")) }
       }
       return opened
     }
     return nil
   }
 
-  private static let earlierVersion =
-    "an earlier version added it, and another program could have set --auto-unlock; \(typePassphrase)"
+  private static let earlierVersion = typePassphrase(
+    "an earlier version added it, and another program could have set --auto-unlock")
 
-  private static let typePassphrase =
-    "unlock the vault with the passphrase once, for example with: liquid-auth unlock --passphrase"
+  private static func typePassphrase(_ reason: String) -> Problem {
+    Problem(
+      reason, hint: "unlock the vault with the passphrase once, for example",
+      with: ["liquid-auth", "unlock", "--passphrase"])
+  }
 
   /// Stores the public key of a security key in its slot, which an earlier version made and which has opened the vault.
   ///
   /// - Parameter publicKey: 64 bytes; empty if it is not known.
-  private func store(_ publicKey: [UInt8], of unlocked: UnlockedVault, log: @escaping @Sendable (String) -> Void) async
-  {
-    let words = await OwnThread.run { [files] in
-      guard unlocked.sealsSlots else { return Self.typePassphrase }
+  private func store(
+    _ publicKey: [UInt8], of unlocked: UnlockedVault, log: @escaping @Sendable (Problem) -> Void
+  ) async {
+    let reason =
+      "was added by an earlier version, so the security key was not verified before it got the PIN or a touch"
+    let problem = await OwnThread.run { [files] in
+      guard unlocked.sealsSlots else { return Self.typePassphrase(reason) }
       do throws(StateDirectoryError) {
         let isStored = try files.store(publicKey: publicKey, of: unlocked)
-        return isStored ? "from now on, it is verified first" : "remove the slot, and add it again"
+        return Problem(
+          reason, hint: isStored ? "from now on, it is verified first" : "remove the slot, and add it again")
       } catch {
-        return "its public key cannot be stored: \(error)"
+        return Problem(error).after("\(reason); its public key cannot be stored: ")
       }
     }
-    log(
-      "was added by an earlier version, so the security key was not verified before it got the PIN or a touch; \(words)"
-    )
+    log(problem)
   }
 }
 

@@ -1,3 +1,4 @@
+import ControlProtocol
 import CredentialDB
 import CryptoPrimitives
 import EventLoop
@@ -29,7 +30,7 @@ final class VaultFiles: Sendable {
   let counter: CounterCheck?
   private let maximumPasskeys: Int
   private let signatures: SignatureCounts
-  let log: @Sendable (String) -> Void
+  let log: @Sendable (Problem) -> Void
   /// Taken by ``alone(_:)`` only.
   let opening = Mutex(())
   let state = Mutex(State())
@@ -55,7 +56,7 @@ final class VaultFiles: Sendable {
   ///   - log: gets a line for each problem.
   init(
     directory: StateDirectory, counter: CounterCheck?, maximumPasskeys: Int, signatures: SignatureCounts,
-    log: @escaping @Sendable (String) -> Void
+    log: @escaping @Sendable (Problem) -> Void
   ) {
     self.directory = directory
     self.counter = counter
@@ -108,7 +109,7 @@ final class VaultFiles: Sendable {
   func forgetFindings() { state.withLock { ($0.fault, $0.counter) = (nil, nil) } }
 
   /// Logs that a power failure can undo a change that is done.
-  func warn(_ warning: ChangeWarning?) { if let warning { log(warning.description) } }
+  func warn(_ warning: ChangeWarning?) { if let warning { log(Problem(warning.description)) } }
 
   // MARK: Opening
 
@@ -146,7 +147,7 @@ final class VaultFiles: Sendable {
       let fault = directory.unusableStore(error)
       guard let settings = try? store.state() else { throw remembered(fault) }
       // This is not a fault of the store: it can be read, and opens when it can be written.
-      if settings.counter != nil { state.withLock { $0.counter = .unknown(error.description) } }
+      if settings.counter != nil { state.withLock { $0.counter = .unknown(Problem(error)) } }
       throw fault
     }
     finding?.problem.map(log)

@@ -1,4 +1,5 @@
 import CTAP2
+import ControlProtocol
 import CryptoPrimitives
 import EventLoop
 import Recovery
@@ -15,7 +16,7 @@ import Vault
 final class VaultKeySource: KeySource {
   let vault: CurrentVault
   private let prompter: UserPrompter
-  private let log: @Sendable (String) -> Void
+  private let log: @Sendable (Problem) -> Void
   /// Queues the passphrases from the control socket: each costs 256 MiB, so one is checked at a time.
   private let turns = RequestQueue(())
   /// Queues the requests to the protector, which may show a prompt.
@@ -25,7 +26,7 @@ final class VaultKeySource: KeySource {
   ///   - vault: holds what is opened here.
   ///   - prompter: asks for the passphrase.
   ///   - log: gets a line for each problem.
-  init(vault: CurrentVault, prompter: UserPrompter, log: @escaping @Sendable (String) -> Void) {
+  init(vault: CurrentVault, prompter: UserPrompter, log: @escaping @Sendable (Problem) -> Void) {
     self.vault = vault
     self.prompter = prompter
     self.log = log
@@ -66,8 +67,9 @@ final class VaultKeySource: KeySource {
         // Damage in a slot looks like a wrong passphrase, so the log names the file.
         if isLastTry {
           log(
-            "\(files.directory.vaultPath): \(error); if you are sure that it is right, the vault is damaged; "
-              + "see: man liquid-auth-vault")
+            Problem(
+              "\(files.directory.vaultPath): \(error); if you are sure that it is right, the vault is damaged",
+              hint: "see: man liquid-auth-vault"))
         }
         return .wrong(then: .wrongPassphrase)
       } catch {
@@ -109,7 +111,7 @@ final class VaultKeySource: KeySource {
 
   /// Logs why the vault is not open.
   func unavailable(_ error: StateDirectoryError) -> UserInteractionError {
-    log(error.description)
+    log(Problem(error))
     return .unavailable
   }
 }

@@ -1,3 +1,4 @@
+import ControlProtocol
 import Recovery
 import StateDirectory
 import Vault
@@ -17,7 +18,7 @@ struct VaultStatus: Sendable, Equatable {
   /// What is wrong with vault or store, if anything.
   var fault: StateDirectoryError?
   /// The problem that the counter in the TPM showed at the last opening, if any.
-  var counterProblem: String?
+  var counterProblem: Problem?
 }
 
 extension CurrentVault {

@@ -35,9 +35,9 @@ import Vault
     let source = VaultKeySource(
       directory: made.directory, prompter: prompter, verifier: verifier,
       counter: CounterCheck(ask: { _, _, _ in .success(.withoutKey(UInt64(9).bigEndianBytes)) }, time: { 1235 }),
-      log: lines.add)
+      log: lines.addProblem)
     let vault = source.vault
-    let recorder = HistoryRecorder(vault: vault, writer: writer, time: { 1234 }, log: lines.add)
+    let recorder = HistoryRecorder(vault: vault, writer: writer, time: { 1234 }, log: lines.addProblem)
     vault.observe { [weak recorder] in recorder?.vaultChanged($0) }
     queue = RequestQueue(
       Authenticator(

@@ -47,6 +47,13 @@ import Testing
       unavailable.reason
         == "no prompt could be shown, or the vault is not open; see the authenticator's log, and run: "
         + "liquid-auth status")
+    #expect(unavailable.problem.remedy == Remedy(["liquid-auth", "status"]))
+  }
+
+  @Test func `an error of the store keeps its command on the way through CTAP2`() {
+    let words = ["liquid-auth", "log", "verify"]
+    let failure = ControlFailure(CTAPError(RecoveryError(.store, "r", hint: "look at it", with: words)))
+    #expect(failure.problem == Problem("r; look at it with: liquid-auth log verify", remedy: Remedy(words)))
   }
 
   @Test func `hello returns version and process id`() async throws {

@@ -1,3 +1,4 @@
+import ControlProtocol
 import Glibc
 import StateDirectory
 import Testing
@@ -30,15 +31,16 @@ struct LogTests {
       ])
   }
 
-  @Test func `the command at the end of a line about a problem gets the place options`() {
+  @Test func `the command that ends a problem gets the place options`() {
     let lines = Lines()
     let place = CommandPlace(stateDirectory: "/s", control: nil)
     let log = Log(isJournal: false, place: place, output: lines.add)
-    for line in ["make one with: liquid-auth setup", "the store is full"] {
-      for write in [log.error, log.warning, log.notice] { write(line) }
-    }
-    let own = ["make one with: liquid-auth setup --state-dir /s", "the store is full"]
-    #expect(lines.all == own.flatMap { Array(repeating: "liquid-authenticator: \($0)\n", count: 3) })
+    let problem = Problem("it is missing", hint: "make one", with: ["liquid-auth", "setup"])
+    log.error(problem)
+    log.warning(problem)
+    log.warning(problem.text)
+    let own = "liquid-authenticator: it is missing; make one with: liquid-auth setup"
+    #expect(lines.all == ["\(own) --state-dir /s\n", "\(own) --state-dir /s\n", "\(own)\n"])
   }
 
   @Test func `a line of the log is cut at 1000 characters`() {

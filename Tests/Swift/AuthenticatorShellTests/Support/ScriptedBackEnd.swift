@@ -86,7 +86,7 @@ extension VaultKeySource {
   /// Makes the parts for a vault, as the daemon does.
   convenience init(
     directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
-    askProtector: SlotKeys.Ask? = nil, counter: CounterCheck? = nil, log: @escaping @Sendable (String) -> Void
+    askProtector: SlotKeys.Ask? = nil, counter: CounterCheck? = nil, log: @escaping @Sendable (Problem) -> Void
   ) {
     let files = VaultFiles(
       directory: directory, counter: counter, maximumPasskeys: OpenVault.defaultMaximumDiscoverableCredentials,

@@ -187,18 +187,22 @@ import Vault
     try turnOn()
     let before = try store.state()
     tpm.failure.withLock { $0 = ProtectorFailure(.absent, "gone") }
-    let reason = "gone; or the store is from before the last \"vault counter on\"; "
-    #expect(try check.run(on: store) == .unknown("\(reason)make a new counter with: liquid-auth vault counter on"))
+    let gone = Problem(
+      "gone; or the store is from before the last \"vault counter on\"", hint: "make a new counter",
+      with: ["liquid-auth", "vault", "counter", "on"])
+    #expect(try check.run(on: store) == .unknown(gone))
     #expect(throws: ControlFailure.self) { try check.change(.accept, in: store, nil) }
     tpm.failure.withLock { $0 = nil }
     tpm.value.withLock { $0 = 5 }
-    guard case .unknown(let reason) = try check.run(on: store) else {
+    guard case .unknown(let problem) = try check.run(on: store) else {
       Issue.record("it was not found")
       return
     }
-    #expect(reason.hasPrefix("the counter is lower than the stored value"))
+    #expect(problem.reason.hasPrefix("the counter is lower than the stored value"))
+    #expect(problem.remedy == gone.remedy)
     #expect(try store.state() == before)
-    #expect(CounterFinding.oldCopy(openings: 1).problem?.contains("1 time (or that opening was interrupted,") == true)
-    #expect(CounterFinding.newest.problem == nil)
+    let old = CounterFinding.oldCopy(openings: 1).problem
+    #expect(old?.reason.contains("1 time (or that opening was interrupted,") == true && old?.kind == .counter)
+    #expect(CounterFinding.unknown("why").problem?.kind == .counter && CounterFinding.newest.problem == nil)
   }
 }

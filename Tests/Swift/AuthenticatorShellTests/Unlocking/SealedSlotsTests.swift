@@ -41,7 +41,7 @@ import Testing
     }
     let earlier = try Self.earlier(made.directory.readVault(), unlocked)
     let source = VaultKeySource(
-      directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), log: lines.add)
+      directory: made.directory, prompter: UserPrompter(testing: ScriptedBackEnd()), log: lines.addProblem)
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))
     // The vault's file of an earlier version was put back, or could not be written at the unlocking.
     try made.directory.replaceVault(earlier)

@@ -126,7 +126,7 @@ import Vault
 
   private func source(_ dialogs: Dialogs) -> VaultKeySource {
     VaultKeySource(
-      directory: made.directory, prompter: UserPrompter(testing: dialogs), askProtector: key.ask, log: lines.add)
+      directory: made.directory, prompter: UserPrompter(testing: dialogs), askProtector: key.ask, log: lines.addProblem)
   }
 
   /// Begins to open the vault, and waits until the security key blinks and the dialog is shown.

@@ -29,6 +29,7 @@ import Vault
     private let all = Mutex<[String]>([])
     var lines: [String] { all.withLock { $0 } }
     func add(_ line: String) { all.withLock { $0.append(line) } }
+    func add(_ problem: Problem) { add(problem.text) }
   }
 
   private func source(_ backEnd: any PromptBackEnd) -> VaultKeySource { source(UserPrompter(testing: backEnd)) }

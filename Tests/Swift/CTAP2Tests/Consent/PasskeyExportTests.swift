@@ -151,7 +151,7 @@ import Testing
       }
       #expect(
         error?.reason == "no passkey of \(site) is stored here; to see all, run: liquid-auth credentials list"
-          && error?.status == .noCredentials)
+          && error?.command == ["liquid-auth", "credentials", "list"] && error?.status == .noCredentials)
     }
     #expect(world.person.shown == [] && world.reports.all.isEmpty)
   }
