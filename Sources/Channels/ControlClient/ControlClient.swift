@@ -60,7 +60,7 @@ package final class ControlClient: Sendable {
           throw error
         }
         let waited = start.duration(to: .now)
-        guard waited < timeout else { throw .failed(place.unreachable(process, at: path)) }
+        guard waited < timeout else { throw .failed(Problem(place.unreachable(process, at: path))) }
         if !hasReported, waited > .seconds(1) {
           onWait(process)
           hasReported = true
@@ -190,8 +190,9 @@ package final class ControlClient: Sendable {
       return .failed("the authenticator does not answer; see its log, and start it again")
     }
     return .failed(
-      "the connection to the authenticator was lost: \(SystemNumber(number)); see its log, and run: liquid-auth status"
-    )
+      Problem(
+        "the connection to the authenticator was lost: \(SystemNumber(number))", hint: "see its log, and run:",
+        run: ["liquid-auth", "status"]))
   }
 }
 
@@ -203,8 +204,9 @@ extension ControlClient {
   private func connected() throws(ControlClientError) -> Int32 {
     guard let address = SocketAddress(path) else {
       throw .failed(
-        "the path of the control socket has 1 to \(SocketAddress.maximumPathSize) bytes: \(path); give another with "
-          + "--control")
+        Problem(
+          "the path of the control socket has 1 to \(SocketAddress.maximumPathSize) bytes: \(path)",
+          hint: "give another with --control"))
     }
     let descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw Self.notRunning(path, errno) }
@@ -271,16 +273,17 @@ package enum ControlClientError: Error, Equatable {
   /// The authenticator refused the request.
   case refused(ControlFailure)
   /// The connection could not be made, or broke.
-  case failed(String)
+  case failed(Problem)
+
+  package var problem: Problem {
+    switch self {
+    case .notRunning(let problem), .failed(let problem): problem
+    case .refused(let failure): failure.reason.isEmpty ? Problem(failure.description) : failure.problem
+    }
+  }
 }
 
 extension ControlClientError: CustomStringConvertible {
   /// Lower case, no full stop: what happened, then what to do.
-  package var description: String {
-    switch self {
-    case .notRunning(let problem): problem.text
-    case .failed(let reason): reason
-    case .refused(let failure): failure.description
-    }
-  }
+  package var description: String { problem.text }
 }

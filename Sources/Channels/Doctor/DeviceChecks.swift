@@ -83,7 +83,7 @@ extension DoctorFindings {
       guard kernelModule.state == .ok, let problem = system.uhidProblem else {
         return .note(.broker, "not used without systemd")
       }
-      return .problem(.broker, problem.text, remedy: problem.remedy)
+      return .problem(.broker, problem.text(with: options), remedy: problem.remedy)
     }
     if status?.transport == "uhid" {
       return .note(.broker, "not used: the authenticator opens /dev/uhid itself (--transport uhid)")

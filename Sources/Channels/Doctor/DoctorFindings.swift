@@ -175,6 +175,8 @@ package struct DoctorFindings: Equatable {
     case dnf, pacman
   }
 
+  /// The place options, each after a space, for the end of one of our commands.
+  package var options = ""
   var user: UInt32
   /// Whether another user runs this command as root, with sudo.
   var isSudo: Bool

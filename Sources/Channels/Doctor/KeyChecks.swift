@@ -33,27 +33,28 @@ extension DoctorFindings {
   ///
   /// - Returns: the text of the problem, and the commands, if there are any.
   private func repair(_ problem: Problem) -> (text: String, remedy: Remedy?) {
+    let text = problem.text(with: options)
     // Only the owner knows whether somebody else put an old copy back.
-    if problem.kind == .counter { return (problem.text, Remedy(["man", "liquid-auth-vault"])) }
-    if problem.kind == .prepared { return (problem.text, nil) }
-    guard problem.kind == .vault, let remedy = problem.remedy else { return (problem.text, problem.remedy) }
+    if problem.kind == .counter { return (text, Remedy(["man", "liquid-auth-vault"])) }
+    if problem.kind == .prepared { return (text, nil) }
+    guard problem.kind == .vault, let remedy = problem.remedy else { return (text, problem.remedy) }
     var commands = remedy.commands
     // An existing vault is never overwritten.
     if status.map({ $0.vault != .missing }) ?? (vault.isThere == true) {
-      guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (problem.text, remedy) }
+      guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (text, remedy) }
       commands.insert(["mv", "--no-clobber", path, "\(path).damaged"], at: 0)
     }
-    if case .notRunning = authenticator { return (problem.text, Remedy(commands)) }
+    if case .notRunning = authenticator { return (text, Remedy(commands)) }
     // The vault cannot be made while an authenticator runs, which holds the lock of the state directory.
     guard hasUserService, units.contains(where: { $0.active == "active" }) else {
       var stopping = problem
       stopping.hint = problem.hint.map { "stop the authenticator first, then \($0)" }
-      return (stopping.text, nil)
+      return (stopping.text(with: options), nil)
     }
     let stop = systemctl("stop") + UserService.units
     // Setup starts the service.
     let start = remedy == Self.makingVault ? [] : [systemctl("start") + [UserService.units[0]]]
-    return (problem.text, Remedy([stop] + commands + start))
+    return (text, Remedy([stop] + commands + start))
   }
 
   var runs: Check {
@@ -63,7 +64,7 @@ extension DoctorFindings {
       if vault.isThere == false { return .problem(.authenticator, "\(stopped) there is no vault", remedy: starting) }
       // The line about the vault has the repair.
       if vault.problem != nil { return .problem(.authenticator, "\(stopped) the vault cannot be used") }
-      return .problem(.authenticator, problem.text, remedy: starting)
+      return .problem(.authenticator, problem.text(with: options), remedy: starting)
     case .unknown(let reason): return .problem(.authenticator, reason, remedy: restarting)
     case .running(let status, _, _):
       let waiting =
@@ -166,9 +167,10 @@ extension DoctorFindings {
       return .note(.verification, "cannot be checked: the authenticator gives no information")
     }
     if information.isPINSet, tries?.pin == 0 {
-      return .problem(
-        .verification,
-        "the PIN is blocked; to see why, wait until the present request ends, then run: liquid-auth status")
+      let blocked = Problem(
+        "the PIN is blocked", hint: "to see why, wait until the present request ends, then run:",
+        run: ["liquid-auth", "status"])
+      return .problem(.verification, blocked.text(with: options))
     }
     if information.isPINSet, tries?.needsReplug == true {
       return .problem(

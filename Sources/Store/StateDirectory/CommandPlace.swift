@@ -12,11 +12,13 @@ public struct CommandPlace: Sendable, Equatable {
     (self.stateDirectory, self.control) = (stateDirectory, control)
   }
 
-  /// The options, each after a space; empty without any.
-  public var arguments: String {
-    [("--state-dir", stateDirectory), ("--control", control)]
-      .compactMap { name, path in path.map { " \(name) \(Self.quoted($0))" } }.joined()
+  /// The words of the options; empty without any.
+  public var options: [String] {
+    [("--state-dir", stateDirectory), ("--control", control)].flatMap { name, path in path.map { [name, $0] } ?? [] }
   }
+
+  /// The options for a shell, each after a space.
+  public var arguments: String { options.map { " " + Self.quoted($0) }.joined() }
 
   /// Adds the options to a sentence that ends with one of our commands; returns any other sentence unchanged.
   ///

@@ -348,21 +348,24 @@ import Testing
   }
 
   @Test func `a suggested command names the same state directory and socket`() {
-    let failure = CommandFailure("it is not running; start it with: liquid-authenticator", code: .notRunning)
+    let failure = CommandFailure(
+      "it is not running", hint: "start it with:", run: ["liquid-authenticator"], code: .notRunning)
     #expect(failure.completed(by: nil) == failure)
     var place = PlaceOptions()
     (place.stateDir, place.control) = ("/s", "/c d")
     #expect(failure.completed(by: place).text.hasSuffix(" with: liquid-authenticator --state-dir /s --control '/c d'"))
     #expect(failure.completed(by: place).code == .notRunning)
+    let onlyWords = CommandFailure(failure.description)
+    #expect(onlyWords.completed(by: place) == onlyWords)
   }
 
   @Test func `a failure of the authenticator keeps its hint and its command`() {
     let problem = Problem("there is no vault", hint: "make one", with: ["liquid-auth", "setup"], kind: .vault)
     let failure = CommandFailure(ControlFailure(.noVault, problem))
     #expect(failure == CommandFailure(problem, code: .notRunning))
-    var (place, completed) = (PlaceOptions(), problem)
+    var place = PlaceOptions()
     (place.stateDir, place.control) = ("/s", nil)
-    completed.hint = "make one with: liquid-auth setup --state-dir /s"
+    let completed = "there is no vault; make one with: liquid-auth setup --state-dir /s"
     #expect(failure.completed(by: place) == CommandFailure(completed, code: .notRunning))
     let mismatch = CommandFailure(ControlFailure(.versionMismatch, "it is older"))
     #expect(mismatch.isVersionMismatch && mismatch.completed(by: place) == mismatch)

@@ -96,14 +96,16 @@ import Testing
     #expect(
       failure.afterNewPhrase(Self.fingerprint, isShares: false)
         == CommandFailure(
-          "cannot write /state: Input/output error; keep the paper: the vault may have the new phrase 0102abcd; if "
-            + "liquid-auth rotate list says that no move has begun, use the phrase on the paper with: liquid-auth "
-            + "rotate begin --import", code: .passphrase))
+          "cannot write /state: Input/output error",
+          hint: "keep the paper: the vault may have the new phrase 0102abcd; if liquid-auth rotate list says that no "
+            + "move has begun, use the phrase on the paper with:",
+          run: ["liquid-auth", "rotate", "begin", "--import"], code: .passphrase))
     #expect(
       failure.afterNewPhrase(Self.fingerprint, isShares: true)
         == CommandFailure(
-          "cannot write /state: Input/output error; keep the papers: the vault may have the new phrase 0102abcd; if "
-            + "liquid-auth rotate list says that no move has begun, the shares are useless: destroy the papers, and "
-            + "begin again with: liquid-auth rotate begin", code: .passphrase))
+          "cannot write /state: Input/output error",
+          hint: "keep the papers: the vault may have the new phrase 0102abcd; if liquid-auth rotate list says that no "
+            + "move has begun, the shares are useless: destroy the papers, and begin again with:",
+          run: ["liquid-auth", "rotate", "begin"], code: .passphrase))
   }
 }

@@ -232,13 +232,13 @@ extension SecretBytes {
         "word 2 is not in the list of SLIP-39; check how it is spelled; try again",
       ])
 
-    func refusal(of words: String, _ command: String?) -> String? {
+    func refusal(of words: String, _ command: [String]?) -> String? {
       let line = SecretBytes(typed: words)
       return #expect(throws: CommandFailure.self) { try PhraseInput.parse(line, forShares: command) }?.description
     }
     let isShare = "these are words of a SLIP-39 share, not of a phrase"
     #expect(
-      refusal(of: known.texts[0], "liquid-auth recover --shares")
+      refusal(of: known.texts[0], ["liquid-auth", "recover", "--shares"])
         == "\(isShare); for shares, run: liquid-auth recover --shares")
     #expect(refusal(of: "duckling academic acid", nil) == isShare)
     let isUnknown = "word 1 is not in the English BIP39 list; check how it is spelled"

@@ -384,6 +384,15 @@ import UHID
     #expect(problems() == [Self.noDevice, Self.stopped.text])
   }
 
+  @Test func `our own command that ends a problem gets the place options`() {
+    var report = StatusReport(
+      stateDirectory: "/s", vault: VaultFinding(isThere: true),
+      failure: CommandFailure(Self.stopped, code: .notRunning), system: Self.fine)
+    report.options = " --state-dir /s"
+    let text = "it is not running; start it with: liquid-authenticator --state-dir /s"
+    #expect(report.text.hasSuffix("\n- \(text)") && report.json.description.contains("\"\(text)\""))
+  }
+
   @Test func `unknown facts are shown as unknown`() {
     let report = StatusReport(
       stateDirectory: "/s", vault: VaultFinding(isThere: nil, problem: Problem("cannot open /s")),

@@ -301,14 +301,17 @@ import Testing
 
   @Test(
     arguments: [
-      ("01ab", "2 passkeys have an id that begins with 01ab; give more digits", .failed),
-      ("0000", "no passkey has an id that begins with 0000; see: liquid-auth credentials list", .absent),
-    ] as [(String, String, CommandFailure.Code)])
-  func `an id prefix that matches none or several passkeys is refused`(
-    _ digits: String, _ reason: String, _ code: CommandFailure.Code
-  ) {
+      ("01ab", CommandFailure("2 passkeys have an id that begins with 01ab; give more digits")),
+      (
+        "0000",
+        CommandFailure(
+          "no passkey has an id that begins with 0000", hint: "see:", run: ["liquid-auth", "credentials", "list"],
+          code: .absent)
+      ),
+    ])
+  func `an id prefix that matches none or several passkeys is refused`(_ digits: String, _ failure: CommandFailure) {
     let all = [Self.credential(), Self.credential(id: [0x01, 0xAB, 0xCE])]
-    #expect(throws: CommandFailure(reason, code: code)) { try CredentialsCommand.find(digits, among: all) }
+    #expect(throws: failure) { try CredentialsCommand.find(digits, among: all) }
   }
 
   // Holds: IMPORT-1

@@ -1,4 +1,5 @@
 import ControlClient
+import ControlProtocol
 import CryptoPrimitives
 import ProtectorProtocol
 import Testing
@@ -96,7 +97,8 @@ func `a TPM slot names its registers`(_ pcrs: [Int], _ end: String) {
 
 // Holds: COUNTER-8
 @Test func `advice about a counter that may be in use has the place options`() {
-  let broken = ControlClientError.failed("the connection was lost; run: liquid-auth status")
+  let broken = ControlClientError.failed(
+    Problem("the connection was lost", hint: "run:", run: ["liquid-auth", "status"]))
   let text = { (status: String, on: String) in
     "the connection was lost; run: liquid-auth status\(status); the new counter is still in the TPM, at 0x01800001, because "
       + "the authenticator may use it; run: liquid-auth vault counter on\(on); then remove this one with: "

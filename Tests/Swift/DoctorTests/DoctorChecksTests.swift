@@ -169,6 +169,10 @@ import UHID
     #expect(
       lines([Problem("a"), unset]) { _ in }
         == ["problem|a; also: nothing verifies you; set a PIN with: liquid-auth pin set|liquid-auth pin set"])
+    #expect(
+      lines([unset, Problem("a")]) { $0.options = " --state-dir /s" } == [
+        "problem|nothing verifies you; set a PIN with: liquid-auth pin set --state-dir /s; also: a|liquid-auth pin set"
+      ])
     // Only kind and remedy count, whatever the words are.
     #expect(
       lines([Problem("set a PIN with: liquid-auth pin set")]) { _ in }

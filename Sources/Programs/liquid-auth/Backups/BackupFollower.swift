@@ -109,7 +109,7 @@ struct BackupFollower {
     let wasAbsent = files.isAbsent
     try watch.watch(folder: folder, isAbsent: wasAbsent)
     let pass = BackupPass(
-      connection: connection, store: store, folder: folder, own: own, isNew: false, log: Self.log)
+      connection: connection, store: store, folder: folder, own: own, isNew: false, place: place, log: Self.log)
     switch pass.run(&files) {
     case .done:
       try watch.watch(folder: folder, isAbsent: files.isAbsent)

@@ -23,6 +23,7 @@ struct BackupPass {
   let own: String
   /// Whether the folder may have no backup of the phrase, because the owner has just chosen it.
   let isNew: Bool
+  let place: PlaceOptions
   let log: (String) -> Void
   /// Whether the pass ends before the next file.
   var isCancelled = { false }
@@ -190,7 +191,9 @@ struct BackupPass {
     case .refused(let failure):
       switch failure.status {
       case .passphraseRequired, .notAllowed, .keepaliveCancel: .ended(.interrupted)
-      default: .problem("the authenticator cannot merge or make a backup: \(failure.description)")
+      default:
+        .problem(
+          "the authenticator cannot merge or make a backup: \(error.problem.text(with: place.arguments))")
       }
     case .notRunning, .failed: .ended(.disconnected)
     }

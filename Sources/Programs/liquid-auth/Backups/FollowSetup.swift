@@ -55,7 +55,7 @@ struct FollowSetup {
   /// Follows the folder from before again; returns the words about what is followed now.
   private func follow(_ previous: String?, again owner: ControlConnection) -> String {
     do throws(CommandFailure) { try owner.ask(FollowBackups(previous)) } catch {
-      return "this machine may still follow the folder; to stop that, run: liquid-auth backup --off"
+      return "this machine may still follow the folder; to stop that, run: liquid-auth backup --off\(place.arguments)"
     }
     return previous.map { "\($0) is followed as before" } ?? "no folder is followed"
   }
@@ -112,7 +112,7 @@ struct FollowSetup {
       guard store.folder == path else { throw CommandFailure("another command changed the followed folder meanwhile") }
       let own = FollowedFiles.ownName(of: store, host: hostName())
       let pass = BackupPass(
-        connection: connection, store: store, folder: path, own: own, isNew: true, log: { _ in },
+        connection: connection, store: store, folder: path, own: own, isNew: true, place: place, log: { _ in },
         isCancelled: isCancelled)
       let end = pass.run(&files)
       guard !isCancelled() else { throw CommandFailure("cancelled") }

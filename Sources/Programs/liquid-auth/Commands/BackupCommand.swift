@@ -207,11 +207,11 @@ extension BackupCommand {
       let fault = { [file] (error: RecoveryError) in CommandFailure("cannot check \(file): \(error.description)") }
       let fingerprint: [UInt8]
       do throws(RecoveryError) { fingerprint = try BackupReader.checkForm(of: content) } catch { throw fault(error) }
-      let (command, end) = ("liquid-auth backup check", CommandPlace.quoted(file))
+      let (command, end) = (["liquid-auth", "backup", "check"], [CommandPlace.quoted(file)])
       let keys = try Self.keys(
         of: shares
-          ? ShareInput.valid(forPhrase: "\(command) \(end)")
-          : PhraseInput.valid(forShares: "\(command) --shares \(end)"))
+          ? ShareInput.valid(forPhrase: command + end)
+          : PhraseInput.valid(forShares: command + ["--shares"] + end))
       let vault = try OwnedVault(at: place)
       let phrases = try vault.fingerprints()
       guard keys.fingerprint == phrases.present else {
@@ -238,7 +238,7 @@ extension BackupCommand {
             of: live.accounts, largeBlobs: live.largeBlobs, in: store, digests: digests)
         }
       } catch {
-        throw CommandFailure("cannot check \(file): \(error.description)")
+        throw CommandFailure(Problem(error).after("cannot check \(file): "))
       }
       if report.isComplete, report.passkeys > 0 { vault.record(.checked, at: unixMilliseconds()) }
       output.write(BackupText.checked(report, file, at: place), json: report.json)

@@ -61,7 +61,7 @@ struct BlobsCommand: ParsableCommand {
       let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       guard let content = try LargeBlobArray(serialized: connection.largeBlobArray()).content(key: holder.key) else {
-        throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list", code: .absent)
+        throw CommandFailure.noLargeBlob
       }
       guard let file else {
         guard Descriptor.write(content, to: STDOUT_FILENO) else { throw CommandFailure.unwritten }
@@ -121,9 +121,7 @@ struct BlobsCommand: ParsableCommand {
       let holder = try connection.largeBlobHolder(id)
       let serialized = try connection.largeBlobArray()
       var array = try LargeBlobArray(serialized: serialized)
-      guard array.remove(key: holder.key) else {
-        throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list", code: .absent)
-      }
+      guard array.remove(key: holder.key) else { throw CommandFailure.noLargeBlob }
       try connection.replace(serialized, with: array)
       output.write("deleted", json: ["deleted": .hex(holder.credential.credentialID)])
     }
@@ -134,8 +132,8 @@ struct BlobsCommand: ParsableCommand {
       // During a move, the list of passkeys has only those of the new phrase.
       guard try connection.ask(GetStatus()).previousFingerprint == nil else {
         throw CommandFailure(
-          "the passkeys of the old phrase still open their large blobs; first end the move to the new phrase: "
-            + "liquid-auth rotate list")
+          "the passkeys of the old phrase still open their large blobs",
+          hint: "first end the move to the new phrase:", run: ["liquid-auth", "rotate", "list"])
       }
       let unopened = try Self.unopened(connection)
       guard unopened.count > 0 else {
@@ -239,4 +237,9 @@ extension ControlConnection {
     }
     return holder
   }
+}
+
+extension CommandFailure {
+  fileprivate static let noLargeBlob = CommandFailure(
+    "the passkey has no large blob", hint: "see:", run: ["liquid-auth", "blobs", "list"], code: .absent)
 }

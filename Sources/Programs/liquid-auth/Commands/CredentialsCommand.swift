@@ -91,7 +91,7 @@ struct CredentialsCommand: ParsableCommand {
         try terminal.confirm("Remove this passkey? There is no undo.", orThrow: "nothing was removed")
       }
       try connection.ask(RemoveCredential(credential.reference))
-      let remedy = "delete it with: liquid-auth blobs delete --unopened"
+      let remedy = "delete it with: liquid-auth blobs delete --unopened\(place.arguments)"
       if withBlob, let blob {
         do {
           try blob.delete(by: connection)
@@ -100,7 +100,7 @@ struct CredentialsCommand: ParsableCommand {
         }
       }
       let left = blob.map { _ in
-        withBlob ? ", and its large blob" : "; its large blob is still on the key; \(remedy)\(place.arguments)"
+        withBlob ? ", and its large blob" : "; its large blob is still on the key; \(remedy)"
       }
       output.write(
         "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)\(left ?? "")",
@@ -196,7 +196,8 @@ struct CredentialsCommand: ParsableCommand {
     let found = whole.isEmpty ? candidates : whole
     guard let first = found.first else {
       throw CommandFailure(
-        "no passkey has an id that begins with \(digits); see: liquid-auth credentials list", code: .absent)
+        "no passkey has an id that begins with \(digits)", hint: "see:", run: ["liquid-auth", "credentials", "list"],
+        code: .absent)
     }
     guard found.count == 1 else {
       let haveOneID = found.allSatisfy { $0.credentialID == first.credentialID }

@@ -46,15 +46,12 @@ struct DoctorCommand: PlacedCommand {
   }
 
   private func report() -> DoctorReport {
-    let options = [("--state-dir", place.stateDir), ("--control", place.control)].flatMap { name, value in
-      value.map { [name, $0] } ?? []
-    }
-    let findings = reader.findings({ authenticator }, vault: vault, system: .current)
+    var findings = reader.findings({ authenticator }, vault: vault, system: .current)
+    findings.options = place.arguments
     return DoctorReport(
       checks: findings.checks.map { check in
         var check = check
-        check.explanation = place.completing(check.explanation)
-        check.remedy = check.remedy?.completed(options)
+        check.remedy = check.remedy?.completed(place.words)
         return check
       })
   }
@@ -73,7 +70,8 @@ struct DoctorCommand: PlacedCommand {
       let information = try? connection.keyInformation()
       return .running(status, information, information.flatMap { try? connection.triesLeft($0) })
     } catch {
-      return error.code == .notRunning ? .notRunning(error.problem) : .unknown(error.description)
+      return error.code == .notRunning
+        ? .notRunning(error.problem) : .unknown(error.problem.text(with: place.arguments))
     }
   }
 

@@ -147,12 +147,12 @@ struct InitCommand: PlacedCommand {
         throw policy == nil ? .cancelledAfterPhrase : .cancelledAfterShares
       }
     case .existingPhrase:
-      let phrase = try PhraseInput.valid(forShares: "liquid-auth recover --shares")
+      let phrase = try PhraseInput.valid(forShares: ["liquid-auth", "recover", "--shares"])
       phrase.warnIfExample()
       return (phrase, try newPassphrase())
     case .existingShares:
       let (phrase, passphrase) = (
-        try ShareInput.valid(forPhrase: "liquid-auth init --import"), try newPassphrase()
+        try ShareInput.valid(forPhrase: ["liquid-auth", "init", "--import"]), try newPassphrase()
       )
       guard (try? Share(parsing: passphrase)) == nil else {
         throw CommandFailure("the passphrase is a share; give only as many shares as are needed")

@@ -54,7 +54,7 @@ struct LogCommand: ParsableCommand {
       guard found.faults.isEmpty else { throw CommandFailure(HistoryText.faults(found, at: place)) }
       // Nothing in a copy of the whole store shows its age; the counter in the TPM does.
       if let problem = try connection.ask(GetStatus()).problem(.counter) {
-        throw CommandFailure("the history is intact, but it may not be the newest: \(problem.text)")
+        throw CommandFailure(problem.after("the history is intact, but it may not be the newest: "))
       }
       output.write(HistoryText.whole(found), json: found.json)
     }

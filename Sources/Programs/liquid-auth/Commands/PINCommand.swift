@@ -54,7 +54,9 @@ struct PINCommand: ParsableCommand {
 
     func run() throws {
       try PINCommand.setPIN(at: place) { isSet throws(CommandFailure) in
-        if !isSet { throw CommandFailure("no PIN is set; set one with: liquid-auth pin set") }
+        guard isSet else {
+          throw CommandFailure("no PIN is set", hint: "set one with:", run: ["liquid-auth", "pin", "set"])
+        }
       }
       output.write("the PIN is changed", json: ["pin": .string("changed")])
     }
@@ -105,7 +107,8 @@ struct PINCommand: ParsableCommand {
 
 extension CommandFailure {
   /// A first PIN cannot be set.
-  static let pinIsSet = CommandFailure("a PIN is set already; change it with: liquid-auth pin change")
+  static let pinIsSet = CommandFailure(
+    "a PIN is set already", hint: "change it with:", run: ["liquid-auth", "pin", "change"])
 }
 
 /// The result of `liquid-auth pin status`, before it is text or JSON.

@@ -20,7 +20,6 @@ struct StatusCommand: PlacedCommand {
 
   func run() throws {
     var report = try Self.report(place)
-    report.problems = report.problems.map(place.completing)
     report.options = place.arguments
     let pointer = report.problems.isEmpty ? "" : Self.pointer + place.arguments
     output.write((report.text + pointer).wrappedForTerminal, json: report.json)

@@ -32,7 +32,8 @@ extension VaultCommand.Add {
       }
       guard !isRepeated else {
         throw CommandFailure(
-          "slot \(number) already uses this \(protector.name); to add it again, first \(Self.removal(number))")
+          "slot \(number) already uses this \(protector.name)", hint: "to add it again, first run:",
+          run: Self.removal(number))
       }
       others.append(number)
     }
@@ -47,10 +48,10 @@ extension VaultCommand.Add {
     let list = numbers.map(String.init).joined(separator: " and ")
     return (isOne ? "slot \(list) is" : "slots \(list) are")
       + " also of the type \(type.rawValue); if you no longer need \(isOne ? "it" : "them"), "
-      + numbers.map { removal($0) + place.arguments }.joined(separator: "; then ")
+      + numbers.map { "run: \(removal($0).joined(separator: " "))\(place.arguments)" }.joined(separator: "; then ")
   }
 
-  private static func removal(_ number: Int) -> String { "run: liquid-auth vault remove \(number)" }
+  private static func removal(_ number: Int) -> [String] { ["liquid-auth", "vault", "remove", String(number)] }
 
   private func find(_ type: UInt8, _ data: [UInt8]) throws(CommandFailure) {
     _ = try ProtectorProgram.ask(.find, type: type, data: data)

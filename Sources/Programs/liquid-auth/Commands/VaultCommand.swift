@@ -208,11 +208,14 @@ struct VaultCommand: ParsableCommand {
       let slots = try place.slots()
       guard slots.indices.contains(slot - 1) else {
         throw CommandFailure(
-          "the vault has no slot \(slot); list the slots with: liquid-auth vault list", code: .absent)
+          "the vault has no slot \(slot)", hint: "list the slots with:", run: ["liquid-auth", "vault", "list"],
+          code: .absent)
       }
       let removed = slots[slot - 1]
       guard !removed.protector.isPassphrase || slots.count(where: { $0.protector.isPassphrase }) > 1 else {
-        throw CommandFailure(VaultError.lastSlot.description)
+        let refusal = VaultError.lastSlot
+        throw CommandFailure(
+          Problem(refusal.reason, hint: refusal.hint, remedy: refusal.command.map { Remedy($0) }))
       }
       try OwnedVault(at: place).removeSlot(removed.id)
       let remains = ProtectorProgram.remains(of: removed.protector)

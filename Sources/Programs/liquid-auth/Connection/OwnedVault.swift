@@ -45,8 +45,9 @@ enum OwnedVault {
     do { return try directory.lock() } catch {
       guard case .inUse(let process) = error.kind else { throw CommandFailure(error) }
       throw CommandFailure(
-        "\(process > 0 ? "process \(process)" : "another program") uses \(directory.path); if it is another liquid-auth, run the command again when it has ended; "
-          + "for details, run: liquid-auth doctor")
+        "\(process > 0 ? "process \(process)" : "another program") uses \(directory.path)",
+        hint: "if it is another liquid-auth, run the command again when it has ended; for details, run:",
+        run: ["liquid-auth", "doctor"])
     }
   }
 
@@ -126,10 +127,10 @@ enum OwnedVault {
     do throws(ControlClientError) {
       _ = try connection.request(command)
     } catch {
-      guard case .failed(let reason) = error, let slots = try? directory.slots(), isDone(slots) else {
+      guard case .failed(let problem) = error, let slots = try? directory.slots(), isDone(slots) else {
         throw CommandFailure(error)
       }
-      StandardStream.error.write("liquid-auth: the change is done, but \(reason.printable)")
+      StandardStream.error.write("liquid-auth: the change is done, but \(problem.text.printable)")
     }
   }
 
@@ -246,7 +247,8 @@ extension OwnedVault {
         if let outcomes = answer.outcomes {
           guard outcomes.count == passkeys.count else {
             throw CommandFailure(
-              "the authenticator sent an incomplete result; list the passkeys with: liquid-auth credentials list")
+              "the authenticator sent an incomplete result", hint: "list the passkeys with:",
+              run: ["liquid-auth", "credentials", "list"])
           }
           return outcomes
         }
@@ -301,7 +303,7 @@ extension OwnedVault {
 
   /// The failure of a merge that may have written a part.
   private static func partial(_ merge: BackupMerge) -> (RecoveryError) -> CommandFailure {
-    { CommandFailure(merge.report.changesStore ? "\($0); \(BackupMerge.isPartial)" : "\($0)") }
+    { CommandFailure(merge.report.changesStore ? Problem("\($0); \(BackupMerge.isPartial)") : Problem($0)) }
   }
 
   /// Records the time of a backup or a check, for the status; a failure is only a warning.
@@ -377,5 +379,5 @@ extension ControlConnection {
     return made
   }
 
-  private static let incomplete = "the authenticator sent an incomplete backup; nothing was written"
+  private static let incomplete = Problem("the authenticator sent an incomplete backup", hint: "nothing was written")
 }

@@ -34,11 +34,11 @@ protocol PlacedCommand: ParsableCommand {
 extension PlaceOptions {
   private var commandPlace: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
 
+  /// The words of the place options.
+  var words: [String] { commandPlace.options }
+
   /// The place options, each after a space, for the end of one of our commands.
   var arguments: String { commandPlace.arguments }
-
-  /// Adds the place options to the command at the end of a sentence.
-  func completing(_ sentence: String) -> String { commandPlace.completing(sentence) }
 
   /// The state directory's path: the option, or `$XDG_STATE_HOME/liquid-auth`.
   func statePath() throws(CommandFailure) -> String {
@@ -56,13 +56,6 @@ extension PlaceOptions {
     } catch {
       throw CommandFailure(error)
     }
-  }
-
-  /// Adds the place options to the command at the end of a problem's text.
-  func completing(_ problem: Problem) -> Problem {
-    var problem = problem
-    if let hint = problem.hint { problem.hint = completing(hint) } else { problem.reason = completing(problem.reason) }
-    return problem
   }
 
   /// Connects to the authenticator.
@@ -105,10 +98,10 @@ extension PlaceOptions {
 }
 
 extension CommandFailure {
-  /// Adds the place options to the command at the end of the description, if there is one.
+  /// Adds the place options to the command that ends the description, if there is one.
   func completed(by place: PlaceOptions?) -> CommandFailure {
     guard let place else { return self }
     return CommandFailure(
-      place.completing(problem), code: code, usage: usage, isVersionMismatch: isVersionMismatch)
+      problem.text(with: place.arguments), code: code, usage: usage, isVersionMismatch: isVersionMismatch)
   }
 }

@@ -40,6 +40,11 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     self.init(Problem(description), code: code, usage: usage, isVersionMismatch: isVersionMismatch)
   }
 
+  /// A failure that ends with what to do: `to see why, run:` and a command of plain words.
+  init(_ reason: String, hint: String, run command: [String], code: Code = .failed) {
+    self.init(Problem(reason, hint: hint, run: command), code: code)
+  }
+
   /// Lower case, no full stop: what happened, then what to do.
   var description: String { problem.text }
 
@@ -87,11 +92,13 @@ extension CommandFailure {
 
   /// The user cancelled after confirming the words of a new phrase.
   static let cancelledAfterPhrase = CommandFailure(
-    "cancelled; no vault was made; keep the paper: to use its phrase, run: liquid-auth init --import")
+    "cancelled; no vault was made", hint: "keep the paper: to use its phrase, run:",
+    run: ["liquid-auth", "init", "--import"])
 
   /// The user cancelled after confirming the words of all shares of a new phrase.
   static let cancelledAfterShares = CommandFailure(
-    "cancelled; no vault was made; keep the papers: to use their shares, run: liquid-auth recover --shares")
+    "cancelled; no vault was made", hint: "keep the papers: to use their shares, run:",
+    run: ["liquid-auth", "recover", "--shares"])
 }
 
 extension CommandFailure {
@@ -106,11 +113,12 @@ extension CommandFailure {
   func afterNewPhrase(_ fingerprint: [UInt8], isShares: Bool) -> CommandFailure {
     let next =
       isShares
-      ? "the shares are useless: destroy the papers, and begin again with: liquid-auth rotate begin"
-      : "use the phrase on the paper with: liquid-auth rotate begin --import"
+      ? "the shares are useless: destroy the papers, and begin again" : "use the phrase on the paper"
     return CommandFailure(
-      "\(description); keep the \(isShares ? "papers" : "paper"): the vault may have the new phrase "
-        + "\(fingerprint.hexadecimal); if liquid-auth rotate list says that no move has begun, \(next)", code: code)
+      description,
+      hint: "keep the \(isShares ? "papers" : "paper"): the vault may have the new phrase "
+        + "\(fingerprint.hexadecimal); if liquid-auth rotate list says that no move has begun, \(next) with:",
+      run: ["liquid-auth", "rotate", "begin"] + (isShares ? [] : ["--import"]), code: code)
   }
 }
 
@@ -136,7 +144,7 @@ extension CommandFailure {
     switch error {
     case .notRunning(let problem): self.init(problem, code: .notRunning)
     case .refused(let failure): self.init(failure)
-    case .failed(let reason): self.init(reason)
+    case .failed(let problem): self.init(problem)
     }
   }
 

@@ -16,7 +16,7 @@ struct StatusReport: Equatable {
   let vault: String
   /// What is wrong and what to do, in the order to do it.
   var problems: [Problem]
-  /// The place options, each after a space, for commands in other rows.
+  /// The place options, each after a space, for the end of one of our commands.
   var options = ""
 
   /// The report for an authenticator that runs.
@@ -75,7 +75,7 @@ struct StatusReport: Equatable {
       vault.isThere.map { $0 ? vault.problem == nil ? "present" : "unusable" : "missing" } ?? Self.unknown
     // The authenticator does not start before the vault is repaired.
     let isOfVault = vault.problem != nil && failure.code == .notRunning
-    let reason = isOfVault || failure.description == vault.problem?.text ? nil : failure.problem
+    let reason = isOfVault || failure.problem == vault.problem ? nil : failure.problem
     problems = [vault.problem, system.uhidProblem, reason].compactMap { $0 }
   }
 
@@ -119,7 +119,7 @@ extension StatusReport {
     rows.append(["state", stateDirectory])
     let lines = table(rows.map { $0.map(\.printable) })
     return problems.isEmpty
-      ? lines : lines + "\n\nto do\n" + problems.map { "- \($0.text.printable)" }.joined(separator: "\n")
+      ? lines : lines + "\n\nto do\n" + problems.map { "- \($0.text(with: options).printable)" }.joined(separator: "\n")
   }
 
   /// The folder of backups, and the last result for each file of another machine.
@@ -197,7 +197,7 @@ extension StatusReport {
       } ?? .null,
       "defaultPolicy": JSON(status?.defaultPolicy.map(PolicyReport.word)),
       "stateDirectory": .string(stateDirectory),
-      "problems": .array(problems.map { .string($0.text) }),
+      "problems": .array(problems.map { .string($0.text(with: options)) }),
     ]
   }
 }

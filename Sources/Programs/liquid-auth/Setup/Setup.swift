@@ -25,7 +25,7 @@ struct Setup {
     let outcome = try signIn(passkeys)
     finish(path, outcome)
     if outcome == .failed {
-      throw CommandFailure("the first sign-in failed; find the cause with: liquid-auth doctor")
+      throw CommandFailure("the first sign-in failed", hint: "find the cause with:", run: ["liquid-auth", "doctor"])
     }
   }
 
@@ -87,7 +87,8 @@ struct Setup {
     } catch {
       guard error == .cancelledAfterPhrase else { throw error }
       throw CommandFailure(
-        "cancelled; no vault was made; keep the paper: to use its phrase, choose 2 in: liquid-auth setup")
+        "cancelled; no vault was made", hint: "keep the paper: to use its phrase, choose 2 in:",
+        run: ["liquid-auth", "setup"])
     }
     terminal.show(
       """
@@ -276,7 +277,9 @@ struct Setup {
         return
       }
       terminal.show("\nThere are problems:\n")
-      for problem in problems { terminal.show("- \(place.completing(problem.text).printable)\n".wrappedForTerminal) }
+      for problem in problems {
+        terminal.show("- \(problem.text(with: place.arguments).printable)\n".wrappedForTerminal)
+      }
       var answer: String
       repeat {
         answer = try terminal.ask("Press Enter to check again, or s and Enter to continue anyway: ").lowercased()
@@ -288,7 +291,7 @@ struct Setup {
         continue
       }
       guard let next = try self.status() else {
-        throw CommandFailure("the authenticator has ended; to continue, run: liquid-auth setup")
+        throw CommandFailure("the authenticator has ended", hint: "to continue, run:", run: ["liquid-auth", "setup"])
       }
       status = next
     }
@@ -439,6 +442,6 @@ extension TerminalDevice {
       if let number = Int(answer), 1...choices.count ~= number { return number - 1 }
       show("this is not a number from 1 to \(choices.count)\n")
     }
-    throw CommandFailure("nothing was chosen; to continue, run: liquid-auth setup")
+    throw CommandFailure("nothing was chosen", hint: "to continue, run:", run: ["liquid-auth", "setup"])
   }
 }

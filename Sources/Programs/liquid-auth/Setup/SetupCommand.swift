@@ -21,14 +21,16 @@ struct SetupCommand: ParsableCommand, PlacedCommand {
   func run() throws {
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
       throw CommandFailure(
-        "standard input is not a terminal; run setup in a terminal, or in a script use: liquid-auth init --import",
-        code: .usage)
+        "standard input is not a terminal", hint: "run setup in a terminal, or in a script use:",
+        run: ["liquid-auth", "init", "--import"], code: .usage)
     }
     do throws(CommandFailure) {
       try Setup(terminal: terminal, place: place).run()
       if hold { Self.waitForEnter(on: terminal) }
     } catch {
-      let failure = error == .cancelled ? CommandFailure("cancelled; to continue later, run: liquid-auth setup") : error
+      let failure =
+        error == .cancelled
+        ? CommandFailure("cancelled", hint: "to continue later, run:", run: ["liquid-auth", "setup"]) : error
       guard hold else { throw failure }
       StandardStream.error.write(failure.completed(by: place).text)
       Self.waitForEnter(on: terminal)

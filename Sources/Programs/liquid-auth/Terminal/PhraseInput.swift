@@ -1,3 +1,4 @@
+import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
@@ -41,18 +42,18 @@ enum PhraseInput {
   /// The same where another secret follows the phrase: reads the first line of standard input.
   ///
   /// - Parameter command: the command that takes shares, for the error if a share is in standard input.
-  static func valid(forShares command: String) throws(CommandFailure) -> BIP39Phrase {
+  static func valid(forShares command: [String]) throws(CommandFailure) -> BIP39Phrase {
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
       return try parse(StandardInput.secretLine("the phrase"), forShares: command)
     }
     return try valid(on: terminal)
   }
 
-  static func parse(_ line: SecretBytes, forShares command: String? = nil) throws(CommandFailure) -> BIP39Phrase {
+  static func parse(_ line: SecretBytes, forShares command: [String]? = nil) throws(CommandFailure) -> BIP39Phrase {
     do { return try BIP39Phrase(parsing: line) } catch {
       guard error.isOfWord, ShareInput.hasOnlyWordsOfShares(line) else { throw CommandFailure(error.description) }
-      let advice = command.map { "; for shares, run: \($0)" } ?? ""
-      throw CommandFailure("these are words of a SLIP-39 share, not of a phrase\(advice)")
+      let reason = "these are words of a SLIP-39 share, not of a phrase"
+      throw CommandFailure(command.map { Problem(reason, hint: "for shares, run:", run: $0) } ?? Problem(reason))
     }
   }
 

@@ -1,3 +1,4 @@
+import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
@@ -7,18 +8,18 @@ import SLIP39
 /// Reads shares of a phrase, one after the other, until there are enough.
 struct ShareInput {
   /// The command that takes a phrase, for the error if one is given; `nil` on a terminal, where the user types again.
-  private let phraseCommand: String?
+  private let phraseCommand: [String]?
   private var shares: [Share] = []
   /// The message about how many shares are missing.
   private var progress = ""
 
-  private init(_ phraseCommand: String?) { self.phraseCommand = phraseCommand }
+  private init(_ phraseCommand: [String]?) { self.phraseCommand = phraseCommand }
 
   /// Reads from the terminal, without echo, if standard input is one; otherwise reads as many of its first lines as are
   /// needed.
   ///
   /// - Parameter command: the command that takes a phrase, for the error if one is in standard input.
-  static func valid(forPhrase command: String) throws(CommandFailure) -> BIP39Phrase {
+  static func valid(forPhrase command: [String]) throws(CommandFailure) -> BIP39Phrase {
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else { return try piped(command) }
     return try valid(on: terminal)
   }
@@ -49,7 +50,7 @@ struct ShareInput {
     }
   }
 
-  private static func piped(_ command: String) throws(CommandFailure) -> BIP39Phrase {
+  private static func piped(_ command: [String]) throws(CommandFailure) -> BIP39Phrase {
     var input = ShareInput(command)
     while true {
       let line = try StandardInput.secretLine("share \(input.shares.count + 1)")
@@ -80,8 +81,9 @@ struct ShareInput {
       }
     } catch {
       guard error.isOfWord, PhraseInput.hasOnlyWordsOfPhrases(line) else { throw CommandFailure(error.description) }
-      let advice = phraseCommand.map { "; for the phrase, run: \($0)" } ?? ""
-      throw CommandFailure("these are words of a phrase, not of a SLIP-39 share\(advice)")
+      let reason = "these are words of a phrase, not of a SLIP-39 share"
+      throw CommandFailure(
+        phraseCommand.map { Problem(reason, hint: "for the phrase, run:", run: $0) } ?? Problem(reason))
     }
   }
 
