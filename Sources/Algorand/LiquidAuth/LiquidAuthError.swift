@@ -36,9 +36,14 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
   public let reason: String
   /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
+  /// The words of the command that ends the hint.
+  public let command: [String]?
 
-  package init(_ kind: Kind, _ reason: String, hint: String? = nil) {
-    (self.kind, self.reason, self.hint) = (kind, reason, hint)
+  /// - Parameter command: plain words, which end the hint.
+  package init(_ kind: Kind, _ reason: String, hint: String? = nil, run command: [String] = []) {
+    (self.kind, self.reason) = (kind, reason)
+    self.hint = hint.map { ([$0] + command).joined(separator: " ") }
+    self.command = command.isEmpty ? nil : command
   }
 
   /// Makes an error of kind `failed`.
@@ -197,7 +202,7 @@ extension LiquidAuthError {
   /// The user or a policy refused, or no prompt could be shown; the CTAP status is the same.
   static let userCanceled = Self(
     .userCanceled, "the authenticator's prompt was refused or could not be shown, and nothing was signed",
-    hint: "if you saw no prompt, see the authenticator's log, and run: liquid-auth status")
+    hint: "if you saw no prompt, see the authenticator's log, and run:", run: ["liquid-auth", "status"])
 
   /// The prompt was not answered in time.
   static let timedOut = Self(
@@ -205,8 +210,8 @@ extension LiquidAuthError {
 
   /// The user was not verified.
   static let notVerified = Self(
-    .notVerified, "you were not verified, and nothing was signed",
-    hint: "if this keeps happening, run: liquid-auth status")
+    .notVerified, "you were not verified, and nothing was signed", hint: "if this keeps happening, run:",
+    run: ["liquid-auth", "status"])
 
   /// The user or a policy refused, or no prompt could be shown, as the port's reason says.
   package static func declined(_ failure: PortError) -> Self {

@@ -40,7 +40,7 @@ struct WalletPorts: Sendable {
     } catch {
       let failure = WalletFailure(ending: error)
       let isNotRunning = failure.code == .failed && socket.isNotRunning
-      result = .failure(isNotRunning ? WalletFailure(failure.description, code: .notRunning) : error)
+      result = .failure(isNotRunning ? WalletFailure(failure.problem, code: .notRunning) : error)
     }
     await close()
     try result.get()

@@ -432,6 +432,15 @@ def test_without_verification_nothing_is_sent(tmp_path, bluetooth, tunnel, answe
         assert run.end() == 1 and "--verification passphrase" in run.reason and "connecting" not in run.names
 
 
+# Holds: HYBRID-8
+def test_without_a_vault_nothing_is_sent(key, bluetooth, tunnel, answer):
+    key.ask("lock")
+    (key.state / "vault").unlink()
+    run = answer(key, bluetooth, tunnel.port, hybrid.Code().link)
+    assert run.end() == 2 and "connecting" not in run.names
+    assert run.reason == f"there is no vault; make one with: liquid-auth setup --control {key.control_socket}"
+
+
 # Holds: HYBRID-9
 def test_the_code_is_in_no_argument_list_and_no_log(exchange, answer, bluetooth, tunnel, key, loop):
     """It is given as an argument, as a desktop entry does."""

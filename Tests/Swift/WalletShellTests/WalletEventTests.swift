@@ -17,15 +17,18 @@ struct WalletEventTests {
     #expect(event.text?.contains("\u{7}") == false)
   }
 
-  @Test(arguments: [
-    WalletEvent.failed(WalletFailure("why; run: liquid-auth status", code: .refused)),
-    .answered(method: "sign_message", error: .methodCanceled(.signMessage, reason: "why; run: liquid-auth status")),
-    .answered(method: "sign_message", error: .unknown(reason: "why; run: liquid-auth status")),
-  ])
-  func `a command in a reason gets the place options`(_ event: WalletEvent) throws {
-    let completed = event.completed(by: CommandPlace(stateDirectory: "/s", control: "/my c"))
-    #expect(completed.text == "\(try #require(event.text)) --state-dir /s --control '/my c'")
-    #expect(event.completed(by: CommandPlace(stateDirectory: nil, control: nil)) == event)
+  @Test func `the command that ends a failure gets the place options`() {
+    let place = CommandPlace(stateDirectory: "/s", control: "/my c")
+    let problem = Problem("why", hint: "run:", run: ["liquid-auth", "status"])
+    for failure in [
+      WalletFailure(problem, code: .refused), WalletFailure(LiquidAuthError.notVerified), WalletFailure(status: 0x28),
+    ] {
+      let text = "\(failure.description) --state-dir /s --control '/my c'"
+      #expect(WalletEvent.failed(failure).completed(by: place) == .failed(WalletFailure(text, code: failure.code)))
+    }
+    for event in [WalletEvent.prompt, .failed(WalletFailure("why; run: liquid-auth status"))] {
+      #expect(event.completed(by: place) == event)
+    }
   }
 
   @Test(arguments: [LinkKind.dApp, .keyri, .browser])
@@ -171,6 +174,8 @@ struct SentencesTests {
 }
 
 struct FailureCodesTests {
+  private static let place = CommandPlace(stateDirectory: "/s", control: nil)
+
   @Test(arguments: [
     (LiquidAuthError.userCanceled, WalletFailure.Code.refused), (.timedOut, .refused), (.notVerified, .refused),
     (.missingRpID, .failed), (.unknownCredential, .failed),
@@ -213,7 +218,7 @@ struct FailureCodesTests {
     (ControlFailure(.unavailable, "no vault"), .refused("no vault")),
   ])
   func `a refusal of the authenticator keeps its kind`(failure: ControlFailure, expected: PortError) {
-    #expect(PortError(.refused(failure)) == expected)
+    #expect(PortError(.refused(failure), in: Self.place) == expected)
   }
 
   @Test(arguments: [
@@ -223,14 +228,18 @@ struct FailureCodesTests {
     (ControlFailure(.notOurSigner, "why", transaction: 3), .init(.notOurSigner(index: 3), "why")),
     (ControlFailure(.cannotBeShown, "why", transaction: 0), .init(.notUnderstood(index: 0), "why")),
     (ControlFailure(.cannotBeShown, "why"), .init(.notUnderstood(index: nil), "why")),
-    (ControlFailure(.unavailable, "no vault"), .refused("no vault")),
+    (
+      ControlFailure(.noVault, Problem("no vault", hint: "make one", with: ["liquid-auth", "setup"])),
+      .refused("no vault; make one with: liquid-auth setup --state-dir /s")
+    ),
   ])
   func `a refusal of the signer keeps its kind`(failure: ControlFailure, expected: PortError) {
-    #expect(PortError(.refused(failure)) == expected)
+    #expect(PortError(.refused(failure), in: Self.place) == expected)
   }
 
   @Test func `a missing authenticator is not a refusal`() {
-    #expect(PortError(.notRunning(Problem("gone"))) == .unreachable("gone"))
-    #expect(PortError(.failed("gone")) == .unreachable("gone"))
+    #expect(PortError(.notRunning("gone"), in: Self.place) == .unreachable("gone"))
+    let failure = ControlClientError.failed(Problem("gone", hint: "run:", run: ["liquid-auth", "status"]))
+    #expect(PortError(failure, in: Self.place) == .unreachable("gone; run: liquid-auth status --state-dir /s"))
   }
 }

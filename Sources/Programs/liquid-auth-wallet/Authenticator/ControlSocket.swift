@@ -56,7 +56,7 @@ struct ControlSocket: Sendable {
       case .refused(let failure) where failure.status == .noVault: notRunning.set()
       default: break
       }
-      throw PortError(error)
+      throw PortError(error, in: place)
     }
   }
 }
@@ -90,19 +90,22 @@ extension ControlSocket: AssociationKeys {
 }
 
 extension PortError {
-  init(_ error: ControlClientError) {
+  /// - Parameter place: added to the command that ends the error. The user sees the reason; the dApp gets only that of
+  ///   ``Kind/notUnderstood(index:)``, without the place.
+  init(_ error: ControlClientError, in place: CommandPlace) {
+    let text = error.problem.text(with: place.arguments)
     guard case .refused(let failure) = error else {
-      self = .unreachable(error.description)
+      self = .unreachable(text)
       return
     }
     let index = failure.transaction.flatMap { Int(exactly: $0) }
     switch (failure.status, index, failure.group) {
-    case (.operationDenied, _, _): self.init(.declined, failure.description)
+    case (.operationDenied, _, _): self.init(.declined, text)
     case (.userActionTimeout, _, _): self = .timedOut
-    case (.wrongGroup, _, .some(let group)): self.init(.wrongGroup(computed: group), failure.description)
-    case (.notOurSigner, .some(let index), _): self.init(.notOurSigner(index: index), failure.description)
+    case (.wrongGroup, _, .some(let group)): self.init(.wrongGroup(computed: group), text)
+    case (.notOurSigner, .some(let index), _): self.init(.notOurSigner(index: index), text)
     case (.cannotBeShown, let index, _): self.init(.notUnderstood(index: index), failure.reason)
-    default: self = .refused(failure.description)
+    default: self = .refused(text)
     }
   }
 }

@@ -124,7 +124,8 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
       throw WalletFailure(error.reason, code: socket.isNotRunning ? .notRunning : .failed)
     }
     guard vault != .missing else {
-      throw WalletFailure("there is no vault; make one: liquid-auth setup", code: .notRunning)
+      throw WalletFailure(
+        Problem("there is no vault", hint: "make one", with: ["liquid-auth", "setup"]), code: .notRunning)
     }
     let information = Array(answer.dropFirst())
     guard answer.first == 0, let members = (try? CBORDecoder.decode(information))?.map else {

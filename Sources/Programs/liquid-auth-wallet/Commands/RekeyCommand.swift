@@ -122,10 +122,10 @@ struct RekeyCommand: WalletOperation {
   ) async throws(WalletFailure) -> Answer {
     do throws(PortError) { return try await request() } catch {
       switch error.kind {
-      case .declined: throw WalletFailure("nothing was signed: \(error.description)", code: .refused)
+      case .declined: throw WalletFailure("nothing was signed: \(error.reason)", code: .refused)
       case .timedOut:
         throw WalletFailure("nothing was signed: nobody answered the authenticator's prompt", code: .refused)
-      default: throw WalletFailure(error.description)
+      default: throw WalletFailure(error.reason)
       }
     }
   }

@@ -239,7 +239,11 @@ extension WalletFailure {
     case 0x2E: self.init("this vault has no passkey that the site accepts; was it made with another phrase?")
     case 0x19: self.init("this vault has a passkey of this account at the site already")
     case 0x26: self.init("the site accepts no kind of key that this authenticator makes")
-    case 0x28: self.init("the store has no room for another passkey; remove some: liquid-auth credentials list")
+    case 0x28:
+      self.init(
+        Problem(
+          "the store has no room for another passkey", hint: "remove some:",
+          run: ["liquid-auth", "credentials", "list"]))
     default:
       let digits = String(status, radix: 16, uppercase: true)
       self.init("the authenticator refused the request with status 0x\(digits); its log says why")

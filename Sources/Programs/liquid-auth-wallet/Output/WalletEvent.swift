@@ -1,3 +1,4 @@
+import ControlProtocol
 import DisplayText
 import LiquidAuth
 import StateDirectory
@@ -37,16 +38,10 @@ enum WalletEvent: Equatable {
 }
 
 extension WalletEvent {
-  /// Adds the place options to the command at the end of a failure's reason, if there is one.
+  /// Adds the place options to the command that ends a failure, if there is one.
   func completed(by place: CommandPlace) -> WalletEvent {
-    switch self {
-    case .failed(let failure): .failed(WalletFailure(place.completing(failure.description), code: failure.code))
-    case .answered(let name, .methodCanceled(let method, let reason)?):
-      .answered(method: name, error: .methodCanceled(method, reason: place.completing(reason)))
-    case .answered(let name, .unknown(let reason)?):
-      .answered(method: name, error: .unknown(reason: place.completing(reason)))
-    default: self
-    }
+    guard case .failed(let failure) = self else { return self }
+    return .failed(WalletFailure(failure.problem.text(with: place.arguments), code: failure.code))
   }
 }
 

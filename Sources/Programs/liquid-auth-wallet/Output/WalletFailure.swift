@@ -1,3 +1,4 @@
+import ControlProtocol
 import LiquidAuth
 
 /// Why a wallet command failed.
@@ -20,13 +21,14 @@ struct WalletFailure: Error, Equatable, CustomStringConvertible {
 
   /// The exit code.
   let code: Code
-  /// Lower case, no full stop: what happened, then what to do.
-  let description: String
+  let problem: Problem
 
-  init(_ description: String, code: Code = .failed) {
-    self.code = code
-    self.description = description
-  }
+  init(_ problem: Problem, code: Code = .failed) { (self.code, self.problem) = (code, problem) }
+
+  init(_ description: String, code: Code = .failed) { self.init(Problem(description), code: code) }
+
+  /// Lower case, no full stop: what happened, then what to do.
+  var description: String { problem.text }
 }
 
 // MARK: - Exit codes
@@ -42,12 +44,13 @@ extension WalletFailure {
   }
 
   init(_ error: LiquidAuthError) {
+    let problem = Problem(error.reason, hint: error.hint, remedy: error.command.map { Remedy($0) })
     switch error.kind {
-    case .userCanceled, .timedOut, .notVerified: self.init(error.description, code: .refused)
-    case .channelTimedOut: self.init(error.description, code: .timedOut)
+    case .userCanceled, .timedOut, .notVerified: self.init(problem, code: .refused)
+    case .channelTimedOut: self.init(problem, code: .timedOut)
     // The dApp's page already knows of the sign-in.
     case .cancelled: self.init("ended by a signal; \(LiquidAuthError.newLink)", code: .interrupted)
-    default: self.init(error.description)
+    default: self.init(problem)
     }
   }
 

@@ -1,4 +1,5 @@
 import ControlClient
+import ControlProtocol
 import Glibc
 import Hybrid
 import Keyri
@@ -58,11 +59,16 @@ enum LinkKind {
   /// The failure of a command that needs another kind of link.
   var isAnother: WalletFailure {
     switch self {
-    case .dApp: WalletFailure("this is a dApp's link; open it with: liquid-auth connect")
+    case .dApp:
+      WalletFailure(Problem("this is a dApp's link", hint: "open it", with: ["liquid-auth", "connect"]))
     case .browser:
       WalletFailure(
-        "this is the FIDO:/ link of a browser; if it is on another computer, answer it with: liquid-auth answer")
-    case .keyri: WalletFailure("this is the link of a Keyri login; open it with: liquid-auth keyri qr")
+        Problem(
+          "this is the FIDO:/ link of a browser", hint: "if it is on another computer, answer it",
+          with: ["liquid-auth", "answer"]))
+    case .keyri:
+      WalletFailure(
+        Problem("this is the link of a Keyri login", hint: "open it", with: ["liquid-auth", "keyri", "qr"]))
     }
   }
 }
