@@ -5,30 +5,6 @@ import Testing
 @Suite struct CommandPlaceTests {
   static let place = CommandPlace(stateDirectory: "/s", control: nil)
 
-  @Test(arguments: [
-    "there is no vault /v; make one with: liquid-auth setup",
-    "the store /x is missing; put it back, or make an empty one with: liquid-auth recover --new-store",
-    "it is damaged; make it anew from shares with liquid-auth recover --shares, or from the phrase with: "
-      + "liquid-auth init --import",
-    "it is damaged; make it anew from the phrase with liquid-auth init --import",
-    "the authenticator is not running (no program listens at /s/control.sock); start it with: liquid-authenticator",
-    "this session began before that; log in again and start with: liquid-authenticator",
-    "slot 2 already uses this TPM; to add it again, first run: liquid-auth vault remove 2",
-  ])
-  func `a command at the end gets the same --state-dir`(_ sentence: String) {
-    #expect(Self.place.completing(sentence) == sentence + " --state-dir /s")
-  }
-
-  @Test(arguments: [
-    "the store was written by a newer version; use that liquid-auth",
-    "join its group with: sudo usermod --append --groups liquid-auth \"$USER\", and log in again",
-    "another process works on it; stop it first", "", "liquid-auth", "start with: sg liquid-auth liquid-authenticator",
-    "see: liquid-auth credentials list; or give more digits",
-  ])
-  func `any other text is not changed`(_ sentence: String) {
-    #expect(Self.place.completing(sentence) == sentence)
-  }
-
   @Test(
     arguments: [
       (nil, nil, ""), ("/home/me/.local/state_1-a", nil, " --state-dir /home/me/.local/state_1-a"),
@@ -38,7 +14,12 @@ import Testing
     ] as [(String?, String?, String)])
   func `paths are quoted for a shell`(_ stateDirectory: String?, _ control: String?, _ arguments: String) {
     let place = CommandPlace(stateDirectory: stateDirectory, control: control)
-    #expect(place.completing("run: liquid-auth lock") == "run: liquid-auth lock" + arguments)
+    #expect(place.arguments == arguments)
+  }
+
+  @Test func `the words of the options are not quoted`() {
+    let place = CommandPlace(stateDirectory: "/my keys", control: "/c")
+    #expect(place.options == ["--state-dir", "/my keys", "--control", "/c"])
   }
 
   @Test func `an authenticator that does not listen at the path is named, with what to do`() {
