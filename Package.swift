@@ -112,6 +112,7 @@ targets += module(
   tests: ["DeterministicKeys", "TestSupport"])
 targets += module("ProcessIO", ["CryptoPrimitives", "Messages", "CLinux"], tests: ["TestSupport"])
 targets += module("EventLoop", ["CTAPHID", "ProcessIO", "CLinux"], tests: ["TestSupport"])
+targets += module("HelperProcess", ["EventLoop", "ProcessIO", "UHID", "CLinux"], tests: ["TestSupport"])
 // The tests of the programs test it: a process cannot leave a sandbox.
 targets.append(.target(name: "Sandbox", dependencies: ["ProcessIO", "CSeccomp", "CLinux"], swiftSettings: settings))
 targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
@@ -142,8 +143,8 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
-      "DisplayText", "Messages", "ProcessIO", "EventLoop", "Sandbox", "UHID", "Logind", "Assuan", "Fingerprint",
-      "CUdev", "CLinux", "CVersion",
+      "DisplayText", "Messages", "ProcessIO", "EventLoop", "HelperProcess", "Sandbox", "UHID", "Logind", "Assuan",
+      "Fingerprint", "CUdev", "CLinux", "CVersion",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-broker", dependencies: ["UHID", "CTAPHID", "Logind", "CLinux", "CVersion"],
@@ -186,9 +187,8 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "ProtectorProtocol", "Vault", "CredentialDB",
-      "StateDirectory", "DisplayText", "Messages", "ProcessIO", "EventLoop", "EventLoopTests", "UHID", "Assuan",
-      "CLinux",
-      "TestSupport", "TestVectors",
+      "StateDirectory", "DisplayText", "Messages", "ProcessIO", "EventLoop", "EventLoopTests", "HelperProcess", "UHID",
+      "Assuan", "CLinux", "TestSupport", "TestVectors",
     ],
     swiftSettings: settings),
   .testTarget(
@@ -244,7 +244,9 @@ let folders = [
   "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth", "Keyri"],
   "Store": ["Vault", "CredentialDB", "StateDirectory"],
   "Channels": ["ControlProtocol", "ControlClient", "Doctor", "ProtectorProtocol", "Assuan"],
-  "Linux": ["ProcessIO", "EventLoop", "Sandbox", "UHID", "Logind", "Fingerprint", "Bluetooth", "SessionBus"],
+  "Linux": [
+    "ProcessIO", "EventLoop", "HelperProcess", "Sandbox", "UHID", "Logind", "Fingerprint", "Bluetooth", "SessionBus",
+  ],
 ]
 for target in targets where target.path == nil {
   if target.isTest {

@@ -6,6 +6,7 @@ import CredentialDB
 import EventLoop
 import Fingerprint
 import Glibc
+import HelperProcess
 import Logind
 import Messages
 import ProcessIO

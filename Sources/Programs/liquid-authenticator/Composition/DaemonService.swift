@@ -6,6 +6,7 @@ import CryptoPrimitives
 import EventLoop
 import Fingerprint
 import Glibc
+import HelperProcess
 import ProcessIO
 import ProtectorProtocol
 import Recovery

@@ -1,5 +1,6 @@
 import CTAP2
 import ControlProtocol
+import HelperProcess
 
 /// One line for each ceremony: command, relying party if the log names it, result and duration; never its content.
 enum CeremonyLog {

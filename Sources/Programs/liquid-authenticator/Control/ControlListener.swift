@@ -1,6 +1,7 @@
 import ControlProtocol
 import EventLoop
 import Glibc
+import HelperProcess
 import Synchronization
 
 /// Serves the control socket: the loop reads requests, and a task answers each.

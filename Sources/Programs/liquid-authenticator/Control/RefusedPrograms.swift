@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import EventLoop
 import Glibc
+import HelperProcess
 import Synchronization
 
 /// Delays the requests of a program, without a dialog, after the person has refused two of them; longer each time.

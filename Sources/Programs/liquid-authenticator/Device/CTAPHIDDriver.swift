@@ -1,6 +1,7 @@
 import CTAPHID
 import ControlProtocol
 import EventLoop
+import HelperProcess
 
 /// Drives the device: passes events of transport, clock and authenticator to the state machine in order, and decides
 /// nothing.

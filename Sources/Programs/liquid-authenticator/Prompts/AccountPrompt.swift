@@ -4,6 +4,7 @@ import CTAPHID
 import CryptoPrimitives
 import EventLoop
 import Glibc
+import HelperProcess
 import Messages
 import ProcessIO
 import ProtectorProtocol
@@ -192,9 +193,6 @@ extension UserPrompter {
 }
 
 extension HelperProcess {
-  /// Whether systemd is the first process: sd_booted(3).
-  static var hasSystemd: Bool { access("/run/systemd/system", F_OK) == 0 }
-
   /// Why PAM cannot verify if nothing listens at its socket.
   static func noAccountService(hasSystemd: Bool) -> ProtectorFailure {
     hasSystemd
@@ -220,7 +218,7 @@ extension HelperProcess {
     Result { () throws(ProtectorFailure) in
       let connection: Int32
       do throws(SystemNumber) {
-        connection = try connect(to: CLINUX_ACCOUNT)
+        connection = try connectToAccountService()
       } catch {
         guard error.number != ENOENT, error.number != ECONNREFUSED else {
           throw Self.noAccountService(hasSystemd: Self.hasSystemd)

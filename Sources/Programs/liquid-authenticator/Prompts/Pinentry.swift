@@ -3,6 +3,7 @@ import CTAP2
 import ControlProtocol
 import EventLoop
 import Glibc
+import HelperProcess
 import ProcessIO
 
 /// Shows dialogs with any pinentry of the user's desktop, over the Assuan protocol; or with `liquid-auth-prompt`, which

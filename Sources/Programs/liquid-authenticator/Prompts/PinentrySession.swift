@@ -4,6 +4,7 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import Glibc
+import HelperProcess
 import ProcessIO
 
 /// One run of a pinentry: start it, send the text of one dialog, ask, end it.

@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import HelperProcess
 import ProcessIO
 
 /// A way to show dialogs to the person.

@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import DisplayText
 import EventLoop
+import HelperProcess
 import Messages
 import Synchronization
 

@@ -4,6 +4,7 @@ import ControlProtocol
 import CryptoPrimitives
 import EventLoop
 import Fingerprint
+import HelperProcess
 import Messages
 import ProcessIO
 import ProtectorProtocol
@@ -96,10 +97,8 @@ actor UserPrompter: UserInteraction {
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
     freeReader: (@Sendable () -> Bool)? = nil, screen: (any LockableScreen)? = nil, converse: Converse? = nil,
     otherKeys: @escaping @Sendable () -> [OtherKey],
-    programs: @escaping @Sendable (Door) -> Door.Programs = { _ in Door.Programs() }, catalogue: Catalogue,
-    clock: any MonotonicClock,
-    executor: any TaskExecutor,
-    log: @escaping @Sendable (String) -> Void
+    programs: @escaping @Sendable (Door) -> Door.Programs, catalogue: Catalogue, clock: any MonotonicClock,
+    executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
   ) {
     self.backEnd = backEnd
     self.verifier = verifier

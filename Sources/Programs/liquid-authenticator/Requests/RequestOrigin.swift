@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import EventLoop
+import HelperProcess
 import Synchronization
 
 /// Where a request came in, and what its client gets meanwhile.

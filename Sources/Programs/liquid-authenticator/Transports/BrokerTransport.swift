@@ -3,6 +3,7 @@ import CTAPHID
 import ControlProtocol
 import EventLoop
 import Glibc
+import HelperProcess
 import ProcessIO
 import StateDirectory
 import UHID

@@ -1,6 +1,7 @@
 import CTAPHID
 import ControlProtocol
 import EventLoop
+import HelperProcess
 import ProcessIO
 import Synchronization
 import UHID

@@ -1,4 +1,5 @@
 import CLinux
+import HelperProcess
 import ProcessIO
 import ProtectorProtocol
 

@@ -1,4 +1,5 @@
 import ControlProtocol
+import HelperProcess
 import Recovery
 import Testing
 

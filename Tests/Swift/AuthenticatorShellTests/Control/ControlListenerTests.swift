@@ -2,6 +2,7 @@ import ControlProtocol
 import CryptoPrimitives
 import EventLoop
 import Foundation
+import HelperProcess
 import ProcessIO
 import Synchronization
 import TestSupport

@@ -3,6 +3,7 @@ import ControlProtocol
 import CryptoPrimitives
 import EventLoop
 import EventLoopTests
+import HelperProcess
 import Recovery
 import StateDirectory
 import Synchronization

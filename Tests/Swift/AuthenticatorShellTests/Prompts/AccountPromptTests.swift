@@ -7,6 +7,7 @@ import EventLoop
 import EventLoopTests
 import Fingerprint
 import Glibc
+import HelperProcess
 import Messages
 import ProcessIO
 import ProtectorProtocol

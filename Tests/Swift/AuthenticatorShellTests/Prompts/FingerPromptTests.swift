@@ -3,6 +3,7 @@ import CTAPHID
 import ControlProtocol
 import EventLoopTests
 import Fingerprint
+import HelperProcess
 import ProcessIO
 import Recovery
 import Synchronization

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Fingerprint
+@testable import HelperProcess
 @testable import liquid_authenticator
 
 /// The longest dialogs: each fits into the lines of Assuan and into a small window, and shows all that it must.

@@ -1,6 +1,7 @@
 import CTAP2
 import CryptoPrimitives
 import Foundation
+import HelperProcess
 import Messages
 import Recovery
 import TestVectors

@@ -3,6 +3,7 @@ import ControlProtocol
 import CryptoPrimitives
 import EventLoopTests
 import Foundation
+import HelperProcess
 import Recovery
 import TestVectors
 import Testing

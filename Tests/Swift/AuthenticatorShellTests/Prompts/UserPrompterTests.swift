@@ -3,6 +3,7 @@ import CTAPHID
 import ControlProtocol
 import CryptoPrimitives
 import EventLoopTests
+import HelperProcess
 import Messages
 import Synchronization
 import Testing

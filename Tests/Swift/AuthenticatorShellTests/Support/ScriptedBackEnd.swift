@@ -13,6 +13,7 @@ import Synchronization
 import TestVectors
 import Testing
 
+@testable import HelperProcess
 @testable import liquid_authenticator
 
 /// A user who types these passphrases, one after the other in each dialog, or presses a button.

@@ -1,6 +1,7 @@
 import EventLoop
 import EventLoopTests
 import Foundation
+import HelperProcess
 import Synchronization
 import TestVectors
 import Testing

@@ -3,6 +3,7 @@ import ControlProtocol
 import EventLoop
 import EventLoopTests
 import Glibc
+import HelperProcess
 import StateDirectory
 import TestSupport
 import TestVectors

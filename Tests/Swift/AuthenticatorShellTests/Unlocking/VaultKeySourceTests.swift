@@ -16,6 +16,7 @@ import TestVectors
 import Testing
 import Vault
 
+@testable import HelperProcess
 @testable import liquid_authenticator
 
 @Suite struct VaultKeySourceTests {
@@ -713,9 +714,8 @@ import Vault
     let workers = try EventLoop()
     let made = try MadeVault(passphrase: "right", cost: .standard)
     let prompter = UserPrompter(
-      TriedBesideAnother(workers: workers, lines: lines), verifier: nil, otherKeys: { [] }, catalogue: .english,
-      clock: workers,
-      executor: workers, log: lines.add)
+      TriedBesideAnother(workers: workers, lines: lines), verifier: nil, otherKeys: { [] },
+      programs: { _ in Door.Programs() }, catalogue: .english, clock: workers, executor: workers, log: lines.add)
     let source = VaultKeySource(directory: made.directory, prompter: prompter, log: lines.add)
     await Task(executorPreference: workers) { _ = try? await source.open(for: nil) }.value
     #expect(lines.lines == ["another task", "the try has ended"])

@@ -1,7 +1,7 @@
 import CLinux
-import EventLoop
+package import EventLoop
 import Glibc
-import ProcessIO
+package import ProcessIO
 import Synchronization
 import UHID
 
@@ -9,15 +9,15 @@ import UHID
 ///
 /// It starts pinentries, which need windows, and `liquid-auth-prompt` and `liquid-auth-protector`, which need the
 /// session bus or the TPM. It also connects to the broker and to `liquid-auth-pam`.
-final class HelperProcess: Sendable {
+package final class HelperProcess: Sendable {
   /// The pinentry: a path, or a name that is looked up in PATH.
-  let program: String
+  package let program: String
   /// The program like `ssh-askpass`: a path, or a name that is looked up in PATH.
-  let askpass: String
+  package let askpass: String
   /// The path of `liquid-auth-prompt`.
-  let prompt: String
+  package let prompt: String
   /// The path of `liquid-auth-protector`.
-  let protector: String
+  package let protector: String
   private let requests: Mutex<Int32>
   private let process: pid_t
 
@@ -28,15 +28,17 @@ final class HelperProcess: Sendable {
   ///   - askpass: the program for `liquid-auth-prompt --askpass`.
   ///   - prompt: the path of `liquid-auth-prompt`; if it is empty, the program cannot be started.
   ///   - protector: the path of `liquid-auth-protector`, likewise.
-  ///   - broker: the path of the broker's socket.
+  ///   - broker: the path of the broker's socket; `nil` for ``BrokerMessage/path``.
   ///   - account: the path of the socket of `liquid-auth-pam`; empty if there can be none.
   /// - Throws: the system's error number.
-  init(
-    program: String, askpass: String = "", prompt: String = "", protector: String = "",
-    broker: String = BrokerMessage.path, account: String = ""
+  package init(
+    program: String, askpass: String = "", prompt: String = "", protector: String = "", broker: String? = nil,
+    account: String = ""
   ) throws(SystemNumber) {
     var requests: Int32 = -1
-    let texts = [program, askpass, prompt, protector, broker, account].map { (text: String) in strdup(text) }
+    let texts = [program, askpass, prompt, protector, broker ?? BrokerMessage.path, account].map { (text: String) in
+      strdup(text)
+    }
     defer { texts.forEach { free($0) } }
     let words = texts.map { UnsafePointer<CChar>($0) }
     var paths = clinux_helper_paths(
@@ -48,13 +50,16 @@ final class HelperProcess: Sendable {
     self.requests = Mutex(requests)
   }
 
+  /// Whether systemd is the first process: sd_booted(3).
+  package static var hasSystemd: Bool { access("/run/systemd/system", F_OK) == 0 }
+
   deinit {
     requests.withLock { _ = close($0) }
     while waitpid(process, nil, 0) < 0, errno == EINTR {}
   }
 
   /// Calls `action` on the loop's thread once the process has ended; it cannot be started anew in the sandbox.
-  func watchEnd(on loop: EventLoop, _ action: @escaping @Sendable () -> Void) {
+  package func watchEnd(on loop: EventLoop, _ action: @escaping @Sendable () -> Void) {
     let end = HelperEnd(requests: requests.withLock(\.self), action)
     end.watch.withLock { $0 = loop.watch(end) }
   }
@@ -84,7 +89,7 @@ final class HelperProcess: Sendable {
   /// The programs that may have sent a request and that /proc shows; at most three by name.
   ///
   /// Blocks. To find the programs that have a node open, the helper reads the descriptors of all processes of this user.
-  @Sendable func programs(at door: Door) -> Door.Programs {
+  @Sendable package func programs(at door: Door) -> Door.Programs {
     let (process, node): (pid_t, UInt32)
     switch door {
     case .controlSocket(let client?, _), .anotherComputer(let client?, _): (process, node) = (client, 0)
@@ -104,14 +109,16 @@ final class HelperProcess: Sendable {
     }
   }
 
-  /// Connects to the broker, as ``connect(to:)``.
-  @Sendable func connectToBroker() throws(SystemNumber) -> Int32 { try connect(to: CLINUX_BROKER) }
-
-  /// Connects to a socket, and never waits.
+  /// Connects to the broker, and never waits.
   ///
   /// - Returns: the connection, close-on-exec and non-blocking.
   /// - Throws: the system's error number; `EAGAIN` if too many connections wait to be accepted.
-  func connect(to socket: clinux_helper_socket) throws(SystemNumber) -> Int32 {
+  @Sendable package func connectToBroker() throws(SystemNumber) -> Int32 { try connect(to: CLINUX_BROKER) }
+
+  /// Connects to `liquid-auth-pam`, as ``connectToBroker()``.
+  package func connectToAccountService() throws(SystemNumber) -> Int32 { try connect(to: CLINUX_ACCOUNT) }
+
+  private func connect(to socket: clinux_helper_socket) throws(SystemNumber) -> Int32 {
     var connection: Int32 = -1
     let number = requests.withLock { clinux_helper_connect($0, socket, &connection) }
     guard number == 0 else { throw SystemNumber(number) }

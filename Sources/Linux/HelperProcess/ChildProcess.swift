@@ -1,24 +1,24 @@
-import CLinux
+package import CLinux
 import EventLoop
 import Glibc
-import ProcessIO
+package import ProcessIO
 
 /// A program that was started for one dialog or one key, in a session of its own, with pipes to its standard input and output.
 ///
 /// A session of its own has no controlling terminal: a pinentry for terminals can then read the terminal that it is
 /// given, even if the daemon runs in that terminal's background; and one signal reaches all processes of the dialog.
-struct ChildProcess: Sendable {
-  let process: pid_t
+package struct ChildProcess: Sendable {
+  private let process: pid_t
   /// Its standard input.
-  let input: Int32
+  package let input: Int32
   /// Its standard output.
-  let output: Int32
+  package let output: Int32
   private let helper: HelperProcess
 
   /// Starts one of the helper's programs.
   ///
   /// - Throws: the system's error number.
-  init(_ program: clinux_helper_program, by helper: HelperProcess) throws(SystemNumber) {
+  package init(_ program: clinux_helper_program, by helper: HelperProcess) throws(SystemNumber) {
     self.helper = helper
     let toChild = try Descriptor.pipe()
     let fromChild: (read: Int32, write: Int32)
@@ -45,7 +45,7 @@ struct ChildProcess: Sendable {
   }
 
   /// How a process ended.
-  enum Ending: Equatable, Sendable {
+  package enum Ending: Equatable, Sendable {
     case exited(Int32)
     case killed(signal: Int32)
   }
@@ -54,7 +54,7 @@ struct ChildProcess: Sendable {
   ///
   /// Closes its pipes, so that a pinentry ends. After `grace` it sends SIGTERM, and `timeout` later SIGKILL.
   /// - Returns: how the process ended, if it ended by itself.
-  func end(grace: Duration, thenKilledAfter timeout: Duration) -> Ending? {
+  package func end(grace: Duration, thenKilledAfter timeout: Duration) -> Ending? {
     close(input)
     close(output)
     let ending = awaitEnding(grace)
