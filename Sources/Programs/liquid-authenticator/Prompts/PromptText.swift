@@ -95,9 +95,11 @@ struct PromptText: Sendable, Equatable {
   var label: String { catalogue.text(entry.label) }
 
   /// The same, for a request that came in there.
-  func asked(from origin: RequestOrigin?) -> PromptText {
+  ///
+  /// - Parameter shown: as ``PromptRequest/shown``.
+  func asked(from origin: RequestOrigin?, shown: (@Sendable () -> Void)? = nil) -> PromptText {
     var text = self
-    text.request = PromptRequest(origin)
+    text.request = PromptRequest(origin, shown: shown)
     return text
   }
 
@@ -188,6 +190,16 @@ struct PromptText: Sendable, Equatable {
     // A refusal beside another key would wait for that key.
     text.mayConcernAnotherKey = false
     text.refuse = catalogue.text(Message("Use passphrase"))
+    return text
+  }
+
+  /// The dialog while a security key waits for a touch; it takes the passphrase instead.
+  ///
+  /// It names no other keys, because their line about a touch would contradict its own.
+  static func touch(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
+    var text = unlock(for: reason, in: catalogue)
+    text.details.append(catalogue.text(Message("Touch the security key that blinks, or type the passphrase.")))
+    text.mayConcernAnotherKey = false
     return text
   }
 

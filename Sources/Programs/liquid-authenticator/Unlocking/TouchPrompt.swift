@@ -1,5 +1,4 @@
 import CTAP2
-import Messages
 import ProtectorProtocol
 import Recovery
 
@@ -65,9 +64,10 @@ extension SlotKeys {
     orBy passphrase: UserPrompter.Judge<OpenVault>?, needsDialog: Bool
   ) async throws(UserInteractionError) -> TouchOutcome {
     let dialog = passphrase.map { passphrase in
-      var text = PromptText.touch(for: reason, in: prompter.catalogue)
-      text.request = needsDialog ? PromptRequest(origin, shown: { wait.sender.yield(.shown) }) : PromptRequest(origin)
-      return show(text, passphrase) { wait.sender.yield(.typed($0)) }
+      let text = PromptText.touch(for: reason, in: prompter.catalogue)
+      let asked =
+        needsDialog ? text.asked(from: origin, shown: { wait.sender.yield(.shown) }) : text.asked(from: origin)
+      return show(asked, passphrase) { wait.sender.yield(.typed($0)) }
     }
     let isDialogAwaited = needsDialog && dialog != nil
     let outcome = await withTaskCancellationHandler { () -> Result<TouchOutcome, UserInteractionError> in
@@ -112,17 +112,5 @@ extension SlotKeys {
         return nil
       }
     }
-  }
-}
-
-extension PromptText {
-  /// The dialog while a security key waits for a touch; it takes the passphrase instead.
-  ///
-  /// It names no other keys, because their line about a touch would contradict its own.
-  static func touch(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
-    var text = unlock(for: reason, in: catalogue)
-    text.details.append(catalogue.text(Message("Touch the security key that blinks, or type the passphrase.")))
-    text.mayConcernAnotherKey = false
-    return text
   }
 }

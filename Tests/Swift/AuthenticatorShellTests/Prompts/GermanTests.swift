@@ -65,7 +65,7 @@ import Testing
     #expect([text.agree, text.refuse] == ["Anmelden", "Ablehnen"])
   }
 
-  @Test func `the dialog that unlocks, and the one for the PIN of a slot`() {
+  @Test func `the dialog that unlocks, and those for the PIN of a slot and for a touch`() {
     let reason = UnlockReason.prompt(UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice"))
     let text = PromptText.unlock(for: reason, in: german)
     let words = """
@@ -82,6 +82,10 @@ import Testing
       pin.description == words
         + "\nBitte die PIN von Slot 2 (TPM) des Tresors eingeben oder die Passphrase verwenden.")
     #expect([pin.agree, pin.refuse, pin.label] == ["Entsperren", "Passphrase verwenden", "PIN des Slots:"])
+    let touch = PromptText.touch(for: reason, in: german)
+    #expect(
+      touch.description == words
+        + "\nBitte den blinkenden Sicherheitsschlüssel berühren oder die Passphrase eingeben.")
   }
 
   @Test func `a finger, and what the reader says`() throws {

@@ -151,7 +151,8 @@ import Testing
     for reason in test.reasons {
       let unlock = PromptText.unlock(for: reason, in: test.catalogue)
       let pin = PromptText.pin(ofSlot: 99, "FIDO2 security key", for: reason, in: test.catalogue)
-      for dialog in [unlock, pin] {
+      let touch = PromptText.touch(for: reason, in: test.catalogue)
+      for dialog in [unlock, pin, touch] {
         let others = dialog.mayConcernAnotherKey ? Self.keys : []
         let pages = PromptPages(dialog, askedThrough: door, beside: others)
         for page in pages.all { try test.expectFit(page) }

@@ -1,14 +1,11 @@
-import Assuan
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
-import Messages
 import ProcessIO
 import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Synchronization
-import TestSupport
 import Testing
 import Vault
 
@@ -332,26 +329,5 @@ import Vault
     for answer in ["1234", nil] { dialogs.answer(answer) }
     await #expect(throws: UserInteractionError.declined) { try await source(dialogs).open(for: nil) }
     #expect(dialogs.shown.map(\.entry) == [.pin, .passphrase] && key.isCancelled && !key.isBlinking)
-  }
-
-  @Test func `the German words`() throws {
-    let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
-    let text = PromptText.touch(for: .prompt(prompt), in: try .german())
-    #expect(
-      text.details.last == "Bitte den blinkenden Sicherheitsschlüssel berühren oder die Passphrase eingeben.")
-  }
-
-  // Holds: LANGUAGE-2
-  @Test(arguments: PromptTextTests.units, PromptTextTests.units)
-  func `the longest texts fit in both languages`(site: String, name: String) throws {
-    let (site, name) = (String(repeating: site, count: 3000), String(repeating: name, count: 3000))
-    let prompt = UserPrompt(
-      purpose: .signIn, rpID: site, accountName: name, accountDisplayName: name + ".", origin: site)
-    for reason in [UnlockReason.prompt(prompt), .wallet(.signTransactions(origin: site))] {
-      for catalogue in [Catalogue.english, try .german()] {
-        let text = PromptText.touch(for: reason, in: catalogue)
-        #expect(try AssuanLine.command("SETDESC", text.description).count <= AssuanLine.limit)
-      }
-    }
   }
 }
