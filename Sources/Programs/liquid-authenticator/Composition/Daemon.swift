@@ -84,7 +84,7 @@ final class Daemon: Sendable {
       helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
       backEnd, verifier: verifies ? verifier : nil, readFingers: fingerprints?.read, freeReader: fingerprints?.free,
-      screen: screen, converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] },
+      screen: screen, converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn().map(\.nameOrNode) : [] },
       programs: helper.programs, catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let files = VaultFiles(

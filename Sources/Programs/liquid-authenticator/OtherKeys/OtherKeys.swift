@@ -14,6 +14,9 @@ struct OtherKey: Equatable, Sendable {
   /// `HIDRawNode.device`.
   let device: String
 
+  /// Its name, or its node if it reports none.
+  var nameOrNode: String { name.isEmpty ? node : name }
+
   /// For example `/dev/hidraw4 Example Key`.
   var description: String { name.isEmpty ? node : "\(node) \(name)" }
 

@@ -23,10 +23,10 @@ struct PromptPages: Sendable, Equatable {
   /// - Parameters:
   ///   - takesPassphrase: whether the last dialog has a field; if not, a button agrees.
   ///   - doorLines: the lines that say where the request came in.
-  ///   - others: the other keys that are plugged in, which the last lines name.
+  ///   - others: the names of the other keys that are plugged in, which are in the last lines.
   init(
     _ dialog: PromptText, takesPassphrase: Bool = true, askedThrough doorLines: [String] = [],
-    beside others: [OtherKey] = []
+    beside others: [String] = []
   ) {
     (last, question) = (dialog, Message(verbatim: dialog.headline))
     append(doorLines, others, in: dialog.catalogue)
@@ -37,7 +37,7 @@ struct PromptPages: Sendable, Equatable {
   }
 
   /// Adds lines at the end of dialogs without a heading; adds a dialog if there is no room.
-  mutating func append(_ doorLines: [String], _ others: [OtherKey], in catalogue: Catalogue) {
+  mutating func append(_ doorLines: [String], _ others: [String], in catalogue: Catalogue) {
     let lines = all.flatMap(\.details) + doorLines + catalogue.texts(PromptText.lines(naming: others))
     let parts = WalletText.parts(of: lines, under: [])
     self = PromptPages(

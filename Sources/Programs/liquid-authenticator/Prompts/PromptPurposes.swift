@@ -9,9 +9,9 @@ extension PromptPages {
   ///
   /// - Parameters:
   ///   - doorLines: the lines that say where the request came in. They come after the others, except in a wallet's prompt.
-  ///   - others: the other keys that are plugged in, which the last lines name.
+  ///   - others: the names of the other keys that are plugged in, which are in the last lines.
   init(
-    _ prompt: UserPrompt, askedThrough doorLines: [String] = [], beside others: [OtherKey] = [], in catalogue: Catalogue
+    _ prompt: UserPrompt, askedThrough doorLines: [String] = [], beside others: [String] = [], in catalogue: Catalogue
   ) {
     switch prompt.purpose {
     case .register:

@@ -203,11 +203,11 @@ struct PromptText: Sendable, Equatable {
     return text
   }
 
-  /// The lines about the other keys that are plugged in; none if there are none.
-  static func lines(naming others: [OtherKey]) -> [Message] {
+  /// The lines about the other keys that are plugged in, by their names; none if there are none.
+  static func lines(naming others: [String]) -> [Message] {
     guard !others.isEmpty else { return [] }
-    let names = others.prefix(3).map { DisplayText.name($0.name.isEmpty ? $0.node : $0.name) }
-    return names.map { Message("Also plugged in: \($0)") } + [Message("To use another key instead, touch it.")]
+    let names = others.prefix(3).map { Message("Also plugged in: \(DisplayText.name($0))") }
+    return names + [Message("To use another key instead, touch it.")]
   }
 
   /// The same question, answered by a finger; its button goes on to the next means.

@@ -63,7 +63,7 @@ actor UserPrompter: UserInteraction {
   let freeReader: (@Sendable () -> Bool)?
   let screen: (any LockableScreen)?
   nonisolated let converse: Converse?
-  private let otherKeys: @Sendable () -> [OtherKey]
+  private let otherKeys: @Sendable () -> [String]
   private let programs: @Sendable (Door) -> Door.Programs
   /// The user's language.
   nonisolated let catalogue: Catalogue
@@ -89,14 +89,14 @@ actor UserPrompter: UserInteraction {
   ///   - freeReader: as ``FingerprintReader/free()``.
   ///   - screen: the screen that shows the dialogs; `nil` without the system bus.
   ///   - converse: reaches PAM for the prompts that accept it; `nil` if nothing can.
-  ///   - otherKeys: returns the other keys that are plugged in now.
+  ///   - otherKeys: returns the names of the other keys that are plugged in now.
   ///   - programs: returns the programs that may have sent a request; can block.
   ///   - catalogue: the user's language.
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, readFingers: ReadFingers? = nil,
     freeReader: (@Sendable () -> Bool)? = nil, screen: (any LockableScreen)? = nil, converse: Converse? = nil,
-    otherKeys: @escaping @Sendable () -> [OtherKey],
+    otherKeys: @escaping @Sendable () -> [String],
     programs: @escaping @Sendable (Door) -> Door.Programs, catalogue: Catalogue, clock: any MonotonicClock,
     executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
   ) {
@@ -288,7 +288,7 @@ actor UserPrompter: UserInteraction {
   ) async -> Turn<Accepted> {
     observer.withLock { $0 }?()
     fault = nil
-    var others: [OtherKey] = []
+    var others: [String] = []
     do throws(UserInteractionError) {
       var accepted: Accepted?
       for page in pages {

@@ -16,7 +16,9 @@ struct OtherKeyTests {
     let key = OtherKey(Self.node())
     #expect(key == OtherKey(node: "/dev/hidraw4", name: "Example Key", device: "0003:1209:0001.0007"))
     #expect(key?.description == "/dev/hidraw4 Example Key")
-    #expect(OtherKey(node: "/dev/hidraw4", name: "", device: "").description == "/dev/hidraw4")
+    #expect(key?.nameOrNode == "Example Key")
+    let nameless = OtherKey(node: "/dev/hidraw4", name: "", device: "")
+    #expect([nameless.description, nameless.nameOrNode] == ["/dev/hidraw4", "/dev/hidraw4"])
   }
 
   @Test func `a mouse is not a security key`() { #expect(OtherKey(Self.node(isSecurityKey: false)) == nil) }

@@ -17,9 +17,8 @@ import Testing
   static let languages = ["en", "de"]
 
   private static let doors = [Door.device(node: "/dev/hidraw3"), .anotherComputer(process: 1)]
-  private static let keys = Array(
-    // A name from the kernel has at most 127 bytes.
-    repeating: OtherKey(node: "/dev/hidraw9", name: String(repeating: "\u{1F600}", count: 31), device: ""), count: 4)
+  // A name from the kernel has at most 127 bytes.
+  private static let keys = Array(repeating: String(repeating: "\u{1F600}", count: 31), count: 4)
 
   private let unit: String
   private let long: String

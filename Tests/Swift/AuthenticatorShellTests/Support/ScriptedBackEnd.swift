@@ -49,7 +49,7 @@ final class ScriptedBackEnd: PromptBackEnd {
 extension UserPrompter {
   /// Prompts with the back end under test, or with one that the test scripts.
   init(
-    testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
+    testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [String] = [],
     catalogue: Catalogue = .english, clock: any MonotonicClock = ManualClock(),
     log: @escaping @Sendable (String) -> Void = { _ in }, readFingers: UserPrompter.ReadFingers? = nil,
     freeReader: (@Sendable () -> Bool)? = nil, screen: (any LockableScreen)? = nil,
@@ -112,7 +112,7 @@ extension PromptText {
 
 extension PromptPages {
   /// The dialogs of a prompt in English.
-  init(_ prompt: UserPrompt, askedThrough doorLines: [String] = [], beside others: [OtherKey] = []) {
+  init(_ prompt: UserPrompt, askedThrough doorLines: [String] = [], beside others: [String] = []) {
     self.init(prompt, askedThrough: doorLines, beside: others, in: .english)
   }
 }
