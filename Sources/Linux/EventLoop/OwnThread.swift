@@ -8,6 +8,10 @@ import Synchronization
 /// write to a pipe without a reader is an error, and a read from the terminal in the background is EIO and does not
 /// stop the process.
 package enum OwnThread {
+  /// Why ``run(cancellable:)`` did not start the work, for a log.
+  package static let nothingLeft =
+    "the system has no threads or descriptors left; stop other programs, or raise the limits"
+
   /// Waits until the work has ended, even if the task is cancelled.
   package static func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in

@@ -80,12 +80,11 @@ final class Daemon: Sendable {
     let verifier = PassphraseVerifier()
     // Without a hidraw node, no client finds this device and another key in one search.
     let isHIDRaw = options.transport.isHIDRaw
-    let backEnd = options.prompt.backEnd(
-      helper, hasAskpass: options.askpass != nil, executor: loop, log: log.notice)
     let prompter = UserPrompter(
-      backEnd, verifier: verifies ? verifier : nil, readFingers: fingerprints?.read, freeReader: fingerprints?.free,
-      screen: screen, converse: helper.converse, otherKeys: { isHIDRaw ? OtherKey.pluggedIn().map(\.nameOrNode) : [] },
-      programs: helper.programs, catalogue: catalogue, clock: loop, executor: loop, log: log.warning)
+      options.prompt, by: helper, hasAskpass: options.askpass != nil, terminal: ControllingTerminal.name,
+      verifier: verifies ? verifier : nil, fingerprints: fingerprints, screen: screen,
+      otherKeys: { isHIDRaw ? OtherKey.pluggedIn().map(\.nameOrNode) : [] }, catalogue: catalogue, clock: loop,
+      executor: loop, notice: log.notice, log: log.warning)
     let signatures = SignatureCounts()
     let files = VaultFiles(
       directory: directory, counter: CounterCheck(ask: helper.askProtector, time: Self.unixMilliseconds),
@@ -108,7 +107,7 @@ final class Daemon: Sendable {
     }
     self.followers = followers
     let refused = RefusedPrograms(clock: loop)
-    let notices = options.notifiesOfSuccess ? Self.notices(by: helper, prompter, log) : nil
+    let notices = options.notifiesOfSuccess ? SuccessNotices(by: helper, prompter, log: log.notice) : nil
     let report: @Sendable (CommandReport) -> Void = { report in
       refused.ended(report)
       idle?.ended(report)
@@ -154,19 +153,6 @@ final class Daemon: Sendable {
     do { return try EventLoop() } catch { throw StartError(TransportError("start a thread", errno: error.number)) }
   }
 
-  /// Shows a notification of each success, with a program of its own, independently of prompts.
-  private static func notices(by helper: HelperProcess, _ prompter: UserPrompter, _ log: Log) -> SuccessNotices {
-    SuccessNotices(
-      isScreenLocked: { await prompter.isScreenLocked() }, catalogue: prompter.catalogue, executor: prompter.executor,
-      show: { text in
-        let notification = Pinentry(
-          .notifications, helper: helper, environment: environmentVariable, terminal: nil, executor: prompter.executor)
-        do throws(PromptFailure) { try await notification.tell(text) } catch {
-          if case .unavailable(let words) = error { log.notice("cannot show the notification of a success: \(words)") }
-        }
-      })
-  }
-
   /// Opens the control socket, then makes the device appear: when the device is there, the socket is open.
   func start() async throws(StartError) {
     do throws(TransportError) {
@@ -185,11 +171,9 @@ final class Daemon: Sendable {
         }, isPromptOpen: { [prompter = router.prompter] in prompter.isAsking }, log: controlLog.write)
       router.prompter.observe { [weak listener] in listener?.promptOpened() }
       control.withLock { $0 = listener }
-      if let problem = router.prompter.backEnd.problem { log.warning(problem) }
+      if let problem = await router.prompter.problem { log.warning(problem) }
       // Not awaited, because a notification daemon can be slow to answer.
-      Task(executorPreference: loop) { [backEnd = router.prompter.backEnd] in
-        await backEnd.selfTest(within: PromptChain.firstTest)
-      }
+      Task(executorPreference: loop) { [prompter = router.prompter] in await prompter.testBackEnds() }
       do throws(TransportError) {
         try await begin()
       } catch {
@@ -333,7 +317,7 @@ final class Daemon: Sendable {
     await unlocking?.value
     // Our turn comes when the last prompt is closed.
     _ = try? await router.queue.submit { [history] _ in await history.finish() }
-    await router.prompter.backEnd.ended()
+    await router.prompter.ended()
     router.vault.lock()
   }
 

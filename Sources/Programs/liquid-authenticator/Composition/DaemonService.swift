@@ -50,7 +50,7 @@ struct DaemonService: ControlService {
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
-      verification: verification(reported), prompts: router.prompter.backEnd.report,
+      verification: verification(reported), prompts: router.prompter.report,
       fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
       problems: problems(
         vault, reported, device: await key.problem,

@@ -14,6 +14,18 @@ extension RequestContext {
   }
 }
 
+extension RequestStatus {
+  /// Returns a status that also counts the requests in a queue.
+  func orAwaited<Authenticator: Sendable>(in queue: RequestQueue<Authenticator>) -> RequestStatus {
+    var status = self
+    status.isAwaited = { [isAwaited] in
+      if queue.waitingCount > 0 { return true }
+      return await isAwaited()
+    }
+    return status
+  }
+}
+
 /// Serves both the device and the control socket: their requests wait in one queue.
 struct RequestRouter: Sendable {
   let options: DaemonOptions

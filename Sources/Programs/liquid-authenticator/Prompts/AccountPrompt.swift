@@ -187,7 +187,7 @@ extension UserPrompter {
       let isUnlocked = checksScreen && screen != nil ? await self.isScreenLocked() == false : false
       sender.yield(
         .said(
-          result ?? .failure(ProtectorFailure(.failed, PromptFailure.nothingLeft)), at: time, isUnlocked: isUnlocked))
+          result ?? .failure(ProtectorFailure(.failed, OwnThread.nothingLeft)), at: time, isUnlocked: isUnlocked))
     }
   }
 }

@@ -146,7 +146,7 @@ extension UserPrompter {
     Task(executorPreference: executor) { [clock, executor, readFingers, freeReader, verifier] in
       do throws(CancellationError) { try await clock.sleep(until: clock.now.advanced(by: pause)) } catch { return }
       guard let readFingers else { return }
-      let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(PromptFailure.nothingLeft))
+      let result = await OwnThread.run(cancellable: readFingers) ?? .failure(.failed(OwnThread.nothingLeft))
       // A wrong finger counts even if the client has withdrawn the request.
       if result == .success(.noMatch) { verifier?.count(.fingerprint, isRight: false) }
       if result == .success(.match) {

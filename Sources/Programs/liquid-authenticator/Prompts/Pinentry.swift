@@ -232,7 +232,7 @@ actor Pinentry: PromptBackEnd {
       Result { () throws(PinentryFailure) in try body(cancellation) }
     })
     switch result {
-    case nil: throw .unavailable("\(program) was not started: \(PromptFailure.nothingLeft)")
+    case nil: throw .unavailable("\(program) was not started: \(OwnThread.nothingLeft)")
     case .success(let answer): return answer
     case .failure(let failure):
       var ending: ChildProcess.Ending?

@@ -80,8 +80,6 @@ enum PromptFailure: Error, Equatable {
   case closed
   /// The dialog could not be shown; the log gets what happened, then what to do.
   case unavailable(String)
-
-  static let nothingLeft = "the system has no threads or descriptors left; stop other programs, or raise the limits"
 }
 
 /// The back ends, by their names on the command line.
@@ -110,11 +108,12 @@ enum PromptChoice: String, CaseIterable, Sendable {
   /// - Parameters:
   ///   - helper: starts the programs.
   ///   - hasAskpass: whether `--askpass` names a program, which takes the place of the pinentry.
+  ///   - terminal: the authenticator's own terminal; `nil` if it has none.
   ///   - log: gets a line if `auto` has to use another way.
   func backEnd(
-    _ helper: HelperProcess, hasAskpass: Bool, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
+    _ helper: HelperProcess, hasAskpass: Bool, terminal: String?, executor: any TaskExecutor,
+    log: @escaping @Sendable (String) -> Void
   ) -> any PromptBackEnd {
-    let terminal = ControllingTerminal.name
     let program = { (kind: Pinentry.Kind) in
       Pinentry(
         kind, helper: helper, environment: environmentVariable, terminal: terminal,

@@ -1,5 +1,7 @@
 import CTAP2
+import HelperProcess
 import Messages
+import ProcessIO
 import Recovery
 
 /// Shows a notification after each successful registration and sign-in, with `--on-success notify`.
@@ -38,5 +40,24 @@ struct SuccessNotices: Sendable {
     case .u2fSignIn: Message("Second factor used to sign in")
     default: nil
     }
+  }
+}
+
+extension SuccessNotices {
+  /// Shows each notification with a program of its own, independently of prompts.
+  ///
+  /// - Parameters:
+  ///   - prompter: has the language, and knows whether the screen is locked.
+  ///   - log: gets a line if a notification could not be shown.
+  init(by helper: HelperProcess, _ prompter: UserPrompter, log: @escaping @Sendable (String) -> Void) {
+    self.init(
+      isScreenLocked: { await prompter.isScreenLocked() }, catalogue: prompter.catalogue, executor: prompter.executor,
+      show: { text in
+        let notification = Pinentry(
+          .notifications, helper: helper, environment: environmentVariable, terminal: nil, executor: prompter.executor)
+        do throws(PromptFailure) { try await notification.tell(text) } catch {
+          if case .unavailable(let words) = error { log("cannot show the notification of a success: \(words)") }
+        }
+      })
   }
 }

@@ -68,7 +68,7 @@ struct TerminalBackEnd: PromptBackEnd {
         try TerminalLine.ask(question, on: path, said: said, unanswered: unanswered, cancellation, read)
       }
     })
-    guard let answer else { throw .unavailable("cannot ask on the terminal: \(PromptFailure.nothingLeft)") }
+    guard let answer else { throw .unavailable("cannot ask on the terminal: \(OwnThread.nothingLeft)") }
     return try answer.get()
   }
 }

@@ -5,6 +5,7 @@ import CryptoPrimitives
 import EventLoop
 import Fingerprint
 import HelperProcess
+import Logind
 import Messages
 import ProcessIO
 import ProtectorProtocol
@@ -68,7 +69,7 @@ actor UserPrompter: UserInteraction {
   /// The user's language.
   nonisolated let catalogue: Catalogue
   let clock: any MonotonicClock
-  let executor: any TaskExecutor
+  nonisolated let executor: any TaskExecutor
   let log: @Sendable (String) -> Void
   nonisolated let turns = RequestQueue(())
   private nonisolated let observer = Mutex<(@Sendable () -> Void)?>(nil)
@@ -114,7 +115,45 @@ actor UserPrompter: UserInteraction {
     self.log = log
   }
 
+  /// Prompts with the back end of the user's choice.
+  ///
+  /// - Parameters:
+  ///   - choice: the value of `--prompt`.
+  ///   - helper: starts the programs that show dialogs, reaches PAM, and finds the programs that may have sent a request.
+  ///   - hasAskpass: whether `--askpass` names a program, which takes the place of the pinentry.
+  ///   - terminal: the authenticator's own terminal; `nil` if it has none.
+  ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
+  ///   - fingerprints: reads fingers for the prompts that accept one; `nil` without the system bus.
+  ///   - screen: the screen that shows the dialogs; `nil` without the system bus.
+  ///   - otherKeys: returns the names of the other keys that are plugged in now.
+  ///   - catalogue: the user's language.
+  ///   - notice: gets a line if another back end must show a dialog than the first that suits it.
+  ///   - log: gets a line if a dialog could not be shown.
+  init(
+    _ choice: PromptChoice, by helper: HelperProcess, hasAskpass: Bool, terminal: String?,
+    verifier: PassphraseVerifier?, fingerprints: FingerprintReader?, screen: ScreenLock?,
+    otherKeys: @escaping @Sendable () -> [String], catalogue: Catalogue, clock: any MonotonicClock,
+    executor: any TaskExecutor, notice: @escaping @Sendable (String) -> Void,
+    log: @escaping @Sendable (String) -> Void
+  ) {
+    let backEnd = choice.backEnd(
+      helper, hasAskpass: hasAskpass, terminal: terminal, executor: executor, log: notice)
+    self.init(
+      backEnd, verifier: verifier, readFingers: fingerprints?.read, freeReader: fingerprints?.free, screen: screen,
+      converse: helper.converse, otherKeys: otherKeys, programs: helper.programs, catalogue: catalogue, clock: clock,
+      executor: executor, log: log)
+  }
+
   // MARK: Status
+
+  /// What `liquid-auth status` says about the back ends.
+  nonisolated var report: PromptReport { backEnd.report }
+
+  /// Tests the back ends at the start, so that the status names those that work.
+  nonisolated func testBackEnds() async { _ = await backEnd.selfTest(within: PromptChain.firstTest) }
+
+  /// Waits until the programs and windows of closed dialogs have ended.
+  nonisolated func ended() async { await backEnd.ended() }
 
   /// Whether a prompt is open now.
   nonisolated var isAsking: Bool { turns.isTaken }

@@ -1,6 +1,5 @@
 import CTAP2
 import CTAPHID
-import EventLoop
 import HelperProcess
 import Synchronization
 
@@ -20,16 +19,6 @@ struct RequestStatus: Sendable {
   let report: @Sendable (KeepaliveStatus) async -> Void
   /// Returns whether another request waits for the end of this one, or was refused because of it.
   var isAwaited: @Sendable () async -> Bool = { false }
-
-  /// Returns a status that also counts the requests in a queue.
-  func orAwaited<Authenticator: Sendable>(in queue: RequestQueue<Authenticator>) -> RequestStatus {
-    var status = self
-    status.isAwaited = { [isAwaited] in
-      if queue.waitingCount > 0 { return true }
-      return await isAwaited()
-    }
-    return status
-  }
 }
 
 /// Whether the authenticator itself has withdrawn a request of the control socket, such as at a lock of the vault.

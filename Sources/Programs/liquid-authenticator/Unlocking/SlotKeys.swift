@@ -144,6 +144,6 @@ final class SlotKeys: Sendable {
       if !isWanted() { cancellation.cancel() }
       return ask(request, cancellation, touchNeeded)
     })
-    return answer ?? .failure(ProtectorFailure(.failed, PromptFailure.nothingLeft))
+    return answer ?? .failure(ProtectorFailure(.failed, OwnThread.nothingLeft))
   }
 }
