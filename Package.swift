@@ -125,6 +125,13 @@ targets += module(
   [
     "ControlClient", "ControlProtocol", "StateDirectory", "LiquidAuth", "DisplayText", "ProcessIO", "UHID", "CLinux",
   ], tests: ["CBOR"])
+targets += module(
+  "Prompts",
+  [
+    "Assuan", "ControlProtocol", "ProtectorProtocol", "CTAP2", "CTAPHID", "Recovery", "DeterministicKeys",
+    "CryptoPrimitives", "DisplayText", "Messages", "ProcessIO", "EventLoop", "HelperProcess", "Logind", "Fingerprint",
+    "CLinux",
+  ], tests: ["EventLoopTests", "TestSupport"])
 targets += module("PasskeyFiles", ["Recovery", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module("Hybrid", ["CBOR", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += module("DisplayText", [], tests: ["LiquidAuth"])
@@ -143,7 +150,7 @@ targets += [
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
       "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "ProtectorProtocol", "StateDirectory",
-      "DisplayText", "Messages", "ProcessIO", "EventLoop", "HelperProcess", "Sandbox", "UHID", "Logind", "Assuan",
+      "Prompts", "DisplayText", "Messages", "ProcessIO", "EventLoop", "HelperProcess", "Sandbox", "UHID", "Logind",
       "Fingerprint", "CUdev", "CLinux", "CVersion",
     ], swiftSettings: settings),
   .executableTarget(
@@ -187,8 +194,8 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "ProtectorProtocol", "Vault", "CredentialDB",
-      "StateDirectory", "DisplayText", "Messages", "ProcessIO", "EventLoop", "EventLoopTests", "HelperProcess", "UHID",
-      "Assuan", "CLinux", "TestSupport", "TestVectors",
+      "StateDirectory", "Prompts", "PromptsTests", "Messages", "ProcessIO", "EventLoop", "EventLoopTests",
+      "HelperProcess", "UHID", "Assuan", "TestSupport", "TestVectors",
     ],
     swiftSettings: settings),
   .testTarget(
@@ -243,7 +250,7 @@ let folders = [
   ],
   "Algorand": ["AlgorandTransaction", "AlgorandStatements", "LiquidAuth", "Keyri"],
   "Store": ["Vault", "CredentialDB", "StateDirectory"],
-  "Channels": ["ControlProtocol", "ControlClient", "Doctor", "ProtectorProtocol", "Assuan"],
+  "Channels": ["ControlProtocol", "ControlClient", "Doctor", "Prompts", "ProtectorProtocol", "Assuan"],
   "Linux": [
     "ProcessIO", "EventLoop", "HelperProcess", "Sandbox", "UHID", "Logind", "Fingerprint", "Bluetooth", "SessionBus",
   ],

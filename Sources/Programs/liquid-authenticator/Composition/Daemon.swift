@@ -10,6 +10,7 @@ import HelperProcess
 import Logind
 import Messages
 import ProcessIO
+import Prompts
 import Recovery
 import StateDirectory
 import Synchronization

@@ -1,3 +1,4 @@
+import Prompts
 import Recovery
 import StateDirectory
 

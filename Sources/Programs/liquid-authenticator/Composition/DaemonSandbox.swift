@@ -1,5 +1,6 @@
 import Glibc
 import ProcessIO
+import Prompts
 import Sandbox
 import StateDirectory
 import UHID

@@ -8,6 +8,7 @@ import Fingerprint
 import Glibc
 import HelperProcess
 import ProcessIO
+import Prompts
 import ProtectorProtocol
 import Recovery
 import StateDirectory

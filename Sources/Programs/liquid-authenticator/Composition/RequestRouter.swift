@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import EventLoop
+import Prompts
 import Recovery
 import StateDirectory
 

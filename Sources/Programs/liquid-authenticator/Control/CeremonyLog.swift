@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import HelperProcess
+import Prompts
 
 /// One line for each ceremony: command, relying party if the log names it, result and duration; never its content.
 enum CeremonyLog {

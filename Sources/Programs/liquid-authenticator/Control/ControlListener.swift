@@ -2,6 +2,7 @@ import ControlProtocol
 import EventLoop
 import Glibc
 import HelperProcess
+import Prompts
 import Synchronization
 
 /// Serves the control socket: the loop reads requests, and a task answers each.

@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import Prompts
 import Recovery
 import StateDirectory
 import Vault

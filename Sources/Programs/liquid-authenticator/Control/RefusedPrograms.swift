@@ -3,6 +3,7 @@ import CTAPHID
 import EventLoop
 import Glibc
 import HelperProcess
+import Prompts
 import Synchronization
 
 /// Delays the requests of a program, without a dialog, after the person has refused two of them; longer each time.

@@ -2,6 +2,7 @@ import CTAPHID
 import ControlProtocol
 import EventLoop
 import HelperProcess
+import Prompts
 
 /// Drives the device: passes events of transport, clock and authenticator to the state machine in order, and decides
 /// nothing.

@@ -1,4 +1,5 @@
 import Logind
+import Prompts
 
 /// When the vault is locked, and the device detached, without a command of the user.
 struct SessionPolicy: Equatable, Sendable {

@@ -2,6 +2,7 @@ import ControlProtocol
 import CredentialDB
 import CryptoPrimitives
 import EventLoop
+import Prompts
 import Recovery
 import StateDirectory
 import Synchronization

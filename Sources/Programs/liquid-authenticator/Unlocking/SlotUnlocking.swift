@@ -3,6 +3,7 @@ import ControlProtocol
 import CryptoPrimitives
 import EventLoop
 import ProcessIO
+import Prompts
 import Recovery
 import StateDirectory
 import Vault

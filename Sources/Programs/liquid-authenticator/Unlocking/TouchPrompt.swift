@@ -1,4 +1,5 @@
 import CTAP2
+import Prompts
 import ProtectorProtocol
 import Recovery
 

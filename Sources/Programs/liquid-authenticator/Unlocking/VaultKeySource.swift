@@ -2,6 +2,7 @@ import CTAP2
 import ControlProtocol
 import CryptoPrimitives
 import EventLoop
+import Prompts
 import Recovery
 import StateDirectory
 import Vault

@@ -1,3 +1,4 @@
+import Prompts
 import Testing
 
 @testable import liquid_authenticator

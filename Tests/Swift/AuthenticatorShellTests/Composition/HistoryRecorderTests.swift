@@ -7,12 +7,15 @@ import Glibc
 import ProtectorProtocol
 import Recovery
 import StateDirectory
+import TestSupport
 import TestVectors
 import Testing
 import Vault
 
 @testable import CTAP2
 @testable import CredentialDB
+@testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 @Suite struct HistoryRecorderTests {

@@ -1,6 +1,8 @@
 import ControlProtocol
 import HelperProcess
+import Prompts
 import Recovery
+import TestSupport
 import Testing
 
 @testable import CTAP2

@@ -4,6 +4,7 @@ import ControlProtocol
 import CryptoPrimitives
 import Recovery
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import liquid_authenticator

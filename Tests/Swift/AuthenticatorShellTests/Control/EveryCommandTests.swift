@@ -6,6 +6,8 @@ import Recovery
 import Synchronization
 import Testing
 
+@testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 /// Each command of the table, and who may give it.

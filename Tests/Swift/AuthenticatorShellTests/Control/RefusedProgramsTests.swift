@@ -9,6 +9,8 @@ import Synchronization
 import Testing
 
 @testable import CTAP2
+@testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 /// Programs at the control socket whose requests a person refuses.

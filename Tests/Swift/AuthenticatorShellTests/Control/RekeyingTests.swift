@@ -7,6 +7,7 @@ import Foundation
 import Recovery
 import Testing
 
+@testable import Prompts
 @testable import liquid_authenticator
 
 /// The account of the previous phrase is given to that of the present one: Recovery §14.

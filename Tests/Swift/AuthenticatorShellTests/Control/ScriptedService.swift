@@ -9,6 +9,8 @@ import StateDirectory
 import Synchronization
 import Vault
 
+@testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 /// A service that the test controls: a passphrase, a vault in memory, and a gate at which CTAP2 requests wait.

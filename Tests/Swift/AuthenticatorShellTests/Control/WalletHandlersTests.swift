@@ -7,6 +7,7 @@ import Foundation
 import Recovery
 import Testing
 
+@testable import Prompts
 @testable import liquid_authenticator
 
 /// Wallet requests, from the packet to the dialogs and back.

@@ -3,7 +3,9 @@ import CTAPHID
 import ControlProtocol
 import EventLoop
 import EventLoopTests
+import Prompts
 import Synchronization
+import TestSupport
 import TestVectors
 import Testing
 

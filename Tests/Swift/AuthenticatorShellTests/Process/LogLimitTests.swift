@@ -1,4 +1,5 @@
 import EventLoopTests
+import TestSupport
 import Testing
 
 @testable import liquid_authenticator

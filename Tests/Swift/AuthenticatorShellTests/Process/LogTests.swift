@@ -1,6 +1,7 @@
 import ControlProtocol
 import Glibc
 import StateDirectory
+import TestSupport
 import Testing
 
 @testable import liquid_authenticator

@@ -1,11 +1,6 @@
 import ControlProtocol
-import Synchronization
+import TestSupport
 
-/// Collects the lines that are logged.
-final class Lines: Sendable {
-  private let lines = Mutex<[String]>([])
-
-  var add: @Sendable (String) -> Void { { line in self.lines.withLock { $0.append(line) } } }
+extension Lines {
   var addProblem: @Sendable (Problem) -> Void { { self.add($0.text) } }
-  var all: [String] { lines.withLock { $0 } }
 }

@@ -1,9 +1,15 @@
+import CTAP2
+import ControlProtocol
 import CredentialDB
 import CryptoPrimitives
 import Foundation
+import Prompts
 import Recovery
 import StateDirectory
 import Vault
+
+@testable import PromptsTests
+@testable import liquid_authenticator
 
 /// A state directory with a vault and its store, removed with the value.
 final class MadeVault: Sendable {
@@ -26,4 +32,24 @@ final class MadeVault: Sendable {
   }
 
   deinit { try? FileManager.default.removeItem(atPath: directory.path) }
+}
+
+extension VaultKeySource {
+  /// Makes the parts for a vault, as the daemon does.
+  convenience init(
+    directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
+    askProtector: SlotKeys.Ask? = nil, counter: CounterCheck? = nil, log: @escaping @Sendable (Problem) -> Void
+  ) {
+    let files = VaultFiles(
+      directory: directory, counter: counter, maximumPasskeys: OpenVault.defaultMaximumDiscoverableCredentials,
+      signatures: SignatureCounts(), log: log)
+    let slotKeys = askProtector.map { SlotKeys(ask: $0, prompter: prompter, log: log) }
+    self.init(
+      vault: CurrentVault(files: files, verifier: verifier, slotKeys: slotKeys, log: log), prompter: prompter, log: log)
+  }
+
+  /// Opens the vault for a request of no client.
+  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
+    try await open(for: reason, from: nil)
+  }
 }

@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 import Vault
 
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 @Suite struct CounterCheckTests {

@@ -9,6 +9,8 @@ import Synchronization
 import Testing
 import Vault
 
+@testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 /// The daemon's vault during the move to a new phrase: Recovery §14.

@@ -3,8 +3,11 @@ import CryptoPrimitives
 import Foundation
 import StateDirectory
 import Synchronization
+import TestSupport
 import Testing
 
+@testable import Prompts
+@testable import PromptsTests
 @testable import Vault
 @testable import liquid_authenticator
 

@@ -6,9 +6,12 @@ import ProtectorProtocol
 import Recovery
 import StateDirectory
 import Synchronization
+import TestSupport
 import Testing
 import Vault
 
+@testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 // Holds: PROTECT-18

@@ -17,6 +17,8 @@ import Testing
 import Vault
 
 @testable import HelperProcess
+@testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 @Suite struct VaultKeySourceTests {

@@ -8,6 +8,8 @@ import Messages
 import Recovery
 import Synchronization
 
+@testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 /// An authenticator with an open vault, dialogs that the test answers, and the account that signs.

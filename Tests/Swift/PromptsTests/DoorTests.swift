@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @testable import HelperProcess
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// The lines that say where a request came in, and which programs may have sent it.
 @Suite struct DoorTests {

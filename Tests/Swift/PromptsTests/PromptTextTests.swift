@@ -4,7 +4,7 @@ import Messages
 import Recovery
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 @Suite struct PromptTextTests {
   struct Case: Sendable, CustomTestStringConvertible {

@@ -5,7 +5,7 @@ import Messages
 import Recovery
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 @Suite struct PromptPagesTests {
   private static func pages(_ purpose: UserPrompt.Purpose, origin: String? = "https://d.example") -> [PromptText] {

@@ -1,9 +1,10 @@
 import Messages
 import Recovery
+import TestSupport
 import Testing
 
 @testable import CTAP2
-@testable import liquid_authenticator
+@testable import Prompts
 
 // Holds: PROMPT-19
 struct SuccessNoticesTests {

@@ -8,7 +8,7 @@ import Synchronization
 import TestVectors
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 @Suite struct TerminalBackEndTests {
   static let prompt = UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice")

@@ -7,7 +7,7 @@ import HelperProcess
 import Synchronization
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// A person who answers each dialog when the test says so, or closes it.
 private final class Person: PromptBackEnd {

@@ -1,15 +1,15 @@
-import CTAP2
+package import CTAP2
 import CTAPHID
-import ControlProtocol
-import CryptoPrimitives
-import EventLoop
-import Fingerprint
-import HelperProcess
-import Logind
-import Messages
+package import ControlProtocol
+package import CryptoPrimitives
+package import EventLoop
+package import Fingerprint
+package import HelperProcess
+package import Logind
+package import Messages
 import ProcessIO
-import ProtectorProtocol
-import Recovery
+package import ProtectorProtocol
+package import Recovery
 import Synchronization
 
 /// Asks the person on behalf of the device and the control socket: the dialogs of one request at a time, with time
@@ -23,7 +23,7 @@ import Synchronization
 /// person who refuses here may want to use one of those, and Chromium ends a registration or sign-in for all keys when
 /// one of them answers OPERATION_DENIED. So a refusal beside another key is not answered, as when nobody touches a key
 /// with a button: the request goes on until the client withdraws it or its time is over.
-actor UserPrompter: UserInteraction {
+package actor UserPrompter: UserInteraction {
   /// How long a person has at least to answer a ceremony's prompt (CTAP §6.1.2: 30 s).
   static let presence = Duration.seconds(30)
   /// How long a person has for all dialogs of a request whose client gets keepalives.
@@ -48,14 +48,14 @@ actor UserPrompter: UserInteraction {
   static let triesPerDialog = 3
 
   /// Judges a typed passphrase; `isLastTry` if the dialog accepts no further one.
-  typealias Judge<Accepted: Sendable> =
+  package typealias Judge<Accepted: Sendable> =
     @Sendable (_ passphrase: SecretBytes, _ isLastTry: Bool) async -> PassphraseVerdict<Accepted>
 
   /// Waits for one finger, as ``FingerprintReader/read(_:)`` does; blocks.
   typealias ReadFingers = @Sendable (Cancellation) -> Result<FingerprintResult, FingerprintFailure>
 
   /// Begins a conversation with `liquid-auth-pam`; blocks.
-  typealias Converse = @Sendable (AccountRequest) -> Result<AccountConversation, ProtectorFailure>
+  package typealias Converse = @Sendable (AccountRequest) -> Result<AccountConversation, ProtectorFailure>
 
   /// Shows the dialogs.
   nonisolated let backEnd: any PromptBackEnd
@@ -63,13 +63,13 @@ actor UserPrompter: UserInteraction {
   let readFingers: ReadFingers?
   let freeReader: (@Sendable () -> Bool)?
   let screen: (any LockableScreen)?
-  nonisolated let converse: Converse?
+  package nonisolated let converse: Converse?
   private let otherKeys: @Sendable () -> [String]
   private let programs: @Sendable (Door) -> Door.Programs
   /// The user's language.
-  nonisolated let catalogue: Catalogue
+  package nonisolated let catalogue: Catalogue
   let clock: any MonotonicClock
-  nonisolated let executor: any TaskExecutor
+  package nonisolated let executor: any TaskExecutor
   let log: @Sendable (String) -> Void
   nonisolated let turns = RequestQueue(())
   private nonisolated let observer = Mutex<(@Sendable () -> Void)?>(nil)
@@ -129,7 +129,7 @@ actor UserPrompter: UserInteraction {
   ///   - catalogue: the user's language.
   ///   - notice: gets a line if another back end must show a dialog than the first that suits it.
   ///   - log: gets a line if a dialog could not be shown.
-  init(
+  package init(
     _ choice: PromptChoice, by helper: HelperProcess, hasAskpass: Bool, terminal: String?,
     verifier: PassphraseVerifier?, fingerprints: FingerprintReader?, screen: ScreenLock?,
     otherKeys: @escaping @Sendable () -> [String], catalogue: Catalogue, clock: any MonotonicClock,
@@ -147,31 +147,33 @@ actor UserPrompter: UserInteraction {
   // MARK: Status
 
   /// What `liquid-auth status` says about the back ends.
-  nonisolated var report: PromptReport { backEnd.report }
+  package nonisolated var report: PromptReport { backEnd.report }
 
   /// Tests the back ends at the start, so that the status names those that work.
-  nonisolated func testBackEnds() async { _ = await backEnd.selfTest(within: PromptChain.firstTest) }
+  package nonisolated func testBackEnds() async { _ = await backEnd.selfTest(within: PromptChain.firstTest) }
 
   /// Waits until the programs and windows of closed dialogs have ended.
-  nonisolated func ended() async { await backEnd.ended() }
+  package nonisolated func ended() async { await backEnd.ended() }
 
   /// Whether a prompt is open now.
-  nonisolated var isAsking: Bool { turns.isTaken }
+  package nonisolated var isAsking: Bool { turns.isTaken }
 
   /// Calls `observer` when the prompt of a request opens; it must not wait.
-  nonisolated func observe(_ observer: @escaping @Sendable () -> Void) { self.observer.withLock { $0 = observer } }
+  package nonisolated func observe(_ observer: @escaping @Sendable () -> Void) {
+    self.observer.withLock { $0 = observer }
+  }
 
   /// Why dialogs cannot be shown, or why the last one failed.
-  var problem: Problem? {
+  package var problem: Problem? {
     if !isAnswered, let problem = backEnd.problem { return problem }
     return fault.map { Problem("the last dialog failed: \($0)") }
   }
 
   /// Whether the last pages were answered, agreed to or refused, faster than a person can read them.
-  var answersByItself: Bool { quickAnswers >= Self.quickInARow }
+  package var answersByItself: Bool { quickAnswers >= Self.quickInARow }
 
   /// Why a means could not verify the last time that it was tried, for each of these.
-  func problems(of means: [VerificationMeans]) -> [Problem] { means.compactMap { faultOfMeans[$0] } }
+  package func problems(of means: [VerificationMeans]) -> [Problem] { means.compactMap { faultOfMeans[$0] } }
 
   /// Notes and logs that a means could not verify.
   ///
@@ -185,16 +187,16 @@ actor UserPrompter: UserInteraction {
   }
 
   /// Notes that a means works.
-  func works(_ means: VerificationMeans) { faultOfMeans[means] = nil }
+  package func works(_ means: VerificationMeans) { faultOfMeans[means] = nil }
 
   // MARK: Asking
 
-  nonisolated var canVerify: Bool { verifier != nil }
-  nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
+  package nonisolated var canVerify: Bool { verifier != nil }
+  package nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
   /// How many wrong tries of fingers and PAM together are still allowed before only the passphrase verifies.
   nonisolated var triesOfMeans: Int { verifier?.triesOfMeans ?? 0 }
 
-  func confirm(
+  package func confirm(
     _ prompt: UserPrompt, verification: Bool, from client: (any RequestClient)?
   ) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
@@ -228,7 +230,7 @@ actor UserPrompter: UserInteraction {
   }
 
   /// Refuses without a dialog; beside another key after 30 seconds, as when nobody touches a key with a button.
-  func refuse(_ prompt: UserPrompt, from client: (any RequestClient)?) async -> UserInteractionError {
+  package func refuse(_ prompt: UserPrompt, from client: (any RequestClient)?) async -> UserInteractionError {
     guard prompt.mayConcernAnotherKey, !otherKeys().isEmpty else { return .declined }
     await (client as? RequestOrigin)?.status?.report(.upNeeded)
     do throws(CancellationError) {
@@ -242,7 +244,7 @@ actor UserPrompter: UserInteraction {
   /// Asks for a passphrase until `judge` accepts one or ends the dialog.
   ///
   /// The same dialog says that a passphrase was wrong, and asks again.
-  func passphrase<Accepted: Sendable>(
+  package func passphrase<Accepted: Sendable>(
     _ dialog: PromptText, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
@@ -256,7 +258,7 @@ actor UserPrompter: UserInteraction {
   }
 
   /// Shows a dialog without a field until the user presses its button; a refusal is an error.
-  func agreement(to dialog: PromptText) async throws(UserInteractionError) {
+  package func agreement(to dialog: PromptText) async throws(UserInteractionError) {
     let others = dialog.mayConcernAnotherKey ? otherKeys() : []
     let request = dialog.request ?? PromptRequest(nil)
     let pages = PromptPages(dialog, takesPassphrase: false, askedThrough: await doorLines(of: request), beside: others)
@@ -500,7 +502,7 @@ actor UserPrompter: UserInteraction {
 }
 
 /// The verdict on a typed passphrase.
-enum PassphraseVerdict<Accepted: Sendable>: Sendable {
+package enum PassphraseVerdict<Accepted: Sendable>: Sendable {
   /// It is right, and this is what it yields.
   case accepted(Accepted)
   /// It is wrong; the dialog says so and asks again, unless this was the last try.

@@ -7,7 +7,7 @@ import Recovery
 import Synchronization
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// Dialogs that a finger must answer, until one takes the passphrase.
 private final class TouchedBackEnd: PromptBackEnd {

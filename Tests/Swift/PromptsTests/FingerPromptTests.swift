@@ -7,10 +7,11 @@ import HelperProcess
 import ProcessIO
 import Recovery
 import Synchronization
+import TestSupport
 import TestVectors
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// A dialog that stays open until it is withdrawn, or gets the answer of the test.
 private final class OpenDialog: PromptBackEnd {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Fingerprint
 @testable import HelperProcess
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// The longest dialogs: each fits into the lines of Assuan and into a small window, and shows all that it must.
 @Suite struct LongestTextsTests {

@@ -48,7 +48,7 @@ extension UserPrompter {
   /// Opens the dialog again that the person closed.
   ///
   /// - Returns: whether a closed dialog waits.
-  func askAgain() -> Bool {
+  package func askAgain() -> Bool {
     guard let recalls else { return false }
     self.recalls = nil
     recalls.yield(.again)

@@ -5,10 +5,11 @@ import EventLoopTests
 import Foundation
 import HelperProcess
 import Recovery
+import TestSupport
 import TestVectors
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 @Suite(.serialized) struct PinentryTests {
   static let prompt = UserPrompt(

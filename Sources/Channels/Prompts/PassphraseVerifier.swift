@@ -1,4 +1,4 @@
-import CryptoPrimitives
+package import CryptoPrimitives
 import Recovery
 import Synchronization
 
@@ -7,10 +7,10 @@ import Synchronization
 /// While the vault is open it keeps, in locked memory, HMAC-SHA-512 of the passphrase under a key that is random for
 /// each unlocking. No file has it, and locking the vault removes it. If another slot opened the vault, the first
 /// passphrase is checked with the vault's file.
-final class PassphraseVerifier: Sendable {
+package final class PassphraseVerifier: Sendable {
   /// The number of wrong tries in a row, passphrases, fingers and PAM together, over all ceremonies, after which
   /// verification is refused until the vault is unlocked again.
-  static let triesPerUnlocking = 8
+  package static let triesPerUnlocking = 8
   /// The number of last tries that are for the passphrase only: wrong fingers and answers to PAM do not use them up.
   static let triesOfPassphrase = UserPrompter.triesPerDialog
 
@@ -26,7 +26,7 @@ final class PassphraseVerifier: Sendable {
   }
 
   /// Checks a passphrase with the vault's file, and remembers it if it is right; `nil` if that was not possible.
-  typealias Check = @Sendable (SecretBytes) async -> Bool?
+  package typealias Check = @Sendable (SecretBytes) async -> Bool?
 
   private enum Known {
     case locked
@@ -50,26 +50,28 @@ final class PassphraseVerifier: Sendable {
   private let state = Mutex(State())
   private let actions = Mutex<(ifBlocked: @Sendable () -> Void, check: Check)?>(nil)
 
+  package init() {}
+
   /// Sets what is called after each try whose verdict is `blocked`, and what checks a passphrase that is not known yet.
-  func set(ifBlocked: @escaping @Sendable () -> Void, check: @escaping Check) {
+  package func set(ifBlocked: @escaping @Sendable () -> Void, check: @escaping Check) {
     actions.withLock { $0 = (ifBlocked, check) }
   }
 
   /// Remembers the passphrase that has just opened the vault, and allows all tries again.
-  func remember(_ passphrase: SecretBytes) {
+  package func remember(_ passphrase: SecretBytes) {
     let key = SecretBytes.random(count: 64)
     let digest = Self.digest(passphrase, key)
     state.withLock { $0 = State(known: .digest(digest, key: key)) }
   }
 
   /// Notes that the vault was opened without its passphrase.
-  func expect() { state.withLock { $0.known = .unknown } }
+  package func expect() { state.withLock { $0.known = .unknown } }
 
   /// Forgets the passphrase when the vault is locked.
-  func forget() { state.withLock { $0.known = .locked } }
+  package func forget() { state.withLock { $0.known = .locked } }
 
   /// Whether only the right passphrase may unlock the vault.
-  var isBlocked: Bool { state.withLock { $0.triesLeft == 0 } }
+  package var isBlocked: Bool { state.withLock { $0.triesLeft == 0 } }
 
   /// How many wrong tries are allowed before `blocked` (uvRetries, CTAP §6.5.3); all eight while the vault is locked.
   var triesLeft: Int {

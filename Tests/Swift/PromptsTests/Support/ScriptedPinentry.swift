@@ -6,7 +6,7 @@ import Synchronization
 import TestVectors
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// Tests/EndToEnd/support/pinentry.py set up for one test: its own program, settings and log.
 final class ScriptedPinentry: Sendable {

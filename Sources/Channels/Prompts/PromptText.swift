@@ -1,8 +1,8 @@
 import Assuan
-import CTAP2
+package import CTAP2
 import DeterministicKeys
 import DisplayText
-import Messages
+package import Messages
 import Recovery
 
 /// The text of one dialog, the same in every back end, in the user's language.
@@ -10,7 +10,7 @@ import Recovery
 /// The headline has only our own words. Text from a client is on lines of its own after a label of ours, escaped and
 /// cut by `DisplayText`, so that it can neither pose as ours nor push ours away. A toolkit that looks for markup in the
 /// first line finds none.
-struct PromptText: Sendable, Equatable {
+package struct PromptText: Sendable, Equatable {
   /// The window's title.
   static let title = "Liquid Auth"
 
@@ -97,7 +97,7 @@ struct PromptText: Sendable, Equatable {
   /// The same, for a request that came in there.
   ///
   /// - Parameter shown: as ``PromptRequest/shown``.
-  func asked(from origin: RequestOrigin?, shown: (@Sendable () -> Void)? = nil) -> PromptText {
+  package func asked(from origin: RequestOrigin?, shown: (@Sendable () -> Void)? = nil) -> PromptText {
     var text = self
     text.request = PromptRequest(origin, shown: shown)
     return text
@@ -138,7 +138,7 @@ struct PromptText: Sendable, Equatable {
   }
 
   /// The dialog for a command that needs the locked vault: the requester and the operation.
-  static func unlock(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
+  package static func unlock(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
     let (operation, details): (Message, [String]) =
       switch reason {
       case .prompt(let prompt), .silent(let prompt): prompt.unlockWords(in: catalogue)
@@ -166,7 +166,7 @@ struct PromptText: Sendable, Equatable {
   /// The dialog for the PIN of a slot; who refuses is asked for the passphrase.
   ///
   /// - Parameter name: what opens the slot.
-  static func pin(
+  package static func pin(
     ofSlot number: Int, _ name: String, for reason: UnlockReason?, in catalogue: Catalogue
   ) -> PromptText {
     var text = unlock(for: reason, in: catalogue)
@@ -181,7 +181,7 @@ struct PromptText: Sendable, Equatable {
   /// asked for.
   ///
   /// - Parameter name: what opens the slot.
-  static func agreement(
+  package static func agreement(
     toSlot number: Int, _ name: String, for reason: UnlockReason?, in catalogue: Catalogue
   ) -> PromptText {
     var text = unlock(for: reason, in: catalogue)
@@ -196,7 +196,7 @@ struct PromptText: Sendable, Equatable {
   /// The dialog while a security key waits for a touch; it takes the passphrase instead.
   ///
   /// It names no other keys, because their line about a touch would contradict its own.
-  static func touch(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
+  package static func touch(for reason: UnlockReason?, in catalogue: Catalogue) -> PromptText {
     var text = unlock(for: reason, in: catalogue)
     text.details.append(catalogue.text(Message("Touch the security key that blinks, or type the passphrase.")))
     text.mayConcernAnotherKey = false

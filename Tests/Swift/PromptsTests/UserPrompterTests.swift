@@ -6,9 +6,10 @@ import EventLoopTests
 import HelperProcess
 import Messages
 import Synchronization
+import TestSupport
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// A user who answers each dialog when the test does.
 private final class SlowBackEnd: PromptBackEnd {

@@ -1,5 +1,5 @@
-import CTAP2
-import HelperProcess
+package import CTAP2
+package import HelperProcess
 import Messages
 import ProcessIO
 import Recovery
@@ -7,7 +7,7 @@ import Recovery
 /// Shows a notification after each successful registration and sign-in, with `--on-success notify`.
 ///
 /// Desktops can show notifications on a locked screen, so they name the site only if the screen is not locked.
-struct SuccessNotices: Sendable {
+package struct SuccessNotices: Sendable {
   /// Whether the screen is locked; `nil` if that is unknown.
   let isScreenLocked: @Sendable () async -> Bool?
   /// The user's language.
@@ -20,7 +20,7 @@ struct SuccessNotices: Sendable {
   ///
   /// - Returns: what shows it; `nil` if there is nothing to tell.
   @discardableResult
-  func ended(_ report: CommandReport) -> Task<Void, Never>? {
+  package func ended(_ report: CommandReport) -> Task<Void, Never>? {
     guard report.error == nil, let headline = report.kind.flatMap(Self.headline(of:)) else { return nil }
     let site = report.site.map { UserPrompt.siteLines(of: $0.text) } ?? []
     return Task(executorPreference: executor) {
@@ -49,7 +49,7 @@ extension SuccessNotices {
   /// - Parameters:
   ///   - prompter: has the language, and knows whether the screen is locked.
   ///   - log: gets a line if a notification could not be shown.
-  init(by helper: HelperProcess, _ prompter: UserPrompter, log: @escaping @Sendable (String) -> Void) {
+  package init(by helper: HelperProcess, _ prompter: UserPrompter, log: @escaping @Sendable (String) -> Void) {
     self.init(
       isScreenLocked: { await prompter.isScreenLocked() }, catalogue: prompter.catalogue, executor: prompter.executor,
       show: { text in

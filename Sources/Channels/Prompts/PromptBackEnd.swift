@@ -83,7 +83,7 @@ enum PromptFailure: Error, Equatable {
 }
 
 /// The back ends, by their names on the command line.
-enum PromptChoice: String, CaseIterable, Sendable {
+package enum PromptChoice: String, CaseIterable, Sendable {
   case auto
   /// As `auto`, but with notification daemons that show buttons only in a menu, too.
   case notifications
@@ -92,7 +92,7 @@ enum PromptChoice: String, CaseIterable, Sendable {
   case terminal
 
   /// The help text of `--prompt`.
-  static let help = """
+  package static let help = """
       --prompt auto|notifications|pinentry|askpass|terminal
                                         Where prompts appear: in a window, in the
                                         program of --askpass, or on this terminal.

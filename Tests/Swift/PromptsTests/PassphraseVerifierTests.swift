@@ -2,7 +2,7 @@ import CryptoPrimitives
 import Recovery
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 @Suite struct PassphraseVerifierTests {
   @Test(arguments: ["", "p", "correct horse", "\u{E9}", String(repeating: "x", count: 2048)])

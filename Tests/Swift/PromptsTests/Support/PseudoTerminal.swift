@@ -4,8 +4,6 @@ import Synchronization
 import TestVectors
 import Testing
 
-@testable import liquid_authenticator
-
 /// A terminal with a user at it: the text shown, and the keys typed.
 final class PseudoTerminal: Sendable {
   private let controller: Int32

@@ -3,9 +3,10 @@ import ControlProtocol
 import Fingerprint
 import Recovery
 import Synchronization
+import TestSupport
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 @Suite struct PromptChainTests {
   /// A back end that works unless the test gives it a fault.

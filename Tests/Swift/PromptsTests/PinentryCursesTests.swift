@@ -7,7 +7,7 @@ import Recovery
 import TestVectors
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// The distribution's real program, with a user at its terminal.
 @Suite(.serialized, .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/pinentry-curses")))

@@ -8,13 +8,12 @@ import Glibc
 import Messages
 import ProcessIO
 import Recovery
-import StateDirectory
 import Synchronization
 import TestVectors
 import Testing
 
 @testable import HelperProcess
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// A user who types these passphrases, one after the other in each dialog, or presses a button.
 final class ScriptedBackEnd: PromptBackEnd {
@@ -80,26 +79,6 @@ extension UserPrompter {
     } catch {
       return "\(error)"
     }
-  }
-}
-
-extension VaultKeySource {
-  /// Makes the parts for a vault, as the daemon does.
-  convenience init(
-    directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
-    askProtector: SlotKeys.Ask? = nil, counter: CounterCheck? = nil, log: @escaping @Sendable (Problem) -> Void
-  ) {
-    let files = VaultFiles(
-      directory: directory, counter: counter, maximumPasskeys: OpenVault.defaultMaximumDiscoverableCredentials,
-      signatures: SignatureCounts(), log: log)
-    let slotKeys = askProtector.map { SlotKeys(ask: $0, prompter: prompter, log: log) }
-    self.init(
-      vault: CurrentVault(files: files, verifier: verifier, slotKeys: slotKeys, log: log), prompter: prompter, log: log)
-  }
-
-  /// Opens the vault for a request of no client.
-  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
-    try await open(for: reason, from: nil)
   }
 }
 

@@ -17,7 +17,7 @@ import TestSupport
 import TestVectors
 import Testing
 
-@testable import liquid_authenticator
+@testable import Prompts
 
 /// Types the answers of the test; a dialog without a field stays open until it is withdrawn, or the test agrees.
 private final class Typist: PromptBackEnd {
