@@ -88,6 +88,11 @@ def entries(file):
     return judge.open_file(OWN, file.read_bytes()).entries
 
 
+def wait_for_files(folder, *names):
+    """Wait until these are all files of a folder: a follower writes its file under another name, and then renames it."""
+    wait_for("these files alone", lambda: sorted(os.listdir(folder)) == sorted(names))
+
+
 def without_user_name(key, made):
     """Sign in without a list of credentials, as a site without a user name does."""
     with client(key) as ctap:
@@ -164,7 +169,7 @@ def test_two_machines_stay_in_sync(machines, folder):
     assert {one["name"]: one["merged"] for one in status(first)["backupFiles"]} == {
         **dict.fromkeys(names, False), **{path.name: True for path in (other, *conflicts.values())}}
     assert all(follower.process.poll() is None for follower in followers)
-    assert sorted(os.listdir(folder)) == sorted([own.name, other.name, *(path.name for path in conflicts.values()), *names])
+    wait_for_files(folder, own.name, other.name, *(path.name for path in conflicts.values()), *names)
     done = first.run("backup", "follow", "--control", first.control_socket, status=5)
     assert f"process {followers[0].process.pid} already follows the folder of backups" in done.stderr
     assert ("backup", "done", "none", None) not in history(first)
@@ -222,7 +227,7 @@ def test_two_machines_over_git(machines, tmp_path):
     wait_for("the removal on the other machine", lambda: passkeys(first) == 0)
     wait_for("equal files", lambda: other.read_bytes() == own.read_bytes())
     assert all(follower.process.poll() is None for follower in followers)
-    assert sorted(os.listdir(one)) == sorted([".git", own.name, other.name])
+    wait_for_files(one, ".git", own.name, other.name)
 
 
 # Holds: FOLLOW-7
@@ -316,7 +321,8 @@ def test_large_blobs_and_an_older_file(machines, folder):
     time.sleep(3)
     assert "the passkey has no large blob" in key.run(
         "blobs", "get", made.id.hex(), "--control", key.control_socket, stdin=f"{PASSPHRASE}\n", status=4).stderr
-    assert sorted(os.listdir(folder)) == sorted([own.name, "another.liquid"]), "its own last file is replaced"
+    # Its own last file is replaced.
+    wait_for_files(folder, own.name, "another.liquid")
     new = own.read_bytes()
     # The sync service restores the older one.
     (folder / "restored").write_bytes(old)
@@ -333,7 +339,7 @@ def test_large_blobs_and_an_older_file(machines, folder):
     wait_for("the problem", lambda: any("another store also writes" in one for one in status(key)["problems"]))
     assert own.read_bytes() == new and follower.said("another store also writes") == 1
     assert (folder / kept).read_bytes() == old and follower.said("its content is now in") == 1
-    assert sorted(os.listdir(folder)) == sorted([own.name, kept, "another.liquid"])
+    wait_for_files(folder, own.name, kept, "another.liquid")
 
 
 # Holds: FOLLOW-10, FOLLOW-11
@@ -362,7 +368,7 @@ def test_a_stick_is_pulled_and_a_disk_is_full(machines, tmp_path):
             register(ctap, OWN, "a.example", b"alice", rk=True, uv=True)
         wait_for("the problem", lambda: any("No space left" in one for one in status(key)["problems"]))
         assert own.read_bytes() == before
-        assert sorted(os.listdir(stick)) == sorted([own.name, "filling", "more"])
+        wait_for_files(stick, own.name, "filling", "more")
         (image / "filling").unlink()
         (image / "more").unlink()
         with client(key) as ctap:
