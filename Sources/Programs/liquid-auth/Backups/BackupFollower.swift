@@ -15,6 +15,8 @@ struct BackupFollower {
   private var schedule = FollowSchedule()
   private var files = FollowedFiles()
   private var connection: ControlConnection?
+  /// The connection before, until the authenticator has answered on the present one, and so has its report.
+  private var earlier: ControlConnection?
   private var lock: FollowLock?
   /// The store in the last answer of the authenticator.
   private var store: FollowedStore?
@@ -54,7 +56,7 @@ struct BackupFollower {
 
   /// Connects, and asks for the store.
   ///
-  /// The earlier connection ends only then, so that the status always has a report.
+  /// The earlier connection ends after the answer, so that the status always has a report.
   private mutating func ask() throws(CommandFailure) {
     try watch.watch(socket: place.controlPath())
     let new: ControlConnection
@@ -64,7 +66,7 @@ struct BackupFollower {
         if error.isVersionMismatch { throw error }
         return failed(error)
       }
-      connection = nil
+      (connection, earlier) = (nil, nil)
       say("waiting for the authenticator: \(error.completed(by: place).description)")
       schedule.handle(.notRunning, at: now)
       return
@@ -79,7 +81,7 @@ struct BackupFollower {
     } catch {
       return failed(error)
     }
-    connection = new
+    (earlier, connection) = (connection, new)
     watch.endWatchOfSocket()
     schedule.handle(.asked, at: now)
   }
@@ -173,7 +175,7 @@ struct BackupFollower {
       disconnect()
       return true
     }
-    said = nil
+    (said, earlier) = (nil, nil)
     guard let folder = answer.folder else {
       Self.log("no folder is followed; to follow one, run: liquid-auth backup --to FOLDER\(place.arguments)")
       return false

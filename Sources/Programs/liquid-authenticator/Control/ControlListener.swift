@@ -23,9 +23,9 @@ import Synchronization
 /// ``maximumFollowing`` may wait for a change of the store, and ``maximumWorking`` may do other work. These are fewer
 /// than the places, so there is always one for `lock` and `status`.
 ///
-/// A process has one of each at a time, and ``maximumWaitingOfOne`` of those that wait for a person, so that others have a
-/// turn whatever it repeats. The last place for a try of the passphrase is only for a process whose previous try was
-/// neither wrong nor given up.
+/// A process has one of each at a time, two that wait for a change of the store, and ``maximumWaitingOfOne`` that wait
+/// for a person, so that others have a turn whatever it repeats. The last place for a try of the passphrase is only for a
+/// process whose previous try was neither wrong nor given up.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
@@ -100,8 +100,14 @@ final class ControlListener: Polled {
       }
     }
 
-    /// The most of one process at a time.
-    var limitOfOne: Int { self == .waiting ? ControlListener.maximumWaitingOfOne : 1 }
+    /// The most of one process at a time: a program that follows changes its connection while the earlier one waits.
+    var limitOfOne: Int {
+      switch self {
+      case .waiting: ControlListener.maximumWaitingOfOne
+      case .following: 2
+      case .unlocking, .working: 1
+      }
+    }
   }
 
   private struct State {

@@ -391,10 +391,13 @@ final class Client: Sendable {
     service.plugging.close()
     service.hasLockedTurns.withLock { $0 = true }
     var attackers: [Client] = []
-    for request in [Self.wrong, [0x76], Self.detach] as [[UInt8]] {
-      let attacker = try await processes.connect(7, to: control)
-      attacker.send(request)
-      attackers.append(attacker)
+    // A program that follows the store has two waits while it changes its connection.
+    for (request, limit) in [(Self.wrong, 1), ([0x76], 2), (Self.detach, 1)] as [([UInt8], Int)] {
+      for _ in 0..<limit {
+        let attacker = try await processes.connect(7, to: control)
+        attacker.send(request)
+        attackers.append(attacker)
+      }
       for _ in 0..<4 {
         let another = try await processes.connect(7, to: control)
         #expect(await another.ask(request)?.first == Self.busy, "\(request)")
@@ -404,7 +407,7 @@ final class Client: Sendable {
     #expect(await third.ask(Self.acceptStore)?.first == Self.busy, "it has a passphrase, too")
     let follower = try await processes.connect(8, to: control)
     follower.send([0x76])
-    await eventually { service.followers.waitingCount == 2 }
+    await eventually { service.followers.waitingCount == 3 }
     let owner = try await processes.connect(9, to: control)
     owner.send(Self.detach)
     await eventually { service.plugging.count == 2 }
