@@ -37,10 +37,16 @@ def record(number):
     return OWN.tag(2, sha256(rp_id.encode()) + user_id), plaintext
 
 
-def pictures(pdf):
+def pictures(pdf, dpi=DPI):
     """Draw the pages of a PDF document."""
-    subprocess.run(["pdftoppm", "-r", str(DPI), "-png", "-gray", pdf, pdf.with_suffix("")], check=True)
+    subprocess.run(["pdftoppm", "-r", str(dpi), "-png", "-gray", pdf, pdf.with_suffix("")], check=True)
     return sorted(pdf.parent.glob(f"{pdf.stem}-*.png"))
+
+
+def codes(picture):
+    """Read the codes of a picture."""
+    return subprocess.run(
+        ["zbarimg", "--raw", "--quiet", picture], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def machine(folder, vault):
@@ -59,6 +65,9 @@ def page(tmp_path_factory):
     pdf = folder / "page.pdf"
     made = command(key, "backup", "--paper", pdf)
     picture, = pictures(pdf)
+    if len(codes(picture)) < made["codes"]:
+        # Of some hundred clean pages, zbarimg missed a code of one, at this resolution alone.
+        picture, = pictures(pdf, DPI + 50)
     return made, pdf, picture
 
 
@@ -115,8 +124,7 @@ def test_a_page_has_the_passkeys_that_fit_and_names_the_others(page):
 # Holds: PAPER-3
 def test_the_codes_hold_a_backup_of_the_newest_passkeys(page):
     made, _, picture = page
-    read = subprocess.run(["zbarimg", "--raw", "--quiet", picture], capture_output=True, text=True, check=True).stdout
-    file = paper.file_of(read.splitlines())
+    file = paper.file_of(codes(picture))
     newest = range(PASSKEYS - made["passkeys"], PASSKEYS)
     opened = judge.open_file(OWN, file)
     assert len(file) == made["bytes"] and opened.large_blobs is None
