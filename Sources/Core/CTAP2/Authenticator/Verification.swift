@@ -59,7 +59,7 @@ extension Authenticator {
   /// Whether the presence of the token's dialog is enough for this prompt.
   ///
   /// A prompt is always shown if it names something that the token's dialog could not: an Algorand address, a passkey
-  /// to be replaced, here or of the previous phrase, or extras (a PRF secret, a large-blob key, a payment).
+  /// to be replaced, here or of the previous phrase, or an extra of an extension.
   func spares(_ prompt: UserPrompt, _ verification: CeremonyVerification) -> Bool {
     verification == .byToken && pinUVAuth.userPresent(at: now()) && prompt.algorandAddress == nil
       && !prompt.replacesPasskey && !prompt.movesFromPreviousPhrase && prompt.extras.isEmpty
