@@ -1,6 +1,6 @@
 """ARC-27 as Liquid Auth's dApps use it: frames as cbor-x writes them, and their expected answers.
 
-Nothing here depends on the Swift sources. `python -m judges.arc27` in Tests rewrites Vectors/arc27.json;
+Nothing here depends on the Swift sources. `python -m judges.arc27` in Tests/EndToEnd rewrites Vectors/arc27.json;
 test_arc27.py fails if the two differ.
 """
 
