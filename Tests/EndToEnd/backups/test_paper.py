@@ -147,11 +147,10 @@ def test_pictures_of_parts_of_the_page(page, tmp_path):
     made, _, picture = page
     left = part(picture, tmp_path, "left.png", 0, 0, 0.67, 1)
     right = part(picture, tmp_path, "right.png", 0.33, 0, 1, 1)
-    hint = "take a sharper picture, and also give that one; each picture can show a part of the page"
     key = Authenticator(tmp_path / "none")
     for picture, missing in ((left, "codes 3 and 6"), (right, "codes 1 and 4")):
         error = command(key, "restore", "--image", picture, status=FAILED)["error"]
-        assert error == f"cannot restore {picture}: {missing} of 6 were not found; {hint}"
+        assert error.startswith(f"cannot restore {picture}: {missing} of 6 ")
     second = machine(tmp_path, 2)
     assert command(second, "restore", "--image", right, left)["added"] == made["passkeys"]
 
@@ -168,11 +167,9 @@ def test_pages_are_not_mixed_and_other_pictures_are_refused(page, tmp_path, monk
         "bytes": 0, "codes": 1, "passkeys": 0, "removals": 0, "leftOut": [], "leftOutRemovals": 0,
         "leftOutLargeBlobs": False}
     other, = pictures(tmp_path / "other.pdf")
-    assert refused(picture, other) == (
-        "cannot restore the pictures: the codes are from two pages; restore one page at a time")
+    assert "from two pages" in refused(picture, other)
     words = part(picture, tmp_path, "words.png", 0, 0.75, 1, 1)
-    assert refused(words) == (
-        f"cannot restore {words}: no code of a backup was found; take a sharper picture of the codes")
+    assert refused(words).startswith(f"cannot restore {words}: no code ")
     (text := tmp_path / "text.png").write_text("no picture")
     assert refused(picture, text) == f"zbarimg cannot read {text}: is it a picture?"
     assert command(key, "restore", pdf, status=FAILED)["error"] == (
@@ -180,8 +177,7 @@ def test_pages_are_not_mixed_and_other_pictures_are_refused(page, tmp_path, monk
         "the picture to restore --image")
     assert refused(picture, tmp_path / "absent.png").startswith(f"cannot read {tmp_path}/absent.png: ")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert refused(picture) == (
-        "zbarimg, which reads the codes, is not installed; install zbar-tools, and run the command again")
+    assert "install zbar-tools" in refused(picture)
 
     before = pdf.read_bytes()
     error = command(key, "backup", "--paper", pdf, status=FAILED)["error"]
@@ -203,9 +199,9 @@ def test_a_page_from_a_running_authenticator(tmp_path):
             (tmp_path / "content").write_bytes(b"a large blob")
             key.ask("blobs", "set", made.id.hex()[:12], tmp_path / "content")
         said = key.ask("backup", "--paper", tmp_path / "first.pdf")
-        assert said == (
-            f"wrote {tmp_path}/first.pdf: 1 passkey in 1 QR code\nthe large blobs are not on the page\n"
-            f"for a backup of everything, run: liquid-auth backup FILE --control {key.control_socket}\n")
+        wrote, left_out, advice = said.splitlines()
+        assert wrote == f"wrote {tmp_path}/first.pdf: 1 passkey in 1 QR code" and "large blobs" in left_out
+        assert advice.endswith(f" run: liquid-auth backup FILE --control {key.control_socket}")
         assert json.loads(key.ask("status", "--json"))["backupTime"] is None
         key.ask("blobs", "delete", made.id.hex()[:12])
         assert key.ask("backup", "--paper", tmp_path / "second.pdf") == (
