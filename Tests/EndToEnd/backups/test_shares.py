@@ -34,10 +34,16 @@ def recover(key, shares, *options, passphrase=NEW, status=0):
     return key.run("recover", "--shares", "--state-dir", key.state, *options, stdin=lines, status=status)
 
 
+def repeats(text, *typed):
+    """Whether the text has two words of a share or phrase, one after the other."""
+    words = [one.split() for one in typed]
+    return any(" ".join(one[place:place + 2]) in text for one in words for place in range(len(one) - 1))
+
+
 def refused(key, shares, status=FAILED):
-    """Return the error; the command makes no vault, and does not repeat a word of a share."""
+    """Return the error; the command makes no vault, and does not repeat the words of a share."""
     done = recover(key, shares, status=status)
-    assert done.stdout == "" and not (key.state / "vault").exists()
+    assert done.stdout == "" and not (key.state / "vault").exists() and not repeats(done.stderr, *shares)
     return done.stderr
 
 
@@ -110,11 +116,10 @@ class TestInit:
 
     # Holds: INPUT-7
     def test_wrong_words_make_no_vault(self, empty):
-        *_, elsewhere = made_on_terminal(
+        shares, _, elsewhere = made_on_terminal(
             empty, "--shares", "2-of-3", shares=1, right=lambda share, word: False, status=FAILED)
-        assert elsewhere == (
-            "liquid-auth: the words on paper are not share 1; no vault was made; destroy the papers of all shares, and run "
-            "the command again\n")
+        assert elsewhere.startswith("liquid-auth: ") and " not share 1; " in elsewhere and "destroy the papers" in elsewhere
+        assert not repeats(elsewhere, *shares)
         assert not empty.state.exists()
 
     def test_cancelled_after_all_shares(self, empty):
@@ -135,19 +140,15 @@ class TestInit:
         assert "made " in recover(empty, [" ".join(words[number] for number in sorted(words))]).stdout
 
     @pytest.mark.parametrize("options, said", [
-        (["--shares", "1-of-3"], "the value '1-of-3' is invalid for '--shares <t-of-n>': 1 of 3 shares would be the whole "
-         "secret; choose 2-of-3 or more, or make copies of the share of 1-of-1"),
-        (["--shares", "3-of-2"], "the value '3-of-2' is invalid for '--shares <t-of-n>': 3-of-2 is not possible; choose at "
-         "most 16 shares, and a threshold from 2 to that number"),
-        (["--shares", "2-of-17"], "the value '2-of-17' is invalid for '--shares <t-of-n>': 2-of-17 is not possible; choose "
-         "at most 16 shares, and a threshold from 2 to that number"),
-        (["--shares", "three"],
-         "the value 'three' is invalid for '--shares <t-of-n>': give two numbers, such as 2-of-3"),
+        (["--shares", "1-of-3"], "the value '1-of-3' is invalid for '--shares <t-of-n>': 1 of 3 shares "),
+        (["--shares", "3-of-2"], "the value '3-of-2' is invalid for '--shares <t-of-n>': 3-of-2 is not possible; "),
+        (["--shares", "2-of-17"], "the value '2-of-17' is invalid for '--shares <t-of-n>': 2-of-17 is not possible; "),
+        (["--shares", "three"], "the value 'three' is invalid for '--shares <t-of-n>': "),
         (["--shares", "2-of-3", "--import"], "--shares is only for a new phrase; omit --shares or --import"),
         (["--shares"], "missing value for '--shares <t-of-n>'"),
     ])
     def test_wrong_usage(self, empty, options, said):
-        assert empty.run("init", *options, status=WRONG_USAGE).stderr.splitlines()[0] == f"liquid-auth: {said}"
+        assert empty.run("init", *options, status=WRONG_USAGE).stderr.startswith(f"liquid-auth: {said}")
 
 
 # Holds: SLIP39-13
@@ -228,21 +229,17 @@ class TestRecover:
         words = shares[1].split()
         wrong = " ".join([*words[:9], "zero" if words[9] != "zero" else "yoga", *words[10:]])
         for given, said in [
-            ([""], "the share has 0 words; give all 20, 23, 27, 30 or 33, with spaces between them"),
-            ([PHRASE], "these are words of a phrase, not of a SLIP-39 share; for the phrase, run: liquid-auth init --import "
-             f"--state-dir {empty.state}"),
-            ([PHRASE.replace("engage", "engagf")], "word 2 is not in the list of SLIP-39; check how it is spelled"),
-            ([shares[0], "é" + shares[1]], "word 1 has a character that no word of SLIP-39 has; type it again"),
-            ([shares[0], " ".join(words[:-1])],
-             "the share has 32 words; give all 20, 23, 27, 30 or 33, with spaces between them"),
-            ([shares[0], wrong], "the checksum of the share is wrong: all words are in the list, but one of them is wrong, "
-             "or two are swapped; compare them with what was written down"),
-            ([shares[0], shares[2], shares[0]],
-             "shares 1 and 3 are the same; give a different share instead of one of them"),
-            ([shares[0], others[1]],
-             "shares 1 and 2 are of different sets: their first two words differ; give shares of one set"),
+            ([""], "the share has 0 words"),
+            ([PHRASE], f" run: liquid-auth init --import --state-dir {empty.state}\n"),
+            ([PHRASE.replace("engage", "engagf")], "word 2 is not in the list of SLIP-39"),
+            ([shares[0], "é" + shares[1]], "word 1 has a character "),
+            ([shares[0], " ".join(words[:-1])], "the share has 32 words"),
+            ([shares[0], wrong], "the checksum of the share is wrong"),
+            ([shares[0], shares[2], shares[0]], "shares 1 and 3 are the same"),
+            ([shares[0], others[1]], "shares 1 and 2 are of different sets"),
         ]:
-            assert refused(empty, given) == f"liquid-auth: {said}\n", given
+            error = refused(empty, given)
+            assert said in error and "engagf" not in error and "é" not in error, given
 
     def test_too_few(self, empty):
         [shares] = self.split((3, 4))
@@ -255,8 +252,8 @@ class TestRecover:
     def test_a_share_is_no_phrase(self, empty):
         [shares] = self.split((2, 3))
         done = empty.run("init", "--import", "--state-dir", empty.state, stdin=f"{shares[0]}\n{NEW}\n", status=FAILED)
-        assert done.stderr == ("liquid-auth: these are words of a SLIP-39 share, not of a phrase; for shares, run: "
-                               f"liquid-auth recover --shares --state-dir {empty.state}\n")
+        assert done.stderr.endswith(f" run: liquid-auth recover --shares --state-dir {empty.state}\n")
+        assert not repeats(done.stderr, shares[0])
         assert not (empty.state / "vault").exists()
 
     # Holds: SLIP39-11
@@ -290,8 +287,7 @@ class TestRecover:
             "or press Enter to begin with share 1 again",
             "shares 1 and 2 are of different sets: their first two words differ; give shares of one set; try again, "
             "or press Enter to begin with share 1 again"]
-        for typed in (PHRASE, *shares, *others):
-            assert not any(" ".join(typed.split()[place : place + 2]) in shown for place in range(len(typed.split()) - 1))
+        assert not repeats(shown, PHRASE, *shares, *others)
         assert f"fingerprint {OWN.fingerprint.hex()}" in shown and NEW not in shown
 
     # Holds: INPUT-23
