@@ -104,7 +104,7 @@ class TestInitOnTheTerminal:
     # Holds: INPUT-7
     def test_wrong_words_make_no_vault(self, empty):
         *_, elsewhere = self.init(empty, ["right", "wrong", "wrong", "wrong"], (), status=FAILED)
-        assert elsewhere.startswith("liquid-auth: ") and "no vault was made; destroy the paper" in elsewhere
+        assert elsewhere.startswith("liquid-auth: ") and "destroy the paper" in elsewhere
         assert not empty.state.exists()
 
     def test_differing_passphrases_make_no_vault(self, empty):
@@ -305,15 +305,14 @@ class TestStatus:
         """As without XDG_RUNTIME_DIR, for example from cron: the socket is elsewhere, and no command starts another."""
         place = ["--state-dir", key.state]
         with key:
-            reason = (f"the authenticator runs as process {key.process.pid}, but does not listen at "
-                      f"{key.state}/control.sock; if it listens elsewhere, give its path with --control PATH; "
-                      "otherwise restart it")
-            assert fails(key, "lock", *place, status=FAILED) == f"liquid-auth: {reason}\n"
-            assert fails(key, "vault", "passphrase", *place, status=FAILED) == f"liquid-auth: {reason}\n"
+            said = fails(key, "lock", *place, status=FAILED)
+            reason = f"the authenticator runs as process {key.process.pid}, but does not listen at {key.state}/control.sock; "
+            assert said.startswith(f"liquid-auth: {reason}") and " with --control PATH; " in said
+            assert fails(key, "vault", "passphrase", *place, status=FAILED) == said
             found = json.loads(key.run("status", "--json", *place, status=FAILED).stdout)
-            assert found["running"] is None and reason in found["problems"]
+            assert found["running"] is None and any(said == f"liquid-auth: {one}\n" for one in found["problems"])
             checks = json.loads(key.run("doctor", "--json", *place, status=FAILED).stdout)["checks"]
-            assert [check["explanation"] for check in checks if check["name"] == "authenticator"] == [reason]
+            assert [f"liquid-auth: {check['explanation']}\n" for check in checks if check["name"] == "authenticator"] == [said]
             # Without --state-dir, the variable decides, too.
             environment = key.environment | {"XDG_STATE_HOME": str(key.folder / "xdg"), "XDG_RUNTIME_DIR": str(key.folder)}
             (key.folder / "xdg").mkdir()
@@ -530,8 +529,7 @@ class TestLink:
     @pytest.mark.parametrize("blank", ["", "\n", " \t\r\n"])
     def test_blank_text_is_no_link(self, empty, blank):
         for arguments, stdin in ([blank], ""), ([], blank):
-            said = fails(empty, "link", *arguments, status=WRONG_USAGE, stdin=stdin)
-            assert said.endswith("there is no link; give it as an argument, or on standard input\n")
+            assert "standard input" in fails(empty, "link", *arguments, status=WRONG_USAGE, stdin=stdin)
 
 
 class TestWalletCommands:
