@@ -109,7 +109,7 @@ def changed(target, old, new):
 
 # Holds: LANGUAGE-3
 @pytest.mark.parametrize("damage, words", [
-    (cut, "it is cut off, or damaged"), (without_the_site, "a text does not have the values of its id: Site: {1}"),
+    (cut, "cut off"), (without_the_site, "Site: {1}"),
 ])
 def test_a_faulty_catalogue(german, damage, words):
     target = place(german.binary.parent.parent)
@@ -117,7 +117,8 @@ def test_a_faulty_catalogue(german, damage, words):
     with german:
         assert headlines(german) == ENGLISH
         path = german.binary.parent / "../share/locale/de/LC_MESSAGES/liquid-auth.mo"
-        assert f"{path} cannot be used: {words}; install liquid-auth again" in german.said()
+        said = german.said()
+        assert f"{path} cannot be used: " in said and words in said
 
 
 @pytest.fixture
