@@ -335,8 +335,8 @@ class TestCommands:
         with key:
             accept = "recover", "--accept-before-reset", "--json"
             done = key.run(*accept, "--control", key.control_socket, stdin=PASSPHRASE, status=FAILED)
-            assert json.loads(done.stderr) == {
-                "error": "this store has no reset to undo: there is nothing to accept", "exitCode": FAILED}
+            told = json.loads(done.stderr)
+            assert "nothing to accept" in told["error"] and told["exitCode"] == FAILED
             key.power_cycle()
             with client(key) as ctap:
                 ctap.reset()
