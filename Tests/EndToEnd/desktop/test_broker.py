@@ -197,7 +197,7 @@ class TestHostileClient:
     def test_a_second_device(self):
         with ready() as first:
             second, answer = connect(PERSON)
-            assert answer == b"\x00another program of yours has a device; stop the other liquid-authenticator"
+            assert answer.startswith(b"\x00another program of yours ")
             assert is_closed(second)
             # The kernel adds the device after the broker has answered.
             wait_for("the first device alone", lambda: devices() == [DESCRIPTOR])
