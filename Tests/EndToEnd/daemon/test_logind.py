@@ -38,7 +38,7 @@ def test_a_suspend_locks_and_the_next_one_waits_again(key, logind):
     for _ in range(2):
         logind.prepare_for_sleep(True)
         wait_for("end of the delay", lambda: not logind.is_delaying())
-        assert status(key)["lockReason"] == "before the machine was suspended"
+        assert "suspended" in status(key)["lockReason"]
         logind.prepare_for_sleep(False)
         wait_for("inhibitor", logind.is_delaying)
         key.unlock()

@@ -21,9 +21,10 @@ def status(key):
     return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)
 
 
-def wait_for_lock(key, reason):
+def wait_for_lock(key, cause):
     wait_for("lock", lambda: status(key)["vault"] == "locked", SECONDS)
-    assert status(key)["lockReason"] == reason
+    reason = status(key)["lockReason"]
+    assert cause in reason
     text = key.run("status", "--control", key.control_socket).stdout
     assert f"vault          locked, {reason}\n" in text
     assert f"the vault was locked {reason}" in key.said()
@@ -74,7 +75,7 @@ class TestLock:
         """Twice: the daemon asks logind again to wait."""
         for _ in range(2):
             suspend()
-            wait_for_lock(seat, "before the machine was suspended")
+            wait_for_lock(seat, "suspended")
             assert status(seat)["attached"] is True
             time.sleep(4)
             seat.unlock()
@@ -93,17 +94,17 @@ class TestLock:
         time.sleep(4)
         assert status(seat)["vault"] == "unlocked", "not on suspend then"
         lock_screen()
-        wait_for_lock(seat, "when the screen was locked")
+        wait_for_lock(seat, "screen")
 
     @pytest.mark.parametrize("seat", [["--lock-on", "switch", "--in-background", "stay"]], indirect=True)
     def test_a_user_switch_locks_if_that_is_wanted(self, seat):
         to_terminal(2)
-        wait_for_lock(seat, "when another user's session came to the foreground")
+        wait_for_lock(seat, "another user's session")
         assert status(seat)["attached"] is True
 
     def test_a_command_locks(self, seat):
         seat.run("lock", "--control", seat.control_socket)
-        assert status(seat)["lockReason"] == "by a command"
+        assert "command" in status(seat)["lockReason"]
 
 
 class TestDevice:
