@@ -151,7 +151,7 @@ class TestMade:
                     found.append("completed" if "credentials.sqlite" not in there else "done")
                     assert ("was being made" in said) == (found[-1] == "completed")
                     return
-                assert "is missing; a new one was being made when liquid-auth was ended" in done.stderr, done
+                assert "is missing; a new one was being made" in done.stderr, done
                 found.append("begun")
             else:
                 said, key.process, _ = key.said(), None, key.output.close()
