@@ -54,8 +54,7 @@ class TestSetting:
         reader.stop()
         key.start()
         key.unlock()
-        assert "fprintd is not installed; install the package fprintd" in verification(
-            key, "fingerprint", status=1).stderr
+        assert "install the package fprintd" in verification(key, "fingerprint", status=1).stderr
 
 
 class TestFinger:
@@ -174,7 +173,7 @@ class TestFailures:
             reader.stop()
         assert made, "verified, as register checks"
         assert dialogs(finger_key)[-1][0] == "GETPIN"
-        assert "a fingerprint cannot verify: fprintd ended before a finger was read; try again" in finger_key.said()
+        assert "a fingerprint cannot verify: fprintd ended" in finger_key.said()
 
     def test_fprintd_is_not_there(self, finger_key, reader):
         reader.stop()
@@ -196,7 +195,7 @@ class TestFailures:
         with registering(finger_key) as made:
             pass
         assert made and dialogs(finger_key)[-1][0] == "GETPIN"
-        assert "another program uses the fingerprint reader; try again" in finger_key.said()
+        assert "another program uses the " in finger_key.said()
         other.kill()
         other.wait()
 
@@ -263,7 +262,7 @@ class TestHang:
             key.pinentry.set({PASSPHRASE_BUTTON: "never"})
             with registering(key) as made:
                 pass
-            assert made and "fprintd did not answer; try again" in key.said()
+            assert made and "fprintd did not answer" in key.said()
             assert double.calls() == ["Claim"], "the request has ended before the claim"
             wait_for("release", lambda: double.calls()[-2:] == ["claimed", "Release"])
         finally:
