@@ -185,8 +185,7 @@ class TestUnlocking:
         file.write_bytes(cbor.encode(members))
         key.ask("lock")
         assert slots(key)[1] == {"slot": 2, "type": 4, "damaged": True}
-        assert vault(key, "list").stdout.splitlines()[2] == (
-            "2     keyring, damaged: it unlocks nothing; remove the slot, and add it again")
+        assert vault(key, "list").stdout.splitlines()[2].startswith("2     keyring, damaged: ")
         assert len(registration(key)) == 2, "the keyring after a lock, and presence"
         assert "slot 2 (keyring) did not unlock the vault: it is damaged; remove the slot" in key.said()
         assert cbor.decode(file.read_bytes()) == members
