@@ -142,7 +142,7 @@ def test_a_refusal_of_the_node_is_reported(rotated, algod, rekey):
 
 # Holds: ROTATE-9
 def test_without_a_move_or_a_node_nothing_is_signed(key, algod, rekey):
-    assert "no move to a new phrase has begun" in rekey(status=1)[-1]["reason"]
+    assert "with: liquid-auth rotate begin" in rekey(status=1)[-1]["reason"]
     assert "names no node of mainnet-v1.0" in rekey(status=1, network="mainnet-v1.0")[-1]["reason"]
     assert "the network is one of mainnet-v1.0" in rekey(status=64, network="mainnet")[-1]["reason"]
     assert key.signatures() == 0 and not algod.posted
