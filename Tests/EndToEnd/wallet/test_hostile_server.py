@@ -232,7 +232,7 @@ class TestVanishing:
         dapp = loop.run(DApp(server, authority.client_context()).link())
         before = shared_key.signatures()
         wallet = connect(shared_key, server.link(dapp.request_id), "--register", "--timeout", "8")
-        refused(shared_key, wallet, "no dApp answered in time", 1, before, code=5)
+        refused(shared_key, wallet, "no dApp answered", 1, before, code=5)
         assert 2 <= [name for _, name, _ in server.signals].count("offer-description") <= 4
         loop.run(dapp.close())
 
@@ -242,7 +242,7 @@ class TestVanishing:
         dapp = loop.run(DApp(server, authority.client_context(), request_id="another").link())
         before = shared_key.signatures()
         wallet = connect(shared_key, server.link("one"), "--register", "--timeout", "4")
-        refused(shared_key, wallet, "no dApp answered in time", 1, before, code=5)
+        refused(shared_key, wallet, "no dApp answered", 1, before, code=5)
         assert not dapp.acknowledged.done()
         loop.run(dapp.close())
 
