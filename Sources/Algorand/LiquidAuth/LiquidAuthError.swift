@@ -26,6 +26,8 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
     case serverLost(PortError)
     /// The channel to the dApp was not open in time.
     case channelTimedOut
+    /// The connection to the dApp is lost; the dApp may come back.
+    case channelLost
     /// The task was cancelled.
     case cancelled
   }

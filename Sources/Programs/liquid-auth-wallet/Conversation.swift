@@ -1,4 +1,5 @@
 import LiquidAuth
+import Synchronization
 
 /// The exchange over one channel: requests of the dApp, answers of the provider.
 ///
@@ -78,6 +79,44 @@ struct Conversation {
       }
     }
     return .success(.asWanted)
+  }
+}
+
+/// The conversations with one dApp, one after the other, each over a channel of its own.
+final class Conversations: Sendable {
+  /// Whether they end after the first answer.
+  let isOnce: Bool
+  private let ending = Mutex<Result<Conversation.Ending, LiquidAuthError>?>(nil)
+
+  init(isOnce: Bool) { self.isOnce = isOnce }
+
+  /// Whether there was a conversation.
+  var hasBegun: Bool { ending.withLock { $0 != nil } }
+
+  /// Holds one; returns whether another may follow: the dApp has left, or the connection to it was lost.
+  func hold(_ conversation: Conversation, by provider: Provider) async -> Bool {
+    let result: Result<Conversation.Ending, LiquidAuthError>
+    do throws(LiquidAuthError) {
+      result = .success(try await conversation.run(provider))
+    } catch {
+      result = .failure(error)
+    }
+    ending.withLock { $0 = result }
+    return switch result {
+    case .success(let ending): ending == .byDApp
+    case .failure(let error): error.kind == .channelLost
+    }
+  }
+
+  /// How the last one ended.
+  ///
+  /// - Parameter ending: how the wait for another ended. If there was none, a lost connection is a failure.
+  func last(before ending: SignalingEnding) throws(LiquidAuthError) -> Conversation.Ending {
+    guard let last = self.ending.withLock({ $0 }) else { return .byDApp }
+    do throws(LiquidAuthError) { return try last.get() } catch {
+      guard error.kind == .channelLost, ending != .done else { throw error }
+      return .byDApp
+    }
   }
 }
 

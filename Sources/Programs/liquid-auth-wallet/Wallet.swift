@@ -88,37 +88,62 @@ struct Wallet: Sendable {
 // MARK: - The channel
 
 extension Wallet {
-  /// Opens the channel to the dApp, and answers its requests until the channel is closed.
+  /// Opens the channel to the dApp, and answers its requests until the channel is closed and the dApp does not come
+  /// back.
   func talk(
     with signedIn: LiquidAuthResult, iceServers: [ICEServer], timeout: Duration, isOnce: Bool
   ) async throws {
-    let channel = try await channel(to: signedIn, iceServers, timeout)
-    defer { channel.close() }
-    let provider = Provider(
-      Provider.Configuration(
-        name: "Liquid Auth for Linux", account: signedIn.address, networks: networks,
-        origin: signedIn.origin.serialized),
-      signer: ControlSocketSigner(socket: ports.socket, output: output), randomness: SystemRandomNumberGenerator())
-    let ending = try await Conversation(channel: channel, report: output.report, isOnce: isOnce).run(provider)
-    output.report(.closed(byDApp: ending == .byDApp))
-    if case .refused(let error) = ending { throw WalletFailure(refused: error) }
+    let conversations = Conversations(isOnce: isOnce)
+    let ending: SignalingEnding
+    do throws(LiquidAuthError) {
+      ending = try await serveChannels(of: signedIn, iceServers, timeout, conversations)
+    } catch {
+      // A signal ends a wait for the dApp as it ends a conversation.
+      guard error.kind == .cancelled, conversations.hasBegun else { throw error }
+      return output.report(.closed(.byThisSide))
+    }
+    switch try conversations.last(before: ending) {
+    case .byDApp: output.report(.closed(ChannelEnd(ending)))
+    case .asWanted: output.report(.closed(.byThisSide))
+    case .refused(let error):
+      output.report(.closed(.byThisSide))
+      throw WalletFailure(refused: error)
+    }
   }
 
-  private func channel(
-    to signedIn: LiquidAuthResult, _ iceServers: [ICEServer], _ timeout: Duration
-  ) async throws(LiquidAuthError) -> PeerChannel {
-    let (output, ports) = (output, ports)
+  private func serveChannels(
+    of signedIn: LiquidAuthResult, _ iceServers: [ICEServer], _ timeout: Duration, _ conversations: Conversations
+  ) async throws(LiquidAuthError) -> SignalingEnding {
+    let (output, ports, networks, isAsked) = (output, ports, networks, isAskedAboutHosts)
     // A shorter wait is not reported.
     let cancelAlarm = ports.timer.wake(after: .seconds(1)) {
       if !ports.peerConnections.isLoaded.isSet { output.report(.startingGStreamer) }
     }
     defer { cancelAlarm() }
-    return try await startSignaling(
-      origin: signedIn.origin, headers: signedIn.signalingHeaders, iceServers: iceServers, timeout: timeout,
+    return try await LiquidAuth.serveChannels(
+      origin: signedIn.origin, requestID: signedIn.requestID, headers: signedIn.signalingHeaders,
+      iceServers: iceServers, timeout: timeout,
       ports: SignalingPorts(
         http: ports.http, webSockets: ports.webSockets, peerConnections: ports.peerConnections, timer: ports.timer,
-        randomness: SystemRandomNumberGenerator())
-    ) { output.report(.signaling($0.event)) }
+        randomness: SystemRandomNumberGenerator()),
+      progress: { output.report(.signaling($0.event)) },
+      isMeant: {
+        guard isAsked else { return true }
+        return await TerminalQuestion()?.ask(
+          "Another device or page is connected for the request of \(signedIn.origin.host). "
+            + "Give it the channel? [y/N] ") ?? false
+      },
+      serve: { channel in
+        defer { channel.close() }
+        let provider = Provider(
+          Provider.Configuration(
+            name: "Liquid Auth for Linux", account: signedIn.address, networks: networks,
+            origin: signedIn.origin.serialized),
+          signer: ControlSocketSigner(socket: ports.socket, output: output),
+          randomness: SystemRandomNumberGenerator())
+        return await conversations.hold(
+          Conversation(channel: channel, report: output.report, isOnce: conversations.isOnce), by: provider)
+      })
   }
 
   private var networks: [Provider.Network] {

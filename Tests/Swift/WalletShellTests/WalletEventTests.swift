@@ -84,7 +84,10 @@ struct WalletEventTests {
     (.signing(.signedMessage), #"{"event": "signed", "ms": 7, "what": "message", "ids": []}"#),
     (.signing(.posted(["A"])), #"{"event": "posted", "ms": 7, "ids": ["A"]}"#),
     (.unanswered(.ping), #"{"event": "unanswered", "ms": 7, "reason": "a ping"}"#),
-    (.closed(byDApp: true), #"{"event": "closed", "ms": 7, "byDApp": true}"#),
+    (.closed(.byDApp), #"{"event": "closed", "ms": 7, "byDApp": true, "reason": "dApp"}"#),
+    (.closed(.nobodyReturned), #"{"event": "closed", "ms": 7, "byDApp": true, "reason": "nobodyReturned"}"#),
+    (.signaling(.away), #"{"event": "away", "ms": 7}"#),
+    (.signaling(.otherSession(devices: 3)), #"{"event": "otherSession", "ms": 7, "devices": 3}"#),
     (
       .failed(WalletFailure("no", code: .timedOut)), #"{"event": "failed", "ms": 7, "reason": "no", "code": 5}"#
     ),
@@ -144,7 +147,7 @@ struct SentencesTests {
       "no dApp has answered for 30 s; check that its page is open and was not reloaded"
     ),
     (
-      .closed(byDApp: false), "closed the channel; to connect again, reload the dApp's page and take its new link"
+      .closed(.byThisSide), "closed the channel; to connect again, reload the dApp's page and take its new link"
     ),
     (.signing(.signedTransactions(["A"])), "signed 1 transaction:\nA"),
     (.signing(.signedTransactions(["A", "B"])), "signed 2 transactions:\nA\nB"),

@@ -102,7 +102,7 @@ extension LiquidAuthError {
 
   /// The connection is lost; the reason is the adapter's.
   static func channelLost(_ reason: String) -> Self {
-    Self("the connection to the dApp was lost: \(reason.onOneLine)", hint: newLink)
+    Self(.channelLost, "the connection to the dApp was lost: \(reason.onOneLine)", hint: newLink)
   }
 
   /// The dApp sent a message of this size; the channel was closed.

@@ -5,6 +5,11 @@
 /// is lost if the dApp does not listen yet. So the machine repeats the offer until the first answer, and then its
 /// candidates once. Only the first usable answer counts, because anybody in the room can send others. Other offers are
 /// ignored, but reveal that another wallet of the account is connected.
+///
+/// A machine that stays keeps the connection while the channel is open, if the server reports `presence`: how many
+/// devices are connected for the dApp's request, with this one. When the channel has ended and two devices are there, it
+/// makes a fresh offer, since a page that was reloaded waits for one. The server does not say which session of the page
+/// came back; only a device more than before shows that there is another one, and then the user is asked.
 struct SignalingMachine: Sendable {
   /// The interval at which the offer is repeated until it is answered.
   static let offerInterval = Duration.seconds(3)
@@ -29,10 +34,14 @@ struct SignalingMachine: Sendable {
     case addCandidate(ICECandidate)
     /// Report progress to the user.
     case progress(SignalingProgress)
-    /// Done: the channel is open, and the peer accepts messages of this size.
+    /// The channel is open, and the peer accepts messages of this size; done, unless the machine stays.
     case opened(maximumMessageSize: Int)
+    /// Ask the user whether another session of the page may get the channel; ``answer(isMeant:at:)`` takes the answer.
+    case ask
     /// Done: there will be no channel.
     case failed(LiquidAuthError)
+    /// Done: the last channel has ended.
+    case ended(SignalingEnding)
   }
 
   private enum Phase {
@@ -42,14 +51,24 @@ struct SignalingMachine: Sendable {
     /// The offer was sent; the next time is `resend`.
     case signalled(resend: Duration)
     case connecting(SessionDescription)
+    /// The channel of a machine that stays is open.
+    case open
+    /// The channel has ended, and the dApp is not back; at `retry`, if it is there, the next offer is made.
+    case away(retry: Duration?)
+    /// The user is asked about another session of the page.
+    case asking
     case ended
   }
 
   private let role = SignalingRole.initiator
   private let timeout: Duration
+  /// The dApp's request; `nil` for a machine that ends when the channel is open.
+  private let requestID: RequestID?
   private var socket: SocketIOMachine
   private var phase = Phase.idle
   private var begun = Duration.zero
+  /// When the channel must be open, or open again.
+  private var limit = Duration.zero
   private var isConnected = false
   /// Whether the server has accepted the connection before.
   private var wasConnected = false
@@ -65,12 +84,25 @@ struct SignalingMachine: Sendable {
   /// When the offer was first sent, and the waiting time at which the next report is due.
   private var waiting = (since: Duration.zero, next: timeout)
   private var hasHeardOtherOffer = false
+  /// The devices for the request, as the server counts them; `nil` until it has reported them.
+  private var deviceCount: Int?
+  /// The most devices at which no question is needed: the wallet and one session of the page, or those that were there
+  /// when the channel was open, or those to which the user agreed.
+  private var usualCount = 2
+  private var hasOpened = false
+  /// Why the connection to the server ended while a channel was open.
+  private var serverEnd: LiquidAuthError?
+  /// When the next fresh offer may be made, so that a server cannot make the wallet work without pause.
+  private var nextOffer = Duration.zero
 
   /// A machine that has not begun.
   ///
-  /// - Parameter timeout: from the beginning to the open channel.
-  init(timeout: Duration, randomness: any RandomNumberGenerator & Sendable) {
+  /// - Parameters:
+  ///   - timeout: from the beginning to the open channel, and from the end of a channel to the next.
+  ///   - requestID: the dApp's request, for a machine that stays.
+  init(timeout: Duration, stayingFor requestID: RequestID? = nil, randomness: any RandomNumberGenerator & Sendable) {
     self.timeout = timeout
+    self.requestID = requestID
     socket = SocketIOMachine(randomness: randomness)
   }
 
@@ -80,6 +112,7 @@ struct SignalingMachine: Sendable {
   mutating func begin(at now: Duration) -> [Action] {
     guard case .idle = phase else { return [] }
     begun = now
+    limit = now + timeout
     phase = .linking
     return [report(.stage(.linking), at: now), .createOffer] + take(socket.begin(at: now), at: now)
   }
@@ -97,27 +130,45 @@ struct SignalingMachine: Sendable {
   /// Performs the actions that are due at `now`: fails, repeats the offer, or serves the connection.
   mutating func tick(at now: Duration) -> [Action] {
     guard isRunning else { return [] }
-    guard now < begun + timeout else { return fail(overdue) }
+    guard isOpen || now < limit else { return hasOpened ? end(.nobodyReturned) : fail(overdue) }
     var actions = take(socket.tick(at: now), at: now)
-    if case .signalled(let resend) = phase, resend <= now { actions += sendOffer(at: now) + reportWaiting(at: now) }
+    switch phase {
+    case .signalled(let resend) where resend <= now: actions += sendOffer(at: now) + reportWaiting(at: now)
+    case .away(let retry?) where retry <= now: actions += offerAgain(at: now)
+    default: break
+    }
     return actions
+  }
+
+  /// Takes the user's answer about another session of the page.
+  mutating func answer(isMeant: Bool, at now: Duration) -> [Action] {
+    guard case .asking = phase else { return [] }
+    guard isMeant else { return end(.refused) }
+    usualCount = max(usualCount, deviceCount ?? 0)
+    return leave(at: now)
   }
 
   /// When `tick` is due next; `nil` before the beginning and after the end.
   var deadline: Duration? {
     guard isRunning else { return nil }
-    var deadlines = [begun + timeout]
+    var deadlines = isOpen ? [] : [limit]
     if let deadline = socket.deadline { deadlines.append(deadline) }
-    if case .signalled(let resend) = phase, isConnected { deadlines.append(resend) }
+    switch phase {
+    case .signalled(let resend) where isConnected: deadlines.append(resend)
+    case .away(let retry?): deadlines.append(retry)
+    default: break
+    }
     return deadlines.min()
   }
 
   private var isRunning: Bool {
     switch phase {
     case .idle, .ended: false
-    case .linking, .signalled, .connecting: true
+    case .linking, .signalled, .connecting, .open, .away, .asking: true
     }
   }
+
+  private var isOpen: Bool { if case .open = phase { true } else { false } }
 
   /// The error at the timeout: the fault of the last answer if none was usable, or the lost server, since without it
   /// the dApp could not answer.
@@ -136,7 +187,7 @@ struct SignalingMachine: Sendable {
     switch phase {
     case .idle, .linking: .linking
     case .signalled: .signalled
-    case .connecting, .ended: .connecting
+    case .connecting, .open, .away, .asking, .ended: .connecting
     }
   }
 
@@ -152,9 +203,19 @@ struct SignalingMachine: Sendable {
       case .lost(let loss, let delay):
         isConnected = false
         self.loss = loss
-        taken.append(report(.reconnecting(loss, delay: delay), at: now))
+        if deviceCount != nil { deviceCount = 0 }
+        // The server does so to the other sessions of a passkey that signs in; a new connection would count twice.
+        if hasOpened, loss == .removed {
+          taken += loseServer(.removedByServer, at: now)
+        } else {
+          taken.append(report(.reconnecting(loss, delay: delay), at: now))
+        }
       case .failed(let error):
-        if case .serverLost(let loss) = error.kind { taken += fail(gone(loss)) } else { taken += fail(error) }
+        if case .serverLost(let loss) = error.kind {
+          taken += loseServer(gone(loss), at: now)
+        } else {
+          taken += loseServer(error, at: now)
+        }
       }
     }
     return taken
@@ -166,8 +227,16 @@ struct SignalingMachine: Sendable {
     switch phase {
     case .linking, .signalled: return sendOffer(at: now)
     case .connecting: return sendCandidates(at: now)
-    case .idle, .ended: return []
+    case .idle, .open, .away, .asking, .ended: return []
     }
+  }
+
+  /// The server is gone for good; an open channel does not need it.
+  private mutating func loseServer(_ error: LiquidAuthError, at now: Duration) -> [Action] {
+    guard hasOpened else { return fail(error) }
+    guard isOpen else { return end(.byServer(error)) }
+    serverEnd = error
+    return closeSocket() + [report(.serverLeft(error), at: now)]
   }
 
   private mutating func take(_ event: SocketIOEvent, at now: Duration) -> [Action] {
@@ -175,6 +244,7 @@ struct SignalingMachine: Sendable {
     case SignalingRole.responder.descriptionEvent: takeAnswer(event, at: now)
     case role.descriptionEvent: takeOffer(event)
     case SignalingRole.responder.candidateEvent, SignalingRole.candidateEvent: takeCandidate(event, at: now)
+    case PresencePayload.event: takePresence(event, at: now)
     default: []
     }
   }
@@ -233,6 +303,54 @@ struct SignalingMachine: Sendable {
     return []
   }
 
+  // MARK: Presence
+
+  /// Takes the number of devices for this request; those of other requests of the account are ignored.
+  private mutating func takePresence(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+    guard let requestID, let presence = try? event.argument(PresencePayload.self), presence.requestId == requestID,
+      presence.deviceCount >= 0
+    else { return [] }
+    deviceCount = presence.deviceCount
+    switch phase {
+    case .away: return offerAgain(at: now)
+    // The page left again before the channel was open.
+    case .linking, .signalled, .connecting: return hasOpened && presence.deviceCount < 2 ? leave(at: now) : []
+    case .idle, .open, .asking, .ended: return []
+    }
+  }
+
+  /// The channel of a machine that stays has ended.
+  private mutating func endChannel(at now: Duration) -> [Action] {
+    if let serverEnd { return end(.byServer(serverEnd)) }
+    guard deviceCount != nil else { return end(.done) }
+    limit = now + timeout
+    return [report(.away, at: now)] + leave(at: now)
+  }
+
+  private mutating func leave(at now: Duration) -> [Action] {
+    phase = .away(retry: nil)
+    return offerAgain(at: now)
+  }
+
+  /// Makes a fresh offer if a page is there; asks first if there are more devices than before.
+  private mutating func offerAgain(at now: Duration) -> [Action] {
+    guard let deviceCount, deviceCount >= 2 else { return [] }
+    guard now >= nextOffer else {
+      phase = .away(retry: nextOffer)
+      return []
+    }
+    nextOffer = now + Self.offerInterval
+    guard deviceCount <= usualCount else {
+      phase = .asking
+      return [report(.otherSession(devices: deviceCount), at: now), .ask]
+    }
+    phase = .linking
+    (offer, unusableAnswer, hasHeardOtherOffer) = (nil, nil, false)
+    (ownCandidates, heldCandidates, takenCandidates) = ([], [], 0)
+    waiting = (since: now, next: Self.timeout)
+    return [report(.returned, at: now), .createOffer]
+  }
+
   // MARK: The peer
 
   private mutating func take(_ event: PeerEvent, at now: Duration) -> [Action] {
@@ -243,15 +361,26 @@ struct SignalingMachine: Sendable {
     case (.candidate(let candidate), _): return takeOwn(candidate, at: now)
     case (.channelOpen, .connecting(let answer)):
       let actions = [report(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
-      return end() + actions
+      guard requestID != nil else { return end() + actions }
+      (phase, hasOpened) = (.open, true)
+      guard let deviceCount else { return closeSocket() + actions }
+      usualCount = max(usualCount, deviceCount)
+      return actions
     case (.noRelay, _): return [report(.noRelay, at: now)]
-    case (.channelClosed, _): return failPeer("it was closed")
-    case (.failed(let reason), _): return failPeer(reason)
+    case (.channelClosed, .open), (.failed, .open): return endChannel(at: now)
+    // The peer connection whose end is known.
+    case (.channelClosed, .away), (.channelClosed, .asking), (.failed, .away), (.failed, .asking): return []
+    case (.channelClosed, _): return failPeer("it was closed", at: now)
+    case (.failed(let reason), _): return failPeer(reason, at: now)
     case (.offer, _), (.channelOpen, _), (.message, _), (.bufferedAmountLow, _): return []
     }
   }
 
-  private mutating func failPeer(_ reason: String) -> [Action] {
+  private mutating func failPeer(_ reason: String, at now: Duration) -> [Action] {
+    if hasOpened {
+      nextOffer = now + Self.offerInterval
+      return leave(at: now)
+    }
     if case .connecting = phase, hasHeardOtherOffer { return fail(.otherWallet(reason)) }
     return fail(.peerConnectionFailed(reason))
   }
@@ -262,7 +391,7 @@ struct SignalingMachine: Sendable {
     guard isConnected else { return [] }
     switch phase {
     case .signalled, .connecting: return send(candidate, at: now)
-    case .idle, .linking, .ended: return []
+    case .idle, .linking, .open, .away, .asking, .ended: return []
     }
   }
 
@@ -309,8 +438,15 @@ struct SignalingMachine: Sendable {
     .progress(SignalingProgress(event: event, elapsed: now - begun))
   }
 
+  private mutating func end(_ ending: SignalingEnding) -> [Action] { end() + [.ended(ending)] }
+
   private mutating func end() -> [Action] {
     phase = .ended
+    return closeSocket()
+  }
+
+  private mutating func closeSocket() -> [Action] {
+    isConnected = false
     return socket.close().compactMap { if case .transport(let exchange) = $0 { .transport(exchange) } else { nil } }
   }
 

@@ -14,7 +14,7 @@ public enum SignalingStage: String, Sendable {
 public struct SignalingProgress: Equatable, Sendable {
   /// What has happened.
   public enum Event: Equatable, Sendable {
-    /// A stage has begun; each is reported once, in order.
+    /// A stage has begun; each is reported once, in order. After ``returned`` they are reported again, from the second.
     case stage(SignalingStage)
     /// The connection to the server is lost; the wallet tries again after the delay.
     case reconnecting(PortError, delay: Duration)
@@ -30,10 +30,30 @@ public struct SignalingProgress: Equatable, Sendable {
     /// This many candidates of the dApp were malformed, or too many. Reported at the first and whenever the number has
     /// doubled.
     case refusedCandidates(Int)
+    /// The channel has ended; the wallet waits for the dApp to come back.
+    case away
+    /// The dApp is back; the wallet makes a fresh offer.
+    case returned
+    /// More devices than before are connected for the request, this wallet among them; the user is asked.
+    case otherSession(devices: Int)
+    /// The connection to the server has ended for good. The open channel stays, and is the last.
+    case serverLeft(LiquidAuthError)
   }
 
   /// What has happened.
   public let event: Event
   /// The time since the start.
   public let elapsed: Duration
+}
+
+/// How a connection that stayed with the dApp ended.
+public enum SignalingEnding: Equatable, Sendable {
+  /// The channel ended and the server does not report who is present, or `serve` wanted no further channel.
+  case done
+  /// The channel ended, and no other was open within the timeout.
+  case nobodyReturned
+  /// The user did not want another session of the page.
+  case refused
+  /// The server refused the wallet, or is gone.
+  case byServer(LiquidAuthError)
 }

@@ -85,3 +85,14 @@ struct CandidatePayload: Codable {
     return ICECandidate(candidate: text, sdpMid: tag.isEmpty ? nil : tag, sdpMLineIndex: index)
   }
 }
+
+/// The payload of `presence`: the sessions that are connected for one request, as the server counts them.
+struct PresencePayload: Decodable {
+  /// The event that carries it.
+  static let event = "presence"
+
+  /// The dApp's request.
+  let requestId: RequestID
+  /// The number of sessions, this wallet's among them.
+  let deviceCount: Int
+}

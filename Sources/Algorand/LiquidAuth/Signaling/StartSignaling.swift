@@ -17,17 +17,63 @@ public func startSignaling(
   ports: SignalingPorts, progress: @escaping @Sendable (SignalingProgress) -> Void
 ) async throws(LiquidAuthError) -> PeerChannel {
   if Task.isCancelled { throw .cancelled }
-  return try await withDiscardingTaskGroup { exchanges in
-    var driver = SignalingDriver(origin: origin, headers: headers, timeout: timeout, ports: ports, progress: progress)
+  let machine = SignalingMachine(timeout: timeout, randomness: ports.randomness)
+  let outcome = try await withDiscardingTaskGroup { exchanges in
+    var driver = SignalingDriver(machine, origin: origin, headers: headers, ports: ports, progress: progress)
     return await driver.run(iceServers: iceServers, &exchanges)
   }.get()
+  guard case .channel(let channel) = outcome else { throw .cancelled }
+  return channel
+}
+
+/// Opens channels to the dApp that shows the link, one after the other, as ``startSignaling`` opens one.
+///
+/// If the server reports who is present for the request, the connection to it is kept. When a channel has ended and the
+/// dApp's page is there again, as after a reload, the wallet makes a fresh offer. Without such reports the first channel
+/// is the last, and the connection is closed as soon as it is open.
+///
+/// - Parameters:
+///   - requestID: the dApp's request.
+///   - timeout: the time until the first channel must be open, and from the end of a channel until the next must be.
+///   - isMeant: asks the user whether another session of the page may get the channel, because more devices than before
+///     are connected for the request; called on a task of its own, which is cancelled when the answer is not needed.
+///   - serve: uses a channel until it is closed. It returns whether another channel is wanted.
+/// - Throws: why the first channel was not opened.
+/// - Returns: how the last channel, or the wait for another, ended.
+public func serveChannels(
+  origin: WebOrigin, requestID: RequestID, headers: [HTTPHeader], iceServers: [ICEServer],
+  timeout: Duration = .seconds(120), ports: SignalingPorts, progress: @escaping @Sendable (SignalingProgress) -> Void,
+  isMeant: @escaping @Sendable () async -> Bool, serve: @escaping @Sendable (PeerChannel) async -> Bool
+) async throws(LiquidAuthError) -> SignalingEnding {
+  if Task.isCancelled { throw .cancelled }
+  let machine = SignalingMachine(timeout: timeout, stayingFor: requestID, randomness: ports.randomness)
+  let outcome = try await withDiscardingTaskGroup { exchanges in
+    var driver = SignalingDriver(
+      machine, origin: origin, headers: headers, ports: ports, progress: progress, isMeant: isMeant)
+    driver.serveChannels(by: serve, &exchanges)
+    return await driver.run(iceServers: iceServers, &exchanges)
+  }.get()
+  guard case .ended(let ending) = outcome else { throw .cancelled }
+  return ending
 }
 
 /// Feeds the machine with the events of the ports, one at a time, and performs its actions.
 private struct SignalingDriver {
   private enum Event: Sendable {
     case machine(SignalingMachine.Input)
+    /// An event of a peer connection, with its number: late ones of an earlier connection do not count.
+    case peer(Int, PeerEvent)
+    /// The user's answer.
+    case answer(isMeant: Bool)
+    /// No further channel is wanted.
+    case isServed
     case alarm
+  }
+
+  /// What the loop returns.
+  enum Outcome: Sendable {
+    case channel(PeerChannel)
+    case ended(SignalingEnding)
   }
 
   /// The most events in the queue; a server that sends more, faster than this loop runs, is hostile.
@@ -37,65 +83,100 @@ private struct SignalingDriver {
   private let headers: [HTTPHeader]
   private let ports: SignalingPorts
   private let progress: @Sendable (SignalingProgress) -> Void
-  private let ends = PeerChannelEnds()
+  /// `nil` if the first channel is returned.
+  private let isMeant: (@Sendable () async -> Bool)?
   private let events: AsyncStream<Event>
   private let feed: AsyncStream<Event>.Continuation
 
   private var machine: SignalingMachine
+  private var iceServers: [ICEServer] = []
+  private var ends = PeerChannelEnds()
   private var peer: (any PeerConnection)?
+  /// The number of peer connections so far.
+  private var peerCount = 0
+  private var hasOffered = false
+  /// The channels for `serve`.
+  private let channels: AsyncStream<PeerChannel>
+  private let channelFeed: AsyncStream<PeerChannel>.Continuation
+  /// The end of the question to the user; finished to withdraw it.
+  private var questionEnd: AsyncStream<Never>.Continuation?
   private var webSocket: (any WebSocketConnection)?
   /// The ends of the GET and the POST under way; finished to cancel them.
   private var exchangeEnds: [HTTPRequest.Method: AsyncStream<Never>.Continuation] = [:]
   private var alarm: (deadline: Duration, cancel: @Sendable () -> Void)?
 
   init(
-    origin: WebOrigin, headers: [HTTPHeader], timeout: Duration, ports: SignalingPorts,
-    progress: @escaping @Sendable (SignalingProgress) -> Void
+    _ machine: SignalingMachine, origin: WebOrigin, headers: [HTTPHeader], ports: SignalingPorts,
+    progress: @escaping @Sendable (SignalingProgress) -> Void, isMeant: (@Sendable () async -> Bool)? = nil
   ) {
+    self.machine = machine
     self.origin = origin
     self.headers = headers
     self.ports = ports
     self.progress = progress
-    machine = SignalingMachine(timeout: timeout, randomness: ports.randomness)
+    self.isMeant = isMeant
+    (channels, channelFeed) = AsyncStream.makeStream()
     (events, feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maximumWaitingEvents))
   }
 
-  /// Runs until the channel is open or has failed; then closes everything else.
+  /// Gives the channels to `serve`, concurrently with the loop.
+  func serveChannels(
+    by serve: @escaping @Sendable (PeerChannel) async -> Bool, _ exchanges: inout DiscardingTaskGroup
+  ) {
+    exchanges.addTask { [channels, feed] in
+      for await channel in channels {
+        guard await serve(channel) else { return Self.offer(.isServed, to: feed) }
+      }
+    }
+  }
+
+  /// Runs until the channel is open or has failed, or until the last has ended; then closes everything else.
   mutating func run(
     iceServers: [ICEServer], _ exchanges: inout DiscardingTaskGroup
-  ) async -> Result<PeerChannel, LiquidAuthError> {
+  ) async -> Result<Outcome, LiquidAuthError> {
     defer { release() }
-    let outcome: Result<PeerChannel, LiquidAuthError>
+    self.iceServers = iceServers
+    let outcome: Result<Outcome, LiquidAuthError>
     do throws(PortError) {
-      peer = try makePeerConnection(iceServers: iceServers)
+      try makePeerConnection()
       outcome = await loop(&exchanges)
     } catch {
       outcome = .failure(LiquidAuthError(error.reason))
     }
-    if case .failure = outcome { ends.close(nil) }
+    // Only a channel that is returned stays open.
+    if case .success(.channel) = outcome {} else { ends.close(nil) }
     return outcome
   }
 
-  private func makePeerConnection(iceServers: [ICEServer]) throws(PortError) -> any PeerConnection {
-    let (ends, feed) = (ends, feed)
+  private mutating func makePeerConnection() throws(PortError) {
+    peerCount += 1
+    let (ends, feed, number) = (ends, feed, peerCount)
     let peer = try ports.peerConnections.make(
       iceServers: iceServers, channelLabel: PeerChannel.label, bufferedAmountLowThreshold: PeerChannel.lowWaterMark
     ) { event in
       // A fault that closes the channel during the opening also ends the opening: no further event would end it.
       let fault = ends.receive(event)
-      Self.offer(.machine(.peer(fault.map { .failed($0.description) } ?? event)), to: feed)
+      switch event {
+      // Those of an open channel would fill the queue.
+      case .message where fault == nil, .bufferedAmountLow: break
+      default: Self.offer(.peer(number, fault.map { .failed($0.description) } ?? event), to: feed)
+      }
     }
     ends.attach(peer)
-    return peer
+    self.peer = peer
   }
 
-  private mutating func loop(_ exchanges: inout DiscardingTaskGroup) async -> Result<PeerChannel, LiquidAuthError> {
+  private mutating func loop(_ exchanges: inout DiscardingTaskGroup) async -> Result<Outcome, LiquidAuthError> {
     if let outcome = perform(machine.begin(at: ports.timer.now), &exchanges) { return outcome }
     for await event in events {
       let now = ports.timer.now
-      let actions =
+      let actions: [SignalingMachine.Action] =
         switch event {
         case .machine(let input): machine.receive(input, at: now)
+        case .peer(peerCount, let event): machine.receive(.peer(event), at: now)
+        case .peer: []
+        case .answer(let isMeant): machine.answer(isMeant: isMeant, at: now)
+        case .isServed: [.ended(.done)]
         case .alarm: machine.tick(at: now)
         }
       if let outcome = perform(actions, &exchanges) { return outcome }
@@ -105,6 +186,8 @@ private struct SignalingDriver {
 
   private mutating func release() {
     feed.finish()
+    channelFeed.finish()
+    questionEnd?.finish()
     closeConnection()
     alarm?.cancel()
   }
@@ -118,20 +201,52 @@ private struct SignalingDriver {
   /// Performs actions; returns the outcome, or `nil` while the signaling continues.
   private mutating func perform(
     _ actions: [SignalingMachine.Action], _ exchanges: inout DiscardingTaskGroup
-  ) -> Result<PeerChannel, LiquidAuthError>? {
+  ) -> Result<Outcome, LiquidAuthError>? {
     for action in actions {
       switch action {
       case .transport(let exchange): perform(exchange, &exchanges)
-      case .createOffer: peer?.createOffer()
+      case .createOffer:
+        do throws(PortError) { try createOffer() } catch { return .failure(LiquidAuthError(error.reason)) }
       case .setAnswer(let sdp): peer?.setAnswer(sdp)
       case .addCandidate(let candidate): peer?.addCandidate(candidate)
       case .progress(let step): progress(step)
-      case .opened(let size): return .success(PeerChannel(ends, maximumOutgoingSize: size))
+      case .opened(let size):
+        let channel = PeerChannel(ends, maximumOutgoingSize: size)
+        guard isMeant != nil else { return .success(.channel(channel)) }
+        channelFeed.yield(channel)
+      case .ask: ask(&exchanges)
       case .failed(let error): return .failure(error)
+      case .ended(let ending): return .success(.ended(ending))
       }
     }
     setAlarm()
     return nil
+  }
+
+  /// Makes the offer of a new peer connection, if the present one has made its own.
+  private mutating func createOffer() throws(PortError) {
+    if hasOffered {
+      ends.close(nil)
+      ends = PeerChannelEnds()
+      try makePeerConnection()
+    }
+    hasOffered = true
+    peer?.createOffer()
+  }
+
+  /// Asks the user concurrently with the loop.
+  private mutating func ask(_ exchanges: inout DiscardingTaskGroup) {
+    guard let isMeant else { return }
+    let (end, ender) = AsyncStream.makeStream(of: Never.self)
+    questionEnd = ender
+    exchanges.addTask { [feed] in
+      await withTaskGroup { race in
+        race.addTask { Self.offer(.answer(isMeant: await isMeant()), to: feed) }
+        race.addTask { for await _ in end {} }
+        await race.next()
+        race.cancelAll()
+      }
+    }
   }
 
   private mutating func setAlarm() {
@@ -218,6 +333,11 @@ extension LiquidAuthError {
 
   private static let turn =
     "if a network blocks the connection, add a TURN server to wallet.conf (ice-server); then \(newLink)"
+
+  /// The server removed this wallet, as it does with the other sessions of a passkey that signs in.
+  static let removedByServer = Self(
+    "the server ended this wallet's session; another wallet may have signed in with the same passkey",
+    hint: "to connect this one again, \(newLink)")
 
   /// Every connection to the server failed; `loss` is the last failure.
   static func serverGone(_ loss: PortError) -> Self {

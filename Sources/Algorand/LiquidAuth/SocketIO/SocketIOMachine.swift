@@ -258,7 +258,7 @@ struct SocketIOMachine: Sendable {
       state = .active(connection)
       return [.connected]
     case (.connectError(let message), _): throw .connectionDenied(message)
-    case (.disconnect, _): throw .serverGone(.closed)
+    case (.disconnect, _): throw .serverGone(.removed)
     case (.event(let event), _?): return [.event(event)]
     case (.connect, _), (.event, nil), (.acknowledgement, _): return []
     }
@@ -297,4 +297,9 @@ struct SocketIOMachine: Sendable {
     connection.isPosting = true
     return [.transport(.post(connection.id, target: Target.polling(sid: handshake.sid), body: body))]
   }
+}
+
+extension PortError {
+  /// The server removed this client, and left the connection to it.
+  static let removed = Self(.refused, "the server ended this session")
 }

@@ -9,9 +9,11 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     abstract: "Open a dApp's liquid:// link: sign in, and answer the dApp's requests.",
     discussion: """
       Signs in at the link's server with the passkey of this vault's first Algorand account, or registers it if the \
-      server does not have it yet. Then opens a channel to the dApp, and answers its requests until the dApp closes the \
-      channel or you press Ctrl-C. The authenticator shows every signature and asks you before it signs. If this machine \
-      has a passkey that the server does not have, only --register replaces it.
+      server does not have it yet. Then opens a channel to the dApp, and answers its requests. If the server reports \
+      who is present, the channel comes back when the dApp's page is reloaded. The command ends when you press Ctrl-C, \
+      when the server refuses, or when the dApp has left and does not come back within --timeout. The authenticator shows \
+      every signature and asks you before it signs. If this machine has a passkey that the server does not have, only \
+      --register replaces it.
 
       Both sides of the channel learn each other's network addresses, and the STUN and TURN servers learn yours: see \
       --ice-server, and --no-ice-servers for a dApp on this machine or in this network.
@@ -29,7 +31,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Flag(help: "Sign in only; do not register.") var authenticate = false
 
-  @Flag(help: "Do not ask before you sign in to a new host, or to any host while the vault is locked.") var yes = false
+  @Flag(help: "Do not ask about a new host, about any host while the vault is locked, or about another session.")
+  var yes = false
 
   @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
 
@@ -53,7 +56,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
       """) var once = false
 
   @Option(
-    help: ArgumentHelp("How long to wait for the channel to the dApp (1 to 3600).", valueName: "seconds"),
+    help: ArgumentHelp(
+      "How long to wait for the channel to the dApp, or for its return (1 to 3600).", valueName: "seconds"),
     transform: Self.seconds)
   var timeout: Int = 120
 

@@ -25,8 +25,8 @@ enum WalletEvent: Equatable {
   case answered(method: String, error: ARC27Error?)
   /// The dApp sent a frame that gets no answer.
   case unanswered(UnansweredFrame)
-  /// The channel was closed: by the dApp, or by this side as requested.
-  case closed(byDApp: Bool)
+  /// The last channel was closed, and no other is opened.
+  case closed(ChannelEnd)
   /// An event at a service with Keyri.
   case keyri(KeyriEvent)
   /// An event while a browser on another computer is answered.
@@ -35,6 +35,54 @@ enum WalletEvent: Equatable {
   case rekey(RekeyEvent)
   /// The command failed.
   case failed(WalletFailure)
+}
+
+/// Why there is no further channel.
+enum ChannelEnd: Equatable {
+  /// The dApp closed the channel, and the server does not report when it comes back.
+  case byDApp
+  /// This side closed it, as requested.
+  case byThisSide
+  /// The dApp did not come back in time.
+  case nobodyReturned
+  /// The user did not want another session of the page.
+  case refused
+  /// The server refused the wallet, or is gone.
+  case byServer(LiquidAuthError)
+
+  init(_ ending: SignalingEnding) {
+    switch ending {
+    case .done: self = .byDApp
+    case .nobodyReturned: self = .nobodyReturned
+    case .refused: self = .refused
+    case .byServer(let error): self = .byServer(error)
+    }
+  }
+
+  /// Whether the dApp ended the last channel.
+  fileprivate var isByDApp: Bool { self != .byThisSide }
+
+  /// The word for programs.
+  fileprivate var word: String {
+    switch self {
+    case .byDApp: "dApp"
+    case .byThisSide: "wallet"
+    case .nobodyReturned: "nobodyReturned"
+    case .refused: "refused"
+    case .byServer: "server"
+    }
+  }
+
+  /// One sentence.
+  fileprivate var text: String {
+    switch self {
+    case .byDApp: "the dApp closed the channel"
+    case .byThisSide: "closed the channel; to connect again, \(LiquidAuthError.newLink)"
+    case .nobodyReturned: "the dApp did not come back in time; to connect again, \(LiquidAuthError.newLink)"
+    case .refused: "the other page got no channel; to connect again, \(LiquidAuthError.newLink)"
+    case .byServer(let error): "the dApp cannot come back: \(error)"
+    }
+  }
 }
 
 extension WalletEvent {
@@ -69,8 +117,7 @@ extension WalletEvent {
     case .signing(let event): event.text
     case .unanswered(.ping): nil
     case .unanswered(let frame): "the dApp sent \(DisplayText.line(frame.description))"
-    case .closed(byDApp: true): "the dApp closed the channel"
-    case .closed(byDApp: false): "closed the channel; to connect again, \(LiquidAuthError.newLink)"
+    case .closed(let end): end.text
     case .keyri(let event): event.text
     case .hybrid(let event): event.text
     case .rekey(let event): event.text
@@ -130,6 +177,11 @@ extension SignalingProgress.Event {
     case .waiting(let duration):
       "no dApp has answered for \(Int64(duration / .seconds(1))) s; check that its page is open and was not reloaded"
     case .refusedCandidates(let count): "\(count) of the dApp's addresses were ignored"
+    case .away: "the dApp left; waiting for it to come back; to end, press Ctrl-C"
+    case .returned: "the dApp is back; making a new channel"
+    case .otherSession(let devices):
+      "\(devices) devices are connected for the dApp's request, more than before, this one among them"
+    case .serverLeft(let error): "the channel stays open, but is the last: \(error)"
     }
   }
 }
@@ -185,7 +237,7 @@ extension WalletEvent {
     case .answered(let method, let error):
       [("method", DisplayText.json(method)), ("error", error.map { String($0.code) } ?? "null")]
     case .unanswered(let frame): [("reason", DisplayText.json(frame.description))]
-    case .closed(let byDApp): [("byDApp", String(byDApp))]
+    case .closed(let end): [("byDApp", String(end.isByDApp)), ("reason", DisplayText.json(end.word))]
     case .signing(let event): event.members
     case .keyri(let event): event.members
     case .failed(let failure):
@@ -235,16 +287,22 @@ extension SignalingProgress.Event {
     case .ignoredAnswers: "ignoredAnswers"
     case .noRelay: "noRelay"
     case .refusedCandidates: "refusedCandidates"
+    case .away: "away"
+    case .returned: "returned"
+    case .otherSession: "otherSession"
+    case .serverLeft: "serverLeft"
     }
   }
 
   fileprivate var members: [(String, String)] {
     switch self {
-    case .stage, .noRelay: []
+    case .stage, .noRelay, .away, .returned: []
     case .reconnecting(let loss, let delay):
       [("reason", DisplayText.json(loss.description)), ("delay", String(Int64(delay / .milliseconds(1))))]
     case .waiting(let duration): [("seconds", String(Int64(duration / .seconds(1))))]
     case .ignoredAnswers(let count), .refusedCandidates(let count): [("count", String(count))]
+    case .otherSession(let devices): [("devices", String(devices))]
+    case .serverLeft(let error): [("reason", DisplayText.json(error.description))]
     }
   }
 }

@@ -126,8 +126,10 @@ class LiquidAuthServer:
 
     def __init__(
         self, host: str = "localhost", rp_id: str | None = None, origin: str | None = None, tls=None,
-        page: pathlib.Path | None = None, listen: str = "127.0.0.1",
+        page: pathlib.Path | None = None, listen: str = "127.0.0.1", reports_presence: bool = False,
     ):
+        """With `reports_presence`, the gateway is that of newer services: rooms by request id, presence, evictions."""
+        self.reports_presence = reports_presence
         self.host, self.rp_id, self.tls, self.listen = host, rp_id or host, tls, listen
         self.rp_name = "Liquid Auth, a double"
         self.is_secure_origin = tls is not None
@@ -145,9 +147,14 @@ class LiquidAuthServer:
         self.open_sockets: set[str] = set()
         self.signals: list[tuple[str, str, object]] = []  # wallet or "", event, payload
         self.linked: list[object] = []
+        self.presence: list[tuple[str, int]] = []  # request id, number of sessions, as reported
+        self.reported = asyncio.Event()  # set for a moment with each report
         self.last_fault = ""  # why a verification failed; the answer does not say it
         self._secret = secrets.token_bytes(32)
         self._waiting: list[tuple[object, asyncio.Future]] = []
+        # request id -> the sockets that are connected for it, and their sessions.
+        self._present: dict[str, dict[str, Session]] = {}
+        self._sessions_of_sockets: dict[str, Session] = {}
         self._page = page
         self._runner: web.AppRunner | None = None
         self.socket = socketio.AsyncServer(async_mode="aiohttp", cors_allowed_origins="*")
@@ -197,6 +204,8 @@ class LiquidAuthServer:
     async def stop(self):
         """Stop as if the machine were switched off: clients get no further data."""
         runner, self._runner = self._runner, None
+        self._present.clear()
+        self._sessions_of_sockets.clear()
         for _, waiting in self._waiting:
             waiting.cancel()
         if runner:
@@ -434,6 +443,10 @@ class LiquidAuthServer:
         session.pop("liquidExtension", None)
         LOG.info("%s has signed in, for the request %s", user["wallet"], liquid.get("requestId"))
         session["wallet"] = user["wallet"]
+        session["credId"] = credential_id
+        if self.reports_presence:
+            session["requestId"] = liquid.get("requestId")
+            asyncio.get_running_loop().create_task(self._evict(session))
         if "requestId" in liquid:
             self._publish({"credId": credential_id, "requestId": liquid["requestId"], "wallet": user["wallet"]})
 
@@ -501,11 +514,41 @@ class LiquidAuthServer:
         session = environ["aiohttp.request"][SESSION]
         self.open_sockets.add(socket_id)
         await self.socket.save_session(socket_id, {"session": session})
+        self._sessions_of_sockets[socket_id] = session
         if wallet := session.content.get("wallet"):
             await self.socket.enter_room(socket_id, wallet)
+        if self.reports_presence and isinstance(request_id := session.content.get("requestId"), str):
+            await self._join(socket_id, request_id)
+            if wallet:
+                self._publish({"requestId": request_id, "wallet": wallet})
 
     async def _disconnected(self, socket_id: str):
         self.open_sockets.discard(socket_id)
+        self._sessions_of_sockets.pop(socket_id, None)
+        for request_id, sockets in list(self._present.items()):
+            if sockets.pop(socket_id, None):
+                await self._report_presence(request_id)
+
+    async def _join(self, socket_id: str, request_id: str):
+        self._present.setdefault(request_id, {})[socket_id] = self._sessions_of_sockets[socket_id]
+        await self._report_presence(request_id)
+
+    async def _report_presence(self, request_id: str):
+        """Count sessions, not sockets, and tell every socket of the request."""
+        sockets = self._present.get(request_id, {})
+        count = len({session.id for session in sockets.values()})
+        self.presence.append((request_id, count))
+        self.reported.set()
+        self.reported.clear()
+        for socket_id in list(sockets):
+            payload = {"requestId": request_id, "deviceCount": count, "online": count > 0}
+            await self.socket.emit("presence", payload, to=socket_id)
+
+    async def _evict(self, kept: dict):
+        """Remove the sockets of the other sessions of this passkey."""
+        for socket_id, session in list(self._sessions_of_sockets.items()):
+            if session.content is not kept and session.content.get("credId") == kept["credId"]:
+                await self.socket.disconnect(socket_id)
 
     async def _content(self, socket_id: str) -> dict:
         return (await self.socket.get_session(socket_id))["session"].content
@@ -517,6 +560,12 @@ class LiquidAuthServer:
         self._waiting.append((wanted, told))
         self.linked.append(wanted)
         LOG.info("a dApp waits for the request %s", wanted)
+        if self.reports_presence and isinstance(wanted, str):
+            (await self._content(socket_id))["requestId"] = wanted
+            await self._join(socket_id, wanted)
+            here = [session.content for session in self._present[wanted].values() if "credId" in session.content]
+            if here:
+                self._publish({"requestId": wanted, "wallet": here[0]["wallet"]})
         event = await told
         (await self._content(socket_id))["wallet"] = event["wallet"]
         await self.socket.enter_room(socket_id, event["wallet"])

@@ -43,7 +43,7 @@ import Testing
 
   private static let kinds: [LiquidAuthError.Kind] = [
     .origin(.scheme), .userCanceled, .timedOut, .notVerified, .unknownCredential, .noCredential,
-    .reservedChallenge, .serverLost(.closed), .channelTimedOut, .cancelled, .failed,
+    .reservedChallenge, .serverLost(.closed), .channelTimedOut, .channelLost, .cancelled, .failed,
   ]
 
   private static func unindented(_ text: Substring) -> String {
@@ -65,6 +65,7 @@ private func name(of kind: LiquidAuthError.Kind) -> String {
   case .reservedChallenge: "reservedChallenge"
   case .serverLost: "serverLost(_:)"
   case .channelTimedOut: "channelTimedOut"
+  case .channelLost: "channelLost"
   case .cancelled: "cancelled"
   }
 }

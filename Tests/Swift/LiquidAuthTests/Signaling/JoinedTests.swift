@@ -175,6 +175,7 @@ struct Joined {
       case .progress(let told): if case .stage(let stage) = told.event { stages.append(stage) }
       case .opened(let size): opened = size
       case .failed(let error): failure = error
+      case .ask, .ended: Issue.record("this wallet does not stay")
       }
     }
   }

@@ -9,8 +9,9 @@ struct Wallet {
   /// The connection on which the server sends.
   var connection = 1
 
-  init(timeout: Duration = .seconds(120)) {
-    machine = SignalingMachine(timeout: timeout, randomness: ConstantRandomness(number: 0))
+  init(timeout: Duration = .seconds(120), stayingFor requestID: RequestID? = nil) {
+    machine = SignalingMachine(
+      timeout: timeout, stayingFor: requestID, randomness: ConstantRandomness(number: 0))
   }
 
   /// A wallet that the server has admitted, before its peer connection has made the offer.

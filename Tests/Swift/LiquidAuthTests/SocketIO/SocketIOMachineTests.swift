@@ -148,7 +148,7 @@ struct SocketIOMachineTests {
 
   @Test(arguments: [
     (WebSocketEvent.closed(nil), PortError.closed), (.closed(.broken("reset")), .broken("reset")),
-    (.closed(.unreachable("no route")), .unreachable("no route")), (.text("1"), .closed), (.text("41"), .closed),
+    (.closed(.unreachable("no route")), .unreachable("no route")), (.text("1"), .closed), (.text("41"), .removed),
   ])
   func `after a lost connection, the client reconnects with a new handshake`(
     _ event: WebSocketEvent, _ loss: PortError

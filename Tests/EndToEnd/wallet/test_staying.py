@@ -1,0 +1,203 @@
+"""A wallet that stays: a gateway that reports presence, and a dApp that leaves and comes back."""
+
+import pathlib
+import time
+
+import pytest
+from load import measures
+from support import figures
+from support.authenticator import PHRASE, wait_for
+from support.whole import IS_LONG
+
+from .doubles.arc27 import TESTNET
+from .doubles.dapp import DApp
+from .doubles.wallet import Account, Wallet
+
+ACCOUNT = Account(PHRASE)
+
+RELOADS, IDLE_SECONDS = (1000, 600) if IS_LONG else (40, 60)
+#: The most bytes by which the wallet's own memory may grow in all.
+MOST_GROWTH = 16 << 20
+
+
+def of(wallet, name: str) -> list[dict]:
+    return [event for event in wallet.events if event["event"] == name]
+
+
+def wait_for_events(wallet, name: str, count: int) -> dict:
+    """Return the event of this name with this number, from 1."""
+    return wait_for(
+        lambda: f"event {name}, {count} times: {wallet.events} {wallet.text}",
+        lambda: of(wallet, name)[count - 1] if len(of(wallet, name)) >= count else None, 60, wallet.process.pid)
+
+
+async def come_back(server, authority, old: DApp) -> DApp:
+    """Close a page, and load it again: a new session, for the same request."""
+    await old.close()
+    while server.presence[-1] != (old.request_id, 1):
+        await server.reported.wait()
+    page = await DApp(server, authority.client_context(), request_id=old.request_id).link()
+    await page.opened
+    return page
+
+
+def begin(loop, authority, server, connect, key, *options, **settings):
+    dapp = loop.run(DApp(server, authority.client_context()).link())
+    wallet = connect(key, server.link(dapp.request_id), *options, **settings)
+    wallet.wait_for_event("open")
+    return dapp, wallet
+
+
+def test_a_page_that_is_reloaded_five_times(key, loop, serve, connect, authority):
+    """One sign-in, and no second link: after each reload the channel is back, and answers."""
+    server = serve(reports_presence=True)
+    dapp, wallet = begin(loop, authority, server, connect, key)
+    requests = len(server.received)
+    for number in range(1, 6):
+        since = time.monotonic()
+        dapp = loop.run(come_back(server, authority, dapp))
+        wait_for_events(wallet, "open", number + 1)
+        figures.note(f"reload {number}: channel open again", figures.milliseconds(time.monotonic() - since))
+        enabled = loop.run(dapp.ask("enable", genesisHash=TESTNET))
+        assert [account["address"] for account in enabled["accounts"]] == [ACCOUNT.address]
+    assert len(server.received) == requests, "no further sign-in"
+    assert len(of(wallet, "away")) == len(of(wallet, "returned")) == 5
+    assert not of(wallet, "otherSession")
+    assert wallet.interrupt() == 130, wallet.text
+    assert wallet.events[-1]["reason"] == "wallet"
+    wait_for("closed socket at the server", lambda: len(server.open_sockets) == 1)
+    loop.run(dapp.close())
+
+
+@pytest.mark.whole("it reloads a page forty times")
+def test_many_reloads(key, loop, serve, connect, authority):
+    """What the wallet uses after the first reloads is enough for all later ones."""
+    server = serve(reports_presence=True)
+    dapp, wallet = begin(loop, authority, server, connect, key)
+    before = None
+    for number in range(1, RELOADS + 1):
+        dapp = loop.run(come_back(server, authority, dapp))
+        wait_for_events(wallet, "open", number + 1)
+        if number == RELOADS // 4:
+            before = measures.at_rest(wallet.process.pid)
+    after = measures.at_rest(wallet.process.pid, before)
+    figures.note(f"wallet after {RELOADS // 4} reloads", str(before))
+    figures.note(f"wallet after {RELOADS} reloads", str(after))
+    assert after.anonymous < before.anonymous + MOST_GROWTH
+    assert wallet.interrupt() == 130, wallet.text
+    loop.run(dapp.close())
+
+
+@pytest.mark.whole("it counts wake-ups for a minute")
+def test_what_an_idle_channel_costs(key, loop, serve, connect, authority):
+    """The authenticator sleeps. The wallet wakes for the server's pings, and for the timers of ICE and SCTP."""
+    server = serve(reports_presence=True)
+    dapp, wallet = begin(loop, authority, server, connect, key)
+    before, at_first = figures.at_rest(key.process.pid), figures.wake_ups(wallet.process.pid)
+    time.sleep(IDLE_SECONDS)
+    assert figures.wake_ups(key.process.pid) == before
+    counts = {}
+    for thread, number in figures.wake_ups(wallet.process.pid).items():
+        name = pathlib.Path(f"/proc/{wallet.process.pid}/task/{thread}/comm").read_text().strip()
+        counts[name] = counts.get(name, 0) + number - at_first.get(thread, 0)
+    figures.note(f"wallet: wake-ups in {IDLE_SECONDS} s of an idle channel",
+                 ", ".join(f"{number} of {name}" for name, number in counts.items() if number))
+    assert wallet.interrupt() == 130, wallet.text
+    loop.run(dapp.close())
+
+
+def test_a_server_that_restarts(key, loop, serve, connect, authority):
+    """The channel stays open meanwhile, and comes back after a reload behind the restart."""
+    server = serve(reports_presence=True)
+    dapp, wallet = begin(loop, authority, server, connect, key)
+    port, known = server.port, len(server.handshakes)
+    loop.run(server.stop())
+    wallet.wait_for_event("reconnecting")
+    assert loop.run(dapp.ask("enable", genesisHash=TESTNET))["accounts"], "the channel needs no server"
+    loop.run(server.start(port))
+    wait_for("connection after the restart", lambda: len(server.handshakes) > known)
+    dapp = loop.run(come_back(server, authority, dapp))
+    wait_for_events(wallet, "open", 2)
+    assert wallet.interrupt() == 130, wallet.text
+    loop.run(dapp.close())
+
+
+# Holds: SIGNAL-20
+def test_a_second_wallet_with_the_same_passkey(key, loop, serve, connect, authority):
+    """The server removes the first wallet, which keeps its channel, and ends with it."""
+    server = serve(reports_presence=True)
+    dapp, wallet = begin(loop, authority, server, connect, key)
+
+    async def sign_in_elsewhere():
+        other = await Wallet(server, ACCOUNT, "another request", authority.client_context()).start()
+        await other.sign_in()
+        await other.close()
+
+    loop.run(sign_in_elsewhere())
+    wallet.wait_for_event("serverLeft")
+    assert loop.run(dapp.ask("enable", genesisHash=TESTNET))["accounts"]
+    loop.run(dapp.close())
+    assert wallet.end() == 0, wallet.text
+    assert wallet.events[-1] | {"ms": 0} == {"event": "closed", "ms": 0, "byDApp": True, "reason": "server"}
+
+
+async def join(server, authority, request_id: str) -> DApp:
+    """Connect one more page for a request."""
+    page = await DApp(server, authority.client_context(), request_id=request_id).link()
+    while server.presence[-1] != (request_id, 3):
+        await server.reported.wait()
+    return page
+
+
+# Holds: SIGNAL-20
+@pytest.mark.parametrize("is_known", [True, False])
+def test_another_session_of_the_page(key, loop, serve, connect, authority, is_known):
+    """With --yes it gets the channel; without a terminal, nobody can be asked, and it gets none."""
+    server = serve(reports_presence=True)
+    first = loop.run(DApp(server, authority.client_context()).link())
+    warm_up = connect(key, server.link(first.request_id), "--once")
+    warm_up.wait_for_event("open")
+    loop.run(first.ask("discover"))
+    assert warm_up.end() == 0, warm_up.text
+    loop.run(first.close())
+
+    dapp, wallet = begin(loop, authority, server, connect, key, is_known=is_known)
+    other = loop.run(join(server, authority, dapp.request_id))
+    loop.run(dapp.peer.close())
+    event = wallet.wait_for_event("otherSession")
+    assert event["devices"] == 3
+    if is_known:
+        loop.run(_opened(other))
+        assert wallet.interrupt() == 130, wallet.text
+    else:
+        assert wallet.end() == 0, wallet.text
+        assert wallet.events[-1]["reason"] == "refused"
+    loop.run(other.close())
+    loop.run(dapp.close())
+
+
+async def _opened(dapp: DApp):
+    await dapp.opened
+
+
+def test_two_links_at_once(key, loop, serve, connect, authority):
+    """Each wallet hears of its own request alone."""
+    servers = [serve(reports_presence=True, host=host) for host in ("localhost", "other.example")]
+    pairs = [begin(loop, authority, server, connect, key) for server in servers]
+    dapp = loop.run(come_back(servers[0], authority, pairs[0][0]))
+    wait_for_events(pairs[0][1], "open", 2)
+    assert len(of(pairs[1][1], "open")) == 1 and not of(pairs[1][1], "away")
+    for (_, wallet), page in zip(pairs, (dapp, pairs[1][0]), strict=True):
+        assert wallet.interrupt() == 130, wallet.text
+        loop.run(page.close())
+
+
+@pytest.mark.whole("it waits for the time limit")
+def test_nobody_comes_back(key, loop, serve, connect, authority):
+    server = serve(reports_presence=True)
+    dapp, wallet = begin(loop, authority, server, connect, key, "--timeout", "20")
+    loop.run(dapp.close())
+    wallet.wait_for_event("away")
+    assert wallet.end() == 0, wallet.text
+    assert wallet.events[-1]["reason"] == "nobodyReturned"
+    wait_for("closed socket at the server", lambda: not server.open_sockets)
