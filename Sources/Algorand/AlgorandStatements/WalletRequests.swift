@@ -121,6 +121,60 @@ extension Authenticator {
     }
   }
 
+  /// Keeps the pairing with a dApp in the store, if the user wants to remember the dApp.
+  ///
+  /// - Throws: `invalidParameter` for a pairing that is not within the limits; nobody is asked.
+  public func keep(_ pairing: Pairing) async throws(CTAPError) {
+    do throws(RecoveryError) { try Pairings.check(pairing) } catch { throw CTAPError(error) }
+    let prompt = UserPrompt(purpose: .wallet(.rememberDApp), rpID: pairing.rpID, origin: pairing.origin)
+    let vault = try await vault(for: .prompt(prompt), reporting: Self.unlocking)
+    let verification: HistoryEntry.Verification
+    do throws(CTAPError) {
+      try refuseDenied(origin: pairing.origin, by: vault)
+      let consent = try await agreement(to: prompt, with: vault)
+      verification = consent.verification
+    } catch {
+      // A refusal has its entry too.
+      return try await reported("remember a dApp", .rememberDApp, of: pairing.origin) {
+        () async throws(CTAPError) -> (Void, HistoryEntry.Verification) in
+        throw error
+      }
+    }
+    do {
+      try reportingChange(.rememberDApp, of: pairing.origin, verification: verification, in: vault) {
+        var state = try vault.store.state()
+        try state.pairings.keep(pairing)
+        try vault.store.setState(state)
+      }
+    } catch let error as RecoveryError {
+      throw CTAPError(error)
+    } catch {
+      throw CTAPError(.other, "cannot keep the pairing: \(error)")
+    }
+  }
+
+  /// The pairing with a dApp, after the user agreed: whoever has it is connected as if the account had signed in.
+  ///
+  /// - Parameter site: an origin, the host of one, or an rp.id.
+  /// - Throws: `noCredentials` if no pairing with the site is kept.
+  public func pairing(with site: String) async throws(CTAPError) -> Pairing {
+    let vault = try await vault(for: .wallet(.useDApp(site: site)), reporting: Self.unlocking)
+    let found: Pairing?
+    do throws(RecoveryError) { found = try vault.store.state().pairings.pairing(with: site) } catch {
+      throw CTAPError(error)
+    }
+    guard let found else {
+      throw CTAPError(.noCredentials, "no dApp is remembered there; connect with its link and --remember")
+    }
+    return try await reported("use a pairing", .useDApp, of: found.origin) {
+      () async throws(CTAPError) -> (Pairing, HistoryEntry.Verification) in
+      try refuseDenied(origin: found.origin, by: vault)
+      let prompt = UserPrompt(purpose: .wallet(.useDApp), rpID: found.rpID, origin: found.origin)
+      let consent = try await agreement(to: prompt, with: vault)
+      return (found, consent.verification)
+    }
+  }
+
   /// The addresses of the account in use, of the previous phrase and of the present one (Recovery §14).
   ///
   /// - Parameter reason: the reason for unlocking a locked vault.

@@ -168,7 +168,7 @@ package enum ControlMessage {
   package static let maximumCTAPSize = 7_609
 
   /// The command bytes of the control protocol, within CTAP's vendor range 0x40–0xBF, CTAP §6.
-  package static let vendorCommands: ClosedRange<UInt8> = 0x50...0x8F
+  package static let vendorCommands: ClosedRange<UInt8> = 0x50...0x9F
 
   /// The longest passphrase, bytes, in every dialog and command: each must accept what the others accept.
   package static let maximumPassphraseSize = 256

@@ -1,7 +1,8 @@
 package import CBOR
 
 /// A stored credential for the owner: the numbers are those of the record, Recovery §6; 12 (the credBlob) is only in an
-/// export, 14 is its public key, 15 its largeBlobKey, 16 whether it has a credBlob.
+/// export, 14 is its public key, 15 its largeBlobKey, 16 whether it has a credBlob, 17 the remembered dApps
+/// of its site.
 package struct CredentialDescription: ControlAnswer, Equatable {
   /// The relying party's id.
   package var rpID: String
@@ -35,6 +36,8 @@ package struct CredentialDescription: ControlAnswer, Equatable {
   package var hasCredBlob: Bool
   /// The credBlob; only an export has it.
   package var credBlob: [UInt8]?
+  /// The origins of the dApps whose pairings this machine keeps for the site.
+  package var dApps: [String] = []
 
   package init(
     rpID: String, userID: [UInt8], name: String? = nil, displayName: String? = nil, credentialID: [UInt8],
@@ -64,6 +67,7 @@ package struct CredentialDescription: ControlAnswer, Equatable {
     publicKey = try decoded(members.optionalBytes(14))
     largeBlobKey = try decoded(members.optionalBytes(15))
     hasCredBlob = try decoded(members.optionalBool(16)) ?? false
+    dApps = members[17] == nil ? [] : try members.texts(17, "an origin")
   }
 
   package var members: CBORMap {
@@ -72,6 +76,7 @@ package struct CredentialDescription: ControlAnswer, Equatable {
       5: .bytes(credentialID), 6: CBORValue(algorithm), 7: .number(counter), 8: .number(policy), 9: .unsigned(created),
       10: .unsigned(changed), 11: .number(source), 12: credBlob.map(CBORValue.bytes),
       14: publicKey.map(CBORValue.bytes), 15: largeBlobKey.map(CBORValue.bytes), 16: hasCredBlob ? true : nil,
+      17: dApps.isEmpty ? nil : .texts(dApps),
     ])
   }
 }

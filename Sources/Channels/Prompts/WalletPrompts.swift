@@ -14,6 +14,8 @@ extension WalletUnlockReason {
     case .showAddresses: (Message("see addresses of your Algorand accounts"), [])
     case .signTransactions(let origin):
       (Message("have Algorand transactions signed"), WalletText.wrapped(.dApp(origin), in: catalogue))
+    case .useDApp(let site):
+      (Message("connect to a remembered dApp"), WalletText.wrapped(.dApp(site), in: catalogue))
     case .showAssociationKey(let publicUserID):
       (Message("see your key for Keyri"), [catalogue.text(.user(publicUserID))])
     }
@@ -27,6 +29,8 @@ extension WalletPurpose {
     case .showPasskey: (Message("see your Algorand account"), catalogue.texts(prompt.siteLines))
     case .signTransactions: (Message("have Algorand transactions signed"), prompt.heading(in: catalogue))
     case .signMessage: (Message("have a message signed by your Algorand account"), prompt.heading(in: catalogue))
+    case .rememberDApp: (Message("remember a dApp"), prompt.heading(in: catalogue))
+    case .useDApp: (Message("connect to a remembered dApp"), prompt.heading(in: catalogue))
     case .signAssociation(let publicUserID, _, let service):
       (
         Message("sign in with Keyri"),
@@ -47,6 +51,20 @@ extension WalletPurpose {
           Message("The site protects it. The passkey's id alone is not enough to sign in.")
         ],
         agree: Message("Show"), refuse: Message("Deny"), closing: doorLines, in: catalogue)
+    case .rememberDApp:
+      return PromptPages(
+        question: Message("Remember this dApp?"), heading: prompt.heading(in: catalogue) + doorLines,
+        body: WalletText.wrapped(
+          [
+            Message("Later connections to it need no link and no sign-in, only your consent."),
+            Message("To forget it, remove the passkey of the site."),
+          ], in: catalogue), agree: Message("Remember"), in: catalogue)
+    case .useDApp:
+      return PromptPages(
+        question: Message("Connect to this dApp again?"), heading: prompt.heading(in: catalogue) + doorLines,
+        body: WalletText.wrapped(
+          [Message("It gets a channel to your wallet, as after a sign-in.")], in: catalogue),
+        agree: Message("Connect"), in: catalogue)
     case .signTransactions(let transactions):
       return PromptPages(
         transactions, heading: prompt.heading(in: catalogue), askedThrough: doorLines, in: catalogue)

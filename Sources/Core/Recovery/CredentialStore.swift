@@ -12,6 +12,8 @@ public struct StoreState: Sendable, Equatable {
   public var settings: AuthenticatorSettings
   /// The owner's policies for sites: local to this machine, kept by a reset.
   public var policies: SitePolicies
+  /// The pairings with dApps: local to this machine, removed by a reset.
+  public var pairings = Pairings()
   /// The counter in the TPM of this machine, kept by a reset; `nil` if there is none.
   public var counter: StoreCounter?
   /// When backups were written and checked, and the followed folder: local to this machine; a reset keeps the times.

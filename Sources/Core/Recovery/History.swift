@@ -64,6 +64,10 @@ public struct HistoryEntry: Sendable, Equatable {
     case acceptBeforeReset = 35
     /// The owner revoked the permission to list the passkeys.
     case forgetReaders = 36
+    /// The pairing with a dApp was kept, so that it can be used again without a sign-in.
+    case rememberDApp = 37
+    /// A wallet got the pairing with a dApp.
+    case useDApp = 38
   }
 
   /// How it ended.

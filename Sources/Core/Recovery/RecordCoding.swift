@@ -163,7 +163,9 @@ extension StoreState {
     static let history: CBORValue = 21
     static let counter: CBORValue = 17
     static let backup: CBORValue = 18
-    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet, history, counter, backup]
+    static let all: [CBORValue] = [
+      storeID, epoch, floor, credentialIDForm, rowSet, history, counter, backup, Pairings.key,
+    ]
 
     static func isKnown(_ key: CBORValue) -> Bool {
       all.contains(key)
@@ -186,6 +188,7 @@ extension StoreState {
     if version >= 3 { map[Key.history] = true }
     settings.add(to: &map)
     policies.add(to: &map)
+    pairings.add(to: &map)
     map[Key.counter] = counter.map { .map($0.members) }
     map[Key.backup] = backup.members.map { .map($0) }
     var plaintext = CBOREncoder.encode(.map(map))
@@ -209,6 +212,7 @@ extension StoreState {
         counter: try map[Key.counter].map { (value) throws(CBORError) in
           try StoreCounter(value.mapOfOurs(), auth: secrets.counterAuth)
         })
+      state.pairings = try Pairings(map, secrets)
       if let times = map[Key.backup] { state.backup = try BackupTimes(times.mapOfOurs()) }
       let hasRowSet = try map.optionalBool(Key.rowSet) ?? false
       let hasHistory = try map.optionalBool(Key.history) ?? false

@@ -43,6 +43,8 @@ public struct RecoveryError: Error, Sendable {
     case rotation
     /// A site cannot have a policy, or too many have one.
     case policy
+    /// A pairing with a dApp is not within the limits.
+    case pairing
     /// A seal is broken, or was made with other keys.
     case notAuthentic
     /// The seal is right, but the content has a form that this version does not write.

@@ -12,12 +12,15 @@ struct StateSecrets {
   private(set) var persistentToken: SecretBytes?
   /// Member 2 of member 17, the auth value of the counter.
   private(set) var counterAuth: SecretBytes?
+  /// Member 4 of each element of member 22, the tokens of the pairings, in their order.
+  private(set) var pairings: [SecretBytes] = []
 
   /// Takes the secrets of a state.
   init(of state: StoreState) {
     pinHash = state.settings.pin?.hash
     persistentToken = state.settings.persistentToken
     counterAuth = state.counter?.auth
+    pairings = state.pairings.all.map(\.credential)
   }
 
   /// Takes the secrets out of a plaintext, and leaves zeros of the same length.
@@ -25,7 +28,11 @@ struct StateSecrets {
     for (member, place) in try Self.places(in: plaintext) {
       plaintext.withUnsafeMutableBytes { bytes in
         let secret = UnsafeMutableRawBufferPointer(rebasing: bytes[place])
-        self[keyPath: member] = SecretBytes(copying: UnsafeRawBufferPointer(secret))
+        let copy = SecretBytes(copying: UnsafeRawBufferPointer(secret))
+        switch member {
+        case .single(let path): self[keyPath: path] = copy
+        case .pairing: pairings.append(copy)
+        }
         secret.initializeMemory(as: UInt8.self, repeating: 0)
       }
     }
@@ -33,8 +40,14 @@ struct StateSecrets {
 
   /// Writes the secrets over the zeros in a plaintext.
   func fill(_ plaintext: inout [UInt8]) {
+    var tokens = pairings.makeIterator()
     for (member, place) in (try? Self.places(in: plaintext)) ?? [] {
-      self[keyPath: member]?.withUnsafeBytes { secret in
+      let secret: SecretBytes? =
+        switch member {
+        case .single(let path): self[keyPath: path]
+        case .pairing: tokens.next()
+        }
+      secret?.withUnsafeBytes { secret in
         plaintext.withUnsafeMutableBytes {
           UnsafeMutableRawBufferPointer(rebasing: $0[place]).copyMemory(from: secret)
         }
@@ -42,7 +55,12 @@ struct StateSecrets {
     }
   }
 
-  private typealias Member = WritableKeyPath<StateSecrets, SecretBytes?>
+  /// To whom a secret in a plaintext belongs.
+  private enum Member {
+    case single(WritableKeyPath<StateSecrets, SecretBytes?>)
+    /// To the next of the pairings.
+    case pairing
+  }
 
   /// Where the secrets are in a plaintext.
   private static func places(in plaintext: [UInt8]) throws(CBORError) -> [(Member, Range<Int>)] {
@@ -51,13 +69,18 @@ struct StateSecrets {
     guard case .map(let count) = try cursor.next(in: plaintext) else { return [] }
     for _ in 0..<count {
       switch (try cursor.next(in: plaintext), try cursor.next(in: plaintext)) {
-      case (.unsigned(5), .bytes(let place)): places.append((\.pinHash, place))
-      case (.unsigned(12), .bytes(let place)): places.append((\.persistentToken, place))
+      case (.unsigned(5), .bytes(let place)): places.append((.single(\.pinHash), place))
+      case (.unsigned(12), .bytes(let place)): places.append((.single(\.persistentToken), place))
       case (.unsigned(17), .map(let members)):
-        for _ in 0..<members {
-          switch (try cursor.next(in: plaintext), try cursor.next(in: plaintext)) {
-          case (.unsigned(2), .bytes(let place)): places.append((\.counterAuth, place))
-          case (_, let value): try cursor.skip(value, in: plaintext)
+        for place in try cursor.places(of: 2, inMapOf: members, plaintext) {
+          places.append((.single(\.counterAuth), place))
+        }
+      case (.unsigned(22), .array(let elements)):
+        for _ in 0..<elements {
+          switch try cursor.next(in: plaintext) {
+          case .map(let members):
+            for place in try cursor.places(of: 4, inMapOf: members, plaintext) { places.append((.pairing, place)) }
+          case let element: try cursor.skip(element, in: plaintext)
           }
         }
       case (_, let value): try cursor.skip(value, in: plaintext)
@@ -68,6 +91,20 @@ struct StateSecrets {
 }
 
 extension CBORCursor {
+  /// Where the byte strings with a key are in a map whose head was read: one, unless the map is malformed.
+  fileprivate mutating func places(
+    of key: UInt64, inMapOf members: Int, _ bytes: [UInt8]
+  ) throws(CBORError) -> [Range<Int>] {
+    var places: [Range<Int>] = []
+    for _ in 0..<members {
+      switch (try next(in: bytes), try next(in: bytes)) {
+      case (.unsigned(key), .bytes(let place)): places.append(place)
+      case (_, let value): try skip(value, in: bytes)
+      }
+    }
+    return places
+  }
+
   /// Skips the elements of an item whose head was read.
   fileprivate mutating func skip(_ item: Item, in bytes: [UInt8]) throws(CBORError) {
     var left = item.elementCount

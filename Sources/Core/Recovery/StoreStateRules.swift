@@ -11,6 +11,7 @@ extension StoreState {
     epoch += 1
     floor = epoch
     settings = AuthenticatorSettings()
+    pairings = Pairings()
     // These backups, and the others in the folder, have the passkeys that the reset removed.
     (backup.file, backup.folder, backup.ownFile, backup.ownWritten) = (nil, nil, nil, nil)
   }
@@ -23,6 +24,8 @@ extension StoreState {
     var state = self
     (state.storeID, state.epoch, state.floor) = (storeID, 0, 0)
     state.settings.persistentToken = nil
+    // A server would recognise the machine by them.
+    state.pairings = Pairings()
     state.backup = BackupTimes(folder: backup.folder)
     return state
   }

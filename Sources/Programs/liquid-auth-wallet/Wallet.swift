@@ -1,6 +1,7 @@
 import AlgorandTransaction
 import CTAPHID
 import ControlProtocol
+import CryptoPrimitives
 import DeterministicKeys
 import LiquidAuth
 
@@ -21,7 +22,7 @@ struct Wallet: Sendable {
     let (output, isFirstUse) = (output, Latch())
     let client = LiquidAuthClient(
       http: gate, authenticator: ports.socket, publicSuffixes: ports.publicSuffixes,
-      userAgent: UserAgent(version: DeviceIdentity(capabilities: []).version), device: "Linux"
+      userAgent: Self.userAgent, device: "Linux"
     ) { progress in
       gate.report { output.report(.signIn(progress)) }
       guard case .firstUse(let host) = progress else { return }
@@ -38,6 +39,45 @@ struct Wallet: Sendable {
       throw WalletFailure(error, ceremony: ceremony, isFirstUse: isFirstUse.isSet)
     }
   }
+
+  /// Asks the authenticator to remember the dApp, if its server gave a pairing.
+  func remember(_ signedIn: LiquidAuthResult) async {
+    guard let pairing = signedIn.pairing else {
+      return output.report(.notRemembered("the server gives no pairings, so each connection needs a link"))
+    }
+    do throws(PortError) {
+      _ = try await ports.socket.ask(
+        KeepPairing(
+          origin: signedIn.origin.serialized, rpID: signedIn.rpID, pairingID: pairing.pairingID,
+          credential: Array(pairing.credential.utf8).withUnsafeBytes { SecretBytes(copying: $0) }))
+      output.report(.remembered(origin: signedIn.origin.serialized))
+    } catch {
+      output.report(.notRemembered(error.reason))
+    }
+  }
+
+  /// The connection to a remembered dApp, after the authenticator has asked the user.
+  func again(at site: String) async throws(WalletFailure) -> DAppConnection {
+    let kept: GetPairing.Answer
+    let account: String
+    do throws(PortError) {
+      kept = try await ports.socket.ask(GetPairing(site: site))
+      account = try await ports.socket.account()
+    } catch {
+      let failure = WalletFailure(authenticator: error)
+      throw ports.socket.isNotRunning ? WalletFailure(failure.problem, code: .notRunning) : failure
+    }
+    guard let origin = try? WebOrigin(kept.origin), let requestID = RequestID(kept.pairingID),
+      let credential = kept.credential.withUnsafeBytes({ String(validating: $0, as: UTF8.self) }),
+      let pairing = DurablePairing(pairingID: kept.pairingID, credential: credential),
+      let address = AlgorandAddress(text: Array(account.utf8))
+    else { throw WalletFailure("the authenticator returned an invalid pairing; connect with the dApp's link") }
+    output.report(.link(origin: origin.serialized, requestID: requestID.text))
+    return DAppConnection(
+      origin: origin, requestID: requestID, address: address, headers: [Self.userAgent.header], pairing: pairing)
+  }
+
+  private static let userAgent = UserAgent(version: DeviceIdentity(capabilities: []).version)
 
   private static func result(
     of link: LiquidURI, by ceremony: LiquidCeremony?, _ client: LiquidAuthClient
@@ -87,16 +127,38 @@ struct Wallet: Sendable {
 
 // MARK: - The channel
 
+/// What a connection to a dApp needs: the result of a sign-in, or a pairing that was kept.
+struct DAppConnection: Sendable {
+  /// The dApp's server.
+  let origin: WebOrigin
+  /// The dApp's request.
+  let requestID: RequestID
+  /// The account that signs.
+  let address: AlgorandAddress
+  /// The fields of each exchange with the server.
+  let headers: [HTTPHeader]
+  /// What the server gave for later connections.
+  let pairing: DurablePairing?
+}
+
+extension DAppConnection {
+  init(_ signedIn: LiquidAuthResult) {
+    self.init(
+      origin: signedIn.origin, requestID: signedIn.requestID, address: signedIn.address,
+      headers: signedIn.signalingHeaders, pairing: signedIn.pairing)
+  }
+}
+
 extension Wallet {
   /// Opens the channel to the dApp, and answers its requests until the channel is closed and the dApp does not come
   /// back.
   func talk(
-    with signedIn: LiquidAuthResult, iceServers: [ICEServer], timeout: Duration, isOnce: Bool
+    with dApp: DAppConnection, iceServers: [ICEServer], timeout: Duration, isOnce: Bool
   ) async throws {
     let conversations = Conversations(isOnce: isOnce)
     let ending: SignalingEnding
     do throws(LiquidAuthError) {
-      ending = try await serveChannels(of: signedIn, iceServers, timeout, conversations)
+      ending = try await serveChannels(of: dApp, iceServers, timeout, conversations)
     } catch {
       // A signal ends a wait for the dApp as it ends a conversation.
       guard error.kind == .cancelled, conversations.hasBegun else { throw error }
@@ -112,7 +174,7 @@ extension Wallet {
   }
 
   private func serveChannels(
-    of signedIn: LiquidAuthResult, _ iceServers: [ICEServer], _ timeout: Duration, _ conversations: Conversations
+    of dApp: DAppConnection, _ iceServers: [ICEServer], _ timeout: Duration, _ conversations: Conversations
   ) async throws(LiquidAuthError) -> SignalingEnding {
     let (output, ports, networks, isAsked) = (output, ports, networks, isAskedAboutHosts)
     // A shorter wait is not reported.
@@ -121,7 +183,7 @@ extension Wallet {
     }
     defer { cancelAlarm() }
     return try await LiquidAuth.serveChannels(
-      origin: signedIn.origin, requestID: signedIn.requestID, headers: signedIn.signalingHeaders,
+      origin: dApp.origin, requestID: dApp.requestID, headers: dApp.headers, pairing: dApp.pairing,
       iceServers: iceServers, timeout: timeout,
       ports: SignalingPorts(
         http: ports.http, webSockets: ports.webSockets, peerConnections: ports.peerConnections, timer: ports.timer,
@@ -130,15 +192,15 @@ extension Wallet {
       isMeant: {
         guard isAsked else { return true }
         return await TerminalQuestion()?.ask(
-          "Another device or page is connected for the request of \(signedIn.origin.host). "
+          "Another device or page is connected for the request of \(dApp.origin.host). "
             + "Give it the channel? [y/N] ") ?? false
       },
       serve: { channel in
         defer { channel.close() }
         let provider = Provider(
           Provider.Configuration(
-            name: "Liquid Auth for Linux", account: signedIn.address, networks: networks,
-            origin: signedIn.origin.serialized),
+            name: "Liquid Auth for Linux", account: dApp.address, networks: networks,
+            origin: dApp.origin.serialized),
           signer: ControlSocketSigner(socket: ports.socket, output: output),
           randomness: SystemRandomNumberGenerator())
         return await conversations.hold(

@@ -17,9 +17,10 @@ enum Schema {
   /// moves to a new phrase and exports, CredRandoms of imported passkeys, and the time of the own file in the folder.
   /// 10 has the tables of 3: the row of `rowSet` has a mark, which says where the history ends. 12 has the tables of 3, and
   /// content that a reader of 10 refuses: more kinds of entries in the history. 15 has the tables of 3, and content that a
-  /// reader of 12 refuses: in the history the door of a request. There is no 11, 13 or 14: one flipped bit would change 10,
-  /// 12 or 15 to one of them, or one of them to 10 or 12, and nothing would detect this.
-  static let version: UInt32 = 15
+  /// reader of 12 refuses: in the history the door of a request. 16 has the tables of 3, and content that a reader of 15
+  /// refuses: pairings with dApps, and in the history more kinds of entries. There is no 11, 13 or 14: one flipped bit
+  /// would change 10, 12 or 15 to one of them, or one of them to 10 or 12, and nothing would detect this.
+  static let version: UInt32 = 16
   /// The first version in which the hash over the rows says where the history ends.
   static let firstVersionWithMark: UInt32 = 10
   /// The first version in which an imported passkey has an entry of its own.
@@ -27,7 +28,7 @@ enum Schema {
   /// The first version with the tables of the history.
   static let firstVersionWithHistory: UInt32 = 3
   /// The versions that can be read.
-  static let versions = Set<UInt32>(1...10).union([12, version])
+  static let versions = Set<UInt32>(1...10).union([12, 15, version])
   /// Set and compared, so that a store does not depend on how a distribution builds SQLite.
   static let pageSize: UInt32 = 4096
 

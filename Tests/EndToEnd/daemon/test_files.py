@@ -290,7 +290,7 @@ class TestOldRows:
             damaged.unlock()
             sign_in(Ctap2(client), pristine.passkey, listed=False, uv=True)
         with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
-            assert database.execute("PRAGMA user_version").fetchall() == [(15,)]
+            assert database.execute("PRAGMA user_version").fetchall() == [(16,)]
             assert store_rows.stored(OWN, database)[:64] == store_rows.of_store(OWN, database)
 
 

@@ -15,7 +15,8 @@ KINDS = dict(enumerate([
     "policy", "passphrase-change", "slot-add", "slot-remove", "old-store",
     "old-store-accept", "backup", "merge",
     "import", "rotate-begin", "rotate-give-up", "rotate-end", "export",
-    "counter-on", "counter-off", "folder-on", "folder-off", "before-reset-accept", "readers-forget"], 1))
+    "counter-on", "counter-off", "folder-on", "folder-off", "before-reset-accept", "readers-forget",
+    "dapp-remember", "dapp-use"], 1))
 OUTCOMES = dict(enumerate([
     "done", "denied", "timed-out", "cancelled", "verification-failed", "already-registered",
     "denied-by-policy"], 1))

@@ -32,6 +32,8 @@ NO_SECRETS = {
     "AlgodNode.token": "prints its address only (ConfigurationTests)",
     "ClientPIN.Request.pinHashEncrypted": "encrypted with the shared secret (CTAP §6.5.5)",
     "DemoSession.prfHash": "a hash, of the demonstration's relying party",
+    "DurablePairing.Form.credential": "is JSON of the server, or for it",
+    "DurablePairing.credential": "prints its id only (PrintedSecretsTests of LiquidAuth)",
     "ICEServer.credential": "prints its addresses only (PrintedSecretsTests of LiquidAuth)",
     "SystemdCredential.credential": "sealed by systemd-creds",
 }

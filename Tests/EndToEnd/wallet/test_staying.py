@@ -1,5 +1,6 @@
 """A wallet that stays: a gateway that reports presence, and a dApp that leaves and comes back."""
 
+import json
 import pathlib
 import time
 
@@ -173,6 +174,69 @@ def test_another_session_of_the_page(key, loop, serve, connect, authority, is_kn
         assert wallet.end() == 0, wallet.text
         assert wallet.events[-1]["reason"] == "refused"
     loop.run(other.close())
+    loop.run(dapp.close())
+
+
+def remembered(loop, authority, server, connect, key):
+    """Connect with a link and --remember, and end; return the dApp's request id."""
+    dapp, wallet = begin(loop, authority, server, connect, key, "--remember")
+    assert wallet.wait_for_event("remembered")["origin"] == server.origin
+    assert wallet.interrupt() == 130, wallet.text
+    loop.run(dapp.close())
+    return dapp.request_id
+
+
+def test_a_remembered_dapp(key, loop, serve, connect, authority):
+    """The pairing goes with the first connection, is kept sealed, and takes the place of link and sign-in."""
+    server = serve(reports_presence=True, gives_pairings=True)
+    request_id = remembered(loop, authority, server, connect, key)
+    credential = server.pairings[request_id][0]
+    assert server.auths[0] is None, "the page has none"
+    pairing = {"version": 2, "pairingId": request_id, "role": "controller", "credential": credential}
+    assert pairing in server.auths
+    for path in key.state.rglob("*"):
+        assert not path.is_file() or credential.encode() not in path.read_bytes(), path
+
+    requests, asked = len(server.received), key.pinentry.asked()
+    dapp = loop.run(DApp(server, authority.client_context(), request_id=request_id).link())
+    wallet = connect(key, None, "--again", server.host)
+    wallet.wait_for_event("open")
+    enabled = loop.run(dapp.ask("enable", genesisHash=TESTNET))
+    assert [account["address"] for account in enabled["accounts"]] == [ACCOUNT.address]
+    assert len(server.received) == requests, "no sign-in"
+    assert "Connect to this dApp again?" in str(key.pinentry.events("ask")[asked:])
+    assert wallet.interrupt() == 130, wallet.text
+    loop.run(dapp.close())
+
+
+# Holds: WALLET-29
+def test_a_refused_or_revoked_pairing(key, loop, serve, connect, authority):
+    server = serve(reports_presence=True, gives_pairings=True)
+    request_id = remembered(loop, authority, server, connect, key)
+    key.pinentry.set("deny")
+    assert connect(key, None, "--again", server.host).end() == 4
+    key.pinentry.set("approve")
+    server.revoked.add(request_id)
+    wallet = connect(key, None, "--again", server.host)
+    assert wallet.end() == 1 and "PAIRING_REVOKED" in wallet.text
+    wallet = connect(key, None, "--again", "nobody.example")
+    assert wallet.end() == 1 and "no dApp is remembered there" in wallet.text
+
+
+def test_a_pairing_is_listed_and_forgotten_with_its_passkey(key, loop, serve, connect, authority):
+    server = serve(reports_presence=True, gives_pairings=True)
+    remembered(loop, authority, server, connect, key)
+    (listed,) = json.loads(key.ask("credentials", "list", "--json"))
+    assert listed["rememberedDApps"] == [server.origin]
+    key.ask("credentials", "remove", "--yes", listed["credentialId"])
+    assert connect(key, None, "--again", server.host).end() == 1
+
+
+def test_a_server_without_pairings(key, loop, serve, connect, authority):
+    server = serve(reports_presence=True)
+    dapp, wallet = begin(loop, authority, server, connect, key, "--remember")
+    assert "no pairings" in wallet.wait_for_event("notRemembered")["reason"]
+    assert wallet.interrupt() == 130, wallet.text
     loop.run(dapp.close())
 
 

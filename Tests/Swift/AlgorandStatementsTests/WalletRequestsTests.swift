@@ -358,6 +358,65 @@ import Testing
     #expect(try counts(of: world).algorand == 2)
   }
 
+  // MARK: Pairings
+
+  private static let pairing = Pairing(
+    origin: "https://d.example", rpID: "d.example", id: "p", credential: Hex(Array("token".utf8)).secret)
+
+  // Holds: WALLET-29
+  @Test func `a pairing is kept and given after a prompt each, with verification`() async throws {
+    let world = TestWorld()
+    try await world.authenticator.keep(Self.pairing)
+    for site in ["https://d.example", "d.example"] {
+      #expect(try await world.authenticator.pairing(with: site) == Self.pairing)
+    }
+    let shown = [WalletPurpose.rememberDApp, .useDApp, .useDApp].map { purpose in
+      ScriptedPerson.Shown(
+        prompt: UserPrompt(purpose: .wallet(purpose), rpID: "d.example", origin: "https://d.example"),
+        verification: true)
+    }
+    #expect(world.person.shown == shown)
+    let entries = world.reports.all.compactMap { $0.historyEntry(at: 1) }
+    #expect(entries.map(\.kind) == [.rememberDApp, .useDApp, .useDApp])
+    #expect(entries.allSatisfy { $0.outcome == .done && $0.site == "https://d.example" })
+  }
+
+  // Holds: WALLET-29
+  @Test(arguments: refusals.indices)
+  func `after a refusal, no pairing is kept or given`(_ index: Int) async throws {
+    let (operation, status) = Self.refusals[index]
+    let world = TestWorld()
+    world.person.will(operation)
+    await #expect(throws: CTAPError(status, "")) { try await world.authenticator.keep(Self.pairing) }
+    #expect(try world.store.state().pairings.all.isEmpty)
+    try await world.authenticator.keep(Self.pairing)
+    world.person.will(operation)
+    await #expect(throws: CTAPError(status, "")) { try await world.authenticator.pairing(with: "d.example") }
+    #expect(world.reports.all.map(\.status) == [status, .success, status])
+  }
+
+  // Holds: WALLET-29
+  @Test func `a pairing beyond the limits, with a denied dApp or with an unknown one asks nobody`() async throws {
+    let world = TestWorld()
+    let long = Pairing(
+      origin: "https://d.example", rpID: "d.example", id: String(repeating: "x", count: 129),
+      credential: Self.pairing.credential)
+    await #expect(throws: CTAPError(.invalidParameter, "")) { try await world.authenticator.keep(long) }
+    await #expect(throws: CTAPError(.noCredentials, "")) {
+      try await world.authenticator.pairing(with: "d.example")
+    }
+    #expect(world.person.shown.isEmpty)
+    try await world.authenticator.keep(Self.pairing)
+    try set(.deny, of: "d.example", in: world)
+    await #expect(throws: CTAPError(.operationDenied, "")) {
+      try await world.authenticator.pairing(with: "d.example")
+    }
+    await #expect(throws: CTAPError(.operationDenied, "")) { try await world.authenticator.keep(Self.pairing) }
+    #expect(world.person.shown.count == 1)
+    let entries = world.reports.all.suffix(2).map { $0.historyEntry(at: 1) }
+    #expect(entries.map { $0?.outcome } == [.deniedByPolicy, .deniedByPolicy])
+  }
+
   // MARK: Association keys
 
   @Test func `an association key is that of the vectors`() async throws {

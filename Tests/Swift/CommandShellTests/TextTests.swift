@@ -205,6 +205,17 @@ import Testing
         01abcdef0123  example.com  alice (Alice)   1970-01-01
         01abcdef0123  example.com  user handle a1  1970-01-01
         """)
+    var remembered = Self.credential(name: "carol")
+    remembered.dApps = ["https://example.com", "https://a.example.com"]
+    #expect(CredentialText.list([remembered]).hasSuffix("carol    1970-01-01, dApp remembered"))
+    #expect(
+      CredentialText.whole(remembered).hasSuffix(
+        """
+        source           recovered
+        remembered dApp  https://example.com
+        remembered dApp  https://a.example.com
+        """))
+    #expect(remembered.json.description.contains(#""rememberedDApps": ["#))
     var imported = Self.credential(name: "bob")
     imported.source = 2
     #expect(
@@ -268,6 +279,7 @@ import Testing
           "credProtect": 3,
           "idForm": "hash",
           "extensions": [],
+          "rememberedDApps": [],
           "created": 1000,
           "changed": 86400000,
           "source": "recovered"

@@ -24,6 +24,16 @@ import Testing
     hasReaders: true, unlockedBy: "k", counter: 9, defaultPolicy: 2, backupTime: 5, backupCheckTime: 6,
     backupFolder: "/b", followReport: FollowReport(problem: "q"), previousFingerprint: [5, 6, 7, 8])
 
+  @Test func `a pairing goes with its token as the first member`() throws {
+    let answer = GetPairing.Answer(origin: "o", pairingID: "p", credential: secret("c"))
+    let packet: [UInt8] = [0x00, 0xA3, 0x00, 0x41, 0x63, 0x01, 0x61, 0x6F, 0x02, 0x61, 0x70]
+    #expect(answer.encoded == packet)
+    #expect(try GetPairing.Answer(decoding: packet) == answer)
+    for count in 1..<packet.count {
+      #expect(throws: ControlFailure.self) { try GetPairing.Answer(decoding: Array(packet.prefix(count))) }
+    }
+  }
+
   @Test func `an answer without members is its status byte`() throws {
     #expect(Done().encoded == [0x00])
     #expect(try Done(decoding: [0x00]) == Done())

@@ -126,6 +126,10 @@ import Testing
     Case("the end with a modified history", EndRotation(acceptsHistory: true), [0x7B, 0xA1, 0x01, 0xF5]),
     Case("the accounts of both phrases", GetRekeying(), [0x7C]),
     Case("a rekeying", SignRekeying([0x80]), [0x7D, 0xA1, 0x01, 0x41, 0x80]),
+    Case(
+      "a pairing to keep", KeepPairing(origin: "o", rpID: "r", pairingID: "p", credential: secret("c")),
+      [0x90, 0xA4, 0x00, 0x41, 0x63, 0x01, 0x61, 0x6F, 0x02, 0x61, 0x72, 0x03, 0x61, 0x70]),
+    Case("a pairing", GetPairing(site: "o"), [0x91, 0xA1, 0x01, 0x61, 0x6F]),
     Case("the policies", ChangePolicy(), [0x69]),
     Case(
       "a policy", ChangePolicy(.site("a.example", 2)), [0x69, 0xA2, 0x01, 0x69] + Array("a.example".utf8) + [2, 2]),
@@ -300,6 +304,15 @@ import Testing
     ("a site that is a number", [0x7A, 0xA1, 0x01, 0x81, 0x01], .unexpectedType),
     ("a rekeying without a transaction", [0x7D], .missingParameter),
     ("a rekeying that is a text", [0x7D, 0xA1, 0x01, 0x61, 0x61], .unexpectedType),
+    ("a pairing without a credential", [0x90, 0xA3, 1, 0x61, 0x6F, 2, 0x61, 0x72, 3, 0x61, 0x70], .missingParameter),
+    ("a pairing with an empty credential", [0x90, 0xA4, 0, 0x40, 1, 0x61, 0x6F], .invalidLength),
+    (
+      "a pairing with a credential of 1025 bytes",
+      [0x90, 0xA1, 0, 0x59, 0x04, 0x01] + [UInt8](repeating: 0x63, count: 1025), .invalidLength
+    ),
+    (
+      "a pairing without an id", [0x90, 0xA3, 0, 0x41, 0x63, 1, 0x61, 0x6F, 2, 0x61, 0x72], .missingParameter
+    ),
     ("501 sites", [0x7A, 0xA1, 0x01, 0x99, 0x01, 0xF5] + [UInt8](repeating: 0x60, count: 501), .invalidLength),
     ("a counter without a change", [0x6F], .missingParameter),
     ("a counter with a change that does not exist", [0x6F, 0xA1, 0x01, 0x04], .invalidParameter),
@@ -470,6 +483,13 @@ import Testing
     ("an association of a letter beyond ASCII", 0x67, [1: "al", 2: .bytes([0xC3, 0xA9]), 3: "s"], .invalidParameter),
     ("an association with nobody", 0x67, [1: "al", 2: .bytes([0x61])], .missingParameter),
     ("an association with a long service", 0x67, [1: "al", 2: .bytes([0x61]), 3: long(300)], .invalidLength),
+    ("a pairing of an origin without a name", 0x90, [0: .bytes([1]), 1: "", 2: "r", 3: "p"], .invalidLength),
+    ("a pairing of a long origin", 0x90, [0: .bytes([1]), 1: long(300), 2: "r", 3: "p"], .invalidLength),
+    ("a pairing of a long site", 0x90, [0: .bytes([1]), 1: "o", 2: long(300), 3: "p"], .invalidLength),
+    ("a pairing with a long id", 0x90, [0: .bytes([1]), 1: "o", 2: "r", 3: long(128)], .invalidLength),
+    ("a pairing with no site", 0x91, [:], .missingParameter),
+    ("a pairing with a long site", 0x91, [1: long(300)], .invalidLength),
+    ("transactions that are shown by a number", 0x63, [1: [item], 2: "o", 3: 1], .unexpectedType),
   ]
 
   private static let item: CBORValue = [.bytes([]), true]
@@ -493,6 +513,13 @@ import Testing
     ("a message", 0x64, [1: .bytes(.init(repeating: 0x61, count: 1024)), 2: "o"]),
     ("the last address of the last account", 0x65, [1: 0x7FFF_FFFF, 2: 1, 3: 0x7FFF_FFFF]),
     ("a user", 0x66, [1: .text(String(repeating: "x", count: 256))]),
+    (
+      "a pairing", 0x90,
+      [
+        0: .bytes(.init(repeating: 0x63, count: 1024)), 1: .text(String(repeating: "x", count: 300)),
+        2: .text(String(repeating: "x", count: 300)), 3: .text(String(repeating: "x", count: 128)),
+      ]
+    ),
     (
       "data", 0x67,
       [1: "al", 2: .bytes(.init(repeating: 0x7E, count: 256)), 3: .text(String(repeating: "x", count: 300))]

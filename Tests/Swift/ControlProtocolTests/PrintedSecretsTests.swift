@@ -14,6 +14,8 @@ import Testing
       SetPIN(secret), Unlock(secret), NewStore(secret), AcceptStore(secret), BeginRotation(secret),
       SealSlot(key: secret, protector: [1: 2]), ImportPasskeys(offset: 0, size: 32, fragment: secret),
       ExportPasskeys.Answer(secrets: secret, passkeys: [], total: 0, next: nil), change,
+      KeepPairing(origin: "o", rpID: "r", pairingID: "p", credential: secret),
+      GetPairing.Answer(origin: "o", pairingID: "p", credential: secret),
     ]
     for value in values { #expect(PrintedForms.leaks(of: value, bytes) == [], "\(type(of: value))") }
   }

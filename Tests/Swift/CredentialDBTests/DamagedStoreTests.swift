@@ -129,6 +129,7 @@ import Testing
     "UPDATE state SET nonce = zeroblob(24)",
     "UPDATE credential SET keyTag = zeroblob(32) WHERE sequence = 1",
     "PRAGMA journal_mode = DELETE", "PRAGMA user_version = 0",
+    "PRAGMA user_version = 11", "PRAGMA user_version = 13", "PRAGMA user_version = 14",
   ])
   func `a change by another program is refused`(sql: String) throws {
     let directory = try TemporaryDirectory()

@@ -233,7 +233,7 @@ import Testing
       #expect(try store.checkHistory() == HistoryState())
       try store.append(Self.entry(1))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["15"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["16"])
     #expect(try CredentialDB.open(directory).checkHistory().count == 1)
     #expect(try directory.names == ["credentials.sqlite"])
   }
@@ -251,7 +251,7 @@ import Testing
       try store.append(
         HistoryEntry(time: 2, site: nil, kind: .signIn, outcome: .deniedByPolicy, verification: .none))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["15"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["16"])
     #expect(try !contains("friend", in: directory.bytes()), "policies are sealed")
     let store = try CredentialDB.open(directory)
     #expect(try store.state() == state && store.history(after: 1, count: 9).map(\.entry?.outcome) == [.deniedByPolicy])
@@ -280,7 +280,7 @@ import Testing
       #expect(try store.state().backup == expected)
       #expect(try store.checkHistory().count == 1 && store.checkHistory().faults == [])
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["15"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["16"])
   }
 
   // Holds: RECORD-3, RECORD-6
@@ -430,11 +430,13 @@ import Testing
   }
 
   // Holds: RECORD-11
-  @Test func `a store of version 12 gets the new number, and keeps its history`() throws {
+  @Test(arguments: [12, 15])
+  func `a store of version 12 or 15 gets the new number, and keeps its history`(_ version: Int) throws {
     try CredentialDB.open(directory).append(Self.entry(1))
-    try change("PRAGMA user_version = 12")
+    try change("PRAGMA user_version = \(version)")
     #expect(try faults() == [])
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["15"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["16"])
+    #expect(try CredentialDB.open(directory).checkHistory().count == 1)
   }
 
   // Holds: RECORD-11
@@ -444,7 +446,7 @@ import Testing
     try CredentialDB.open(directory).append(Self.entry(1))
     try change("PRAGMA user_version = 10")
     #expect(try faults() == [])
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["15"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["16"])
     for table in ["credential", "state", "blobs", "rowSet"] {
       try change("DELETE FROM \(table); INSERT INTO \(table) SELECT * FROM old.\(table)", with: old)
     }

@@ -116,6 +116,6 @@ import Testing
         try store.account(rpIDHash: Given.rp(1), userID: Array("user-3".utf8))
           == .tombstone(counter: 65_537, changed: 7))
     }
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["15"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["16"])
   }
 }

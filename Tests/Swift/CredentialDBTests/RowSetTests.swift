@@ -214,7 +214,7 @@ import Testing
       revision = try store.revision()
     }
     #expect(try directory.names == ["credentials.sqlite"])
-    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["15"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["16"])
     #expect(try CredentialDB.open(directory).revision() == revision)
     try Connection(path: directory.path()).execute("DELETE FROM credential WHERE rpTag IS NULL")
     #expect(throws: RecoveryError.self) { try CredentialDB.open(directory) }

@@ -258,7 +258,7 @@ import Testing
   }
 
   @Test func `a store of a newer version is refused as such`() throws {
-    try Connection(path: directory.path()).execute("PRAGMA user_version = 16")
+    try Connection(path: directory.path()).execute("PRAGMA user_version = 17")
     #expect(refusal { _ = try CredentialDB.open(directory) }.contains("was written by a newer version"))
   }
 

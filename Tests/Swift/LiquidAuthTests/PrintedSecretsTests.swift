@@ -27,6 +27,17 @@ import Testing
     #expect(PrintedForms.leaks(of: node, Self.secret) == [])
   }
 
+  @Test func `a pairing, and what connects with it, print its id and no token`() throws {
+    let pairing = try #require(DurablePairing(pairingID: "p", credential: Self.text))
+    #expect("\(pairing)" == "DurablePairing(p)")
+    let user = User(wallet: "W", credentials: [], pairing: pairing)
+    let machine = SignalingMachine(
+      timeout: .seconds(1), pairing: pairing, randomness: ConstantRandomness(number: 0))
+    for value in [pairing, user, machine] as [Any] {
+      #expect(PrintedForms.leaks(of: value, Self.secret) == [], "\(type(of: value))")
+    }
+  }
+
   private struct NoHTTP: HTTPPort {
     func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
       throw .broken("no network")

@@ -72,7 +72,9 @@ import Testing
     settings.persistentToken = Self.half.secret
     state.settings = settings
     state.counter = counter
-    for value in [pin, counter, settings, state, StateSecrets(of: state)] as [Any] {
+    let pairing = Pairing(origin: "https://a.example", rpID: "a.example", id: "p", credential: Self.half.secret)
+    try state.pairings.keep(pairing)
+    for value in [pin, counter, settings, pairing, state, StateSecrets(of: state)] as [Any] {
       #expect(PrintedForms.leaks(of: value, Self.half) == [])
     }
   }

@@ -8,6 +8,9 @@ struct OptionsTests {
     [], ["liquid://a.example/?requestId=1", "--image", "code.png"], ["-", "--register", "--authenticate"],
     ["-", "--no-ice-servers", "--ice-server", "stun:a"], ["-", "--timeout", "0"], ["-", "--timeout", "3601"],
     ["-", "--ice-server", ""], ["-", "--ice-server", "stun:a", "--ice-server", "turns:b"],
+    ["-", "--again", "a.example"], ["--again", "a.example", "--image", "code.png"],
+    ["--again", "a.example", "--register"], ["--again", "a.example", "--authenticate"],
+    ["--again", "a.example", "--remember"],
   ])
   func `contradictory, missing or invalid options are refused`(arguments: [String]) {
     #expect(throws: (any Error).self) { try ConnectCommand.parse(arguments) }

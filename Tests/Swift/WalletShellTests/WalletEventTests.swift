@@ -38,6 +38,16 @@ struct WalletEventTests {
     #expect(completed.text == "\(words) --state-dir /s")
   }
 
+  @Test(arguments: [
+    (PortError.declined, "the user refused", WalletFailure.Code.refused),
+    (.timedOut, "nobody answered the authenticator's prompt", .refused), (.unreachable("why"), "why", .failed),
+  ])
+  func `a request to the authenticator that fails is a refusal if a person could have agreed`(
+    _ error: PortError, _ text: String, _ code: WalletFailure.Code
+  ) {
+    #expect(WalletFailure(authenticator: error) == WalletFailure(text, code: code))
+  }
+
   // Holds: DAPP-17
   @Test(arguments: [
     (

@@ -110,6 +110,8 @@ public struct LiquidAuthResult: Equatable, Sendable {
   public let cookies: CookieJar
   /// The user agent of the requests.
   public let userAgent: UserAgent
+  /// The pairing for later connections, if the server gave one.
+  public let pairing: DurablePairing?
 
   /// The headers for ``startSignaling(origin:headers:iceServers:timeout:ports:progress:)``.
   public var signalingHeaders: [HTTPHeader] {
@@ -268,7 +270,8 @@ extension LiquidAuthClient {
     }
     return LiquidAuthResult(
       ceremony: request.ceremony, origin: attempt.origin, requestID: attempt.requestID, rpID: request.rpID,
-      credentialID: credentialID, address: attempt.address, cookies: attempt.server.cookies, userAgent: userAgent)
+      credentialID: credentialID, address: attempt.address, cookies: attempt.server.cookies, userAgent: userAgent,
+      pairing: user.pairing)
   }
 }
 

@@ -12,6 +12,22 @@ public struct User: Equatable, Sendable, Decodable {
   public var wallet: String
   /// All passkeys of the account.
   public var credentials: [Credential]
+  /// The pairing, if the server makes pairings.
+  public var pairing: DurablePairing?
+}
+
+extension User {
+  private enum CodingKeys: CodingKey {
+    case wallet, credentials, pairing
+  }
+
+  /// Reads a user; a pairing in a form that this wallet does not know is none, and the sign-in counts.
+  public init(from decoder: any Decoder) throws {
+    let members = try decoder.container(keyedBy: CodingKeys.self)
+    wallet = try members.decode(String.self, forKey: .wallet)
+    credentials = try members.decode([Credential].self, forKey: .credentials)
+    pairing = try? members.decode(DurablePairing.self, forKey: .pairing)
+  }
 }
 
 /// The body of a refusal by a Liquid Auth server, or by the framework below it.

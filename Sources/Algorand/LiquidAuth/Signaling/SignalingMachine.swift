@@ -100,10 +100,14 @@ struct SignalingMachine: Sendable {
   /// - Parameters:
   ///   - timeout: from the beginning to the open channel, and from the end of a channel to the next.
   ///   - requestID: the dApp's request, for a machine that stays.
-  init(timeout: Duration, stayingFor requestID: RequestID? = nil, randomness: any RandomNumberGenerator & Sendable) {
+  ///   - pairing: proves to the server who connects, if it gave one.
+  init(
+    timeout: Duration, stayingFor requestID: RequestID? = nil, pairing: DurablePairing? = nil,
+    randomness: any RandomNumberGenerator & Sendable
+  ) {
     self.timeout = timeout
     self.requestID = requestID
-    socket = SocketIOMachine(randomness: randomness)
+    socket = SocketIOMachine(pairing: pairing, randomness: randomness)
   }
 
   // MARK: Events

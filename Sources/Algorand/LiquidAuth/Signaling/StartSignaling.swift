@@ -34,6 +34,8 @@ public func startSignaling(
 ///
 /// - Parameters:
 ///   - requestID: the dApp's request.
+///   - pairing: sent to the server with each connection, if it gave one; without a sign-in, it takes the place of the
+///     cookie.
 ///   - timeout: the time until the first channel must be open, and from the end of a channel until the next must be.
 ///   - isMeant: asks the user whether another session of the page may get the channel, because more devices than before
 ///     are connected for the request; called on a task of its own, which is cancelled when the answer is not needed.
@@ -41,12 +43,13 @@ public func startSignaling(
 /// - Throws: why the first channel was not opened.
 /// - Returns: how the last channel, or the wait for another, ended.
 public func serveChannels(
-  origin: WebOrigin, requestID: RequestID, headers: [HTTPHeader], iceServers: [ICEServer],
+  origin: WebOrigin, requestID: RequestID, headers: [HTTPHeader], pairing: DurablePairing?, iceServers: [ICEServer],
   timeout: Duration = .seconds(120), ports: SignalingPorts, progress: @escaping @Sendable (SignalingProgress) -> Void,
   isMeant: @escaping @Sendable () async -> Bool, serve: @escaping @Sendable (PeerChannel) async -> Bool
 ) async throws(LiquidAuthError) -> SignalingEnding {
   if Task.isCancelled { throw .cancelled }
-  let machine = SignalingMachine(timeout: timeout, stayingFor: requestID, randomness: ports.randomness)
+  let machine = SignalingMachine(
+    timeout: timeout, stayingFor: requestID, pairing: pairing, randomness: ports.randomness)
   let outcome = try await withDiscardingTaskGroup { exchanges in
     var driver = SignalingDriver(
       machine, origin: origin, headers: headers, ports: ports, progress: progress, isMeant: isMeant)

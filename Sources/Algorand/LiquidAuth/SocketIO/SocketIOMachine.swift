@@ -55,12 +55,18 @@ struct SocketIOMachine: Sendable {
 
   private var state = State.idle
   private var randomness: any RandomNumberGenerator & Sendable
+  /// The pairing that is sent with each request to enter the namespace.
+  private let pairing: DurablePairing?
   private var transport = Transport.webSocket
   private var lastConnection = 0
   private var failures = 0
 
   /// Makes a client that has not begun.
-  init(randomness: any RandomNumberGenerator & Sendable) { self.randomness = randomness }
+  ///
+  /// - Parameter pairing: proves to the server who connects, if it gave one.
+  init(pairing: DurablePairing? = nil, randomness: any RandomNumberGenerator & Sendable) {
+    (self.pairing, self.randomness) = (pairing, randomness)
+  }
 
   // MARK: Events
 
@@ -232,7 +238,8 @@ struct SocketIOMachine: Sendable {
     guard let handshake = connection.handshake else {
       guard case .open(let handshake) = packet else { throw .malformed("handshake") }
       connection.handshake = handshake
-      return try send(.message(SocketIOPacket.connect), on: connection)
+      let auth = try pairing?.auth() ?? ""
+      return try send(.message(SocketIOPacket.connect(auth: auth)), on: connection)
     }
     if connection.connected != nil { connection.deadline = now + handshake.longestSilence }
     state = .active(connection)

@@ -1,7 +1,7 @@
 /// One packet of Socket.IO, protocol 5, as a server sends it, without binary attachments.
 ///
 /// On the wire: a digit for the type, the namespace and a comma unless it is `/`, the number for an acknowledgement,
-/// then JSON. A client sends two kinds only, ``connect`` and ``text(of:)``.
+/// then JSON. A client sends two kinds only, ``connect(auth:)`` and ``text(of:)``.
 struct SocketIOPacket: Equatable, Sendable {
   /// What the packet does.
   enum Kind: Equatable, Sendable {
@@ -26,7 +26,9 @@ struct SocketIOPacket: Equatable, Sendable {
   let kind: Kind
 
   /// The request to enter the default namespace.
-  static let connect = "0"
+  ///
+  /// - Parameter auth: a JSON object that proves who enters; empty for none.
+  static func connect(auth: String = "") -> String { "0" + auth }
 
   /// An event for the default namespace.
   static func text(of event: SocketIOEvent) -> String { "2" + event.array }

@@ -86,7 +86,7 @@ extension CommandReport {
     guard error == nil, let kind else { return false }
     switch kind {
     case .register, .signIn, .u2fRegister, .u2fSignIn, .verify, .signTransactions, .signMessage, .signAssociation,
-      .showPasskey, .exportPasskeys:
+      .showPasskey, .exportPasskeys, .rememberDApp, .useDApp:
       return true
     case .nextSignIn: return false
     // Changes by the owner, whose passphrase counts when it is given, and by programs that the owner let in before.

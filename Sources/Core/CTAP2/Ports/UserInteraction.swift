@@ -294,13 +294,18 @@ public enum WalletPurpose: Sendable, Equatable {
   case signTransactions(UserPrompt.TransactionTexts)
   /// The account in use would sign a message of a dApp.
   case signMessage(String)
+  /// Keep the pairing with a dApp, so that the wallet can connect to it again without a sign-in.
+  case rememberDApp
+  /// Give the wallet the pairing with a dApp, which stands for a sign-in.
+  case useDApp
   /// An association key would sign data of a service.
   case signAssociation(publicUserID: String, data: String, service: String)
 
   /// Whether the request signs for an Algorand account.
   var needsReading: Bool {
     switch self {
-    case .signTransactions, .signMessage: true
+    // A pairing stands for a sign-in with the account, whose prompt must be read too.
+    case .signTransactions, .signMessage, .rememberDApp, .useDApp: true
     case .showPasskey, .signAssociation: false
     }
   }
@@ -314,6 +319,8 @@ public enum WalletUnlockReason: Sendable, Equatable {
   case showAddresses
   /// Sign transactions of a dApp with the account in use; the prompt depends on the account.
   case signTransactions(origin: String)
+  /// Connect to a remembered dApp again; the prompt depends on the store.
+  case useDApp(site: String)
   /// Show a program an association key.
   case showAssociationKey(publicUserID: String)
 }

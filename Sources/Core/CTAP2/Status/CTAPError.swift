@@ -113,7 +113,7 @@ extension CTAPError {
     let status: CTAPStatus =
       switch error.kind {
       case .full, .diskFull: .keyStoreFull
-      case .policy: .invalidParameter
+      case .policy, .pairing: .invalidParameter
       case .userIDLength: .invalidLength
       case .store, .system, .notReplaced, .noKey, .key, .lastEpoch, .rotation: .other
       case .notAuthentic, .malformed, .columnsExchanged, .newerVersion, .anotherPhrase: .other

@@ -27,6 +27,11 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file"), completion: .file())
   var image: String?
 
+  @Option(help: ArgumentHelp("Connect again to a dApp that is remembered, without a link.", valueName: "site"))
+  var again: String?
+
+  @Flag(help: "Remember the dApp, so that --again connects to it without a link.") var remember = false
+
   @Flag(help: "Register a new passkey, even if the server may have one.") var register = false
 
   @Flag(help: "Sign in only; do not register.") var authenticate = false
@@ -71,7 +76,12 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   private static let start = ContinuousClock.now
 
   func validate() throws {
-    guard (link == nil) != (image == nil) else { throw ValidationError("give one link, or --image") }
+    guard [link, image, again].count(where: { $0 != nil }) == 1 else {
+      throw ValidationError("give one link, or --image, or --again")
+    }
+    guard again == nil || !(register || authenticate || remember) else {
+      throw ValidationError("--again needs no sign-in; give it without --register, --authenticate and --remember")
+    }
     guard !(register && authenticate) else { throw ValidationError("give --register or --authenticate, not both") }
     guard !(noIceServers && !iceServer.isEmpty) else {
       throw ValidationError("give --ice-server or --no-ice-servers, not both")
@@ -94,10 +104,13 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   }
 
   func perform() async throws {
-    let text = try await LinkSource(link: link, image: image).read()
-    let link = try read(text)
     let output = output
-    output.report(.link(origin: link.origin.serialized, requestID: link.requestID.text))
+    var link: LiquidURI?
+    if again == nil {
+      let read = try read(await LinkSource(link: self.link, image: image).read())
+      output.report(.link(origin: read.origin.serialized, requestID: read.requestID.text))
+      link = read
+    }
     let configuration = try network.configuration()
     let servers = try iceServers(configuration)
     let ports = try WalletPorts(
@@ -108,14 +121,22 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     let wallet = Wallet(ports: ports, configuration: configuration, output: output, isAskedAboutHosts: !yes)
     let result: Result<Void, any Error>
     do {
-      let signedIn = try await wallet.signIn(link, by: ceremony)
-      try await wallet.talk(with: signedIn, iceServers: servers, timeout: .seconds(timeout), isOnce: once)
+      try await wallet.talk(
+        with: connection(to: link, wallet), iceServers: servers, timeout: .seconds(timeout), isOnce: once)
       result = .success(())
     } catch {
       result = .failure(error)
     }
     await ports.close()
     try result.get()
+  }
+
+  /// Signs in at a link's server, or takes the pairing that was kept.
+  private func connection(to link: LiquidURI?, _ wallet: Wallet) async throws -> DAppConnection {
+    guard let link else { return try await wallet.again(at: again ?? "") }
+    let signedIn = try await wallet.signIn(link, by: ceremony)
+    if remember { await wallet.remember(signedIn) }
+    return DAppConnection(signedIn)
   }
 
   private var ceremony: LiquidCeremony? {

@@ -15,6 +15,10 @@ enum WalletEvent: Equatable {
   case signIn(LiquidAuthProgress)
   /// The server has accepted the sign-in.
   case signedIn(LiquidCeremony, rpID: String, address: String)
+  /// The authenticator keeps the pairing with the dApp.
+  case remembered(origin: String)
+  /// The dApp is not remembered, although the user wanted it; the reason.
+  case notRemembered(String)
   /// GStreamer is still starting, and the channel waits for it.
   case startingGStreamer
   /// A step towards the channel.
@@ -106,6 +110,8 @@ extension WalletEvent {
       "registered: \(address) has a passkey for \(DisplayText.words(rpID))"
     case .signedIn(.authentication, let rpID, let address):
       "signed in to \(DisplayText.words(rpID)) as \(address)"
+    case .remembered(let origin): "remembered the dApp; connect to it again with --again \(origin)"
+    case .notRemembered(let reason): "the dApp is not remembered: \(DisplayText.line(reason))"
     case .startingGStreamer: "GStreamer is still starting; the first start takes some seconds"
     case .signaling(let event): event.text
     // Signed and posted transactions were reported before; harmless requests are not worth a line.
@@ -211,6 +217,8 @@ extension WalletEvent {
     case .signIn(let progress): progress.name
     case .signedIn: "signedIn"
     case .signing(let event): event.name
+    case .remembered: "remembered"
+    case .notRemembered: "notRemembered"
     case .startingGStreamer: "startingGStreamer"
     case .signaling(let event): event.name
     case .answered: "answered"
@@ -233,6 +241,8 @@ extension WalletEvent {
         ("ceremony", DisplayText.json(ceremony.rawValue)), ("rpId", DisplayText.json(rpID)),
         ("address", DisplayText.json(address)),
       ]
+    case .remembered(let origin): [("origin", DisplayText.json(origin))]
+    case .notRemembered(let reason): [("reason", DisplayText.json(reason))]
     case .signaling(let event): event.members
     case .answered(let method, let error):
       [("method", DisplayText.json(method)), ("error", error.map { String($0.code) } ?? "null")]

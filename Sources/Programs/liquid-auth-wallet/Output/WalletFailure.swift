@@ -65,6 +65,15 @@ extension WalletFailure {
     self.init("the server and this machine have no passkey in common; register one by leaving out --authenticate")
   }
 
+  /// Makes the failure of a request to the authenticator that signs nothing; its reason already has the place options.
+  init(authenticator error: PortError) {
+    switch error.kind {
+    case .declined: self.init(error.reason, code: .refused)
+    case .timedOut: self.init("nobody answered the authenticator's prompt", code: .refused)
+    default: self.init(error.reason)
+    }
+  }
+
   /// The user refused the only request of a dApp.
   init(refused error: ARC27Error) { self.init("nothing was signed: \(error.inWords)", code: .refused) }
 }

@@ -17,7 +17,8 @@ enum CredentialText {
           [
             String(credential.credentialID.hexadecimal.prefix(digitsShown)), credential.rpID.printable,
             account(credential),
-            UTCTime(milliseconds: credential.created).date + (credential.form == nil ? ", imported" : ""),
+            UTCTime(milliseconds: credential.created).date + (credential.form == nil ? ", imported" : "")
+              + (credential.dApps.isEmpty ? "" : ", dApp remembered"),
           ]
         })
   }
@@ -37,6 +38,7 @@ enum CredentialText {
       ["changed", UTCTime(milliseconds: credential.changed).text],
       ["source", source(credential.source)],
     ]
+    for dApp in credential.dApps { rows.append(["remembered dApp", dApp.printable]) }
     if let publicKey = credential.publicKey { rows.append(["public key", publicKey.hexadecimal]) }
     return table(rows)
   }
@@ -119,6 +121,7 @@ extension CredentialDescription {
       .init(name: "credProtect", value: .number(Int64(credProtect))),
       .init(name: "idForm", value: JSON(form.map { $0 == .sealed ? "sealed" : "hash" })),
       .init(name: "extensions", value: .array(extensions.map(JSON.string))),
+      .init(name: "rememberedDApps", value: .array(dApps.map(JSON.string))),
       .init(name: "created", value: .number(Int64(clamping: created))),
       .init(name: "changed", value: .number(Int64(clamping: changed))),
       .init(name: "source", value: .string(CredentialText.source(source))),

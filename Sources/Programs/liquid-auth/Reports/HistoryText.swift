@@ -102,6 +102,8 @@ enum HistoryText {
     case .leaveFolder: "folder-off"
     case .acceptBeforeReset: "before-reset-accept"
     case .forgetReaders: "readers-forget"
+    case .rememberDApp: "dapp-remember"
+    case .useDApp: "dapp-use"
     case nil: String(number)
     }
   }

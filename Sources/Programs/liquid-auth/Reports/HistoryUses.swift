@@ -83,6 +83,8 @@ struct HistoryUses {
     case .leaveFolder: "backups to a folder turned off"
     case .acceptBeforeReset: "passkeys from before a reset accepted"
     case .forgetReaders: "permission to list passkeys revoked"
+    case .rememberDApp: "dApp remembered"
+    case .useDApp: "connection to a remembered dApp"
     case nil: "kind \(number)"
     }
   }

@@ -199,7 +199,7 @@ extension ControlFailure {
       case .store, .system, .diskFull: .unavailable
       case .notReplaced, .rotation: .notAllowed
       case .userIDLength: .invalidLength
-      case .noKey, .policy: .invalidParameter
+      case .noKey, .policy, .pairing: .invalidParameter
       case .full, .key, .lastEpoch, .notAuthentic, .malformed, .columnsExchanged, .newerVersion, .anotherPhrase: .other
       }
     self.init(status, Problem(error))

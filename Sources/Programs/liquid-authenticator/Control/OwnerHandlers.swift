@@ -21,8 +21,11 @@ extension ListCredentials: OwnerCommand {
   /// Lists without public keys, because deriving all of them would take long.
   func handle(_ owner: inout Owner) throws -> Answer {
     let store = owner.vault.store
+    let pairings = try store.state().pairings
     return try Answer(to: self) { (take) throws(RecoveryError) in
-      try store.forEachCredential(before: before) { source, place in take(CredentialDescription(source), place) }
+      try store.forEachCredential(before: before) { source, place in
+        take(CredentialDescription(source, pairings), place)
+      }
     }
   }
 }
@@ -106,7 +109,7 @@ extension OpenVault {
 
   /// Describes a record to the owner, with its public key.
   fileprivate func description(of source: CredentialSource) throws -> CredentialDescription {
-    var description = CredentialDescription(source)
+    var description = CredentialDescription(source, try store.state().pairings)
     description.publicKey = try keys.privateKey(of: source).publicKey.bytes
     if source.policy.largeBlobKey {
       description.largeBlobKey = keys.largeBlobKey(source.rpIDHash, id: source.id).withUnsafeBytes { Array($0) }
@@ -116,6 +119,11 @@ extension OpenVault {
 }
 
 extension CredentialDescription {
+  init(_ source: CredentialSource, _ pairings: Pairings) {
+    self.init(source)
+    dApps = pairings.pairings(ofRelyingParty: source.rpID).map(\.origin)
+  }
+
   init(_ source: CredentialSource) {
     self.init(
       rpID: source.rpID, userID: source.userID, name: source.name, displayName: source.displayName,

@@ -9,7 +9,8 @@ import Recovery
 enum WalletHandlers {
   static let all: [any ServedCommand.Type] = [
     GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
-    GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self,
+    GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self, KeepPairing.self,
+    GetPairing.self,
   ]
 }
 
@@ -85,6 +86,20 @@ extension SignRekeying: WalletCommand {
       of: TransactionReview.decode(request), account: previous, origin: nil)
     return WalletSignature(
       try await authenticator.sign(review.statements, asking: review.prompt, with: .previous)[0])
+  }
+}
+
+extension KeepPairing: WalletCommand {
+  func handle(_ authenticator: Authenticator) async throws -> Done {
+    try await authenticator.keep(Pairing(origin: origin, rpID: rpID, id: pairingID, credential: credential))
+    return Done()
+  }
+}
+
+extension GetPairing: WalletCommand {
+  func handle(_ authenticator: Authenticator) async throws -> Answer {
+    let pairing = try await authenticator.pairing(with: site)
+    return Answer(origin: pairing.origin, pairingID: pairing.id, credential: pairing.credential)
   }
 }
 

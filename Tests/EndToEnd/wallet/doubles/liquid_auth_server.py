@@ -127,9 +127,17 @@ class LiquidAuthServer:
     def __init__(
         self, host: str = "localhost", rp_id: str | None = None, origin: str | None = None, tls=None,
         page: pathlib.Path | None = None, listen: str = "127.0.0.1", reports_presence: bool = False,
+        gives_pairings: bool = False,
     ):
-        """With `reports_presence`, the gateway is that of newer services: rooms by request id, presence, evictions."""
-        self.reports_presence = reports_presence
+        """With `reports_presence`, the gateway is that of newer services: rooms by request id, presence, evictions.
+
+        With `gives_pairings`, a sign-in also gives a durable pairing, version 2.
+        """
+        self.reports_presence, self.gives_pairings = reports_presence, gives_pairings
+        # pairing id -> the controller's credential, and what its session contains; those that were revoked.
+        self.pairings: dict[str, tuple[str, dict]] = {}
+        self.revoked: set[str] = set()
+        self.auths: list[object] = []  # Socket.IO's auth of each connection
         self.host, self.rp_id, self.tls, self.listen = host, rp_id or host, tls, listen
         self.rp_name = "Liquid Auth, a double"
         self.is_secure_origin = tls is not None
@@ -363,7 +371,7 @@ class LiquidAuthServer:
             }
         )
         self._succeed(session, user, body["id"], liquid)
-        return web.json_response(user, status=201)
+        return web.json_response({**user, **self._pairing(session, liquid)}, status=201)
 
     def _verify_address(self, liquid: dict, challenge: bytes):
         """Check that the address's key, or the key that it was rekeyed to, has signed the bare challenge."""
@@ -418,8 +426,9 @@ class LiquidAuthServer:
         except Exception as error:  # any exception of the library is a refusal
             raise self._unverified(error) from error
         known["prevCounter"] = found.new_sign_count
-        self._succeed(session, user, known["credId"], (body.get("clientExtensionResults") or {}).get("liquid") or {})
-        return web.json_response(user, status=201)
+        liquid = (body.get("clientExtensionResults") or {}).get("liquid") or {}
+        self._succeed(session, user, known["credId"], liquid)
+        return web.json_response({**user, **self._pairing(session, liquid)}, status=201)
 
     # What both have in common.
 
@@ -443,12 +452,20 @@ class LiquidAuthServer:
         session.pop("liquidExtension", None)
         LOG.info("%s has signed in, for the request %s", user["wallet"], liquid.get("requestId"))
         session["wallet"] = user["wallet"]
-        session["credId"] = credential_id
+        session.update(credId=credential_id, requestId=liquid.get("requestId"))
         if self.reports_presence:
-            session["requestId"] = liquid.get("requestId")
             asyncio.get_running_loop().create_task(self._evict(session))
         if "requestId" in liquid:
             self._publish({"credId": credential_id, "requestId": liquid["requestId"], "wallet": user["wallet"]})
+
+    def _pairing(self, session: dict, liquid: dict) -> dict:
+        """Return the controller's part of a pairing; a later sign-in gets a fresh credential."""
+        if not self.gives_pairings or not isinstance(identifier := liquid.get("requestId"), str):
+            return {}
+        credential = secrets.token_urlsafe(32)
+        self.pairings[identifier] = (credential, {name: session[name] for name in ("wallet", "credId", "requestId")})
+        pairing = {"version": 2, "pairingId": identifier, "role": "controller", "credential": credential}
+        return {"pairing": pairing}
 
     def _user(self, wallet: str) -> dict:
         fresh = {"_id": secrets.token_hex(12), "id": b64(secrets.token_bytes(32)), "wallet": wallet}
@@ -510,8 +527,16 @@ class LiquidAuthServer:
 
     # The socket.
 
-    async def _connected(self, socket_id: str, environ: dict):
+    async def _connected(self, socket_id: str, environ: dict, auth: dict | None = None):
         session = environ["aiohttp.request"][SESSION]
+        self.auths.append(auth)
+        if auth:
+            credential, content = self.pairings.get(auth.get("pairingId"), (None, {}))
+            if auth.get("pairingId") in self.revoked:
+                raise socketio.exceptions.ConnectionRefusedError("PAIRING_REVOKED")
+            if (auth.get("version"), auth.get("role"), auth.get("credential")) != (2, "controller", credential):
+                raise socketio.exceptions.ConnectionRefusedError("PAIRING_UNAUTHORIZED")
+            session.content.update(content)
         self.open_sockets.add(socket_id)
         await self.socket.save_session(socket_id, {"session": session})
         self._sessions_of_sockets[socket_id] = session

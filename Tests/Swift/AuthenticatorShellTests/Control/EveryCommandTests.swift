@@ -53,6 +53,7 @@ import Testing
     SignTransactions([.init([], isToBeSigned: true)], origin: "o"), SignMessage([0x61], origin: "o"),
     GetAssociationKey(publicUserID: "al"), SignAssociation(publicUserID: "al", data: [0x61], service: "s"),
     GetRekeying(), SignRekeying([0x80]), PerformHybrid([0x04]),
+    KeepPairing(origin: "https://a", rpID: "a", pairingID: "p", credential: secret([1])), GetPairing(site: "a"),
   ]
 
   /// The commands that need no passphrase on their connection; all others of the table are for the owner.
@@ -64,6 +65,7 @@ import Testing
     PlugDevice.self, AwaitBackup.self,
     GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
     GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self, PerformHybrid.self,
+    KeepPairing.self, GetPairing.self,
   ]
 
   private static func isForEveryone(_ request: any ServedCommand) -> Bool {

@@ -49,6 +49,20 @@ extension OpenVault {
     #expect(try vault.ask(ListCredentials()) == ListCredentials.Answer(credentials: [listed]))
   }
 
+  @Test func `the passkeys of a site name its remembered dApps, which go with the last of them`() throws {
+    let found = try vault.ask(Self.recovery, now: 5)
+    var state = try vault.store.state()
+    for (origin, site) in [("https://w.a.example", "a.example"), ("https://b.example", "b.example")] {
+      try state.pairings.keep(
+        Pairing(origin: origin, rpID: site, id: "p", credential: SecretBytes.random(count: 8)))
+    }
+    try vault.store.setState(state)
+    #expect(try vault.ask(ListCredentials()).credentials.map(\.dApps) == [["https://w.a.example"]])
+    #expect(try vault.ask(ShowCredential(found.reference)).dApps == ["https://w.a.example"])
+    try vault.ask(RemoveCredential(found.reference), now: 6)
+    #expect(try vault.store.state().pairings.all.map(\.origin) == ["https://b.example"])
+  }
+
   @Test func `a store without a history has none to list or check`() {
     #expect(throws: ControlFailure(.unavailable, "")) { try vault.ask(ListHistory()) }
     #expect(throws: ControlFailure(.unavailable, "")) { try vault.ask(CheckHistory()) }

@@ -8,6 +8,7 @@ import Recovery
 import Testing
 
 @testable import Prompts
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 /// Wallet requests, from the packet to the dialogs and back.
@@ -272,6 +273,19 @@ import Testing
     #expect(signatures.signatures[0]?.count == 64)
     #expect(world.dialogs.verified == 0)
     #expect(world.dialogs.read.count == 1)
+  }
+
+  // MARK: Pairings
+
+  private var pairing: KeepPairing {
+    KeepPairing(origin: "https://d.example", rpID: "d.example", pairingID: "p", credential: secret("token"))
+  }
+
+  @Test func `a dApp is remembered after a prompt, and its pairing is given after another`() async throws {
+    #expect(await refusal(GetPairing(site: "d.example"))?.status == .noCredentials)
+    _ = try await world.ask(pairing)
+    let answer = try await world.ask(GetPairing(site: "d.example"))
+    #expect(answer == GetPairing.Answer(origin: "https://d.example", pairingID: "p", credential: secret("token")))
   }
 
   // MARK: Refused before any prompt

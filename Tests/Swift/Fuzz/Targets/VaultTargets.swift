@@ -28,8 +28,13 @@ enum VaultTargets {
       seeds: { try KeysAndRecovery.load().rows.array.map(\.plaintext.bytes) + [importedRecord()] }, read: readRow),
     Target(
       "store-state", of: "the state row of a store, under a valid seal", atMost: 2048,
-      seeds: { (1...3).map { StoreState(storeID: [UInt8](repeating: 7, count: 16)).plaintext(version: $0) } },
-      read: readState),
+      seeds: {
+        var state = StoreState(storeID: [UInt8](repeating: 7, count: 16))
+        let empty = (1...3).map { state.plaintext(version: $0) }
+        try state.pairings.keep(
+          Pairing(origin: "https://a", rpID: "a", id: "p", credential: secret(Array(1...32))))
+        return empty + [state.plaintext(version: 1)]
+      }, read: readState),
     Target(
       "history-entry", of: "an entry of the history, or its head, under a valid seal", atMost: 300,
       seeds: { try Vector("history").chain.array.map(\.plaintext.bytes) + [[UInt8](repeating: 0, count: 80)] },

@@ -63,4 +63,24 @@ import Testing
     #expect(body.reason == expected.reason && body.statusCode == expected.statusCode)
     #expect(body.message == expected.message && body.hasError == expected.hasError)
   }
+
+  @Test func `a pairing of a wallet is read, and any other is none`() throws {
+    func pairing(_ json: String) throws -> DurablePairing? {
+      let user = #"{"wallet":"W","credentials":[],"pairing":\#(json)}"#
+      return try JSON.decode(User.self, from: user.utf8).pairing
+    }
+    let read = try pairing(#"{"version":2,"pairingId":"p","role":"controller","credential":"c","more":1}"#)
+    #expect(read == DurablePairing(pairingID: "p", credential: "c"))
+    #expect(try read?.auth() == #"{"credential":"c","pairingId":"p","role":"controller","version":2}"#)
+    for other in [
+      #"{"version":3,"pairingId":"p","role":"controller","credential":"c"}"#,
+      #"{"version":2,"pairingId":"p","role":"provider","credential":"c"}"#,
+      #"{"version":2,"pairingId":"p","role":"controller","credential":"a b"}"#, #"{"version":2}"#, "null", "7",
+      #"{"version":2,"pairingId":"p","role":"controller","credential":""}"#,
+      #"{"version":2,"pairingId":"","role":"controller","credential":"c"}"#,
+      #"{"version":2,"pairingId":"p","role":"controller","credential":"\#(String(repeating: "c", count: 1025))"}"#,
+    ] {
+      #expect(try pairing(other) == nil)
+    }
+  }
 }

@@ -16,7 +16,7 @@ import Testing
     let (world, began) = (world, began)
     return Task {
       try await serveChannels(
-        origin: origin, requestID: requestID, headers: StartSignalingTests.headers,
+        origin: origin, requestID: requestID, headers: StartSignalingTests.headers, pairing: nil,
         iceServers: [], ports: world.ports, progress: { _ in }, isMeant: isMeant,
         serve: { channel in
           began.yield()

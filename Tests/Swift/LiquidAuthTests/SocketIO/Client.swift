@@ -11,8 +11,10 @@ struct Client {
   var machine: SocketIOMachine
   var now = Duration.seconds(1000)
 
-  init(randomness: any RandomNumberGenerator & Sendable = ConstantRandomness(number: 0)) {
-    machine = SocketIOMachine(randomness: randomness)
+  init(
+    pairing: DurablePairing? = nil, randomness: any RandomNumberGenerator & Sendable = ConstantRandomness(number: 0)
+  ) {
+    machine = SocketIOMachine(pairing: pairing, randomness: randomness)
   }
 
   /// A client that is connected to the namespace over a web socket.

@@ -138,6 +138,17 @@ struct SocketIOMachineTests {
     #expect(!LiquidAuthError.connectionDenied("\u{1b}[2Jno").description.contains("\u{1b}"))
   }
 
+  @Test func `a pairing goes with each request to enter the namespace`() throws {
+    var client = Client(pairing: DurablePairing(pairingID: "p", credential: "c"))
+    let auth = #"40{"credential":"c","pairingId":"p","role":"controller","version":2}"#
+    _ = client.begin()
+    #expect(client.receive(Client.open) == sent(auth))
+    _ = client.receive(Client.connected)
+    _ = client.receive(.closed(nil))
+    _ = client.tickAtDeadline()
+    #expect(client.receive(Client.open, on: 2) == sent(auth, on: 2))
+  }
+
   @Test func `a message above maxPayload is not sent`() throws {
     var client = Client.connected(open: #"0{"sid":"a","pingInterval":25000,"pingTimeout":20000,"maxPayload":20}"#)
     #expect(client.emit(try SocketIOEvent("e", "1234567890")) == sent(#"42["e","1234567890"]"#))

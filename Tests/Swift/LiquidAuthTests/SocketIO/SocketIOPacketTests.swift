@@ -5,7 +5,8 @@ import Testing
 
 struct SocketIOPacketTests {
   @Test func `a client sends two kinds of packets`() throws {
-    #expect(SocketIOPacket.connect == "0")
+    #expect(SocketIOPacket.connect() == "0")
+    #expect(SocketIOPacket.connect(auth: "{}") == "0{}")
     let event = try SocketIOEvent("link", ["requestId": "019a"])
     #expect(SocketIOPacket.text(of: event) == #"2["link",{"requestId":"019a"}]"#)
   }
