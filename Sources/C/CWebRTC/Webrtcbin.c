@@ -116,8 +116,14 @@ static void on_low(GObject *channel, gpointer connection) {
 
 /// Refuses channels of the peer: each costs two threads, a peer could open thousands, and they have no use here.
 static void on_data_channel(GstElement *bin, GObject *channel, gpointer connection) {
-  (void)bin, (void)channel;
-  peer_post(connection, peer_report, "the dApp opened a channel of its own", CWEBRTC_FAILED);
+  (void)bin;
+  char *label = NULL;
+  g_object_get(channel, "label", &label, NULL);
+  // The name says which protocol the peer wants.
+  char *text = g_strdup_printf("the dApp opened a channel of its own: %.64s", label ? label : "");
+  peer_post(connection, peer_report, text, CWEBRTC_FAILED);
+  g_free(text);
+  g_free(label);
 }
 
 /// webrtcbin has no property for its certificate, but the decrypting element has.

@@ -24,22 +24,35 @@ struct Conversation {
   /// The most requests that may wait while a prompt for another is open.
   private static let maximumWaiting = 8
 
+  /// A dApp that leaves within this time, without a request, wanted something else.
+  private static let shortestStay = Duration.seconds(5)
+
   /// Runs until the channel is closed, the task is cancelled or, if `isOnce`, one request is answered.
   func run(_ provider: Provider) async throws(LiquidAuthError) -> Ending {
+    let (begin, hasRequested) = (ContinuousClock.now, Latch())
     let (frames, feed) = AsyncStream.makeStream(
       of: PeerMessage.self, bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
     let outcome = await withTaskGroup(of: Result<Ending, LiquidAuthError>.self) { group in
-      group.addTask { await read(into: feed) }
+      group.addTask { await read(into: feed, hasRequested) }
       group.addTask { await answer(frames, by: provider) }
       let first = await group.next() ?? .success(.byDApp)
       group.cancelAll()
       // On cancellation both end as if the channel were at its end.
       return Task.isCancelled ? .success(.asWanted) : first
     }
+    if !hasRequested.isSet, ContinuousClock.now - begin < Self.shortestStay, !Task.isCancelled {
+      switch outcome {
+      case .success(.byDApp): report(.leftAtOnce(nil))
+      case .failure(let error) where error.kind == .channelLost: report(.leftAtOnce(error.reason))
+      default: break
+      }
+    }
     return try outcome.get()
   }
 
-  private func read(into feed: AsyncStream<PeerMessage>.Continuation) async -> Result<Ending, LiquidAuthError> {
+  private func read(
+    into feed: AsyncStream<PeerMessage>.Continuation, _ hasRequested: Latch
+  ) async -> Result<Ending, LiquidAuthError> {
     do throws(LiquidAuthError) {
       var messages = channel.messages.makeAsyncIterator()
       while let message = try await messages.next() {
@@ -48,6 +61,7 @@ struct Conversation {
           report(.unanswered(.ping))
           continue
         }
+        hasRequested.set()
         if case .dropped = feed.yield(message) { return .failure(.unread) }
       }
       return .success(.byDApp)
@@ -74,6 +88,7 @@ struct Conversation {
         } catch {
           return .failure(error)
         }
+        if let introduction = reply.introduction { report(.introduced(introduction)) }
         report(.answered(method: reply.method, error: reply.error))
         if isOnce { return .success(Ending(of: reply.error)) }
       }

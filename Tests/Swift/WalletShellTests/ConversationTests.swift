@@ -91,6 +91,21 @@ import Testing
     #expect(dApp.sent.isEmpty)
   }
 
+  @Test(arguments: [
+    (PeerEvent.channelClosed, Optional<String>.none),
+    (
+      .failed("the dApp opened a channel of its own: ac2-v1"),
+      "the connection to the dApp was lost: the dApp opened a channel of its own: ac2-v1"
+    ),
+  ])
+  func `a dApp that leaves at once without a request is reported`(_ event: PeerEvent, _ reason: String?) async {
+    let (conversation, provider) = conversation()
+    ends.receive(.message("ping"))
+    ends.receive(event)
+    _ = try? await conversation.run(provider)
+    #expect(told.events == [.unanswered(.ping), .leftAtOnce(reason)])
+  }
+
   // Holds: ARC27-3
   @Test func `an invalid binary message is reported and not answered`() async throws {
     let (conversation, provider) = conversation(isOnce: true)

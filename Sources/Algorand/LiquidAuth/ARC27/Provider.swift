@@ -72,7 +72,9 @@ public struct Provider: Sendable {
         "requestId": .text(request.id),
         LooseCBORName(name): .map(members),
       ], answering: message)
-    return Reply(frame: frame, method: request.method, error: error, posted: posted)
+    return Reply(
+      frame: frame, method: request.method, error: error, posted: posted,
+      introduction: request.method == DAppIntroduction.method ? DAppIntroduction(request.params) : nil)
   }
 }
 
@@ -108,6 +110,16 @@ extension Provider {
       ended = [.text(session)]
     }
     return network.members.merging(["sessionIds": .array(ended)]) { $1 }
+  }
+
+  /// Answers `biatec:hello`: the account, the wallet's name, and the methods.
+  func hello() -> [LooseCBORName: LooseCBORValue] {
+    let hasNode = configuration.networks.contains { $0.algod != nil }
+    let methods = ARC27Method.allCases.filter { hasNode || !$0.isForNodes }
+    return [
+      "wallet": .text(configuration.account.text), "name": .text(configuration.name),
+      "methods": .array(methods.map { .text("arc0027:\($0.rawValue)") }),
+    ]
   }
 
   /// The network with a genesis hash; without a hash, the first.

@@ -94,5 +94,7 @@ extension Provider {
     public let error: ARC27Error?
     /// The ids of the transactions that their network accepted, even if others were refused.
     public let posted: [String]
+    /// What the dApp says of itself, if the request was its introduction.
+    public var introduction: DAppIntroduction?
   }
 }

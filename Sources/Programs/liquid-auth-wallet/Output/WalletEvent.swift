@@ -27,6 +27,10 @@ enum WalletEvent: Equatable {
   case signing(SigningEvent)
   /// The dApp's ARC-27 request was answered.
   case answered(method: String, error: ARC27Error?)
+  /// The dApp introduced itself, in its own words.
+  case introduced(DAppIntroduction)
+  /// The dApp left soon after the channel was open, and sent nothing; why the connection was lost, if it was not closed.
+  case leftAtOnce(String?)
   /// The dApp sent a frame that gets no answer.
   case unanswered(UnansweredFrame)
   /// The last channel was closed, and no other is opened.
@@ -115,11 +119,18 @@ extension WalletEvent {
     case .startingGStreamer: "GStreamer is still starting; the first start takes some seconds"
     case .signaling(let event): event.text
     // Signed and posted transactions were reported before; harmless requests are not worth a line.
-    case .answered("discover", nil), .answered("enable", nil), .answered("disable", nil): nil
+    case .answered("discover", nil), .answered("enable", nil), .answered("disable", nil),
+      .answered("biatec:hello", nil):
+      nil
     case .answered(let method, nil): "answered the dApp's request \(DisplayText.words(method))"
     case .answered(let method, .some(let error)):
       "the dApp asked for \(DisplayText.words(method)), which failed with error \(error.code): "
         + DisplayText.line(error.inWords)
+    case .introduced(let dApp):
+      "the dApp calls itself \(DisplayText.name(dApp.name)), at \(DisplayText.name(dApp.url)); nobody has checked this"
+    case .leftAtOnce(let reason):
+      "the dApp left at once, and requested nothing; it may expect another protocol or another channel"
+        + (reason.map { ": \(DisplayText.line($0))" } ?? "")
     case .signing(let event): event.text
     case .unanswered(.ping): nil
     case .unanswered(let frame): "the dApp sent \(DisplayText.line(frame.description))"
@@ -222,6 +233,8 @@ extension WalletEvent {
     case .startingGStreamer: "startingGStreamer"
     case .signaling(let event): event.name
     case .answered: "answered"
+    case .introduced: "introduced"
+    case .leftAtOnce: "leftAtOnce"
     case .unanswered: "unanswered"
     case .closed: "closed"
     case .keyri(let event): event.name
@@ -246,6 +259,8 @@ extension WalletEvent {
     case .signaling(let event): event.members
     case .answered(let method, let error):
       [("method", DisplayText.json(method)), ("error", error.map { String($0.code) } ?? "null")]
+    case .introduced(let dApp): [("name", DisplayText.json(dApp.name)), ("url", DisplayText.json(dApp.url))]
+    case .leftAtOnce(let reason): [("reason", reason.map(DisplayText.json) ?? "null")]
     case .unanswered(let frame): [("reason", DisplayText.json(frame.description))]
     case .closed(let end): [("byDApp", String(end.isByDApp)), ("reason", DisplayText.json(end.word))]
     case .signing(let event): event.members

@@ -137,4 +137,27 @@ import Testing
       #expect(networks.map { $0.map?["methods"]?.array?.compactMap(\.text) } == [methods, methods])
     }
   }
+
+  @Test func `hello gets the account and the methods, and what the dApp says is its own word`() async throws {
+    var fixture = try ProviderFixture()
+    let frame = ARC27Frame.encode([
+      "id": "1", "reference": "biatec:hello:request",
+      "params": ["providerId": "p", "metadata": ["name": "Shop", "url": "https://shop.example", "icons": []]],
+    ])
+    let said = try Said(await fixture.provider.answer(frame))
+    #expect(said.members["reference"] == "biatec:hello:response" && said.reply.error == nil)
+    #expect(said.result?["wallet"] == .text(fixture.account.text))
+    #expect(said.result?["name"] == "Liquid Auth for Linux")
+    #expect(said.result?["methods"]?.array?.contains("arc0027:sign_transactions") == true)
+    #expect(said.result?["methods"]?.array?.contains("arc0027:post_transactions") == false, "there is no node")
+    #expect(said.reply.introduction?.name == "Shop" && said.reply.introduction?.url == "https://shop.example")
+    let bare = ARC27Frame.encode(["id": "1", "reference": "biatec:hello:request"])
+    #expect(try Said(await fixture.provider.answer(bare)).reply.introduction == nil)
+    let long = ARC27Frame.encode([
+      "id": "1", "reference": "biatec:hello:request",
+      "params": ["metadata": ["name": .text(String(repeating: "x", count: 1025)), "url": "https://shop.example"]],
+    ])
+    let introduction = try Said(await fixture.provider.answer(long)).reply.introduction
+    #expect(introduction?.name == "" && introduction?.url == "https://shop.example")
+  }
 }
