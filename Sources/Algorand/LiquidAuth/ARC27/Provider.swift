@@ -43,7 +43,11 @@ public struct Provider: Sendable {
     do throws(UnansweredFrame) {
       request = try ARC27Envelope(ARC27Frame.decode(message))
     } catch {
-      return .none(error)
+      guard error == .json, let ac2 = AC2Message(message) else { return .none(error) }
+      return .reply(
+        Reply(
+          frame: ac2.refusal(id: UUIDv4.make(using: &randomness), answering: message), method: ac2.type,
+          error: .methodNotSupported(ac2.type), posted: []))
     }
     do throws(ARC27Error) {
       let result = try await result(of: request)

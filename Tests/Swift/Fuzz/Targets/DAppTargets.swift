@@ -14,9 +14,12 @@ enum DAppTargets {
     Target(
       "arc27", of: "a message of a dApp: a byte that is odd for text, and the message", atMost: 4096, words: arc27Words,
       seeds: {
-        try Vector("arc27").answered.array.map { Array($0.frame.text.utf8) }.flatMap { frame in
-          [[1] + frame, [0] + (Base64.decode(String(decoding: frame, as: UTF8.self)) ?? [])]
-        }
+        let ac2: [UInt8] = [1] + Array(#"{"type":"ac2/SigningRequest","id":"m","thid":"t","from":"did:web:a"}"#.utf8)
+        let frames = try Vector("arc27").answered.array.map { Array($0.frame.text.utf8) }
+        return [ac2]
+          + frames.flatMap { frame in
+            [[1] + frame, [0] + (Base64.decode(String(decoding: frame, as: UTF8.self)) ?? [])]
+          }
       }, read: readMessage),
     Target(
       "transaction", of: "a transaction in msgpack", atMost: 4096, words: transactionWords,
@@ -87,6 +90,12 @@ enum DAppTargets {
       return await provider.answer(message)
     }
     guard case .reply(let reply) = answer else { return }
+    if let ac2 = AC2Message(message) {
+      // A refusal is JSON, and wants no answer itself.
+      expect(reply.method == ac2.type && reply.error == .methodNotSupported(ac2.type), "no refusal")
+      expect(AC2Message(reply.frame) == nil, "a refusal that wants an answer")
+      return
+    }
     expect(isFrame, "an answer to a message that is no frame")
     let members = try ARC27Frame.decode(reply.frame)
     let request = try ARC27Envelope(ARC27Frame.decode(message))
