@@ -210,9 +210,12 @@ extension Wallet {
 
   private var networks: [Provider.Network] {
     AlgorandTransaction.Network.allCases.map { network in
-      let node = configuration.nodes[network.genesisID]
-      return Provider.Network(
-        network, algod: node.map { AlgodClient(url: $0.origin.serialized, token: $0.token, http: ports.http) })
+      Provider.Network(network, algod: configuration.nodes[network.genesisID]?.client(over: ports.http))
     }
+      + configuration.networks.map { network in
+        Provider.Network(
+          genesisHash: network.genesisHash, genesisID: network.genesisID,
+          algod: network.node?.client(over: ports.http))
+      }
   }
 }

@@ -22,7 +22,9 @@ struct WalletCommand: ParsableCommand {
       130 ended by Ctrl-C, or because the reader of --json closed its end.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))",
-    subcommands: [ConnectCommand.self, AnswerCommand.self, KeyriCommand.self, RekeyCommand.self])
+    subcommands: [
+      ConnectCommand.self, AnswerCommand.self, KeyriCommand.self, RekeyCommand.self, AccountsCommand.self,
+    ])
 
   /// The name in help: `liquid-auth`, which starts this program under that name, or this program's own.
   private static let calledName = CommandLine.arguments.first == "liquid-auth" ? "liquid-auth" : "liquid-auth-wallet"

@@ -1,7 +1,12 @@
 """Transactions that the wallet itself posts to a node, a double on this machine."""
 
+import json
+import subprocess
+
 import pytest
+from judges import events
 from support.authenticator import PHRASE
+from support.patience import PATIENCE
 
 from . import transactions
 from .doubles.algod import TOKEN, Algod
@@ -80,3 +85,39 @@ def test_the_wallet_announces_posting(loop, shared_key, dapp):
     networks = {network["genesisId"]: network["methods"] for network in loop.run(dapp.ask("discover"))["networks"]}
     assert "sign_and_post_transactions" in networks["testnet-v1.0"]
     assert "sign_and_post_transactions" not in networks["mainnet-v1.0"]
+
+
+LOCAL_HASH = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+
+def test_a_network_of_the_configuration(loop, serve, authority, connect, key, algod, tmp_path):
+    """A dApp discovers it and has a payment signed there; the prompt warns; and the node tells the balance."""
+    configuration = tmp_path / "liquid-auth/wallet.conf"
+    configuration.parent.mkdir()
+    configuration.write_text(f"network dockernet-v1 = {LOCAL_HASH} algod {algod.address} {TOKEN}\n")
+    configuration.chmod(0o600)
+    server = serve()
+    dapp = loop.run(DApp(server, authority.client_context()).link())
+    wallet = connect(key, server.link(dapp.request_id), "--config", configuration)
+    wallet.wait_for_event("open")
+    networks = loop.run(dapp.ask("discover"))["networks"]
+    assert {"genesisHash": LOCAL_HASH, "genesisId": "dockernet-v1"}.items() <= networks[-1].items()
+    assert "post_transactions" in networks[-1]["methods"]
+    assert loop.run(dapp.ask("enable", genesisHash=LOCAL_HASH))["genesisId"] == "dockernet-v1"
+    txn = transactions.payment(ACCOUNT.address, 7, genesis_hash=LOCAL_HASH, genesis_id="dockernet-v1")
+    mark = key.pinentry.asked()
+    (signature,) = loop.run(dapp.ask("sign_transactions", txns=[transactions.item(txn)]))["stxns"]
+    transactions.check_signature(txn, signature, ACCOUNT.public_key)
+    assert f'WARNING Network: genesis hash {LOCAL_HASH}, calls itself "dockernet-v1"' in key.shown(mark)
+    loop.run(dapp.close())
+    assert wallet.end() == 0, wallet.text
+
+    algod.parameters |= {"genesis-hash": LOCAL_HASH, "genesis-id": "dockernet-v1"}
+    listed = subprocess.run(
+        key.command("accounts", "--network", "dockernet-v1", "--json", "--control", key.control_socket),
+        capture_output=True, text=True, timeout=60 * PATIENCE, env=key.environment | {"XDG_CONFIG_HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL)
+    assert listed.returncode == 0, listed.stderr
+    event = json.loads(listed.stdout)
+    events.check(event, events.documented("Of `accounts`"))
+    assert (event["address"], event["microalgos"]) == (ACCOUNT.address, 5_000_000)

@@ -434,6 +434,7 @@ import Testing
     ["config", "min-pin-length", "4", "--no-rp"],
     ["config", "force-pin-change"],
     ["config", "forget-readers", "--json"],
+    ["accounts", "--network", "dockernet-v1", "--account", "1", "--count", "2", "--json"],
     ["blobs", "list", "--json"],
     ["blobs", "get", "0123"],
     ["blobs", "get", "0123", "file"],

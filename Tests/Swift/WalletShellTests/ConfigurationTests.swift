@@ -41,6 +41,36 @@ struct ConfigurationTests {
     #expect(configuration.nodes["mainnet-v1.0"]?.token == "token")
   }
 
+  static let hash = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+  @Test func `a network that is not public has a name, a hash, and perhaps a node`() throws {
+    let configuration = try WalletConfiguration(
+      """
+      network dockernet-v1 = \(Self.hash) algod http://localhost:4001 token
+      network voimain-v1.0 = //8CAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=
+      """, path: "f", home: nil)
+    #expect(configuration.networks.map(\.genesisID) == ["dockernet-v1", "voimain-v1.0"])
+    #expect(configuration.networks[0].genesisHash == [UInt8](0..<32))
+    #expect(configuration.node(of: "dockernet-v1")?.origin.serialized == "http://localhost:4001")
+    #expect(configuration.node(of: "voimain-v1.0") == nil && configuration.node(of: "mainnet-v1.0") == nil)
+    #expect(configuration.genesisHash(of: "voimain-v1.0")?.prefix(2) == [0xFF, 0xFF])
+    #expect(configuration.genesisHash(of: "testnet-v1.0")?.count == 32)
+    #expect(configuration.holdsSecret, "it has a token")
+    #expect(!"\(configuration)".contains("token"))
+  }
+
+  @Test(arguments: [
+    "network = \(hash)", "network a b = \(hash)", "network a = AAEC", "network a = \(hash) https://node.example",
+    "network a = \(hash) algod", "network a = \(hash) algod ftp://node.example", "network testnet-v1.0 = \(hash)",
+    "network a = SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=",
+    "network a = \(hash)\nnetwork a = //8CAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+    "network a = \(hash)\nnetwork b = \(hash)", "network \(String(repeating: "a", count: 65)) = \(hash)",
+  ])
+  func `a malformed network is refused, without its values`(_ text: String) {
+    let error = #expect(throws: WalletFailure.self) { try WalletConfiguration(text, path: "w.conf", home: nil) }
+    #expect(error?.description.contains(Self.hash) == false)
+  }
+
   @Test func `an empty file configures nothing; ice-server = none means no server`() throws {
     #expect(try WalletConfiguration("\n# nothing\n", path: "f", home: nil) == WalletConfiguration(file: "f"))
     #expect(try WalletConfiguration("ice-server = none", path: "f", home: nil).iceServers == [])
@@ -71,8 +101,8 @@ struct ConfigurationTests {
   @Test(arguments: [
     (
       "ice_server = stun:a",
-      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, tunnel, tunnel-number, keyri-api "
-        + "or keyri NAME"
+      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, network NAME, tunnel, tunnel-number, "
+        + "keyri-api or keyri NAME"
     ),
     (
       "turn:turn.example anna s3cr3t=",
@@ -80,13 +110,13 @@ struct ConfigurationTests {
     ),
     (
       "turn:turn.example anna s3cr3t = x",
-      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, tunnel, tunnel-number, keyri-api "
-        + "or keyri NAME"
+      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, network NAME, tunnel, tunnel-number, "
+        + "keyri-api or keyri NAME"
     ),
     (
       "stun-server = a",
-      "unknown setting stun-server; expected ice-server, ca-file, algod GENESIS-ID, tunnel, tunnel-number, keyri-api "
-        + "or keyri NAME"
+      "unknown setting stun-server; expected ice-server, ca-file, algod GENESIS-ID, network NAME, tunnel, tunnel-number, "
+        + "keyri-api or keyri NAME"
     ),
     ("ice-server = s3cr3t", "this is not a STUN or TURN server: it begins with neither stun: nor turn:"),
     ("ca-file", "a line must be NAME = VALUE"),

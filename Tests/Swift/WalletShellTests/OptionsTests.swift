@@ -26,6 +26,17 @@ struct OptionsTests {
     #expect(command.network.control == "/c" && command.network.config == "/w" && command.network.caFile == "/p")
   }
 
+  @Test(arguments: [
+    [], ["a", "b"], ["a", "--count", "0"], ["a", "--count", "33"], ["a", "--account", "2147483648"],
+  ])
+  func `the balance of no network, account or address is refused`(arguments: [String]) {
+    #expect(throws: (any Error).self) { try AccountsCommand.parse(arguments) }
+  }
+
+  @Test func `the options of the balance are read`() throws {
+    let command = try AccountsCommand.parse(["--account", "2", "--count", "32", "--json", "--", "dockernet-v1"])
+    #expect(command.network == "dockernet-v1" && command.account == 2 && command.count == 32 && command.json)
+  }
 }
 
 struct LinksTests {

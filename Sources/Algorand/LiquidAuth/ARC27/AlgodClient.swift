@@ -63,12 +63,15 @@ public struct AlgodClient: AlgodPort {
 
   /// `GET /v2/accounts/ADDRESS`: the address of the key that controls the account.
   public func signer(of account: AlgorandAddress) async throws(PortError) -> AlgorandAddress {
+    try await state(of: account).signer
+  }
+
+  /// `GET /v2/accounts/ADDRESS`: the microalgos of the account, and the address of the key that controls it.
+  public func state(of account: AlgorandAddress) async throws(PortError) -> (
+    microalgos: UInt64, signer: AlgorandAddress
+  ) {
     let answer: Account = try await get("/v2/accounts/\(account.text)?exclude=all")
-    guard let text = answer.authAddr, !text.isEmpty else { return account }
-    guard let signer = AlgorandAddress(text: Array(text.utf8)) else {
-      throw .broken("its answer is not that of a node")
-    }
-    return signer
+    return (answer.amount ?? 0, try answer.signer(of: account))
   }
 
   private func get<Answer: Decodable>(_ path: String) async throws(PortError) -> Answer {
@@ -101,9 +104,19 @@ public struct AlgodClient: AlgodPort {
   /// algod's Account.
   private struct Account: Decodable {
     let authAddr: String?
+    let amount: UInt64?
 
     enum CodingKeys: String, CodingKey {
       case authAddr = "auth-addr"
+      case amount
+    }
+
+    func signer(of account: AlgorandAddress) throws(PortError) -> AlgorandAddress {
+      guard let authAddr, !authAddr.isEmpty else { return account }
+      guard let signer = AlgorandAddress(text: Array(authAddr.utf8)) else {
+        throw .broken("its answer is not that of a node")
+      }
+      return signer
     }
   }
 

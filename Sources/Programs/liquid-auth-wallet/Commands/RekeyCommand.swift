@@ -62,7 +62,7 @@ struct RekeyCommand: WalletOperation {
     ) {
       output.report(.prompt)
     }
-    let algod = AlgodClient(url: node.origin.serialized, token: node.token, http: ports.http)
+    let algod = node.client(over: ports.http)
     try await ports.closing { try await rekey(on: network, algod, ports.socket, output) }
   }
 

@@ -1,4 +1,5 @@
 import AlgorandTransaction
+import CryptoPrimitives
 import LiquidAuth
 
 /// The wallet's configuration: lines of `name = value`, and comments that begin with `#`.
@@ -11,6 +12,8 @@ struct WalletConfiguration: Equatable {
   var certificateAuthorities: CertificateFile?
   /// `algod GENESIS-ID`: the node of a network, by the network's name, such as `testnet-v1.0`.
   var nodes: [String: AlgodNode] = [:]
+  /// `network NAME`: the networks besides the public ones, in the order of the file.
+  private(set) var networks: [OtherNetwork] = []
   /// `tunnel`: `wss://host[:port]`, where this machine reaches the tunnel service of `answer`.
   var tunnel: String?
   /// `tunnel-number`: by which browsers find that service.
@@ -23,6 +26,7 @@ struct WalletConfiguration: Equatable {
   /// The app key of a service with Keyri is no secret: every copy of the service's app contains it.
   var holdsSecret: Bool {
     (iceServers ?? []).contains { $0.credential != nil } || nodes.values.contains { $0.token != nil }
+      || networks.contains { $0.node?.token != nil }
   }
 
   /// Reads the file's text.
@@ -61,7 +65,10 @@ struct WalletConfiguration: Equatable {
       certificateAuthorities = CertificateFile(path: try Self.path(value, home: home), place: "\(place): ca-file")
     case "algod":
       throw WalletFailure(
-        "algod takes a network, one of \(Self.networks): algod testnet-v1.0 = https://node.example.org")
+        "algod takes a network, one of \(Self.publicNetworks): algod testnet-v1.0 = https://node.example.org")
+    case "network":
+      throw WalletFailure("network takes a name: network NAME = GENESIS-HASH algod https://node.example.org TOKEN")
+    case _ where name.hasPrefix("network "): try takeNetwork(name.dropFirst("network ".count).trimmed, value)
     case "keyri":
       throw WalletFailure("keyri takes the name of a service: keyri NAME = https://app.example.org APP-KEY")
     case _ where name.hasPrefix("algod "): try takeNode(name.dropFirst("algod ".count).trimmed, value)
@@ -78,8 +85,8 @@ struct WalletConfiguration: Equatable {
     default:
       let shown = Self.shownName(name).map { " \($0)" } ?? ""
       throw WalletFailure(
-        "unknown setting\(shown); expected ice-server, ca-file, algod GENESIS-ID, tunnel, tunnel-number, keyri-api "
-          + "or keyri NAME")
+        "unknown setting\(shown); expected ice-server, ca-file, algod GENESIS-ID, network NAME, tunnel, tunnel-number, "
+          + "keyri-api or keyri NAME")
     }
   }
 
@@ -115,13 +122,76 @@ struct WalletConfiguration: Equatable {
 
   private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(WalletFailure) {
     guard Network(rawValue: String(genesisID)) != nil else {
-      throw WalletFailure("unknown network after algod; expected \(Self.networks)")
+      throw WalletFailure(
+        "unknown network after algod; expected \(Self.publicNetworks); for another one, write: "
+          + "network NAME = GENESIS-HASH algod https://node.example.org")
     }
     guard nodes[String(genesisID)] == nil else { throw WalletFailure("duplicate setting: algod \(genesisID)") }
     nodes[String(genesisID)] = try AlgodNode(value)
   }
 
-  private static let networks = Network.allCases.map(\.genesisID).joined(separator: ", ")
+  private mutating func takeNetwork(_ name: Substring, _ value: String) throws(WalletFailure) {
+    let network = try OtherNetwork(String(name), value)
+    guard networks.count < OtherNetwork.maximumCount else {
+      throw WalletFailure("there are more than \(OtherNetwork.maximumCount) networks")
+    }
+    guard
+      !networks.contains(where: { $0.genesisID.utf8.elementsEqual(name.utf8) || $0.genesisHash == network.genesisHash })
+    else { throw WalletFailure("duplicate setting: a network with this name or genesis hash") }
+    networks.append(network)
+  }
+
+  private static let publicNetworks = Network.allCases.map(\.genesisID).joined(separator: ", ")
+
+  /// The node of a network, public or not, by its name; `nil` if the file names none.
+  func node(of genesisID: String) -> AlgodNode? {
+    nodes[genesisID] ?? networks.first { $0.genesisID.utf8.elementsEqual(genesisID.utf8) }?.node
+  }
+
+  /// The hash of the first block of a network that the wallet knows, by its name.
+  func genesisHash(of genesisID: String) -> [UInt8]? {
+    if let network = Network(rawValue: genesisID) { return Base64.decode(network.genesisHash) }
+    return networks.first { $0.genesisID.utf8.elementsEqual(genesisID.utf8) }?.genesisHash
+  }
+}
+
+/// A network that is not a public one: LocalNet, FNet, Voi and others.
+struct OtherNetwork: Equatable {
+  /// The most networks in a file: a dApp gets all of them in one answer.
+  static let maximumCount = 16
+  /// The longest name, bytes.
+  private static let maximumNameSize = 64
+
+  /// The readable id (`gen`).
+  let genesisID: String
+  /// The hash of the first block, 32 bytes.
+  let genesisHash: [UInt8]
+  let node: AlgodNode?
+
+  /// Reads `GENESIS-HASH [algod ADDRESS [TOKEN]]`; the hash is in base64, as a node writes it.
+  init(_ name: String, _ value: String) throws(WalletFailure) {
+    guard 1...Self.maximumNameSize ~= name.utf8.count, name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
+      throw WalletFailure(
+        "the name of a network has 1 to \(Self.maximumNameSize) visible ASCII characters, and no space")
+    }
+    let words = value.split(maxSplits: 2, whereSeparator: \.isWhitespace)
+    guard let hash = words.first.flatMap({ Base64.decode(String($0)) }), hash.count == 32 else {
+      throw WalletFailure("a network takes the hash of its first block, 32 bytes in base64")
+    }
+    guard Network(rawValue: name) == nil, Network(genesisHash: hash) == nil else {
+      throw WalletFailure(
+        "this is a public network, which the wallet knows; name its node with: algod GENESIS-ID = ADDRESS")
+    }
+    (genesisID, genesisHash) = (name, hash)
+    guard words.count > 1 else {
+      node = nil
+      return
+    }
+    guard words[1].utf8.elementsEqual("algod".utf8), words.count == 3 else {
+      throw WalletFailure("after the hash of a network comes nothing, or algod and the address of a node")
+    }
+    node = try AlgodNode(String(words[2]))
+  }
 }
 
 /// A node of an Algorand network, and its access token.
@@ -141,6 +211,13 @@ struct AlgodNode: Equatable {
       throw WalletFailure("this is not the address of a node: \(error.inConfiguration)")
     }
     token = words.count > 1 ? String(words[1]) : nil
+  }
+}
+
+extension AlgodNode {
+  /// A client of the node.
+  func client(over http: any HTTPPort) -> AlgodClient {
+    AlgodClient(url: origin.serialized, token: token, http: http)
   }
 }
 

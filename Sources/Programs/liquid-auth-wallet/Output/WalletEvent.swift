@@ -41,6 +41,8 @@ enum WalletEvent: Equatable {
   case hybrid(HybridEvent)
   /// An event while the account of the old phrase is given to that of the new phrase.
   case rekey(RekeyEvent)
+  /// What a network knows of an account.
+  case account(address: String, microalgos: UInt64, signer: String, network: String)
   /// The command failed.
   case failed(WalletFailure)
 }
@@ -138,6 +140,9 @@ extension WalletEvent {
     case .keyri(let event): event.text
     case .hybrid(let event): event.text
     case .rekey(let event): event.text
+    case .account(let address, let microalgos, let signer, let network):
+      "\(address) has \(microalgos / 1_000_000).\(String(microalgos % 1_000_000 + 1_000_000).dropFirst()) ALGO on "
+        + DisplayText.words(network) + (signer == address ? "" : ", and \(signer) controls it")
     case .failed(let failure): failure.description
     }
   }
@@ -240,6 +245,7 @@ extension WalletEvent {
     case .keyri(let event): event.name
     case .hybrid(let event): event.name
     case .rekey(let event): event.name
+    case .account: "account"
     case .failed: "failed"
     }
   }
@@ -269,6 +275,12 @@ extension WalletEvent {
       [("reason", DisplayText.json(failure.description)), ("code", String(failure.code.rawValue))]
     case .hybrid(let event): event.members
     case .rekey(let event): event.members
+    case .account(let address, let microalgos, let signer, let network):
+      [
+        ("address", DisplayText.json(address)), ("microalgos", String(microalgos)),
+        ("signer", DisplayText.json(signer)),
+        ("network", DisplayText.json(network)),
+      ]
     case .prompt, .startingGStreamer: []
     }
   }

@@ -37,16 +37,24 @@ struct AccountsCommand: ParsableCommand {
       help: ArgumentHelp("Draw one address; without an index, that of index 0.", valueName: "index"))
     var qr: String?
 
+    @Option(
+      help: ArgumentHelp(
+        "Ask a node for the ALGO on this network, by its name in wallet.conf. Needs liquid-auth-wallet.",
+        valueName: "name"))
+    var network: String?
+
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
+      guard network == nil || qr == nil else { throw ValidationError("--qr and --network cannot be combined") }
       guard try drawnIndex() != nil else { return }
       guard count == 1 else { throw ValidationError("--qr and --count cannot be combined") }
       guard !output.json else { throw ValidationError("--qr and --json cannot be combined") }
     }
 
     func run() throws {
+      if let network { throw WalletProgram.run(walletArguments(for: network)) }
       let drawn = try drawnIndex()
       let first = drawn ?? 0
       let connection = try place.connect()
@@ -55,6 +63,12 @@ struct AccountsCommand: ParsableCommand {
       let list = AccountList(account: account, first: first, addresses: answer.addresses)
       guard drawn != nil else { return output.write(list.text, json: list.json) }
       writeResult(try list.drawing(inColour: isatty(STDOUT_FILENO) == 1), isJSON: false)
+    }
+
+    /// The same command of the wallet's program, which alone uses the network.
+    private func walletArguments(for network: String) -> [String] {
+      ["accounts", "--account", "\(account)", "--count", "\(count)"] + (output.json ? ["--json"] : []) + place.words
+        + ["--", network]
     }
 
     /// The index of the address to draw; `nil` for a list.

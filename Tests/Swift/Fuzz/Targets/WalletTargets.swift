@@ -1,3 +1,4 @@
+import CryptoPrimitives
 import LiquidAuth
 
 /// The configuration of the wallet, and pictures with QR codes.
@@ -10,10 +11,12 @@ enum WalletTargets {
       "wallet-conf", of: "the configuration file of the wallet", atMost: 2048,
       words: [
         "ice-server = ", "stun:", "turn:", "?transport=tcp", "none", "ca-file = ", "~/", "algod ", "testnet-v1.0",
-        "mainnet-v1.0", "keyri-api = ", "keyri ", "https://", "http://127.0.0.1", "[::1]", ":3478", "\n", " = ", "#",
+        "mainnet-v1.0", "keyri-api = ", "keyri ", "network ", " algod ", "https://", "http://127.0.0.1", "[::1]",
+        ":3478", "\n", " = ", "#",
       ],
       seeds: {
-        [
+        let (hash, otherHash) = (Base64.encode(Array(0..<32)), Base64.encode(Array(1..<33)))
+        return [
           """
           # Ours.
           ice-server = stun:stun.example
@@ -23,6 +26,8 @@ enum WalletTargets {
           algod mainnet-v1.0 = http://127.0.0.1:4001 token
           keyri-api = https://prod.api.keyri.com
           keyri acme = https://app.example.org APP-KEY
+          network sandnet-v1 = \(hash)
+          network voi = \(otherHash) algod http://127.0.0.1:4002 token
           """, "ice-server = none\n",
         ].map { Array($0.utf8) }
       }, read: read),
@@ -56,6 +61,10 @@ enum WalletTargets {
       let url = try ICEServerURL(server.urls[0])
       expect((url.kind == .turn) == (server.credential != nil), "a password where none belongs")
       expect(!url.authority.hasSuffix(":0"), "port 0")
+    }
+    for network in configuration.networks {
+      expect(network.genesisHash.count == 32, "a hash of \(network.genesisHash.count) bytes")
+      expect(configuration.node(of: network.genesisID) == network.node, "another node")
     }
     expect(configuration.certificateAuthorities?.path.hasPrefix("/") ?? true, "a relative path")
     expect(

@@ -1,0 +1,77 @@
+import AlgorandTransaction
+import ArgumentParser
+import ControlProtocol
+import DeterministicKeys
+import LiquidAuth
+
+/// `liquid-auth-wallet accounts`: what a network knows of the phrase's accounts.
+struct AccountsCommand: WalletOperation {
+  static let configuration = CommandConfiguration(
+    commandName: "accounts",
+    abstract: "Show the ALGO of the phrase's accounts on a network.",
+    discussion: """
+      `liquid-auth accounts --network NETWORK` runs this command. It asks the node that wallet.conf names for the \
+      network: algod testnet-v1.0 = https://node.example.org [TOKEN], or, for a network that is not a public one, \
+      network NAME = GENESIS-HASH algod https://node.example.org [TOKEN]. The node learns the addresses.
+      """)
+
+  @Argument(help: "The network, by its name in wallet.conf: mainnet-v1.0, testnet-v1.0, betanet-v1.0 or another.")
+  var network: String
+  @Option(help: ArgumentHelp("The account number. (default: 0)", valueName: "number")) var account: UInt32 = 0
+  @Option(help: ArgumentHelp("The number of addresses, 1 to 32, from index 0 on. (default: 1)", valueName: "number"))
+  var count: UInt32 = 1
+  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
+  @OptionGroup var options: NetworkOptions
+
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: options.place) }
+  private static let start = ContinuousClock.now
+  var hold: Bool { false }
+  var files: [String] { options.files }
+
+  func validate() throws {
+    guard account < 1 << 31 else { throw ValidationError("--account takes a number below 2147483648") }
+    guard 1...GetAddresses.maximumCount ~= count else { throw ValidationError("--count takes a number from 1 to 32") }
+  }
+
+  func perform() async throws {
+    let (output, configuration) = (output, try options.configuration())
+    guard let hash = configuration.genesisHash(of: network), let node = configuration.node(of: network) else {
+      throw WalletFailure("\(configuration.file) names no node of this network; see wallet.conf(5)")
+    }
+    let ports = try WalletPorts(
+      controlPath: options.controlPath(), in: options.place, configuration: configuration
+    ) {
+      output.report(.prompt)
+    }
+    try await ports.closing {
+      try await show(node.client(over: ports.http), of: hash, ports.socket, output)
+    }
+  }
+
+  private func show(
+    _ algod: AlgodClient, of hash: [UInt8], _ socket: ControlSocket, _ output: EventOutput
+  ) async throws(WalletFailure) {
+    let texts: [String]
+    do throws(PortError) {
+      texts = try await socket.ask(GetAddresses(account: account, first: 0, count: count)).addresses
+    } catch {
+      throw WalletFailure(authenticator: error)
+    }
+    let addresses = texts.compactMap { AlgorandAddress(text: Array($0.utf8)) }
+    guard addresses.count == texts.count else {
+      throw WalletFailure("the authenticator returned an invalid address; see its log")
+    }
+    do throws(PortError) {
+      guard try await algod.transactionParameters().genesisHash == hash else {
+        throw .refused("it is a node of another network")
+      }
+      for address in addresses {
+        let (microalgos, signer) = try await algod.state(of: address)
+        output.report(
+          .account(address: address.text, microalgos: microalgos, signer: signer.text, network: network))
+      }
+    } catch {
+      throw WalletFailure("cannot ask the node: \(error.description)")
+    }
+  }
+}
