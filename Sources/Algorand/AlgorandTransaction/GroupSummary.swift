@@ -7,6 +7,8 @@ public struct GroupSummary: Sendable {
   public let each: [[SummaryLine]]
   /// The lines for sender, network, validity and group that several transactions share; shown once.
   public let common: [SummaryLine]
+  /// The network of each transaction, once.
+  public let networks: [SummaryLine]
   /// The short form, which a long prompt repeats at its end.
   ///
   /// The gravest lines come first, in case the user reads only the beginning. For one transaction: its kind, every
@@ -22,6 +24,9 @@ public struct GroupSummary: Sendable {
   public init(_ group: TransactionGroup, isSigned: [Bool], account: AlgorandAddress) {
     let transactions = Array(zip(group.transactions, isSigned))
     let lines = transactions.map { $0.summary(for: account, isSigned: $1) }
+    networks = group.transactions.map(\.networkLine).reduce(into: []) { networks, line in
+      if !networks.contains(line) { networks.append(line) }
+    }
     guard let first = group.transactions.first, transactions.count > 1 else {
       (each, common) = (lines, [])
       inShort = transactions.flatMap { $0.essence(for: account, isSigned: $1) }

@@ -11,14 +11,27 @@ public struct SummaryLine: Hashable, Sendable {
   public let label: Message
   /// The value: in English, visible ASCII, except for letters in quotation marks.
   public let value: Message
+  /// The value with the length, the beginning and the SHA-256 of a field in place of the whole of it; `nil` for a value
+  /// that is not longer than ``longestValue``.
+  public let short: Message?
   /// Whether this may cost more than it seems, cannot be undone, or is refused by the network.
   public let isWarning: Bool
   /// Whether the value is the sender's address alone.
   public let isSender: Bool
 
-  init(_ label: Message, _ value: Message, isWarning: Bool = false, isSender: Bool = false) {
+  /// The most columns of a value that is shown whole: eight lines of a dialog.
+  static let longestValue = 8 * 73
+
+  /// - Parameter short: the value in short, for one that is longer than ``longestValue``.
+  init(
+    _ label: Message, _ value: Message, short: @autoclosure () -> Message? = nil, isWarning: Bool = false,
+    isSender: Bool = false
+  ) {
     self.label = label
     self.value = value
+    // Characters of two columns begin at U+1100.
+    let columns = value.description.unicodeScalars.reduce(0) { $0 + ($1.value < 0x1100 ? 1 : 2) }
+    self.short = columns > Self.longestValue ? short() : nil
     self.isWarning = isWarning
     self.isSender = isSender
   }
@@ -73,7 +86,7 @@ extension Transaction {
 
   private var validity: [SummaryLine] {
     var lines: [SummaryLine] = []
-    if !note.isEmpty { lines.append(SummaryLine(Message("Note"), note.shown)) }
+    if !note.isEmpty { lines.append(SummaryLine(Message("Note"), note.shown, short: note.short)) }
     lines += validityFrame
     if let lease { lines.append(SummaryLine(Message("Lease"), verbatim: lease.base64)) }
     return lines
@@ -88,7 +101,7 @@ extension Transaction {
   /// The name of a public network, or a warning with the hash and name of an unknown one.
   ///
   /// The same account may hold funds there.
-  private var networkLine: SummaryLine {
+  var networkLine: SummaryLine {
     if let network = Network(genesisHash: genesisHash) {
       return SummaryLine(Message("Network"), verbatim: network.genesisID)
     }
@@ -287,7 +300,7 @@ extension ApplicationCall {
       + (rejectVersion == 0 ? [] : [SummaryLine(Message("Rejected from"), Message("version \(rejectVersion)"))])
   }
 
-  /// Each argument in full: the receiver and amount of a payment by an application may be nowhere else.
+  /// Each argument: the receiver and amount of a payment by an application may be nowhere else.
   ///
   /// 32 bytes may be an address, as in transfers of ARC-200.
   private var argumentLines: [SummaryLine] {
@@ -295,14 +308,22 @@ extension ApplicationCall {
       let text =
         argument.count == 32
         ? Message("\(argument.counted), as an address \(AlgorandAddress(publicKey: argument).grouped)")
-        : argument.counted
-      return SummaryLine(Message("Argument \(index + 1)"), text)
+        : argument.countedAsText ?? argument.counted
+      return SummaryLine(Message("Argument \(index + 1)"), text, short: argument.short)
     }
   }
 
   private func list<Element>(_ label: Message, _ elements: [Element], _ text: (Element) -> Message) -> [SummaryLine] {
+    guard !elements.isEmpty else { return [] }
     let count = Message(verbatim: "\(elements.count)")
-    return elements.isEmpty ? [] : [SummaryLine(label, [count, elements.map(text).joined(by: ", ")].joined(by: ": "))]
+    let value = [count, elements.map(text).joined(by: ", ")].joined(by: ": ")
+    let whole = Array(value.description.utf8)
+    return [
+      SummaryLine(
+        label, value,
+        short: Message(
+          "\(count), beginning with \(text(elements[0])), SHA-256 of the text \(SHA256.hash(whole).hexadecimal)"))
+    ]
   }
 
   /// A program by the hash that `goal clerk compile` shows for it: SHA-512/256 of "Program" ‖ program, as an address.

@@ -106,7 +106,7 @@ package struct GetAccountPasskey: ControlCommand {
 }
 
 /// Shows a dApp's transactions, and signs them if the person agrees to all:
-/// {1: [[transaction, is to be signed, signer?] …], 2: origin}.
+/// {1: [[transaction, is to be signed, signer?] …], 2: origin, 3: shows all?}.
 ///
 /// The request has all transactions of a group, also those that others sign: the user sees the whole group, and the
 /// group id is computed from all of them.
@@ -152,15 +152,18 @@ package struct SignTransactions: ControlCommand, Hashable {
   package var items: [Item]
   /// The dApp's origin, shown to the user.
   package var origin: String
+  /// Whether long fields are shown whole, instead of their length, beginning and hash.
+  package var showsAll: Bool
 
-  package init(_ items: [Item], origin: String) {
-    (self.items, self.origin) = (items, origin)
+  package init(_ items: [Item], origin: String, showsAll: Bool = false) {
+    (self.items, self.origin, self.showsAll) = (items, origin, showsAll)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
     items = []
     for value in try decoded(members.requiredArray(1)) { items.append(try Item(value)) }
     origin = try members.text(2, "the origin", atMost: Self.maximumOriginSize)
+    showsAll = try decoded(members.optionalBool(3)) ?? false
     guard 1...Self.maximumCount ~= items.count else {
       throw ControlFailure(.invalidLength, "there are \(items.count) transactions; there must be 1 to 16")
     }
@@ -169,7 +172,9 @@ package struct SignTransactions: ControlCommand, Hashable {
     }
   }
 
-  package var members: CBORMap { [1: .array(items.map(\.value)), 2: .text(origin)] }
+  package var members: CBORMap {
+    CBORMap(present: [1: .array(items.map(\.value)), 2: .text(origin), 3: showsAll ? true : nil])
+  }
 
   /// In the order of the request: {1: [64 bytes, or 0 bytes for a transaction that was not to be signed …]}.
   package struct Answer: ControlAnswer, Equatable {

@@ -145,7 +145,7 @@ extension UserPrompt.TransactionTexts {
   fileprivate func ending(under heading: [String], in catalogue: Catalogue) -> [String] {
     WalletText.summary(
       of: ([Message("Summary:")] + inShort).map { WalletText.wrapped([$0], in: catalogue) },
-      closing: WalletText.wrapped([whatIsSigned], in: catalogue), under: heading, in: catalogue)
+      closing: WalletText.wrapped(networks + [whatIsSigned], in: catalogue), under: heading, in: catalogue)
   }
 
   private var whatIsSigned: Message {

@@ -1,7 +1,12 @@
-import CTAP2
+package import CTAP2
 import DisplayText
 import Messages
 import Recovery
+
+extension UserPrompt {
+  /// The number of its dialogs in English, without the lines that say where the request came in.
+  package var pageCount: Int { PromptPages(self, in: .english).all.count }
+}
 
 /// The dialogs of each purpose, in words.
 extension PromptPages {

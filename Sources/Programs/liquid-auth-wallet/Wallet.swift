@@ -12,6 +12,8 @@ struct Wallet: Sendable {
   let output: EventOutput
   /// Whether the user must confirm a host that this machine does not know.
   let isAskedAboutHosts: Bool
+  /// Whether the prompts show long fields of transactions whole.
+  let showsAll: Bool
 
   /// Proves passkey and account to the link's server.
   ///
@@ -176,7 +178,8 @@ extension Wallet {
   private func serveChannels(
     of dApp: DAppConnection, _ iceServers: [ICEServer], _ timeout: Duration, _ conversations: Conversations
   ) async throws(LiquidAuthError) -> SignalingEnding {
-    let (output, ports, networks, isAsked) = (output, ports, networks, isAskedAboutHosts)
+    let (output, ports, networks) = (output, ports, networks)
+    let (isAsked, showsAll) = (isAskedAboutHosts, showsAll)
     // A shorter wait is not reported.
     let cancelAlarm = ports.timer.wake(after: .seconds(1)) {
       if !ports.peerConnections.isLoaded.isSet { output.report(.startingGStreamer) }
@@ -201,7 +204,7 @@ extension Wallet {
           Provider.Configuration(
             name: "Liquid Auth for Linux", account: dApp.address, networks: networks,
             origin: dApp.origin.serialized),
-          signer: ControlSocketSigner(socket: ports.socket, output: output),
+          signer: ControlSocketSigner(socket: ports.socket, output: output, showsAll: showsAll),
           randomness: SystemRandomNumberGenerator())
         return await conversations.hold(
           Conversation(channel: channel, report: output.report, isOnce: conversations.isOnce), by: provider)

@@ -22,7 +22,7 @@ def test_every_event_of_connect_is_documented():
     assert len(stages) == 4
     source = named("Programs/liquid-auth-wallet/Output/WalletEvent.swift")
     source |= named("Programs/liquid-auth-wallet/Output/SigningEvent.swift")
-    assert source | stages == set(events.documented("Of all commands", "Of `connect`"))
+    assert source | stages == set(events.documented("Of all commands", "Of `connect`", "Of `accounts`"))
 
 
 # Holds: DAPP-17

@@ -28,6 +28,12 @@ def application(sender: str, program: bytes, genesis_hash: str = TESTNET, genesi
     )
 
 
+def call(sender: str, *arguments: bytes, index: int = 7):
+    """Return a call of an application."""
+    parameters = transaction.SuggestedParams(1000, 1, 1001, TESTNET, "testnet-v1.0", flat_fee=True)
+    return transaction.ApplicationNoOpTxn(sender, parameters, index, list(arguments))
+
+
 def group(*members) -> list:
     return transaction.assign_group_id(list(members))
 

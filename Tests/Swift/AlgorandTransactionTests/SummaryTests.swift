@@ -1,3 +1,4 @@
+import CryptoPrimitives
 import DeterministicKeys
 import Messages
 import TestVectors
@@ -73,9 +74,35 @@ import Testing
     #expect(!line.isWarning)
   }
 
-  @Test func `invalid UTF-8 is shown as bytes`() throws {
-    let summary = try changed("note", to: .bytes([0x66, 0xE9] + [UInt8](repeating: 0x61, count: 20))).summary
-    #expect(summary.map(\.text).contains("Note: 22 bytes 66e9" + String(repeating: "61", count: 20)))
+  @Test(
+    arguments: [
+      ([0x66, 0xE9] + [UInt8](repeating: 0x61, count: 20), #"22 bytes "f\x{e9}aaaaaaaaaaaaaaaaaaaa""#),
+      (Array("\\x{e9} \"ok\"".utf8) + [0x00], #"12 bytes "\\x{e9} \"ok\"\x{00}""#),
+      ([0x00, 0x05] + Array("hello, caf\u{E9}".utf8), "14 bytes \"\\x{00}\\x{05}hello, caf\u{E9}\""),
+      ([0x00] + Array("\u{301}hello".utf8), "8 bytes \"\\x{00}\u{301}hello\""),
+      ([0x61, 0x62, 0x63, 0x64, 0x00], "5 bytes 6162636400"), ([0x61, 0x62, 0x63, 0xFF], "4 bytes 616263ff"),
+    ] as [([UInt8], String)])
+  func `bytes that are nearly all text are text, the others escaped in place`(note: [UInt8], shown: String) throws {
+    let line = try #require(
+      try changed("note", to: .bytes(note)).summary.first { $0.label.description == "Note" })
+    #expect(Array(line.value.description.unicodeScalars) == Array(shown.unicodeScalars))
+  }
+
+  // Holds: TXN-6
+  @Test func `a field of more than eight lines also has a short form, with length, beginning and SHA-256`() throws {
+    for (note, beginning) in [
+      ([UInt8](repeating: 0x61, count: 4096), "\"aaaaaaaaaaaaaaaa\"..."),
+      ([UInt8](repeating: 0xAB, count: 4096), "abababababababab..."),
+    ] {
+      let line = try #require(
+        try changed("note", to: .bytes(note)).summary.first { $0.label.description == "Note" })
+      #expect(
+        line.short?.description
+          == "4096 bytes, beginning with \(beginning), SHA-256 \(SHA256.hash(note).hexadecimal)")
+      #expect(line.value.description.count > 4096, "the whole is there, too")
+    }
+    let note = try changed("note", to: .bytes([UInt8](repeating: 0x61, count: 500)))
+    #expect(note.summary.allSatisfy { $0.short == nil }, "eight lines are shown whole")
   }
 
   // Holds: TXN-3

@@ -24,6 +24,10 @@ struct OptionsTests {
     #expect(command.link == "-" && command.authenticate && command.json && command.once && command.yes)
     #expect(command.timeout == 9 && command.iceServer == ["stun:a", "turn:b"])
     #expect(command.network.control == "/c" && command.network.config == "/w" && command.network.caFile == "/p")
+    #expect(command.again == nil && !command.remember && !command.showAll)
+    let again = try ConnectCommand.parse(["--again", "a.example", "--show-all"])
+    #expect(again.link == nil && again.again == "a.example" && again.showAll)
+    #expect(try ConnectCommand.parse(["-", "--remember"]).remember)
   }
 
   @Test(arguments: [

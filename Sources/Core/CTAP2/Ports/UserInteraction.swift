@@ -120,6 +120,8 @@ public struct UserPrompt: Sendable, Equatable {
     public var isGroup: Bool
     /// Lines that several transactions have in common; each does not repeat them.
     public var common: [Message]
+    /// The networks of the transactions, for the last page.
+    public var networks: [Message] = []
     /// The sum of the effects: shown on the page with the OK, and for several transactions also on the first page.
     public var inShort: [Message]
     /// What the account gives away, beside amounts, in the transactions that it signs; `nil` if nothing.

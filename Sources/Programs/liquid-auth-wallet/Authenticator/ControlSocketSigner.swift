@@ -12,6 +12,8 @@ import LiquidAuth
 struct ControlSocketSigner: TransactionSigner {
   let socket: ControlSocket
   let output: EventOutput
+  /// Whether the prompts show long fields whole.
+  let showsAll: Bool
 
   func sign(
     _ transactions: [TransactionToSign], origin: String
@@ -21,7 +23,7 @@ struct ControlSocketSigner: TransactionSigner {
     }
     let asked = transactions.filter(\.isToBeSigned)
     output.report(.signing(.transactions(asked.count, of: transactions.count)))
-    let answer = try await socket.ask(SignTransactions(items, origin: origin))
+    let answer = try await socket.ask(SignTransactions(items, origin: origin, showsAll: showsAll))
     output.report(.signing(.signedTransactions(asked.compactMap { try? Transaction(decoding: $0.bytes).id })))
     return answer.signatures
   }

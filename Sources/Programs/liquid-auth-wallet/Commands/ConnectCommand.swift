@@ -39,6 +39,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   @Flag(help: "Do not ask about a new host, about any host while the vault is locked, or about another session.")
   var yes = false
 
+  @Flag(help: "Show long fields of transactions whole, page by page.") var showAll = false
+
   @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
 
   @Option(
@@ -118,7 +120,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     ) {
       output.report(.prompt)
     }
-    let wallet = Wallet(ports: ports, configuration: configuration, output: output, isAskedAboutHosts: !yes)
+    let wallet = Wallet(
+      ports: ports, configuration: configuration, output: output, isAskedAboutHosts: !yes, showsAll: showAll)
     let result: Result<Void, any Error>
     do {
       try await wallet.talk(

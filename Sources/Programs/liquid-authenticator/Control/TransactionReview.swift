@@ -4,6 +4,7 @@ import CTAP2
 import ControlProtocol
 import DeterministicKeys
 import Messages
+import Prompts
 
 /// A dApp's transactions, decoded here without trust in the dApp: what the user is shown, and what is signed.
 struct TransactionReview {
@@ -48,8 +49,11 @@ struct TransactionReview {
   ///   - decoded: the transactions of the request.
   ///   - account: the account in use.
   ///   - origin: the dApp's origin; `nil` if there is no dApp.
-  /// - Throws: `notOurSigner` with the transaction.
-  init(of decoded: Decoded, account: AlgorandAddress, origin: String?) throws(ControlFailure) {
+  ///   - showsAll: whether long fields are shown whole.
+  /// - Throws: `notOurSigner` with the transaction; `cannotBeShown` if there would be too many pages.
+  init(
+    of decoded: Decoded, account: AlgorandAddress, origin: String?, showsAll: Bool = false
+  ) throws(ControlFailure) {
     let entries = decoded.entries
     for (index, entry) in entries.all.enumerated() where entry.item.isToBeSigned {
       guard entry.item.signer ?? entry.transaction.sender.text == account.text else {
@@ -61,22 +65,36 @@ struct TransactionReview {
     isSigned = entries.all.map(\.item.isToBeSigned)
     statements = entries.all.filter(\.item.isToBeSigned).map { .transaction($0.transaction.bytes) }
     let summary = GroupSummary(decoded.group, isSigned: isSigned, account: account)
+    let isShortened = !showsAll && (summary.each.joined() + summary.common).contains { $0.short != nil }
+    let hint = isShortened ? [Message("To read long fields whole, deny, and connect with --show-all.")] : []
     let each = entries.numbered { number, entry in
       // Warnings come first.
       let lines = summary.each[number - 1].dropFirst()
       return UserPrompt.TransactionText(
         kind: entry.transaction.content.kind,
-        lines: (lines.filter(\.isWarning) + lines.filter { !$0.isWarning }).map(\.text),
+        lines: (lines.filter(\.isWarning) + lines.filter { !$0.isWarning }).map { $0.text(isWhole: showsAll) }
+          + (entries.count == 1 ? hint : []),
         isToBeSigned: entry.item.isToBeSigned)
     }
     var texts = UserPrompt.TransactionTexts(
-      each: each, isGroup: decoded.group.id != nil, common: summary.common.map(\.text),
-      inShort: summary.inShort.map(\.text))
+      each: each, isGroup: decoded.group.id != nil, common: summary.common.map { $0.text(isWhole: showsAll) },
+      inShort: summary.inShort.map { $0.text(isWhole: showsAll) } + (entries.count == 1 ? [] : hint))
+    texts.networks = summary.networks.map { $0.text(isWhole: true) }
     let surrenders = entries.all.filter(\.item.isToBeSigned).compactMap(\.transaction.surrender)
     texts.surrender = surrenders.contains(.control) ? .control : surrenders.first
     prompt = UserPrompt(
       purpose: .wallet(.signTransactions(texts)), algorandAddress: account.text, origin: origin)
+    let count = prompt.pageCount
+    guard count <= Self.maximumPages else {
+      throw ControlFailure(
+        .cannotBeShown,
+        "the transactions need \(count) pages, of \(Self.maximumPages) at most; nobody would read them"
+          + (showsAll ? "; connect without --show-all" : "; ask the dApp for fewer or shorter ones"))
+    }
   }
+
+  /// The most pages of one prompt.
+  static let maximumPages = 60
 
   /// One signature for each transaction that was to be signed, at its place in the group.
   func answer(with signatures: [[UInt8]]) -> SignTransactions.Answer {
@@ -99,8 +117,10 @@ extension Transaction {
 
 extension SummaryLine {
   /// The line with its label; warnings are marked.
-  fileprivate var text: Message {
-    let line = [label, value].joined(by: ": ")
+  ///
+  /// - Parameter isWhole: whether a long value is shown whole.
+  fileprivate func text(isWhole: Bool) -> Message {
+    let line = [label, isWhole ? value : short ?? value].joined(by: ": ")
     return isWarning ? Message("WARNING \(line)") : line
   }
 }

@@ -42,7 +42,7 @@ extension SignTransactions: WalletCommand {
   func handle(_ authenticator: Authenticator) async throws -> Answer {
     let decoded = try TransactionReview.decode(self)
     let account = try await authenticator.accountInUse(for: .wallet(.signTransactions(origin: origin)))
-    let review = try TransactionReview(of: decoded, account: account, origin: origin)
+    let review = try TransactionReview(of: decoded, account: account, origin: origin, showsAll: showsAll)
     return review.answer(with: try await authenticator.sign(review.statements, asking: review.prompt))
   }
 }

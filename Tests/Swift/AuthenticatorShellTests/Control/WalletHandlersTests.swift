@@ -21,8 +21,8 @@ import Testing
 
   private var payment: WrittenTransaction { WrittenTransaction(sender: world.account, receiver: world.other) }
 
-  private func request(_ items: [Item]) -> SignTransactions {
-    SignTransactions(items, origin: "https://d.example")
+  private func request(_ items: [Item], showsAll: Bool = false) -> SignTransactions {
+    SignTransactions(items, origin: "https://d.example", showsAll: showsAll)
   }
 
   private func isSigned(_ signature: [UInt8]?, _ bytes: [UInt8], prefix: String = "TX") -> Bool {
@@ -191,6 +191,7 @@ import Testing
         \(sent)
         You receive: 1.500000 ALGO
         Fees: 0.002000 ALGO
+        Network: testnet-v1.0
         Your account signs 2 of the 3.
         """,
       ])
@@ -216,7 +217,7 @@ import Testing
       try #require(read.last).details == [
         "dApp: https://d.example", "Summary:", "Transactions: payment (16)",
       ] + WalletText.wrapped("You send: 0.000136 ALGO to \(world.other.grouped)") + [
-        "Fees: 0.016000 ALGO", "Your account signs all 16.",
+        "Fees: 0.016000 ALGO", "Network: testnet-v1.0", "Your account signs all 16.",
       ])
     let from = WalletText.wrapped("From: \(world.account.grouped) (you)")
     let first = try #require(read.first).details
@@ -237,14 +238,14 @@ import Testing
     var payment = payment
     payment.note = String(repeating: "x", count: 1024)
     payment.closeRemainderTo = world.other
-    _ = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    _ = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)], showsAll: true))
     let read = world.dialogs.read
     #expect(read.map(\.headline) == (1...3).map { "Sign this transaction? (part \($0) of 3)" })
     #expect(
       try #require(read.last).details == [
         "dApp: https://d.example", "Summary:", "Transaction: payment",
       ] + WalletText.wrapped("WARNING Close account: sends ALL that is left to \(world.other.grouped)") + [
-        "To: \(world.other.grouped)", "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO",
+        "To: \(world.other.grouped)", "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO", "Network: testnet-v1.0",
         "Your account signs this one transaction.",
       ])
     #expect(world.dialogs.verified == 1)
@@ -281,11 +282,28 @@ import Testing
     KeepPairing(origin: "https://d.example", rpID: "d.example", pairingID: "p", credential: secret("token"))
   }
 
+  // Holds: WALLET-29
   @Test func `a dApp is remembered after a prompt, and its pairing is given after another`() async throws {
     #expect(await refusal(GetPairing(site: "d.example"))?.status == .noCredentials)
+    #expect(world.dialogs.read.isEmpty)
     _ = try await world.ask(pairing)
     let answer = try await world.ask(GetPairing(site: "d.example"))
     #expect(answer == GetPairing.Answer(origin: "https://d.example", pairingID: "p", credential: secret("token")))
+    #expect(world.dialogs.read.map(\.headline) == ["Remember this dApp?", "Connect to this dApp again?"])
+    #expect(world.dialogs.read.map(\.agree) == ["Remember", "Connect"])
+    #expect(world.dialogs.read.allSatisfy { $0.needsReading && $0.details.contains("dApp: https://d.example") })
+    #expect(world.dialogs.verified == 2)
+  }
+
+  // Holds: WALLET-29
+  @Test func `a pairing that the user refuses is neither kept nor given`() async throws {
+    world.dialogs.agree(to: 0)
+    #expect(await refusal(pairing)?.status == .operationDenied)
+    #expect(await refusal(GetPairing(site: "d.example"))?.status == .noCredentials)
+    world.dialogs.agree(to: .max)
+    _ = try await world.ask(pairing)
+    world.dialogs.agree(to: 0)
+    #expect(await refusal(GetPairing(site: "d.example"))?.status == .operationDenied)
   }
 
   // MARK: Refused before any prompt
@@ -389,19 +407,48 @@ import Testing
   }
 
   // Holds: WALLET-9
-  @Test func `whatever fits into a request is shown, on as many pages as needed`() async throws {
+  @Test func `with all of its fields, a request is shown on as many pages as needed`() async throws {
+    let items = try noted(4).map { Item($0.bytes, isToBeSigned: true) }
+    let signatures = try await world.ask(request(items, showsAll: true))
+    #expect(signatures.signatures.allSatisfy { $0?.count == 64 })
+    #expect(20...60 ~= world.dialogs.read.count)
+    #expect(world.dialogs.verified == 1)
+    let text = shown
+    #expect(text.count { $0 == "\\" } == 4 * 1_200, "none of the hidden characters is left out")
+    #expect(!text.contains("--show-all"))
+  }
+
+  // Holds: WALLET-9
+  @Test func `a long field is shown by length, beginning and SHA-256, and how to read it whole`() async throws {
+    let group = try noted(16)
+    _ = try await world.ask(request(group.map { Item($0.bytes, isToBeSigned: true) }))
+    #expect(world.dialogs.read.count <= 20)
+    let hash = SHA256.hash(Array((group[0].note ?? "").utf8)).map { String(format: "%02x", $0) }.joined()
+    #expect(shown.split(separator: hash, omittingEmptySubsequences: false).count == 17)
+    #expect(shown.contains("3600 bytes, beginning with "))
+    #expect(world.dialogs.read.last?.details.joined(separator: " ").contains("--show-all") == true)
+  }
+
+  // Holds: WALLET-9
+  @Test func `a request of more than 60 pages is refused without a prompt`() async throws {
+    let items = try noted(16).map { Item($0.bytes, isToBeSigned: true) }
+    let refused = await refusal(request(items, showsAll: true))
+    #expect(refused?.status == .cannotBeShown && refused?.reason.contains("without --show-all") == true)
+    #expect(world.dialogs.read.isEmpty && world.counts.algorand == 0)
+  }
+
+  /// A group of payments, each with a note of 1,200 characters that are spelled out.
+  private func noted(_ count: Int) throws -> [WrittenTransaction] {
     var payment = payment
     payment.note = String(repeating: "\u{200B}", count: 1_200)
-    var payments = Array(repeating: payment, count: 16)
+    var payments = Array(repeating: payment, count: count)
     for index in payments.indices { payments[index].amount = UInt64(index + 1) }
-    let group = try WrittenTransaction.group(payments)
-    let signatures = try await world.ask(
-      request(group.map { Item($0.bytes, isToBeSigned: true) }))
-    #expect(signatures.signatures.allSatisfy { $0?.count == 64 })
-    #expect(world.dialogs.read.count > 100)
-    #expect(world.dialogs.verified == 1)
-    let text = world.dialogs.read.flatMap(\.details).map { $0.hasPrefix("+ ") ? String($0.dropFirst(2)) : $0 }.joined()
-    #expect(text.count { $0 == "\\" } == 16 * 1_200, "none of the hidden characters is left out")
+    return try WrittenTransaction.group(payments)
+  }
+
+  /// All lines of the dialogs, with those joined that were broken.
+  private var shown: String {
+    world.dialogs.read.flatMap(\.details).map { $0.hasPrefix("+ ") ? String($0.dropFirst(2)) : $0 }.joined()
   }
 
   // MARK: Messages
