@@ -1,21 +1,30 @@
 /// The link in a dApp's QR code: `liquid://host[:port]/?requestId=…`.
 ///
-/// It names the dApp's server, and the request that a sign-in there answers. dApps write `liquid://http://localhost…`
-/// for a server on this machine without TLS; `liquid://https://…` means the same as no scheme.
+/// Others write `liquid:host?requestId=…`, `liquid://host/REQUESTID`, and, for a server below a path of its host,
+/// `liquid://host/path/?requestId=…`. It names the dApp's server, and the request that a sign-in there answers. dApps
+/// write `liquid://http://localhost…` for a server on this machine without TLS; `liquid://https://…` means the same as no
+/// scheme.
 public struct LiquidURI: Hashable, Sendable {
-  /// The prefix of a link; case-insensitive.
-  public static let scheme = "liquid://"
+  /// The prefix of a link, case-insensitive; two slashes follow, or none.
+  public static let scheme = "liquid:"
+  /// The most bytes of a path.
+  private static let maximumPathSize = 255
 
   /// The server; `origin.host` is its name.
   public let origin: WebOrigin
+  /// The path below which the server is, such as `/auth`; empty for the root.
+  public let path: String
   /// The request.
   public let requestID: RequestID
 
   /// Reads a link: RFC 3986, without anything ambiguous.
   public init(_ text: String) throws(LiquidAuthError) {
-    guard let link = text.dropping(prefix: Self.scheme) else {
+    guard let afterScheme = text.dropping(prefix: Self.scheme), !afterScheme.isEmpty else {
       throw ["http://", "https://"].contains { text.dropping(prefix: $0) != nil } ? .webPage : .noLiquidLink
     }
+    let afterSlashes = afterScheme.dropping(prefix: "//")
+    guard afterSlashes != nil || afterScheme.utf8.first != UInt8(ascii: "/") else { throw .noLiquidLink }
+    let link = afterSlashes ?? afterScheme
     guard !link.utf8.contains(UInt8(ascii: "#")) else { throw .linkFragment }
     let http = link.dropping(prefix: "http://")
     let rest = http ?? link.dropping(prefix: "https://") ?? link
@@ -27,8 +36,27 @@ public struct LiquidURI: Hashable, Sendable {
     } catch {
       throw .link(error)
     }
-    guard hierarchy.count == 1 || hierarchy[1].isEmpty else { throw .linkPath }
-    requestID = try Self.requestID(in: parts.dropFirst().first ?? Substring().utf8)
+    let place = hierarchy.count > 1 ? hierarchy[1] : Substring().utf8
+    if parts.count == 1, !place.isEmpty {
+      // Without a query, the only segment is the request.
+      guard !place.contains(UInt8(ascii: "/")) else { throw .linkPath }
+      (path, requestID) = ("", try Self.requestID(try place.percentDecoded()))
+    } else {
+      (path, requestID) = (try Self.path(place), try Self.requestID(in: parts.dropFirst().first ?? Substring().utf8))
+    }
+  }
+
+  /// Segments of unreserved characters (RFC 3986 §2.3), none of them empty or of dots, and a slash at the end or none.
+  private static func path(_ place: Substring.UTF8View) throws(LiquidAuthError) -> String {
+    guard !place.isEmpty else { return "" }
+    let whole = place.last == UInt8(ascii: "/") ? place.dropLast() : place
+    let segments = whole.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let isPlain = segments.allSatisfy { segment in
+      !segment.isEmpty && !segment.allSatisfy { $0 == UInt8(ascii: ".") }
+        && segment.allSatisfy { "-._~".utf8.contains($0) || $0.isASCIIDigit || 0x61...0x7A ~= $0.lowercasedASCII }
+    }
+    guard isPlain, whole.count <= maximumPathSize else { throw .linkPath }
+    return "/" + String(decoding: whole, as: UTF8.self)
   }
 
   /// The value of the only parameter `requestId`; other parameters are ignored.
@@ -41,6 +69,10 @@ public struct LiquidURI: Hashable, Sendable {
     }
     guard let value = values.first, !value.isEmpty else { throw .noRequestID }
     guard values.count == 1 else { throw .repeatedRequestID }
+    return try requestID(value)
+  }
+
+  private static func requestID(_ value: String) throws(LiquidAuthError) -> RequestID {
     guard value.utf8.count <= RequestID.maximumSize else { throw .longRequestID }
     guard let requestID = RequestID(value) else { throw .requestIDEncoding }
     return requestID
@@ -85,7 +117,7 @@ extension LiquidAuthError {
   /// The only form of a link to a server without TLS.
   private static let loopback = "liquid://http://localhost:PORT/"
 
-  /// The text does not begin with `liquid://`.
+  /// The text does not begin with `liquid:`, or names nothing after it.
   static let noLiquidLink = Self(
     "this is not a liquid:// link", hint: "copy the one that the dApp shows, or scan its code")
 
@@ -106,9 +138,10 @@ extension LiquidAuthError {
     return Self(error.kind, "the link is not followed: \(error.reason)", hint: error.hint)
   }
 
-  /// A path follows the host.
+  /// What follows the host is neither a path nor a request.
   static let linkPath = Self(
-    "the link has a path after the host; links of Liquid Auth servers have none", hint: "ask the dApp for a new one")
+    "the path of the link has an empty segment, dots, or characters that are not letters, digits, - . _ or ~",
+    hint: "ask the dApp for a new one")
 
   /// The link has a fragment.
   static let linkFragment = Self(

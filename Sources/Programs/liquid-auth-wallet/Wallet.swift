@@ -85,9 +85,10 @@ struct Wallet: Sendable {
     of link: LiquidURI, by ceremony: LiquidCeremony?, _ client: LiquidAuthClient
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
     switch ceremony {
-    case .registration: try await client.registration(origin: link.origin, requestID: link.requestID)
-    case .authentication: try await client.authentication(origin: link.origin, requestID: link.requestID)
-    case nil: try await client.connect(origin: link.origin, requestID: link.requestID)
+    case .registration: try await client.registration(origin: link.origin, path: link.path, requestID: link.requestID)
+    case .authentication:
+      try await client.authentication(origin: link.origin, path: link.path, requestID: link.requestID)
+    case nil: try await client.connect(origin: link.origin, path: link.path, requestID: link.requestID)
     }
   }
 
@@ -133,6 +134,8 @@ struct Wallet: Sendable {
 struct DAppConnection: Sendable {
   /// The dApp's server.
   let origin: WebOrigin
+  /// The path below which it is; empty for the root.
+  var path = ""
   /// The dApp's request.
   let requestID: RequestID
   /// The account that signs.
@@ -146,7 +149,7 @@ struct DAppConnection: Sendable {
 extension DAppConnection {
   init(_ signedIn: LiquidAuthResult) {
     self.init(
-      origin: signedIn.origin, requestID: signedIn.requestID, address: signedIn.address,
+      origin: signedIn.origin, path: signedIn.path, requestID: signedIn.requestID, address: signedIn.address,
       headers: signedIn.signalingHeaders, pairing: signedIn.pairing)
   }
 }
@@ -186,7 +189,7 @@ extension Wallet {
     }
     defer { cancelAlarm() }
     return try await LiquidAuth.serveChannels(
-      origin: dApp.origin, requestID: dApp.requestID, headers: dApp.headers, pairing: dApp.pairing,
+      origin: dApp.origin, path: dApp.path, requestID: dApp.requestID, headers: dApp.headers, pairing: dApp.pairing,
       iceServers: iceServers, timeout: timeout,
       ports: SignalingPorts(
         http: ports.http, webSockets: ports.webSockets, peerConnections: ports.peerConnections, timer: ports.timer,

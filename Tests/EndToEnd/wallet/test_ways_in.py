@@ -14,7 +14,7 @@ from support.accounts import PRIVATE, SHARED, on_machine
 from support.authenticator import Authenticator, on_terminal
 from support.patience import PATIENCE
 
-from .doubles import styled_code
+from .doubles import styled_code, unusual_code
 from .doubles.dapp import DApp
 
 FIDO = vectors.load("fido-uri")
@@ -39,11 +39,29 @@ def dapp_of(loop, authority):
     return make
 
 
+def test_a_link_to_a_server_below_a_path(key, loop, serve, connect, dapp_of):
+    server = serve(path="/liquid")
+    dapp = dapp_of(server)
+    opens(loop, dapp, connect(key, server.link(dapp.request_id)))
+
+
 def test_a_link_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
     server = serve()
     dapp, picture = dapp_of(server), tmp_path / "-link.png"
     subprocess.run(["qrencode", "-o", str(picture), server.link(dapp.request_id)], check=True, timeout=30 * PATIENCE)
     opens(loop, dapp, connect(key, None, "--image", picture))
+
+
+# Holds: INPUT-9
+@pytest.mark.parametrize("kind", ["inverted BMP", "transparent GIF"])
+def test_a_link_from_an_unusual_picture(shared_key, connect, tmp_path, kind):
+    """zbarimg alone reads neither: the one is inverted, the other lacks its background."""
+    rows = unusual_code.modules("liquid://host.example/?requestId=abc")
+    picture = tmp_path / f"code.{kind[-3:].lower()}"
+    picture.write_bytes(unusual_code.inverted_bmp(rows) if kind == "inverted BMP" else unusual_code.transparent_gif(rows))
+    wallet = connect(nobody(shared_key, tmp_path), None, "--image", picture)
+    assert wallet.end() in (1, 2), wallet.text
+    assert [event["requestId"] for event in wallet.events if event["event"] == "link"] == ["abc"], wallet.text
 
 
 HOSTS = ["dapp.example", "auth.dapp.example:8443", "liquid-auth.dapp.example", "localhost:3000", "www.example.co.uk"]

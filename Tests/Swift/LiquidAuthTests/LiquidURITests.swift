@@ -39,12 +39,32 @@ import Testing
   }
 
   @Test(arguments: [
+    ("liquid:example.com?requestId=1", "https://example.com", "", "1"),
+    ("Liquid:example.com:8443/?requestId=1", "https://example.com:8443", "", "1"),
+    ("liquid:http://localhost:3000/?requestId=1", "http://localhost:3000", "", "1"),
+    ("liquid://example.com/\(id)", "https://example.com", "", id),
+    ("liquid:example.com/a%2Fb", "https://example.com", "", "a/b"),
+    ("liquid://example.com/auth/?requestId=1", "https://example.com", "/auth", "1"),
+    ("liquid://example.com/auth?requestId=1", "https://example.com", "/auth", "1"),
+    ("liquid://https://example.com/a/B-2_~.x/?requestId=1", "https://example.com", "/a/B-2_~.x", "1"),
+  ])
+  func `other forms of links are read`(_ text: String, _ origin: String, _ path: String, _ requestID: String) throws {
+    let link = try LiquidURI(text)
+    #expect((link.origin.serialized, link.path, link.requestID.text) == (origin, path, requestID))
+  }
+
+  @Test(arguments: [
     ("", LiquidAuthError.noLiquidLink), ("liquid:", .noLiquidLink), ("liquid:/example.com?requestId=1", .noLiquidLink),
     ("https://example.com/?requestId=1", .webPage), ("HTTP://localhost:3000/?requestId=1", .webPage),
     ("https:/example.com", .noLiquidLink), ("FIDO:/123", .noLiquidLink),
     (" liquid://example.com?requestId=1", .noLiquidLink),
     ("ｌiquid://example.com?requestId=1", .noLiquidLink), ("liquidx://example.com?requestId=1", .noLiquidLink),
-    ("liquid://example.com/auth?requestId=1", .linkPath), ("liquid://example.com//?requestId=1", .linkPath),
+    ("liquid://example.com/a%62?requestId=1", .linkPath), ("liquid://example.com//?requestId=1", .linkPath),
+    ("liquid://example.com/a//b/?requestId=1", .linkPath), ("liquid://example.com/../?requestId=1", .linkPath),
+    ("liquid://example.com/a b/?requestId=1", .linkPath), ("liquid://example.com/a/b", .linkPath),
+    ("liquid://example.com/" + String(repeating: "a", count: 256) + "?requestId=1", .linkPath),
+    ("liquid://example.com/" + String(repeating: "a", count: 129), .longRequestID),
+    ("liquid://example.com/%zz", .requestIDEncoding), ("liquid://example.com/auth/?", .noRequestID),
     ("liquid://example.com/?requestId=1#", .linkFragment), ("liquid://example.com#?requestId=1", .linkFragment),
     ("liquid://example.com", .noRequestID), ("liquid://example.com/", .noRequestID),
     ("liquid://example.com/?", .noRequestID),
@@ -80,7 +100,8 @@ import Testing
     ("liquid://https:/example.com?requestId=1", .link(.origin(.port))),
     ("liquid://https://me@example.com/?requestId=1", .link(.origin(.userInformation))),
     ("liquid://https://192.168.1.2/?requestId=1", .link(.origin(.address))),
-    ("liquid://https://example.com/a?requestId=1", .linkPath),
+    ("liquid:?requestId=1", .link(.origin(.noHost))),
+    ("liquid:me@example.com?requestId=1", .link(.origin(.userInformation))),
     ("liquid://http://example.com/?requestId=1", .link(.origin(.insecure("example.com")))),
     ("liquid://http://192.168.1.2/?requestId=1", .link(.origin(.address))),
     ("liquid://example.com\\@evil.example/?requestId=1", .link(.origin(.userInformation))),

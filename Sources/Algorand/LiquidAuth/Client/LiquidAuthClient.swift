@@ -34,34 +34,34 @@ public struct LiquidAuthClient: Sendable {
   /// The account signs the server's challenge, which proves that passkey and address belong together. If the account
   /// already has a passkey at this relying party, the new one replaces it on this machine.
   public func registration(
-    origin: WebOrigin, requestID: RequestID
+    origin: WebOrigin, path: String = "", requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
-    var attempt = try await begin(origin, requestID)
+    var attempt = try await begin(origin, path, requestID)
     return try await perform(.registration, &attempt)
   }
 
   /// Signs in with the account's passkey, in answer to a dApp's request.
   public func authentication(
-    origin: WebOrigin, requestID: RequestID
+    origin: WebOrigin, path: String = "", requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
-    var attempt = try await begin(origin, requestID)
+    var attempt = try await begin(origin, path, requestID)
     return try await perform(.authentication, &attempt)
   }
 
-  /// Reads a dApp's link and signs in or registers: see ``connect(origin:requestID:)``.
+  /// Reads a dApp's link and signs in or registers: see ``connect(origin:path:requestID:)``.
   public func connect(link: String) async throws(LiquidAuthError) -> LiquidAuthResult {
     let uri = try LiquidURI(link)
-    return try await connect(origin: uri.origin, requestID: uri.requestID)
+    return try await connect(origin: uri.origin, path: uri.path, requestID: uri.requestID)
   }
 
   /// Signs in with the account's passkey if the server has it, and otherwise registers one.
   ///
   /// A stored passkey is never replaced because a server does not know it. This throws
-  /// ``LiquidAuthError/Kind/unknownCredential``, and the user may then choose ``registration(origin:requestID:)``.
+  /// ``LiquidAuthError/Kind/unknownCredential``, and the user may then choose ``registration(origin:path:requestID:)``.
   public func connect(
-    origin: WebOrigin, requestID: RequestID
+    origin: WebOrigin, path: String = "", requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
-    var attempt = try await begin(origin, requestID)
+    var attempt = try await begin(origin, path, requestID)
     do throws(LiquidAuthError) {
       return try await perform(.authentication, &attempt)
     } catch {
@@ -98,6 +98,8 @@ public struct LiquidAuthResult: Equatable, Sendable {
   public let ceremony: LiquidCeremony
   /// The server.
   public let origin: WebOrigin
+  /// The path below which it is, as in the link; empty for the root.
+  public let path: String
   /// The dApp's request.
   public let requestID: RequestID
   /// The relying party.
@@ -115,7 +117,7 @@ public struct LiquidAuthResult: Equatable, Sendable {
 
   /// The headers for ``startSignaling(origin:headers:iceServers:timeout:ports:progress:)``.
   public var signalingHeaders: [HTTPHeader] {
-    [userAgent.header] + (cookies.header(forPath: "/socket.io/").map { [$0] } ?? [])
+    [userAgent.header] + (cookies.header(forPath: path + "/socket.io/").map { [$0] } ?? [])
   }
 }
 
@@ -132,7 +134,9 @@ extension LiquidAuthClient {
   }
 
   /// Collects what is known before the first request to the server.
-  private func begin(_ origin: WebOrigin, _ requestID: RequestID) async throws(LiquidAuthError) -> Attempt {
+  private func begin(
+    _ origin: WebOrigin, _ path: String, _ requestID: RequestID
+  ) async throws(LiquidAuthError) -> Attempt {
     guard origin.isSignedFor else { throw .unsignedOrigin(origin.serialized) }
     report(.askingAuthenticator)
     let address = try await authenticator.account()
@@ -141,7 +145,7 @@ extension LiquidAuthClient {
     if !isOwn { report(.firstUse(host: origin.host)) }
     return Attempt(
       origin: origin, requestID: requestID, address: address, passkey: passkey,
-      server: ServerSession(origin: origin, userAgent: userAgent, http: http))
+      server: ServerSession(origin: origin, path: path, userAgent: userAgent, http: http))
   }
 
   /// Performs a ceremony, and repeats it once if the challenge begins with a reserved prefix.
@@ -269,7 +273,8 @@ extension LiquidAuthClient {
       throw .wrongUser(named: "other passkeys", ours: id)
     }
     return LiquidAuthResult(
-      ceremony: request.ceremony, origin: attempt.origin, requestID: attempt.requestID, rpID: request.rpID,
+      ceremony: request.ceremony, origin: attempt.origin, path: attempt.server.path, requestID: attempt.requestID,
+      rpID: request.rpID,
       credentialID: credentialID, address: attempt.address, cookies: attempt.server.cookies, userAgent: userAgent,
       pairing: user.pairing)
   }

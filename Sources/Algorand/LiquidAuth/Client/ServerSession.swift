@@ -4,12 +4,14 @@ struct ServerSession: Sendable {
   static let maximumBodySize = 65_536
 
   let origin: WebOrigin
+  /// The path below which the server is; empty for the root.
+  let path: String
   let userAgent: UserAgent
   private let http: any HTTPPort
   private(set) var cookies: CookieJar
 
-  init(origin: WebOrigin, userAgent: UserAgent, http: any HTTPPort) {
-    self.origin = origin
+  init(origin: WebOrigin, path: String = "", userAgent: UserAgent, http: any HTTPPort) {
+    (self.origin, self.path) = (origin, path)
     self.userAgent = userAgent
     self.http = http
     cookies = CookieJar(origin: origin)
@@ -23,6 +25,7 @@ struct ServerSession: Sendable {
   mutating func post<Answer: Decodable>(
     _ path: String, _ body: some Encodable, for answer: Answer.Type = Answer.self
   ) async throws(LiquidAuthError) -> ServerVerdict<Answer> {
+    let path = self.path + path
     let response = try await send(path, try Self.encode(body))
     cookies.take(response, forPath: path)
     if (300..<400).contains(response.status) {

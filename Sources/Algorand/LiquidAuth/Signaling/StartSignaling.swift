@@ -33,6 +33,7 @@ public func startSignaling(
 /// is the last, and the connection is closed as soon as it is open.
 ///
 /// - Parameters:
+///   - path: the path below which the server is, as in the link; empty for the root.
 ///   - requestID: the dApp's request.
 ///   - pairing: sent to the server with each connection, if it gave one; without a sign-in, it takes the place of the
 ///     cookie.
@@ -43,8 +44,9 @@ public func startSignaling(
 /// - Throws: why the first channel was not opened.
 /// - Returns: how the last channel, or the wait for another, ended.
 public func serveChannels(
-  origin: WebOrigin, requestID: RequestID, headers: [HTTPHeader], pairing: DurablePairing?, iceServers: [ICEServer],
-  timeout: Duration = .seconds(120), ports: SignalingPorts, progress: @escaping @Sendable (SignalingProgress) -> Void,
+  origin: WebOrigin, path: String = "", requestID: RequestID, headers: [HTTPHeader], pairing: DurablePairing?,
+  iceServers: [ICEServer], timeout: Duration = .seconds(120), ports: SignalingPorts,
+  progress: @escaping @Sendable (SignalingProgress) -> Void,
   isMeant: @escaping @Sendable () async -> Bool, serve: @escaping @Sendable (PeerChannel) async -> Bool
 ) async throws(LiquidAuthError) -> SignalingEnding {
   if Task.isCancelled { throw .cancelled }
@@ -52,7 +54,7 @@ public func serveChannels(
     timeout: timeout, stayingFor: requestID, pairing: pairing, randomness: ports.randomness)
   let outcome = try await withDiscardingTaskGroup { exchanges in
     var driver = SignalingDriver(
-      machine, origin: origin, headers: headers, ports: ports, progress: progress, isMeant: isMeant)
+      machine, origin: origin, path: path, headers: headers, ports: ports, progress: progress, isMeant: isMeant)
     driver.serveChannels(by: serve, &exchanges)
     return await driver.run(iceServers: iceServers, &exchanges)
   }.get()
@@ -83,6 +85,7 @@ private struct SignalingDriver {
   private static let maximumWaitingEvents = 256
 
   private let origin: WebOrigin
+  private let path: String
   private let headers: [HTTPHeader]
   private let ports: SignalingPorts
   private let progress: @Sendable (SignalingProgress) -> Void
@@ -109,11 +112,11 @@ private struct SignalingDriver {
   private var alarm: (deadline: Duration, cancel: @Sendable () -> Void)?
 
   init(
-    _ machine: SignalingMachine, origin: WebOrigin, headers: [HTTPHeader], ports: SignalingPorts,
+    _ machine: SignalingMachine, origin: WebOrigin, path: String = "", headers: [HTTPHeader], ports: SignalingPorts,
     progress: @escaping @Sendable (SignalingProgress) -> Void, isMeant: (@Sendable () async -> Bool)? = nil
   ) {
     self.machine = machine
-    self.origin = origin
+    (self.origin, self.path) = (origin, path)
     self.headers = headers
     self.ports = ports
     self.progress = progress
@@ -267,12 +270,12 @@ private struct SignalingDriver {
     case .openWebSocket(let id, let target): openWebSocket(id, target)
     case .send(_, let text): webSocket?.send(text)
     case .poll(let id, let target):
-      let request = HTTPRequest(method: .get, url: origin.serialized + target, headers: headers)
+      let request = HTTPRequest(method: .get, url: origin.serialized + path + target, headers: headers)
       send(request, &exchanges) { .init(connection: id, event: .polled($0)) }
     case .post(let id, let target, let body):
       let type = HTTPHeader("Content-Type", "text/plain;charset=UTF-8")
       let request = HTTPRequest(
-        method: .post, url: origin.serialized + target, headers: headers + [type], body: Array(body.utf8))
+        method: .post, url: origin.serialized + path + target, headers: headers + [type], body: Array(body.utf8))
       send(request, &exchanges) { .init(connection: id, event: .posted($0)) }
     case .close: closeConnection()
     }
@@ -282,7 +285,7 @@ private struct SignalingDriver {
     let feed = feed
     let scheme = origin.scheme == .https ? "wss" : "ws"
     webSocket = ports.webSockets.open(
-      url: "\(scheme)://\(origin.authority)\(target)", headers: headers,
+      url: "\(scheme)://\(origin.authority)\(path)\(target)", headers: headers,
       maximumMessageSize: SocketIOMachine.maximumMessageSize
     ) { event in
       Self.offer(.machine(.server(.init(connection: id, event: .webSocket(event)))), to: feed)

@@ -25,6 +25,11 @@ extension GrayscalePicture {
     GrayscalePicture(width: width, height: height, shades: shades.map { $0 < 150 ? 0 : .max })
   }
 
+  /// The picture with black in the place of white.
+  var inverted: GrayscalePicture {
+    GrayscalePicture(width: width, height: height, shades: shades.map { .max - $0 })
+  }
+
   /// The picture as a file: Netpbm's PGM, the binary form (P5).
   var pgm: [UInt8] { Array("P5 \(width) \(height) 255\n".utf8) + shades }
 }

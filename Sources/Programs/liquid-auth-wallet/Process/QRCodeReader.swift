@@ -21,34 +21,45 @@ struct QRCodeReader {
 
   /// The text of the only QR code in a picture; waits on a thread of its own, until the task is cancelled.
   ///
-  /// If none is found in a PNG picture, two more tries follow: with a white background and border, and then in black
-  /// and white as well. Codes are often drawn in pale colours, and saved without their background.
+  /// If none is found, more tries follow: over white and with a white border; and for a code in light modules, over black
+  /// and with a black one. A PNG picture, which this program can read itself, is also tried in black and white. Codes are
+  /// often drawn in pale colours or inverted, and saved without their background or border.
   func text(in path: String) async throws(WalletFailure) -> String {
     guard access(path, R_OK) == 0 else {
       throw WalletFailure("cannot read \(path): \(SystemNumber())")
     }
     // A path that begins with a hyphen must not be read as an option.
     if let code = try await code(in: path.hasPrefix("/") ? path : "./" + path, input: nil, of: path) { return code }
-    if let picture = PictureFile.bytes(of: path).flatMap(GrayscalePicture.init(png:))?.bordered {
-      for copy in [picture, picture.thresholded] {
-        guard let file = PictureFile(copy.pgm) else { break }
-        defer { file.close() }
-        if let code = try await code(in: "pgm:fd:0", input: file.descriptor, of: path) { return code }
-      }
+    for copy in PictureFile.bytes(of: path).map({ Self.copies(of: $0, at: path) }) ?? [] {
+      guard let file = PictureFile(copy.bytes) else { break }
+      defer { file.close() }
+      if let code = try await code(in: copy.name, input: file.descriptor, of: path) { return code }
     }
     throw WalletFailure("there is no QR code in \(path)")
+  }
+
+  /// The copies of a picture for further tries, and their names for ImageMagick.
+  private static func copies(of bytes: [UInt8], at path: String) -> [(name: String, bytes: [UInt8])] {
+    guard let picture = GrayscalePicture(png: bytes) else {
+      // ImageMagick opens a drawing by its name only.
+      return FramedPicture(of: bytes, at: path).map { framed in
+        ["white", "black"].map { ("mvg:/dev/stdin", framed.drawing(over: $0)) }
+      } ?? []
+    }
+    return [picture.bordered, picture.bordered.thresholded, picture.inverted.bordered].map { ("pgm:fd:0", $0.pgm) }
   }
 
   /// The text that zbarimg finds in a picture; `nil` if there is none.
   ///
   /// - Parameters:
-  ///   - picture: its path; or `pgm:fd:0` for `input`, which ImageMagick reads without a temporary file.
+  ///   - picture: its path; or a name for `input`, which ImageMagick reads without a temporary file.
   ///   - path: the name for error messages.
   private func code(
     in picture: String, input: Int32?, of path: String
   ) async throws(WalletFailure) -> String? {
     let decoder = try PictureDecoder(
-      [program, "--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", picture], input: input)
+      [program, "--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", "-Stest-inverted", picture],
+      input: input)
     let result = await decoder.result(maximumSize: Self.maximumSize, timeout: timeout)
     switch result.end {
     case .tooLong: throw Self.moreThanOne(path)

@@ -53,7 +53,8 @@ class DApp:
         self.http = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.CookieJar(unsafe=True))
         self.socket = socketio.AsyncClient(http_session=self.http, reconnection=False)
         self.socket.on("offer-description", self._offer)
-        await self.socket.connect(self.server.address, transports=self.transports)
+        await self.socket.connect(
+            self.server.address, transports=self.transports, socketio_path=f"{self.server.path}/socket.io")
         self._linking = asyncio.create_task(self._wait_for_wallet())
         while self.request_id not in self.server.linked:
             await asyncio.sleep(0.005)

@@ -127,18 +127,19 @@ class LiquidAuthServer:
     def __init__(
         self, host: str = "localhost", rp_id: str | None = None, origin: str | None = None, tls=None,
         page: pathlib.Path | None = None, listen: str = "127.0.0.1", reports_presence: bool = False,
-        gives_pairings: bool = False,
+        gives_pairings: bool = False, path: str = "",
     ):
         """With `reports_presence`, the gateway is that of newer services: rooms by request id, presence, evictions.
 
-        With `gives_pairings`, a sign-in also gives a durable pairing, version 2.
+        With `gives_pairings`, a sign-in also gives a durable pairing, version 2. The server is below `path`, such as
+        `/liquid`, or at the root of its host.
         """
         self.reports_presence, self.gives_pairings = reports_presence, gives_pairings
         # pairing id -> the controller's credential, and what its session contains; those that were revoked.
         self.pairings: dict[str, tuple[str, dict]] = {}
         self.revoked: set[str] = set()
         self.auths: list[object] = []  # Socket.IO's auth of each connection
-        self.host, self.rp_id, self.tls, self.listen = host, rp_id or host, tls, listen
+        self.host, self.rp_id, self.tls, self.listen, self.path = host, rp_id or host, tls, listen, path
         self.rp_name = "Liquid Auth, a double"
         self.is_secure_origin = tls is not None
         self.port = 0
@@ -180,7 +181,7 @@ class LiquidAuthServer:
 
     def link(self, request_id: str) -> str:
         """Return the deep link as dApps make it: the origin without `https://`."""
-        return f"liquid://{self.address.removeprefix('https://')}/?requestId={request_id}"
+        return f"liquid://{self.address.removeprefix('https://')}{self.path}/?requestId={request_id}"
 
     async def start(self, port: int = 0):
         app = web.Application(middlewares=[self._serve])
@@ -202,7 +203,10 @@ class LiquidAuthServer:
         self.socket.on("link", self._link)
         for name in SIGNALS:
             self.socket.on(name, self._signal(name))
-        self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.5)
+        whole = web.Application() if self.path else app
+        if self.path:
+            whole.add_subapp(self.path, app)
+        self._runner = web.AppRunner(whole, handle_signals=False, shutdown_timeout=0.5)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.listen, port, ssl_context=self.tls)
         await site.start()
@@ -225,7 +229,7 @@ class LiquidAuthServer:
     @web.middleware
     async def _serve(self, request: web.Request, handler):
         request[SESSION] = self._session_of(request)
-        if request.path.startswith("/socket.io/"):
+        if request.path.removeprefix(self.path).startswith("/socket.io/"):
             return await self._serve_socket(request, handler)
         text = await request.text()
         entry = Received(request.method, request.path, dict(request.headers), None, request[SESSION].id)

@@ -52,7 +52,7 @@ enum LinkTargets {
       byte.isUnreserved ? "\(UnicodeScalar(byte))" : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }.joined()
     let server = (link.origin.scheme == .http ? "http://" : "") + link.origin.authority
-    expect(try LiquidURI("liquid://\(server)/?requestId=\(id)") == link, "another link")
+    expect(try LiquidURI("liquid://\(server)\(link.path)/?requestId=\(id)") == link, "another link")
     let json = try JSON.encode([link.requestID])
     expect(try JSON.decode([RequestID].self, from: json) == [link.requestID], "another request id")
   }

@@ -40,6 +40,16 @@ enum WalletTargets {
           rows: [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]])
         return [[0] + whole] + kinds.indices.map { [1, UInt8($0), 4, 3, UInt8($0 & 1), 6, 9, 9, 9, 0, 0, 0, 2, 0, 7] }
       }, read: readPicture),
+    Target(
+      "picture-size", of: "the beginning of a JPEG, GIF, BMP or WebP picture", atMost: 256,
+      words: ["GIF89a", "BM", "RIFF", "WEBP", "VP8 ", "VP8L", "VP8X"],
+      seeds: {
+        let gif = Array("GIF89a".utf8) + [3, 0, 2, 0]
+        let bmp = Array("BM".utf8) + [UInt8](repeating: 0, count: 16) + [3, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF]
+        let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xFE, 0, 3, 0x61, 0xFF, 0xFF, 0xC0, 0, 17, 8, 0, 2, 0, 3, 3]
+        let webp = ["VP8 ", "VP8L", "VP8X"].map { Array("RIFF    WEBP\($0)".utf8) + [UInt8](repeating: 1, count: 20) }
+        return [gif, bmp, jpeg] + webp
+      }, read: readSize),
   ]
 
   private static func read(_ input: [UInt8]) throws {
@@ -111,6 +121,13 @@ extension WalletTargets {
       transparency: transparency, rows: rows)
     let isRead = check(file)
     expect(isRead || kind.colour == indexed, "a picture of a valid form was refused")
+  }
+
+  private static func readSize(_ input: [UInt8]) {
+    guard let picture = FramedPicture(of: input, at: "a.jpg") else { return }
+    let sides = 1...GrayscalePicture.maximumSide
+    expect(sides ~= picture.width && sides ~= picture.height, "\(picture.width) × \(picture.height) pixels")
+    expect(FramedPicture(of: input + [0], at: "a.jpg") == picture, "bytes behind the head matter")
   }
 
   /// Reads a file, and the picture again from a file of our own; returns whether it is a picture.

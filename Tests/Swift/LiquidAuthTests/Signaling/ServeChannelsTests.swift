@@ -6,7 +6,10 @@ import Testing
 /// The driver of a wallet that stays, over ports in memory.
 @Suite(.limited) struct ServeChannelsTests {
   private let world = World()
-  private let (begins, began) = AsyncStream.makeStream(of: Void.self)
+  private let begins: AsyncStream<Void>
+  private let began: AsyncStream<Void>.Continuation
+
+  init() { (begins, began) = AsyncStream.makeStream() }
 
   /// - Parameter wantsMore: whether another channel may follow each.
   private func start(
@@ -16,7 +19,7 @@ import Testing
     let (world, began) = (world, began)
     return Task {
       try await serveChannels(
-        origin: origin, requestID: requestID, headers: StartSignalingTests.headers, pairing: nil,
+        origin: origin, path: "/auth", requestID: requestID, headers: StartSignalingTests.headers, pairing: nil,
         iceServers: [], ports: world.ports, progress: { _ in }, isMeant: isMeant,
         serve: { channel in
           began.yield()
@@ -33,7 +36,7 @@ import Testing
   private func connect(devices: Int = 2) async throws {
     #expect(await world.call() == Self.makePeer)
     #expect(await world.call() == .createOffer)
-    #expect(await world.call() == StartSignalingTests.openWebSocket("wss://dapp.example:8443"))
+    #expect(await world.call() == StartSignalingTests.openWebSocket("wss://dapp.example:8443/auth"))
     world.webSocket(.open)
     world.webSocket(.text(Client.open))
     #expect(await world.call() == .sendText("40"))

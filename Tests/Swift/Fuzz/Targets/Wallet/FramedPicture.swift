@@ -1,0 +1,1 @@
+../../../../../Sources/Programs/liquid-auth-wallet/Process/FramedPicture.swift
