@@ -271,3 +271,44 @@ package struct ChangeCounter: ControlCommand {
     package var members: CBORMap { CBORMap(present: [1: unused.map { .number($0) }]) }
   }
 }
+
+/// Lets the key sign for the passkeys of a Trezor with the same phrase: {0: mainKey (64) ‖ keys of SLIP-0022 (128)}.
+package struct KeepTrezorKeys: SecretCommand {
+  package static let code: UInt8 = 0x92
+  private static let mainKeySize = 64
+  private static let size = 192
+
+  package var secret: SecretBytes
+  package init(_ secret: SecretBytes) { self.secret = secret }
+
+  /// - Parameter mainKey: shows that the phrase is that of the vault.
+  package init(mainKey: SecretBytes, keys: SecretBytes) {
+    secret = SecretBytes(count: mainKey.count + keys.count) { buffer in
+      mainKey.withUnsafeBytes { buffer.copyMemory(from: $0) }
+      keys.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[mainKey.count...]).copyMemory(from: $0)
+      }
+    }
+  }
+
+  /// The two secrets.
+  ///
+  /// - Throws: `invalidLength` unless there are 192 bytes.
+  package func parts() throws(ControlFailure) -> (mainKey: SecretBytes, keys: SecretBytes) {
+    guard secret.count == Self.size else {
+      throw ControlFailure(.invalidLength, "the keys have \(Self.size) bytes, not \(secret.count)")
+    }
+    return secret.withUnsafeBytes { bytes in
+      (
+        SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<Self.mainKeySize])),
+        SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[Self.mainKeySize...]))
+      )
+    }
+  }
+}
+
+/// Removes these keys again.
+package struct ForgetTrezorKeys: PlainCommand {
+  package static let code: UInt8 = 0x93
+  package init() {}
+}

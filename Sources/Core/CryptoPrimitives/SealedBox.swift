@@ -119,3 +119,32 @@ public enum XChaCha20Poly1305 {
     }
   }
 }
+
+/// ChaCha20-Poly1305 (RFC 8439), for what other programs sealed: its nonces of 12 bytes are too short to be random.
+public enum ChaCha20Poly1305 {
+  /// Bytes in a key.
+  public static let keySize = 32
+  /// Bytes in a nonce.
+  public static let nonceSize = 12
+  /// Bytes of the tag at the end of a sealed text.
+  public static let tagSize = 16
+
+  /// Opens a sealed text.
+  ///
+  /// - Throws: ``CryptoError/invalidLength`` for a key, nonce or sealed text of the wrong length,
+  ///   ``CryptoError/authenticationFailed`` when the tag does not match.
+  public static func open(
+    _ sealed: [UInt8], key: SecretBytes, nonce: [UInt8], ad: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    guard key.count == keySize, nonce.count == nonceSize, sealed.count >= tagSize else { throw .invalidLength }
+    var isAuthentic = false
+    let plaintext = newBytes(sealed.count - tagSize) { output in
+      isAuthentic = key.withUnsafeBytes { key in
+        crypto_aead_chacha20poly1305_ietf_decrypt(
+          output, nil, nil, sealed, UInt64(sealed.count), ad, UInt64(ad.count), nonce, key.bytes) == 0
+      }
+    }
+    guard isAuthentic else { throw .authenticationFailed }
+    return plaintext
+  }
+}

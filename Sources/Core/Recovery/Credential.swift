@@ -12,6 +12,8 @@ public struct Credential: Sendable, Equatable {
     case hashID
     /// A 32-byte id that a phone wallet made for an account of this vault: never stored, and the answer has no user.
     case phone
+    /// An id of a Trezor with the same phrase (SLIP-0022): never stored.
+    case slip22
   }
 
   /// The id as the relying party has it.
@@ -26,6 +28,8 @@ public struct Credential: Sendable, Equatable {
   public let rpIDHash: RPIDHash
   /// The private key, if making or recognising the credential derived it.
   let derivedKey: CredentialPrivateKey?
+  /// CredRandom of hmac-secret, for an id of SLIP-0022.
+  var slip22CredRandom: SecretBytes?
 
   /// The credential of a record.
   public init(record: CredentialSource) { self.init(record: record, derivedKey: nil) }

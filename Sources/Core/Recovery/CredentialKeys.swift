@@ -34,6 +34,9 @@ public struct CredentialKeys: Sendable {
 
   private func macKey(_ purpose: Subkey) -> HMACSHA512.Key { macKeys[purpose] ?? HMACSHA512.Key(self[purpose]) }
 
+  /// Whether this is the main key; for a command of the owner that typed the phrase again.
+  public func isDerived(from mainKey: SecretBytes) -> Bool { self.mainKey.isEqual(to: mainKey) }
+
   /// The fingerprint of the phrase: 4 bytes, shown as 8 hex digits.
   public var fingerprint: [UInt8] {
     self[.fingerprint].withUnsafeBytes { Array($0.prefix(4)) }
@@ -83,6 +86,7 @@ extension CredentialKeys {
 
   /// A CredRandom (32 bytes) of a credential: from the record of an imported passkey if it has them, otherwise derived.
   public func credRandom(of credential: Credential, userVerified: Bool) -> SecretBytes {
+    if let secret = credential.slip22CredRandom { return secret }
     guard let both = credential.record?.credRandoms else {
       return credRandom(credential.rpIDHash, id: credential.id, userVerified: userVerified)
     }

@@ -1,3 +1,4 @@
+import CBOR
 import CryptoPrimitives
 import DeterministicKeys
 
@@ -67,7 +68,8 @@ struct CredentialRecognition {
     let credential: Credential
     let isLive: Bool
 
-    var isImported: Bool { credential.isImported }
+    /// Whether its id and counter are not those of a credential that this phrase makes here.
+    var isImported: Bool { credential.isImported || credential.provenance == .slip22 }
   }
 
   /// A 32-byte id that could be in the list, computed before anything is compared.
@@ -107,11 +109,31 @@ struct CredentialRecognition {
       } else if let parameters = vault.keys.open(sealedID: id, rpIDHash: rpIDHash) {
         guard let key = try? vault.keys.privateKey(parameters, rpID: rpID, rpIDHash) else { continue }
         matches.append(try match(id, parameters, .sealedID, key))
+      } else if let credential = slip22Credential(id) {
+        matches.append(Match(credential: credential, isLive: true))
       } else if id.count == CredentialID.hashLength {
         left.append(id)
       }
     }
     return (matches, left)
+  }
+
+  /// The passkey of a Trezor with the same phrase: SLIP-0022, if the owner switched it on.
+  ///
+  /// It has no epoch and no counter, so a floor does not end it; a reset removes the keys.
+  private func slip22Credential(_ id: [UInt8]) -> Credential? {
+    guard let keys = state.slip22, let data = keys.open(id, rpIDHash: rpIDHash.bytes),
+      let members = (try? CBORDecoder.decode(data))?.map,
+      members[1]?.text.map({ $0.utf8.elementsEqual(rpID.utf8) }) == true, let userID = members[3]?.bytes,
+      let parameters = CredentialParameters.discoverable(
+        userID: userID, counter: 0, algorithm: .es256, policy: CredentialPolicy()),
+      let key = try? keys.privateKey(of: id)
+    else { return nil }
+    var credential = Credential(
+      id: id, rpID: rpID, parameters: parameters, provenance: .slip22, rpIDHash: rpIDHash,
+      derivedKey: CredentialPrivateKey(key))
+    if members[7] == true { credential.slip22CredRandom = keys.credRandom(of: id) }
+    return credential
   }
 
   /// Step (c): the ids that equal a candidate.

@@ -1,3 +1,5 @@
+public import DeterministicKeys
+
 /// The `state` row of the store: Recovery §6 and §7.
 public struct StoreState: Sendable, Equatable {
   /// Ties the store to its vault, 16 bytes.
@@ -12,6 +14,8 @@ public struct StoreState: Sendable, Equatable {
   public var settings: AuthenticatorSettings
   /// The owner's policies for sites: local to this machine, kept by a reset.
   public var policies: SitePolicies
+  /// The keys for the passkeys of a Trezor with the same phrase, if the owner switched them on; removed by a reset.
+  public var slip22: SLIP22Keys?
   /// The pairings with dApps: local to this machine, removed by a reset.
   public var pairings = Pairings()
   /// The counter in the TPM of this machine, kept by a reset; `nil` if there is none.

@@ -1,5 +1,6 @@
 import CBOR
 import CryptoPrimitives
+import DeterministicKeys
 
 // The CBOR maps of Recovery §6: the content of rows and of a backup. A key that this version does not
 // know is refused, never dropped: a newer version wrote it, and writing the map again would lose it.
@@ -163,8 +164,9 @@ extension StoreState {
     static let history: CBORValue = 21
     static let counter: CBORValue = 17
     static let backup: CBORValue = 18
+    static let slip22: CBORValue = 23
     static let all: [CBORValue] = [
-      storeID, epoch, floor, credentialIDForm, rowSet, history, counter, backup, Pairings.key,
+      storeID, epoch, floor, credentialIDForm, rowSet, history, counter, backup, Pairings.key, slip22,
     ]
 
     static func isKnown(_ key: CBORValue) -> Bool {
@@ -189,6 +191,7 @@ extension StoreState {
     settings.add(to: &map)
     policies.add(to: &map)
     pairings.add(to: &map)
+    map[Key.slip22] = slip22.map { .zeros(for: $0.bytes) }
     map[Key.counter] = counter.map { .map($0.members) }
     map[Key.backup] = backup.members.map { .map($0) }
     var plaintext = CBOREncoder.encode(.map(map))
@@ -213,6 +216,10 @@ extension StoreState {
           try StoreCounter(value.mapOfOurs(), auth: secrets.counterAuth)
         })
       state.pairings = try Pairings(map, secrets)
+      if map[Key.slip22] != nil {
+        guard let keys = secrets.slip22.flatMap(SLIP22Keys.init(_:)) else { throw .invalid("keys of another length") }
+        state.slip22 = keys
+      }
       if let times = map[Key.backup] { state.backup = try BackupTimes(times.mapOfOurs()) }
       let hasRowSet = try map.optionalBool(Key.rowSet) ?? false
       let hasHistory = try map.optionalBool(Key.history) ?? false

@@ -1,5 +1,6 @@
 import CBOR
 import CryptoPrimitives
+import DeterministicKeys
 
 /// The secrets of the state row.
 ///
@@ -12,6 +13,8 @@ struct StateSecrets {
   private(set) var persistentToken: SecretBytes?
   /// Member 2 of member 17, the auth value of the counter.
   private(set) var counterAuth: SecretBytes?
+  /// Member 23, the keys for the passkeys of a Trezor.
+  private(set) var slip22: SecretBytes?
   /// Member 4 of each element of member 22, the tokens of the pairings, in their order.
   private(set) var pairings: [SecretBytes] = []
 
@@ -20,6 +23,7 @@ struct StateSecrets {
     pinHash = state.settings.pin?.hash
     persistentToken = state.settings.persistentToken
     counterAuth = state.counter?.auth
+    slip22 = state.slip22?.bytes
     pairings = state.pairings.all.map(\.credential)
   }
 
@@ -71,6 +75,7 @@ struct StateSecrets {
       switch (try cursor.next(in: plaintext), try cursor.next(in: plaintext)) {
       case (.unsigned(5), .bytes(let place)): places.append((.single(\.pinHash), place))
       case (.unsigned(12), .bytes(let place)): places.append((.single(\.persistentToken), place))
+      case (.unsigned(23), .bytes(let place)): places.append((.single(\.slip22), place))
       case (.unsigned(17), .map(let members)):
         for place in try cursor.places(of: 2, inMapOf: members, plaintext) {
           places.append((.single(\.counterAuth), place))

@@ -11,7 +11,7 @@ extension StoreState {
     epoch += 1
     floor = epoch
     settings = AuthenticatorSettings()
-    pairings = Pairings()
+    (pairings, slip22) = (Pairings(), nil)
     // These backups, and the others in the folder, have the passkeys that the reset removed.
     (backup.file, backup.folder, backup.ownFile, backup.ownWritten) = (nil, nil, nil, nil)
   }
@@ -26,6 +26,7 @@ extension StoreState {
     state.settings.persistentToken = nil
     // A server would recognise the machine by them.
     state.pairings = Pairings()
+    state.slip22 = nil
     state.backup = BackupTimes(folder: backup.folder)
     return state
   }

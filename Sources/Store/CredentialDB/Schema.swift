@@ -18,8 +18,9 @@ enum Schema {
   /// 10 has the tables of 3: the row of `rowSet` has a mark, which says where the history ends. 12 has the tables of 3, and
   /// content that a reader of 10 refuses: more kinds of entries in the history. 15 has the tables of 3, and content that a
   /// reader of 12 refuses: in the history the door of a request. 16 has the tables of 3, and content that a reader of 15
-  /// refuses: pairings with dApps, and in the history more kinds of entries. There is no 11, 13 or 14: one flipped bit
-  /// would change 10, 12 or 15 to one of them, or one of them to 10 or 12, and nothing would detect this.
+  /// refuses: pairings with dApps, keys for the passkeys of a Trezor, and in the history more kinds of entries. There is no
+  /// 11, 13 or 14: one flipped bit would change 10, 12 or 15 to one of them, or one of them to 10 or 12, and nothing would
+  /// detect this.
   static let version: UInt32 = 16
   /// The first version in which the hash over the rows says where the history ends.
   static let firstVersionWithMark: UInt32 = 10

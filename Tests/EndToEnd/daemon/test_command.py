@@ -568,7 +568,7 @@ class TestHelp:
                 "credentials remove", "recover", "derive", "lock", "unlock", "device", "device attach", "device detach",
                 "device replug", "device ask-again", "link", "demo", "pin", "pin status", "pin set", "pin change", "pin remove", "config", "config show",
                 "config always-uv", "config min-pin-length", "config force-pin-change",
-                "config forget-readers", "policy", "blobs", "blobs list",
+                "config forget-readers", "config trezor", "policy", "blobs", "blobs list",
                 "blobs get", "blobs set", "blobs delete", "blobs export", "blobs import"]
 
     @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command or "liquid-auth")

@@ -434,6 +434,8 @@ import Testing
     ["config", "min-pin-length", "4", "--no-rp"],
     ["config", "force-pin-change"],
     ["config", "forget-readers", "--json"],
+    ["config", "trezor", "on"],
+    ["config", "trezor", "off", "--json"],
     ["accounts", "--network", "dockernet-v1", "--account", "1", "--count", "2", "--json"],
     ["blobs", "list", "--json"],
     ["blobs", "get", "0123"],
@@ -455,9 +457,8 @@ import Testing
     ["credentials", "rename"], ["credentials", "remove"], ["recover"], ["derive"], ["unlock"], ["lock"], ["device"],
     ["pin"], ["pin", "status"], ["pin", "set"], ["pin", "change"], ["pin", "remove"], ["config"], ["config", "show"],
     ["config", "always-uv"], ["config", "min-pin-length"], ["config", "force-pin-change"],
-    ["config", "forget-readers"], ["blobs"], ["blobs", "list"], ["blobs", "get"], ["blobs", "set"],
-    ["blobs", "delete"], ["blobs", "export"],
-    ["blobs", "import"],
+    ["config", "forget-readers"], ["config", "trezor"], ["blobs"], ["blobs", "list"], ["blobs", "get"],
+    ["blobs", "set"], ["blobs", "delete"], ["blobs", "export"], ["blobs", "import"],
   ])
   func `every command has help`(_ command: [String]) {
     do {

@@ -13,7 +13,7 @@ import Testing
     let values: [Any] = [
       SetPIN(secret), Unlock(secret), NewStore(secret), AcceptStore(secret), BeginRotation(secret),
       SealSlot(key: secret, protector: [1: 2]), ImportPasskeys(offset: 0, size: 32, fragment: secret),
-      ExportPasskeys.Answer(secrets: secret, passkeys: [], total: 0, next: nil), change,
+      ExportPasskeys.Answer(secrets: secret, passkeys: [], total: 0, next: nil), change, KeepTrezorKeys(secret),
       KeepPairing(origin: "o", rpID: "r", pairingID: "p", credential: secret),
       GetPairing.Answer(origin: "o", pairingID: "p", credential: secret),
     ]

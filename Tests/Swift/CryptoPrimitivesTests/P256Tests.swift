@@ -48,6 +48,32 @@ import Testing
     #expect(P256.isValidScalar(SecretBytes(hex: scalar)))
   }
 
+  /// A number, a scalar and their sum.
+  private static let sums: [(String, String, String?)] = {
+    let zeros = String(repeating: "00", count: 31)
+    let (zero, one, two) = (zeros + "00", zeros + "01", zeros + "02")
+    let (high, all) = ("ff" + zeros, String(repeating: "ff", count: 32))
+    let (greatest, less) = (String(order.dropLast(2)) + "50", String(order.dropLast(2)) + "4f")
+    return [
+      (one, one, two), (zero, greatest, greatest),
+      // n − 1 plus 2 is 1, and plus itself n − 2.
+      (two, greatest, one), (greatest, greatest, less),
+      // The sum does not fit into 32 bytes.
+      (high, high, "fe000000ffffffff00000000000000004319055258e8617b0c46353d039cdaaf"),
+      (one, greatest, nil), (order, one, nil), (all, one, nil),
+    ]
+  }()
+
+  @Test(arguments: sums)
+  func `a number is added to a scalar modulo n`(_ number: String, _ scalar: String, _ sum: String?) {
+    var changed = hex(scalar)
+    let isAdded = changed.withUnsafeMutableBytes { changed in
+      hex(number).withUnsafeBytes { P256.add($0, to: changed) }
+    }
+    #expect(isAdded == (sum != nil))
+    #expect(changed == hex(sum ?? scalar), "unchanged without a sum")
+  }
+
   @Test func `a signature is valid for its message and key only`() throws {
     let (key, other) = (try P256.PrivateKey.random(), try P256.PrivateKey.random())
     let message = Array("message".utf8)

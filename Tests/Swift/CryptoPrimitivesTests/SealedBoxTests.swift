@@ -100,4 +100,40 @@ import Testing
       }
     }
   }
+
+  @Test func `a box of ChaCha20-Poly1305 opens as in RFC 8439`() throws {
+    let key = SecretBytes(Array(0x80...0x9F))
+    let (nonce, ad) = (hex("070000004041424344454647"), hex("50515253c0c1c2c3c4c5c6c7"))
+    let text =
+      "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
+      + "sunscreen would be it."
+    let sealed = hex(
+      """
+      d31a8d34648e60db7b86afbc53ef7ec2a4aded51296e08fea9e2b5a736ee62d6\
+      3dbea45e8ca9671282fafb69da92728b1a71de0a9e060b2905d6a5b67ecd3b36\
+      92ddbd7f2d778b8c9803aee328091b58fab324e4fad675945585808b4831d7bc\
+      3ff4def08e4b7a9de576d26586cec64b61161ae10b594f09e26a7e902ecbd060\
+      0691
+      """)
+    #expect(try ChaCha20Poly1305.open(sealed, key: key, nonce: nonce, ad: ad) == Array(text.utf8))
+    #expect(throws: CryptoError.authenticationFailed) {
+      try ChaCha20Poly1305.open(sealed, key: key, nonce: nonce, ad: [])
+    }
+    for index in [0, sealed.count - 1] {
+      var changed = sealed
+      changed[index] ^= 1
+      #expect(throws: CryptoError.authenticationFailed) {
+        try ChaCha20Poly1305.open(changed, key: key, nonce: nonce, ad: ad)
+      }
+    }
+    #expect(throws: CryptoError.invalidLength) {
+      try ChaCha20Poly1305.open(Array(sealed.prefix(15)), key: key, nonce: nonce, ad: ad)
+    }
+    #expect(throws: CryptoError.invalidLength) {
+      try ChaCha20Poly1305.open(sealed, key: key, nonce: nonce + [0], ad: ad)
+    }
+    #expect(throws: CryptoError.invalidLength) {
+      try ChaCha20Poly1305.open(sealed, key: SecretBytes(Array(0x80...0x9E)), nonce: nonce, ad: ad)
+    }
+  }
 }

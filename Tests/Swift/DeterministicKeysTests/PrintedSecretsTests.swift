@@ -17,4 +17,10 @@ import Testing
     #expect(PrintedForms.leaks(of: tree, root.revealed) == [])
     #expect(PrintedForms.leaks(of: key, key.node.revealed, root.revealed) == [])
   }
+
+  @Test func `the keys for the passkeys of a Trezor print nothing of their nodes`() throws {
+    let nodes = PrintedForms.secret.bytes + PrintedForms.secret.bytes.prefix(34)
+    let keys = try #require(SLIP22Keys(SecretBytes(nodes)))
+    #expect(PrintedForms.leaks(of: keys, Hex(nodes)) == [])
+  }
 }

@@ -63,7 +63,17 @@ import Testing
     #expect(PrintedForms.leaks(of: AccountEntry.record(source), Self.secret) == [])
   }
 
-  @Test func `the state of a store prints nothing of the PIN, the token and the counter's auth value`() throws {
+  @Test func `a passkey of a Trezor prints neither its key nor its CredRandom`() throws {
+    let parameters = CredentialParameters.discoverable(
+      userID: [1], counter: 0, algorithm: .es256, policy: CredentialPolicy())
+    var credential = Credential(
+      id: [2], rpID: "example.com", parameters: try #require(parameters), provenance: .slip22,
+      derivedKey: try CredentialPrivateKey(secret: Self.half.secret, algorithm: .es256))
+    credential.slip22CredRandom = Self.half.secret
+    #expect(PrintedForms.leaks(of: credential, Self.half) == [])
+  }
+
+  @Test func `the state of a store prints nothing of its secrets`() throws {
     var settings = AuthenticatorSettings()
     var state = StoreState(storeID: [UInt8](repeating: 7, count: 16))
     let counter = try #require(StoreCounter(index: 1, auth: Self.half.secret, value: 2))
@@ -74,6 +84,8 @@ import Testing
     state.counter = counter
     let pairing = Pairing(origin: "https://a.example", rpID: "a.example", id: "p", credential: Self.half.secret)
     try state.pairings.keep(pairing)
+    let nodes = Hex([[UInt8]](repeating: Self.half.bytes, count: 4).joined())
+    state.slip22 = SLIP22Keys(nodes.secret)
     for value in [pin, counter, settings, pairing, state, StateSecrets(of: state)] as [Any] {
       #expect(PrintedForms.leaks(of: value, Self.half) == [])
     }

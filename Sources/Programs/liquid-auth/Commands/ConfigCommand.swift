@@ -1,5 +1,7 @@
 import ArgumentParser
 import ControlProtocol
+import CryptoPrimitives
+import DeterministicKeys
 
 /// `liquid-auth config`.
 struct ConfigCommand: ParsableCommand {
@@ -12,6 +14,7 @@ struct ConfigCommand: ParsableCommand {
       """,
     subcommands: [
       Show.self, Verification.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self, ForgetReaders.self,
+      Trezor.self,
     ])
 
   struct Show: PlacedCommand {
@@ -138,6 +141,43 @@ struct ConfigCommand: ParsableCommand {
       let connection = try place.connectAsOwner()
       try connection.ask(ControlProtocol.ForgetReaders())
       output.write("revoked: programs must ask you before they list your passkeys", json: ["readers": .bool(false)])
+    }
+  }
+}
+
+extension ConfigCommand {
+  struct Trezor: PlacedCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Sign in with the passkeys of a Trezor that has the same phrase.",
+      discussion: """
+        A Trezor makes passkeys whose ids hold their data, sealed with a key of its phrase (SLIP-0022). With on, this key \
+        also signs for such a passkey when the site sends its id. You type the phrase, because the vault does not have it; \
+        the store then keeps two keys that serve these passkeys alone. The passkeys stay on the Trezor, and are not listed \
+        here. A site that compares signature counters can refuse the sign-in. off and a reset remove the keys.
+
+        For scripts: if standard input is not a terminal, its first line is the passphrase, and the rest is the phrase.
+        """)
+    @Argument(help: "on or off.") var value: AlwaysUV.Switch
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let connection = try place.connectAsOwner()
+      switch value {
+      case .off: try connection.ask(ForgetTrezorKeys())
+      case .on:
+        let phrase = try PhraseInput.valid()
+        let (mainKey, _) = try InitCommand.keys(of: phrase)
+        let keys: SLIP22Keys
+        do throws(CryptoError) { keys = try SLIP22Keys(phrase: phrase) } catch {
+          throw CommandFailure(error.description)
+        }
+        try connection.ask(KeepTrezorKeys(mainKey: mainKey, keys: keys.bytes))
+      }
+      output.write(
+        value == .on
+          ? "passkeys of a Trezor with this phrase can sign in" : "passkeys of a Trezor can no longer sign in",
+        json: ["trezor": .bool(value == .on)])
     }
   }
 }

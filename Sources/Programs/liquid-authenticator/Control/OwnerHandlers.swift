@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import DeterministicKeys
 import Recovery
 
 /// The owner's commands for the credentials, the PIN and the settings of this machine.
@@ -12,6 +13,7 @@ enum OwnerHandlers {
     ListCredentials.self, ShowCredential.self, RenameCredential.self, RemoveCredential.self, RecoverCredential.self,
     AcceptBeforeReset.self, SetPIN.self, RemovePIN.self, GetSettings.self, ChangeSettings.self, ForgetReaders.self,
     SetLargeBlobArray.self, ListHistory.self, CheckHistory.self, ChangePolicy.self,
+    KeepTrezorKeys.self, ForgetTrezorKeys.self,
   ]
 }
 
@@ -198,6 +200,34 @@ extension ForgetReaders: OwnerCommand {
 
   func handle(_ owner: inout Owner) throws -> Done {
     try owner.authenticator.changeSettings(in: owner.vault) { $0.endPersistentToken() }
+    return Done()
+  }
+}
+
+extension KeepTrezorKeys: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
+
+  func handle(_ owner: inout Owner) throws -> Done {
+    let (mainKey, bytes) = try parts()
+    guard owner.vault.keys.isDerived(from: mainKey) else {
+      throw ControlFailure(.notAllowed, "this is not the phrase of the vault; nothing was changed")
+    }
+    var state = try owner.vault.store.state()
+    state.slip22 = SLIP22Keys(bytes)
+    try owner.vault.store.setState(state)
+    return Done()
+  }
+}
+
+extension ForgetTrezorKeys: OwnerCommand {
+  var recorded: (kind: HistoryEntry.Kind, site: String?)? { (.changeSettings, nil) }
+
+  func handle(_ owner: inout Owner) throws -> Done {
+    var state = try owner.vault.store.state()
+    state.slip22 = nil
+    try owner.vault.store.setState(state)
+    // getNextAssertion could otherwise continue with such a passkey.
+    owner.authenticator.forgetRemaining()
     return Done()
   }
 }

@@ -42,7 +42,7 @@ import Testing
     RecoverCredential(rpID: "a", userHandle: [1]), AcceptBeforeReset(), SetPIN(secret([0x31, 0x32, 0x33, 0x34])),
     RemovePIN(), GetSettings(), ChangeSettings(alwaysUV: true), ForgetReaders(),
     SetLargeBlobArray([], changedFrom: nil), ListHistory(), CheckHistory(), ChangePolicy(.site("a.example", 2)),
-    ChangePolicy(),
+    ChangePolicy(), KeepTrezorKeys(secret(192)), ForgetTrezorKeys(),
     ReadBackup(offset: 0), MergeBackup(offset: 0, size: 1, fragment: [1], onlyCompares: false),
     DigestAccounts(challenge: [UInt8](repeating: 3, count: 32)), RecordBackup(.written, at: 7),
     ImportPasskeys(offset: 0, size: 1, fragment: secret([1])),
@@ -181,6 +181,7 @@ import Testing
     RecoverCredential.code: .recoverPasskey, AcceptBeforeReset.code: .acceptBeforeReset, SetPIN.code: .changePIN,
     RemovePIN.code: .changePIN, ChangeSettings.code: .changeSettings, ForgetReaders.code: .forgetReaders,
     SetLargeBlobArray.code: .replaceLargeBlobs, ChangePolicy.code: .changePolicy, FollowBackups.code: .followFolder,
+    KeepTrezorKeys.code: .changeSettings, ForgetTrezorKeys.code: .changeSettings,
   ]
 
   // Holds: RECORD-1

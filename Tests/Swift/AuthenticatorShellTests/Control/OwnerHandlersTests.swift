@@ -1,6 +1,7 @@
 import CTAP2
 import ControlProtocol
 import CryptoPrimitives
+import DeterministicKeys
 import EventLoop
 import Recovery
 import Testing
@@ -61,6 +62,20 @@ extension OpenVault {
     #expect(try vault.ask(ShowCredential(found.reference)).dApps == ["https://w.a.example"])
     try vault.ask(RemoveCredential(found.reference), now: 6)
     #expect(try vault.store.state().pairings.all.map(\.origin) == ["https://b.example"])
+  }
+
+  @Test func `keys of a Trezor are kept for the phrase of the vault only, until they are removed`() throws {
+    let mainKey = SecretBytes(count: 64) { $0.copyBytes(from: (0..<64).map { UInt8($0) }) }
+    let keys = SecretBytes.random(count: SLIP22Keys.size)
+    let other = KeepTrezorKeys(mainKey: SecretBytes.random(count: 64), keys: keys)
+    #expect(throws: ControlFailure(.notAllowed, "")) { try vault.ask(other) }
+    let short = KeepTrezorKeys(SecretBytes.random(count: 191))
+    #expect(throws: ControlFailure(.invalidLength, "")) { try vault.ask(short) }
+    #expect(try vault.store.state().slip22 == nil)
+    try vault.ask(KeepTrezorKeys(mainKey: mainKey, keys: keys))
+    #expect(try vault.store.state().slip22?.bytes == keys)
+    try vault.ask(ForgetTrezorKeys())
+    #expect(try vault.store.state().slip22 == nil)
   }
 
   @Test func `a store without a history has none to list or check`() {

@@ -33,6 +33,7 @@ enum VaultTargets {
         let empty = (1...3).map { state.plaintext(version: $0) }
         try state.pairings.keep(
           Pairing(origin: "https://a", rpID: "a", id: "p", credential: secret(Array(1...32))))
+        state.slip22 = SLIP22Keys(secret(Array(0..<128)))
         return empty + [state.plaintext(version: 1)]
       }, read: readState),
     Target(
