@@ -175,20 +175,20 @@ extension P256 {
   /// - Returns: `false`, and nothing is changed, if the number is n or more, or the sum is 0.
   package static func add(_ number: UnsafeRawBufferPointer, to scalar: UnsafeMutableRawBufferPointer) -> Bool {
     withWipedBytes(count: 2 * fieldSize) { scratch in
-      let (sum, reduced) = (scratch[..<fieldSize], fieldSize)
+      // The sum, then the sum less n.
       var (carry, borrow, numberBorrow) = (UInt16(0), Int16(0), Int16(0))
       for index in (0..<fieldSize).reversed() {
         carry += UInt16(number[index]) + UInt16(scalar[index])
-        scratch[sum.startIndex + index] = UInt8(carry & 0xFF)
+        scratch[index] = UInt8(carry & 0xFF)
         carry >>= 8
-        let difference = Int16(scratch[sum.startIndex + index]) - Int16(order[index]) + borrow
-        scratch[reduced + index] = UInt8(truncatingIfNeeded: difference)
+        let difference = Int16(scratch[index]) - Int16(order[index]) + borrow
+        scratch[fieldSize + index] = UInt8(truncatingIfNeeded: difference)
         borrow = difference < 0 ? -1 : 0
         numberBorrow = Int16(number[index]) - Int16(order[index]) + numberBorrow < 0 ? -1 : 0
       }
       guard numberBorrow < 0 else { return false }
       // The sum is below 2 n: subtract n once if it is n or more.
-      let start = carry > 0 || borrow == 0 ? reduced : 0
+      let start = carry > 0 || borrow == 0 ? fieldSize : 0
       let result = UnsafeRawBufferPointer(rebasing: scratch[start..<start + fieldSize])
       guard result.contains(where: { $0 != 0 }) else { return false }
       scalar.copyMemory(from: result)

@@ -1,13 +1,19 @@
 """Recovery from the phrase alone, over `unix:` (Recovery §7 to §9)."""
 
+import hmac
+
 import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from fido2.cose import CoseKey
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
+from judges import slip22
 from judges.derivation import p256_public_key, sha256
+from judges.relying_parties import UP
 from support import wire
-from support.authenticator import Authenticator
-from support.ceremonies import OWN, Made, history, register, sign_in
+from support.authenticator import PASSPHRASE, PHRASE, Authenticator
+from support.ceremonies import OWN, Made, client_data_hash, history, refused, register, sign_in
 from support.hmac_secret import Platform, expected
 
 
@@ -194,3 +200,36 @@ def test_a_removed_credential_stays_removed(machine):
     here.refuses(made, listed=False)
     again = here.register(rp_id="gone.example", user_id=b"alice", rk=True, uv=True)
     assert again.verdict.endswith("counter 1")
+
+
+def test_the_passkey_of_a_trezor_with_the_same_phrase(machine):
+    """It signs only after the owner switched it on; with the user and CredRandom of SLIP-0022, and as not backed up."""
+    here, trezor, salt = machine("here"), slip22.Trezor(PHRASE), bytes(range(32))
+    identifier = trezor.make("trezor.example", b"user", hmac_secret=True)
+    listed = [{"type": "public-key", "id": identifier}]
+
+    def get(**wishes):
+        challenge = client_data_hash()
+        answer = here.ctap.get_assertion("trezor.example", challenge, listed, **wishes)
+        signed = bytes(answer.auth_data) + challenge
+        trezor.private_key(identifier).public_key().verify(answer.signature, signed, ec.ECDSA(hashes.SHA256()))
+        return answer
+
+    with refused("NO_CREDENTIALS"):
+        get()
+    here.key.run(
+        "config", "trezor", "on", "--control", here.key.control_socket, stdin=f"{PASSPHRASE}\n{PHRASE}\n")
+    answer = get()
+    assert answer.user["id"] == b"user" and answer.auth_data.flags == UP
+    platform = Platform(here.ctap, 2)
+    answer = get(extensions={"hmac-secret": platform.input(salt)})
+    outputs = platform.outputs(answer.auth_data.extensions["hmac-secret"])
+    assert outputs == [hmac.digest(trezor.cred_random(identifier), salt, "sha256")]
+    assert here.key.ask("credentials", "list").startswith("no passkeys"), "it is not written back"
+    other = " ".join(["abandon"] * 11 + ["about"])
+    wrong = here.key.run(
+        "config", "trezor", "on", "--control", here.key.control_socket, stdin=f"{PASSPHRASE}\n{other}\n", status=1)
+    assert "not the phrase of the vault" in wrong.stderr
+    here.key.ask("config", "trezor", "off")
+    with refused("NO_CREDENTIALS"):
+        get()

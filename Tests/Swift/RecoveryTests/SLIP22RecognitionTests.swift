@@ -1,6 +1,7 @@
 import CBOR
 import CryptoPrimitives
 import DeterministicKeys
+import TestSupport
 import TestVectors
 import Testing
 

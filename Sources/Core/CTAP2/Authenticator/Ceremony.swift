@@ -64,7 +64,9 @@ struct Ceremony: Sendable {
 extension Credential {
   /// BE and BS: the phrase derives the credential again on every machine; a U2F registration has no such flags
   /// (Recovery §4).
-  fileprivate var backupFlags: AuthenticatorData.Flags { kind == .u2f ? [] : [.backupEligible, .backupState] }
+  fileprivate var backupFlags: AuthenticatorData.Flags {
+    kind == .u2f || provenance == .slip22 ? [] : [.backupEligible, .backupState]
+  }
 
   /// The user entity of the answer: none for a non-discoverable credential, and names only after verification
   /// (CTAP §6.2.2, step 13).
