@@ -13,7 +13,8 @@ package struct GetStatus: PlainCommand {
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
 /// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
-/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?}.
+/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?, 30: open dApps?,
+/// 31: dApps that are away?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -82,6 +83,10 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var previousFingerprint: [UInt8]?
   /// Whether the last prompts were answered faster than a person can read them.
   package var promptsAnswerByThemselves: Bool
+  /// How many wallets have an open channel to a dApp.
+  package var openDApps: UInt64 = 0
+  /// How many wallets wait for a dApp to come back.
+  package var awayDApps: UInt64 = 0
 
   package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
@@ -142,6 +147,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     followReport = try decoded(members.optionalMap(25)).map { (map) throws(ControlFailure) in try FollowReport(map) }
     previousFingerprint = try decoded(members.optionalBytes(28))
     promptsAnswerByThemselves = try decoded(members.optionalBool(29)) ?? false
+    openDApps = try decoded(members.optionalUnsigned(30)) ?? 0
+    awayDApps = try decoded(members.optionalUnsigned(31)) ?? 0
   }
 
   /// The transport if it is not a device of the kernel, so that browsers do not see it.
@@ -161,7 +168,8 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
       21: defaultPolicy.map(CBORValue.number), 22: backupTime.map(CBORValue.unsigned),
       23: backupCheckTime.map(CBORValue.unsigned), 24: backupFolder.map(CBORValue.text),
       25: followReport.map { .map($0.members) }, 28: previousFingerprint.map(CBORValue.bytes),
-      29: promptsAnswerByThemselves ? .bool(true) : nil,
+      29: promptsAnswerByThemselves ? .bool(true) : nil, 30: openDApps == 0 ? nil : .unsigned(openDApps),
+      31: awayDApps == 0 ? nil : .unsigned(awayDApps),
     ])
   }
 }

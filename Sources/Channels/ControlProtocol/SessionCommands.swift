@@ -132,3 +132,19 @@ package struct PlugDevice: ControlCommand {
 
   package var members: CBORMap { [1: .unsigned(action.rawValue)] }
 }
+
+/// Tells the authenticator of a connection to a dApp, for the status, as long as this connection of the wallet lasts:
+/// {1: is open}.
+///
+/// It names no dApp: any program can read the status.
+package struct ReportDApp: ControlCommand, Equatable {
+  package static let code: UInt8 = 0x94
+  package static let wait = ControlWait.none
+
+  /// Whether a channel is open; otherwise the wallet waits for the dApp to come back.
+  package var isOpen: Bool
+
+  package init(isOpen: Bool) { self.isOpen = isOpen }
+  package init(_ members: CBORMap) throws(ControlFailure) { isOpen = try decoded(members.requiredBool(1)) }
+  package var members: CBORMap { [1: .bool(isOpen)] }
+}

@@ -183,6 +183,8 @@ extension Wallet {
   ) async throws(LiquidAuthError) -> SignalingEnding {
     let (output, ports, networks) = (output, ports, networks)
     let (isAsked, showsAll) = (isAskedAboutHosts, showsAll)
+    let status = ports.socket.dAppReport()
+    defer { status.end() }
     // A shorter wait is not reported.
     let cancelAlarm = ports.timer.wake(after: .seconds(1)) {
       if !ports.peerConnections.isLoaded.isSet { output.report(.startingGStreamer) }
@@ -194,7 +196,14 @@ extension Wallet {
       ports: SignalingPorts(
         http: ports.http, webSockets: ports.webSockets, peerConnections: ports.peerConnections, timer: ports.timer,
         randomness: SystemRandomNumberGenerator()),
-      progress: { output.report(.signaling($0.event)) },
+      progress: { progress in
+        output.report(.signaling(progress.event))
+        switch progress.event {
+        case .stage(.open): status.set(isOpen: true)
+        case .away: status.set(isOpen: false)
+        default: break
+        }
+      },
       isMeant: {
         guard isAsked else { return true }
         return await TerminalQuestion()?.ask(

@@ -32,6 +32,16 @@ def wait_for_events(wallet, name: str, count: int) -> dict:
         lambda: of(wallet, name)[count - 1] if len(of(wallet, name)) >= count else None, 60, wallet.process.pid)
 
 
+def wait_for_dapps(key, is_open: int, away: int):
+    """Wait until `liquid-auth status` counts so many dApps."""
+
+    def counted():
+        status = json.loads(key.ask("status", "--json"))
+        return (status["openDApps"], status["awayDApps"]) == (is_open, away)
+
+    wait_for(f"status with {is_open} open and {away} away dApps", counted)
+
+
 async def come_back(server, authority, old: DApp) -> DApp:
     """Close a page, and load it again: a new session, for the same request."""
     await old.close()
@@ -54,6 +64,7 @@ def test_a_page_that_is_reloaded_five_times(key, loop, serve, connect, authority
     server = serve(reports_presence=True)
     dapp, wallet = begin(loop, authority, server, connect, key)
     requests = len(server.received)
+    wait_for_dapps(key, 1, 0)
     for number in range(1, 6):
         since = time.monotonic()
         dapp = loop.run(come_back(server, authority, dapp))
@@ -262,6 +273,8 @@ def test_nobody_comes_back(key, loop, serve, connect, authority):
     dapp, wallet = begin(loop, authority, server, connect, key, "--timeout", "20")
     loop.run(dapp.close())
     wallet.wait_for_event("away")
+    wait_for_dapps(key, 0, 1)
     assert wallet.end() == 0, wallet.text
     assert wallet.events[-1]["reason"] == "nobodyReturned"
+    wait_for_dapps(key, 0, 0)
     wait_for("closed socket at the server", lambda: not server.open_sockets)

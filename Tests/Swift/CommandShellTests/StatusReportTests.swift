@@ -231,6 +231,16 @@ import UHID
     #expect(report.json.description.contains(#""associationSignatures": 3"#))
   }
 
+  @Test func `connected dApps are one line, and none without them`() {
+    var status = Self.running()
+    #expect(!StatusReport(running: status, system: Self.fine).text.contains("dApps"))
+    (status.openDApps, status.awayDApps) = (1, 2)
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(report.text.contains("\ndApps          1 connected, 2 away"))
+    #expect(report.json.description.contains(#""openDApps": 1"#))
+    #expect(report.json.description.contains(#""awayDApps": 2"#))
+  }
+
   @Test func `a program that can list passkeys is shown, with the command to revoke it`() {
     var status = Self.running()
     let row =
@@ -425,9 +435,9 @@ import UHID
       running == [
         "running", "processId", "vault", "fingerprint", "previousFingerprint", "credentials", "transport", "attached",
         "node", "access", "steppedAsideFor", "verification", "prompt", "waiting", "promptsAnswerByThemselves",
-        "algorandSignatures",
-        "associationSignatures", "lockReason", "unlockedBy", "readers", "counter", "backupTime", "backupCheckTime",
-        "backupFolder", "backupFiles", "defaultPolicy", "stateDirectory", "problems",
+        "algorandSignatures", "associationSignatures", "openDApps", "awayDApps", "lockReason", "unlockedBy", "readers",
+        "counter", "backupTime", "backupCheckTime", "backupFolder", "backupFiles", "defaultPolicy", "stateDirectory",
+        "problems",
       ])
   }
 }

@@ -24,6 +24,16 @@ import Testing
     hasReaders: true, unlockedBy: "k", counter: 9, defaultPolicy: 2, backupTime: 5, backupCheckTime: 6,
     backupFolder: "/b", followReport: FollowReport(problem: "q"), previousFingerprint: [5, 6, 7, 8])
 
+  @Test func `connected and remembered dApps are further members`() throws {
+    var (status, credential) = (Self.status, Self.credential)
+    (status.openDApps, status.awayDApps) = (1, 2)
+    #expect(status.encoded.suffix(6) == [0x18, 30, 0x01, 0x18, 31, 0x02])
+    #expect(try AuthenticatorStatus(decoding: status.encoded) == status)
+    credential.dApps = ["o"]
+    #expect(CBOREncoder.encode(.map(credential.members)).suffix(4) == [0x11, 0x81, 0x61, 0x6F])
+    #expect(try CredentialDescription(credential.members) == credential)
+  }
+
   @Test func `a pairing goes with its token as the first member`() throws {
     let answer = GetPairing.Answer(origin: "o", pairingID: "p", credential: secret("c"))
     let packet: [UInt8] = [0x00, 0xA3, 0x00, 0x41, 0x63, 0x01, 0x61, 0x6F, 0x02, 0x61, 0x70]

@@ -136,6 +136,7 @@ import Testing
         mainKey: secret(String(repeating: "m", count: 64)), keys: secret(String(repeating: "k", count: 128))),
       [0x92, 0xA1, 0x00, 0x58, 192] + [UInt8](repeating: 0x6D, count: 64) + [UInt8](repeating: 0x6B, count: 128)),
     Case("no keys of a Trezor", ForgetTrezorKeys(), [0x93]),
+    Case("an open channel to a dApp", ReportDApp(isOpen: true), [0x94, 0xA1, 0x01, 0xF5]),
     Case("the policies", ChangePolicy(), [0x69]),
     Case(
       "a policy", ChangePolicy(.site("a.example", 2)), [0x69, 0xA2, 0x01, 0x69] + Array("a.example".utf8) + [2, 2]),
@@ -324,6 +325,7 @@ import Testing
       "a pairing without an id", [0x90, 0xA3, 0, 0x41, 0x63, 1, 0x61, 0x6F, 2, 0x61, 0x72], .missingParameter
     ),
     ("keys of a Trezor without them", [0x92], .missingParameter),
+    ("a report of a dApp without a state", [0x94], .missingParameter),
     ("501 sites", [0x7A, 0xA1, 0x01, 0x99, 0x01, 0xF5] + [UInt8](repeating: 0x60, count: 501), .invalidLength),
     ("a counter without a change", [0x6F], .missingParameter),
     ("a counter with a change that does not exist", [0x6F, 0xA1, 0x01, 0x04], .invalidParameter),

@@ -28,6 +28,9 @@ struct ControlSocket: Sendable {
   /// Whether no authenticator listened on the socket, or it had no vault.
   var isNotRunning: Bool { notRunning.isSet }
 
+  /// Makes a report of the connection to a dApp.
+  func dAppReport() -> DAppReport { DAppReport(path, in: place) }
+
   /// Sends a command on a connection of its own.
   func ask<Command: ControlCommand>(_ command: Command) async throws(PortError) -> Command.Answer {
     try await withClient { client throws(ControlClientError) in try client.ask(command) }

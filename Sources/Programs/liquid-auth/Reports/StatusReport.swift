@@ -103,6 +103,9 @@ extension StatusReport {
             ["backup check", time(status.backupCheckTime)],
           ] + Self.followed(status), at: 3)
       }
+      if status.openDApps > 0 || status.awayDApps > 0 {
+        rows.append(["dApps", "\(status.openDApps) connected, \(status.awayDApps) away"])
+      }
       if let value = status.counter { rows.append(["counter", "in the TPM, at \(value)"]) }
       if let policy = status.defaultPolicy, policy != SitePolicy.allow.rawValue {
         rows.append(["policies", "\(PolicyReport.word(policy)) for all sites that have no policy"])
@@ -179,6 +182,8 @@ extension StatusReport {
       "promptsAnswerByThemselves": status.map { .bool($0.promptsAnswerByThemselves) } ?? .null,
       "algorandSignatures": status.map { .number(Int64(clamping: $0.algorandSignatures)) } ?? .null,
       "associationSignatures": status.map { .number(Int64(clamping: $0.associationSignatures)) } ?? .null,
+      "openDApps": status.map { .number(Int64(clamping: $0.openDApps)) } ?? .null,
+      "awayDApps": status.map { .number(Int64(clamping: $0.awayDApps)) } ?? .null,
       "lockReason": status?.lockReason.map(JSON.string) ?? .null,
       "unlockedBy": JSON(status?.unlockedBy),
       "readers": status?.hasReaders.map(JSON.bool) ?? .null,

@@ -161,6 +161,7 @@ final class Daemon: Sendable {
       let isPassed = socket.isPassed
       let service = DaemonService(
         router: router, key: key, fingerprints: fingerprints, followers: followers,
+        dApps: DAppConnections(),
         tickets: TerminalTickets(clock: loop), history: history,
         noteWithdrawals: { [self] own in noteWithdrawals(by: own) },
         withdrawRequests: { [self] own in await withdrawRequests(by: own) },

@@ -21,6 +21,7 @@ struct DaemonService: ControlService {
   let key: CTAPHIDDriver
   let fingerprints: FingerprintReader?
   let followers: BackupFollowers
+  let dApps: DAppConnections
   let tickets: TerminalTickets
   let history: HistoryRecorder
   /// Notes that all requests will be withdrawn, so that they do not count as refused; gets the door of the request that
@@ -48,7 +49,7 @@ struct DaemonService: ControlService {
     let open = router.vault.current
     let (credentials, state) = open?.store.overview() ?? (nil, nil)
     let reported = open == nil ? router.vault.reported : state?.settings.reported
-    return AuthenticatorStatus(
+    var status = AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: verification(reported), prompts: router.prompter.report,
@@ -66,6 +67,8 @@ struct DaemonService: ControlService {
       followReport: state?.backup.folder == nil ? nil : followers.report,
       previousFingerprint: vault.previousFingerprint,
       promptsAnswerByThemselves: await router.prompter.answersByItself)
+    (status.openDApps, status.awayDApps) = (UInt64(dApps.openCount), UInt64(dApps.awayCount))
+    return status
   }
 
   /// Locks the vault and closes the store, after a change that is being written.

@@ -51,6 +51,7 @@ actor ControlSession {
   deinit {
     transfer?.wipeContent()
     service.followers.ended(client)
+    service.dApps.ended(client)
   }
 
   /// Wipes the backup or list of passkeys that the connection reads or sends, and ends an export.
@@ -82,6 +83,8 @@ actor ControlSession {
 protocol ControlService: Sendable {
   /// The connections that wait for changes of the store.
   var followers: BackupFollowers { get }
+  /// The wallets that are connected to a dApp.
+  var dApps: DAppConnections { get }
   /// The terminals in which the passphrase was given.
   var tickets: TerminalTickets { get }
 

@@ -7,7 +7,7 @@ import Vault
 enum SessionHandlers {
   static let all: [any ServedCommand.Type] = [
     Hello.self, GetStatus.self, Lock.self, Unlock.self, UnlockBySlot.self, NewStore.self, AcceptStore.self,
-    PlugDevice.self, SealSlot.self, RemoveSlot.self, ChangeCounter.self,
+    PlugDevice.self, SealSlot.self, RemoveSlot.self, ChangeCounter.self, ReportDApp.self,
   ]
 }
 
@@ -29,6 +29,12 @@ extension Hello: ServedCommand {
 
 extension GetStatus: ServedCommand {
   func handle(in session: isolated ControlSession) async -> AuthenticatorStatus { await session.service.status() }
+}
+
+extension ReportDApp: ServedCommand {
+  func handle(in session: isolated ControlSession) async -> Done {
+    Done(session.service.dApps.set(isOpen: isOpen, of: session.client))
+  }
 }
 
 extension Lock: ServedCommand {

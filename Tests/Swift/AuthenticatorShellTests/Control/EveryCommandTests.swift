@@ -37,7 +37,7 @@ import Testing
     Hello(), GetStatus(), Lock(), Unlock(secret(ScriptedService.passphrase)), UnlockBySlot(),
     NewStore(secret(ScriptedService.passphrase)), AcceptStore(secret(ScriptedService.passphrase)), PlugDevice(.replug),
     SealSlot(key: secret(32), protector: [1: 1, 2: .bytes([UInt8](repeating: 2, count: 16)), 3: 1, 4: 8192]),
-    RemoveSlot(id: [1]), ChangeCounter(.accept),
+    RemoveSlot(id: [1]), ChangeCounter(.accept), ReportDApp(isOpen: true),
     ListCredentials(), ShowCredential(reference), RenameCredential(reference, name: "x"), RemoveCredential(reference),
     RecoverCredential(rpID: "a", userHandle: [1]), AcceptBeforeReset(), SetPIN(secret([0x31, 0x32, 0x33, 0x34])),
     RemovePIN(), GetSettings(), ChangeSettings(alwaysUV: true), ForgetReaders(),
@@ -62,7 +62,7 @@ import Testing
   /// free. In the requests of wallets, the person decides.
   static let forEveryone: [any ServedCommand.Type] = [
     Hello.self, GetStatus.self, Lock.self, Unlock.self, UnlockBySlot.self, NewStore.self, AcceptStore.self,
-    PlugDevice.self, AwaitBackup.self,
+    PlugDevice.self, AwaitBackup.self, ReportDApp.self,
     GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
     GetAssociationKey.self, SignAssociation.self, GetRekeying.self, SignRekeying.self, PerformHybrid.self,
     KeepPairing.self, GetPairing.self,

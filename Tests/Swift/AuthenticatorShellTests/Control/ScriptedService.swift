@@ -33,6 +33,7 @@ final class ScriptedService: ControlService {
   let beforeTurn = Mutex<(@Sendable () throws -> Void)?>(nil)
 
   let followers = BackupFollowers()
+  let dApps = DAppConnections()
   /// The clock of the tickets.
   let clock: ManualClock
   let tickets: TerminalTickets

@@ -51,7 +51,7 @@ enum ProgramTargets {
     MergeBackup.self, DigestAccounts.self, RecordBackup.self, ImportPasskeys.self, FollowBackups.self,
     AwaitBackup.self, ExportPasskeys.self, BeginRotation.self, ListRotation.self, GiveUpSites.self, EndRotation.self,
     GetRekeying.self, SignRekeying.self, PerformHybrid.self, KeepPairing.self, GetPairing.self, KeepTrezorKeys.self,
-    ForgetTrezorKeys.self,
+    ForgetTrezorKeys.self, ReportDApp.self,
   ]
 
   private static func command(_ code: UInt8?) -> (any ControlCommand.Type)? { commands.first { $0.code == code } }
@@ -119,7 +119,7 @@ enum ProgramTargets {
         mainKey: secret([UInt8](repeating: 1, count: 64)), ed25519Root: secret([UInt8](repeating: 2, count: 96))),
       ListRotation(start: 3), GiveUpSites(["a"], isOfU2F: true), SignRekeying([0x80]),
       KeepPairing(origin: "https://a", rpID: "a", pairingID: "p", credential: secret([0x63])), GetPairing(site: "a"),
-      KeepTrezorKeys(secret([UInt8](repeating: 1, count: 192))),
+      KeepTrezorKeys(secret([UInt8](repeating: 1, count: 192))), ReportDApp(isOpen: true),
     ]
     return requests.map { $0.encoded.withUnsafeBytes { Array($0) } }
   }()
