@@ -7,7 +7,7 @@
 public struct LiquidURI: Hashable, Sendable {
   /// The prefix of a link, case-insensitive; two slashes follow, or none.
   public static let scheme = "liquid:"
-  /// The most bytes of a path.
+  /// The most bytes of a path, with the slash at its beginning.
   private static let maximumPathSize = 255
 
   /// The server; `origin.host` is its name.
@@ -46,6 +46,11 @@ public struct LiquidURI: Hashable, Sendable {
     }
   }
 
+  /// Whether a text has the form of ``path``.
+  public static func isPath(_ text: String) -> Bool {
+    text.isEmpty || (try? Self.path(Substring(text).utf8.dropFirst())) == text
+  }
+
   /// Segments of unreserved characters (RFC 3986 §2.3), none of them empty or of dots, and a slash at the end or none.
   private static func path(_ place: Substring.UTF8View) throws(LiquidAuthError) -> String {
     guard !place.isEmpty else { return "" }
@@ -55,7 +60,7 @@ public struct LiquidURI: Hashable, Sendable {
       !segment.isEmpty && !segment.allSatisfy { $0 == UInt8(ascii: ".") }
         && segment.allSatisfy { "-._~".utf8.contains($0) || $0.isASCIIDigit || 0x61...0x7A ~= $0.lowercasedASCII }
     }
-    guard isPlain, whole.count <= maximumPathSize else { throw .linkPath }
+    guard isPlain, whole.count < maximumPathSize else { throw .linkPath }
     return "/" + String(decoding: whole, as: UTF8.self)
   }
 

@@ -8,6 +8,8 @@ public import CryptoPrimitives
 public struct Pairing: Sendable, Equatable {
   /// The origin of the server, `https://host[:port]`.
   public var origin: String
+  /// The path below which the server is, such as `/auth`; empty for the root.
+  public var path: String
   /// The relying party of the passkey that signed in.
   public var rpID: String
   /// The public id of the pairing, which is the dApp's request.
@@ -16,8 +18,8 @@ public struct Pairing: Sendable, Equatable {
   public var credential: SecretBytes
 
   /// Makes a pairing; ``Pairings/check(_:)`` and ``Pairings/keep(_:)`` check it.
-  public init(origin: String, rpID: String, id: String, credential: SecretBytes) {
-    (self.origin, self.rpID, self.id, self.credential) = (origin, rpID, id, credential)
+  public init(origin: String, path: String = "", rpID: String, id: String, credential: SecretBytes) {
+    (self.origin, self.path, self.rpID, self.id, self.credential) = (origin, path, rpID, id, credential)
   }
 }
 
@@ -29,6 +31,8 @@ public struct Pairings: Sendable, Equatable {
   public static let maximumCount = 100
   /// The most bytes of an origin, and of an rp.id.
   public static let maximumNameSize = 300
+  /// The most bytes of a path.
+  public static let maximumPathSize = 255
   /// The most bytes of an id: the limit of `liquid` (Recovery §11).
   public static let maximumIDSize = 128
   /// The most bytes of a credential.
@@ -44,8 +48,8 @@ public struct Pairings: Sendable, Equatable {
   ///
   /// - Throws: `pairing` for one that is not within them.
   public static func check(_ pairing: Pairing) throws(RecoveryError) {
-    guard isName(pairing.origin), isName(pairing.rpID), 1...maximumIDSize ~= pairing.id.utf8.count,
-      1...maximumCredentialSize ~= pairing.credential.count
+    guard isName(pairing.origin), isPath(pairing.path), isName(pairing.rpID),
+      1...maximumIDSize ~= pairing.id.utf8.count, 1...maximumCredentialSize ~= pairing.credential.count
     else { throw RecoveryError(.pairing, "a part of the pairing is empty or too long, or is not visible ASCII") }
   }
 
@@ -61,6 +65,13 @@ public struct Pairings: Sendable, Equatable {
 
   private static func isName(_ name: String) -> Bool {
     1...maximumNameSize ~= name.utf8.count && name.utf8.allSatisfy { 0x21...0x7E ~= $0 }
+  }
+
+  /// Nothing, or a slash and visible ASCII, so that the origin before it stays what it is.
+  private static func isPath(_ path: String) -> Bool {
+    path.isEmpty
+      || path.utf8.count <= maximumPathSize && path.utf8.first == UInt8(ascii: "/")
+        && path.utf8.allSatisfy { 0x21...0x7E ~= $0 }
   }
 
   /// The newest pairing with a site: an origin, the host of one, or an rp.id.
@@ -97,7 +108,12 @@ extension Pairings {
   func add(to map: inout CBORMap) {
     guard !all.isEmpty else { return }
     map[Self.key] = .array(
-      all.map { .map([1: .text($0.origin), 2: .text($0.rpID), 3: .text($0.id), 4: .zeros(for: $0.credential)]) })
+      all.map { pairing in
+        .map([
+          1: .text(pairing.origin), 2: .text(pairing.rpID), 3: .text(pairing.id), 4: .zeros(for: pairing.credential),
+          5: pairing.path.isEmpty ? nil : .text(pairing.path),
+        ])
+      })
   }
 
   /// Reads the member of the state row; the map has zeros in place of the tokens.
@@ -108,11 +124,11 @@ extension Pairings {
     else { throw .unexpectedType("the pairings") }
     for (element, credential) in zip(elements, secrets.pairings) {
       let members = try element.mapOfOurs()
-      try members.refuseOtherKeys { [1, 2, 3, 4].contains($0) }
+      try members.refuseOtherKeys { [1, 2, 3, 4, 5].contains($0) }
       _ = try members.requiredBytes(4)
       let pairing = Pairing(
-        origin: try members.requiredText(1), rpID: try members.requiredText(2), id: try members.requiredText(3),
-        credential: credential)
+        origin: try members.requiredText(1), path: try members.optionalText(5) ?? "",
+        rpID: try members.requiredText(2), id: try members.requiredText(3), credential: credential)
       do throws(RecoveryError) { try keep(pairing) } catch { throw .invalid(error.reason) }
     }
     guard all.count == elements.count else { throw .invalid("two pairings with one server") }

@@ -50,7 +50,7 @@ struct Wallet: Sendable {
     do throws(PortError) {
       _ = try await ports.socket.ask(
         KeepPairing(
-          origin: signedIn.origin.serialized, rpID: signedIn.rpID, pairingID: pairing.pairingID,
+          origin: signedIn.origin.serialized, path: signedIn.path, rpID: signedIn.rpID, pairingID: pairing.pairingID,
           credential: Array(pairing.credential.utf8).withUnsafeBytes { SecretBytes(copying: $0) }))
       output.report(.remembered(origin: signedIn.origin.serialized))
     } catch {
@@ -69,14 +69,16 @@ struct Wallet: Sendable {
       let failure = WalletFailure(authenticator: error)
       throw ports.socket.isNotRunning ? WalletFailure(failure.problem, code: .notRunning) : failure
     }
-    guard let origin = try? WebOrigin(kept.origin), let requestID = RequestID(kept.pairingID),
+    guard let origin = try? WebOrigin(kept.origin), LiquidURI.isPath(kept.path),
+      let requestID = RequestID(kept.pairingID),
       let credential = kept.credential.withUnsafeBytes({ String(validating: $0, as: UTF8.self) }),
       let pairing = DurablePairing(pairingID: kept.pairingID, credential: credential),
       let address = AlgorandAddress(text: Array(account.utf8))
     else { throw WalletFailure("the authenticator returned an invalid pairing; connect with the dApp's link") }
     output.report(.link(origin: origin.serialized, requestID: requestID.text))
     return DAppConnection(
-      origin: origin, requestID: requestID, address: address, headers: [Self.userAgent.header], pairing: pairing)
+      origin: origin, path: kept.path, requestID: requestID, address: address, headers: [Self.userAgent.header],
+      pairing: pairing)
   }
 
   private static let userAgent = UserAgent(version: DeviceIdentity(capabilities: []).version)
@@ -135,7 +137,7 @@ struct DAppConnection: Sendable {
   /// The dApp's server.
   let origin: WebOrigin
   /// The path below which it is; empty for the root.
-  var path = ""
+  let path: String
   /// The dApp's request.
   let requestID: RequestID
   /// The account that signs.

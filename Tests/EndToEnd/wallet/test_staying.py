@@ -220,6 +220,19 @@ def test_a_remembered_dapp(key, loop, serve, connect, authority):
     loop.run(dapp.close())
 
 
+def test_a_remembered_dapp_below_a_path(key, loop, serve, connect, authority):
+    server = serve(reports_presence=True, gives_pairings=True, path="/liquid")
+    request_id = remembered(loop, authority, server, connect, key)
+    requests = len(server.received)
+    dapp = loop.run(DApp(server, authority.client_context(), request_id=request_id).link())
+    wallet = connect(key, None, "--again", server.host)
+    wallet.wait_for_event("open")
+    loop.run(dapp.ask("discover"))
+    assert len(server.received) == requests, "no sign-in"
+    assert wallet.interrupt() == 130, wallet.text
+    loop.run(dapp.close())
+
+
 # Holds: WALLET-29
 def test_a_refused_or_revoked_pairing(key, loop, serve, connect, authority):
     server = serve(reports_presence=True, gives_pairings=True)

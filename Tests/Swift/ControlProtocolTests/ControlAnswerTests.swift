@@ -42,6 +42,9 @@ import Testing
     for count in 1..<packet.count {
       #expect(throws: ControlFailure.self) { try GetPairing.Answer(decoding: Array(packet.prefix(count))) }
     }
+    let below = GetPairing.Answer(origin: "o", path: "/", pairingID: "p", credential: secret("c"))
+    #expect(below.encoded == [0x00, 0xA4] + Array(packet.dropFirst(2)) + [0x03, 0x61, 0x2F])
+    #expect(try GetPairing.Answer(decoding: below.encoded) == below)
   }
 
   @Test func `an answer without members is its status byte`() throws {

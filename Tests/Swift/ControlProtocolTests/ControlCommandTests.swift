@@ -129,6 +129,10 @@ import Testing
     Case(
       "a pairing to keep", KeepPairing(origin: "o", rpID: "r", pairingID: "p", credential: secret("c")),
       [0x90, 0xA4, 0x00, 0x41, 0x63, 0x01, 0x61, 0x6F, 0x02, 0x61, 0x72, 0x03, 0x61, 0x70]),
+    Case(
+      "a pairing of a server below a path",
+      KeepPairing(origin: "o", path: "/", rpID: "r", pairingID: "p", credential: secret("c")),
+      [0x90, 0xA5, 0x00, 0x41, 0x63, 0x01, 0x61, 0x6F, 0x02, 0x61, 0x72, 0x03, 0x61, 0x70, 0x04, 0x61, 0x2F]),
     Case("a pairing", GetPairing(site: "o"), [0x91, 0xA1, 0x01, 0x61, 0x6F]),
     Case(
       "keys of a Trezor",
@@ -500,6 +504,8 @@ import Testing
     ("a pairing of a long origin", 0x90, [0: .bytes([1]), 1: long(300), 2: "r", 3: "p"], .invalidLength),
     ("a pairing of a long site", 0x90, [0: .bytes([1]), 1: "o", 2: long(300), 3: "p"], .invalidLength),
     ("a pairing with a long id", 0x90, [0: .bytes([1]), 1: "o", 2: "r", 3: long(128)], .invalidLength),
+    ("a pairing with a long path", 0x90, [0: .bytes([1]), 1: "o", 2: "r", 3: "p", 4: long(255)], .invalidLength),
+    ("a pairing with an empty path", 0x90, [0: .bytes([1]), 1: "o", 2: "r", 3: "p", 4: ""], .invalidLength),
     ("a pairing with no site", 0x91, [:], .missingParameter),
     ("a pairing with a long site", 0x91, [1: long(300)], .invalidLength),
     ("transactions that are shown by a number", 0x63, [1: [item], 2: "o", 3: 1], .unexpectedType),

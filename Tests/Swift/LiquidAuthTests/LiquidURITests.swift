@@ -51,7 +51,11 @@ import Testing
   func `other forms of links are read`(_ text: String, _ origin: String, _ path: String, _ requestID: String) throws {
     let link = try LiquidURI(text)
     #expect((link.origin.serialized, link.path, link.requestID.text) == (origin, path, requestID))
+    #expect(LiquidURI.isPath(path))
   }
+
+  @Test(arguments: ["auth", "/", "/auth/", "//auth", "/a b", "/../a", "/a?b", ".evil.example", ":1", "/\u{E9}"])
+  func `a path of another form is none`(_ text: String) { #expect(!LiquidURI.isPath(text)) }
 
   @Test(arguments: [
     ("", LiquidAuthError.noLiquidLink), ("liquid:", .noLiquidLink), ("liquid:/example.com?requestId=1", .noLiquidLink),
@@ -62,7 +66,7 @@ import Testing
     ("liquid://example.com/a%62?requestId=1", .linkPath), ("liquid://example.com//?requestId=1", .linkPath),
     ("liquid://example.com/a//b/?requestId=1", .linkPath), ("liquid://example.com/../?requestId=1", .linkPath),
     ("liquid://example.com/a b/?requestId=1", .linkPath), ("liquid://example.com/a/b", .linkPath),
-    ("liquid://example.com/" + String(repeating: "a", count: 256) + "?requestId=1", .linkPath),
+    ("liquid://example.com/" + String(repeating: "a", count: 255) + "?requestId=1", .linkPath),
     ("liquid://example.com/" + String(repeating: "a", count: 129), .longRequestID),
     ("liquid://example.com/%zz", .requestIDEncoding), ("liquid://example.com/auth/?", .noRequestID),
     ("liquid://example.com/?requestId=1#", .linkFragment), ("liquid://example.com#?requestId=1", .linkFragment),

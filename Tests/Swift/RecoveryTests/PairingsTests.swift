@@ -11,9 +11,9 @@ import Testing
   private static func secret(_ bytes: [UInt8]) -> SecretBytes { Hex(bytes).secret }
 
   private static func pairing(
-    _ origin: String, rpID: String = "a.example", id: String = "p", credential: [UInt8] = [0x63]
+    _ origin: String, path: String = "", rpID: String = "a.example", id: String = "p", credential: [UInt8] = [0x63]
   ) -> Pairing {
-    Pairing(origin: origin, rpID: rpID, id: id, credential: secret(credential))
+    Pairing(origin: origin, path: path, rpID: rpID, id: id, credential: secret(credential))
   }
 
   @Test func `a site finds the newest pairing by origin, host and rp.id`() throws {
@@ -46,6 +46,8 @@ import Testing
     pairing(""), pairing("o", rpID: "a b"), pairing("o\u{7F}"), pairing("\u{F6}"),
     pairing(String(repeating: "o", count: 301)), pairing("o", id: ""),
     pairing("o", id: String(repeating: "p", count: 129)), pairing("o", credential: []),
+    pairing("o", path: ".evil.example"), pairing("o", path: ":1"), pairing("o", path: "/a b"),
+    pairing("o", path: "/" + String(repeating: "a", count: 255)),
     pairing("o", credential: [UInt8](repeating: 1, count: 1025)),
   ])
   func `a pairing beyond the limits is not kept`(_ pairing: Pairing) {
@@ -57,7 +59,7 @@ import Testing
 
   @Test func `the state row keeps them, and a reset and another phrase do not`() throws {
     var state = StoreState(storeID: [UInt8](repeating: 1, count: 16))
-    try state.pairings.keep(Self.pairing("https://a.example", credential: [1, 2]))
+    try state.pairings.keep(Self.pairing("https://a.example", path: "/auth", credential: [1, 2]))
     try state.pairings.keep(Self.pairing("https://b.example", credential: [3]))
     #expect(try StoreState.read(state.plaintext(version: 3)).state == state)
     #expect(state.ofNewPhrase(storeID: state.storeID).pairings.all.isEmpty)
@@ -89,7 +91,7 @@ import Testing
     arguments: [
       [], 7, [7], [[1: "o", 2: "r", 3: "p"]], [[1: "o", 2: "r", 3: "p", 4: .bytes([])]],
       [[1: "o", 2: "r", 3: "p", 4: "c"]], [[1: "o", 2: "r", 3: "p", 4: .bytes([1]), 9: 1]],
-      [[2: "r", 3: "p", 4: .bytes([1])]],
+      [[2: "r", 3: "p", 4: .bytes([1])]], [[1: "o", 2: "r", 3: "p", 4: .bytes([1]), 5: "auth"]],
       [[1: "o", 2: "r", 3: "p", 4: .bytes([1])], [1: "o", 2: "r", 3: "p", 4: .bytes([1])]],
     ] as [CBORValue])
   func `a state row with malformed pairings is refused`(_ member: CBORValue) {
@@ -99,6 +101,8 @@ import Testing
   @Test func `a state row with a pairing is read`() throws {
     let state = try read([[1: "o", 2: "r", 3: "p", 4: .bytes([1])]])
     #expect(state.pairings.all == [Self.pairing("o", rpID: "r", credential: [1])])
+    let below = try read([[1: "o", 2: "r", 3: "p", 4: .bytes([1]), 5: "/auth"]])
+    #expect(below.pairings.all == [Self.pairing("o", path: "/auth", rpID: "r", credential: [1])])
   }
 
   @Test func `the pairings of a site go with its last passkey`() throws {

@@ -91,7 +91,8 @@ extension SignRekeying: WalletCommand {
 
 extension KeepPairing: WalletCommand {
   func handle(_ authenticator: Authenticator) async throws -> Done {
-    try await authenticator.keep(Pairing(origin: origin, rpID: rpID, id: pairingID, credential: credential))
+    try await authenticator.keep(
+      Pairing(origin: origin, path: path, rpID: rpID, id: pairingID, credential: credential))
     return Done()
   }
 }
@@ -99,7 +100,8 @@ extension KeepPairing: WalletCommand {
 extension GetPairing: WalletCommand {
   func handle(_ authenticator: Authenticator) async throws -> Answer {
     let pairing = try await authenticator.pairing(with: site)
-    return Answer(origin: pairing.origin, pairingID: pairing.id, credential: pairing.credential)
+    return Answer(
+      origin: pairing.origin, path: pairing.path, pairingID: pairing.id, credential: pairing.credential)
   }
 }
 
