@@ -547,7 +547,8 @@ class LiquidAuthServer:
         if wallet := session.content.get("wallet"):
             await self.socket.enter_room(socket_id, wallet)
         if self.reports_presence and isinstance(request_id := session.content.get("requestId"), str):
-            await self._join(socket_id, request_id)
+            # Later, because a client drops an event that comes before the answer to its request to connect.
+            asyncio.get_running_loop().create_task(self._join(socket_id, request_id))
             if wallet:
                 self._publish({"requestId": request_id, "wallet": wallet})
 
@@ -559,8 +560,9 @@ class LiquidAuthServer:
                 await self._report_presence(request_id)
 
     async def _join(self, socket_id: str, request_id: str):
-        self._present.setdefault(request_id, {})[socket_id] = self._sessions_of_sockets[socket_id]
-        await self._report_presence(request_id)
+        if session := self._sessions_of_sockets.get(socket_id):
+            self._present.setdefault(request_id, {})[socket_id] = session
+            await self._report_presence(request_id)
 
     async def _report_presence(self, request_id: str):
         """Count sessions, not sockets, and tell every socket of the request."""
