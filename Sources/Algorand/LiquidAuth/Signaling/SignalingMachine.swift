@@ -7,12 +7,16 @@
 /// ignored, but reveal that another wallet of the account is connected.
 ///
 /// A machine that stays keeps the connection while the channel is open, if the server reports `presence`: how many
-/// devices are connected for the dApp's request, with this one. When the channel has ended and two devices are there, it
-/// makes a fresh offer, since a page that was reloaded waits for one. The server does not say which session of the page
-/// came back; only a device more than before shows that there is another one, and then the user is asked.
+/// devices are connected for the dApp's request, with this one. When the channel has ended and two devices are there,
+/// it makes a fresh offer, since a page that was reloaded waits for one. A page that leaves closes the channel a moment
+/// before the server counts again, so an old number gets its offer a little later. The server does not say which
+/// session of the page came back; only a device more than before shows that there is another one, and then the user is
+/// asked.
 struct SignalingMachine: Sendable {
   /// The interval at which the offer is repeated until it is answered.
   static let offerInterval = Duration.seconds(3)
+  /// The time after the end of a channel in which the server counts a page that leaves.
+  static let farewell = Duration.seconds(1)
   /// The time until the first report of a missing answer.
   static let timeout = Duration.seconds(15)
   /// The most candidates of the dApp that are used, and of ours that are sent.
@@ -55,8 +59,8 @@ struct SignalingMachine: Sendable {
     case open
     /// The channel has ended, and the dApp is not back; at `retry`, if it is there, the next offer is made.
     case away(retry: Duration?)
-    /// The user is asked about another session of the page.
-    case asking
+    /// The user is asked about another session of the page, with which there are so many devices.
+    case asking(devices: Int)
     case ended
   }
 
@@ -86,6 +90,10 @@ struct SignalingMachine: Sendable {
   private var hasHeardOtherOffer = false
   /// The devices for the request, as the server counts them; `nil` until it has reported them.
   private var deviceCount: Int?
+  /// Whether the server has counted them since the last channel was opened.
+  private var isCountedAgain = false
+  /// When an older number may be used.
+  private var recount = Duration.zero
   /// The most devices at which no question is needed: the wallet and one session of the page, or those that were there
   /// when the channel was open, or those to which the user agreed.
   private var usualCount = 2
@@ -146,10 +154,10 @@ struct SignalingMachine: Sendable {
 
   /// Takes the user's answer about another session of the page.
   mutating func answer(isMeant: Bool, at now: Duration) -> [Action] {
-    guard case .asking = phase else { return [] }
+    guard case .asking(let devices) = phase else { return [] }
     guard isMeant else { return end(.refused) }
-    usualCount = max(usualCount, deviceCount ?? 0)
-    return leave(at: now)
+    usualCount = devices
+    return offerAgain(at: now)
   }
 
   /// When `tick` is due next; `nil` before the beginning and after the end.
@@ -314,11 +322,11 @@ struct SignalingMachine: Sendable {
     guard let requestID, let presence = try? event.argument(PresencePayload.self), presence.requestId == requestID,
       presence.deviceCount >= 0
     else { return [] }
-    deviceCount = presence.deviceCount
+    (deviceCount, isCountedAgain) = (presence.deviceCount, true)
     switch phase {
     case .away: return offerAgain(at: now)
     // The page left again before the channel was open.
-    case .linking, .signalled, .connecting: return hasOpened && presence.deviceCount < 2 ? leave(at: now) : []
+    case .linking, .signalled, .connecting: return hasOpened && presence.deviceCount < 2 ? offerAgain(at: now) : []
     case .idle, .open, .asking, .ended: return []
     }
   }
@@ -328,24 +336,22 @@ struct SignalingMachine: Sendable {
     if let serverEnd { return end(.byServer(serverEnd)) }
     guard deviceCount != nil else { return end(.done) }
     limit = now + timeout
-    return [report(.away, at: now)] + leave(at: now)
-  }
-
-  private mutating func leave(at now: Duration) -> [Action] {
-    phase = .away(retry: nil)
-    return offerAgain(at: now)
+    recount = now + Self.farewell
+    return [report(.away, at: now)] + offerAgain(at: now)
   }
 
   /// Makes a fresh offer if a page is there; asks first if there are more devices than before.
   private mutating func offerAgain(at now: Duration) -> [Action] {
+    phase = .away(retry: nil)
     guard let deviceCount, deviceCount >= 2 else { return [] }
-    guard now >= nextOffer else {
-      phase = .away(retry: nextOffer)
+    let due = isCountedAgain ? nextOffer : max(nextOffer, recount)
+    guard now >= due else {
+      phase = .away(retry: due)
       return []
     }
     nextOffer = now + Self.offerInterval
     guard deviceCount <= usualCount else {
-      phase = .asking
+      phase = .asking(devices: deviceCount)
       return [report(.otherSession(devices: deviceCount), at: now), .ask]
     }
     phase = .linking
@@ -366,7 +372,7 @@ struct SignalingMachine: Sendable {
     case (.channelOpen, .connecting(let answer)):
       let actions = [report(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
       guard requestID != nil else { return end() + actions }
-      (phase, hasOpened) = (.open, true)
+      (phase, hasOpened, isCountedAgain) = (.open, true, false)
       guard let deviceCount else { return closeSocket() + actions }
       usualCount = max(usualCount, deviceCount)
       return actions
@@ -383,7 +389,7 @@ struct SignalingMachine: Sendable {
   private mutating func failPeer(_ reason: String, at now: Duration) -> [Action] {
     if hasOpened {
       nextOffer = now + Self.offerInterval
-      return leave(at: now)
+      return offerAgain(at: now)
     }
     if case .connecting = phase, hasHeardOtherOffer { return fail(.otherWallet(reason)) }
     return fail(.peerConnectionFailed(reason))

@@ -67,6 +67,7 @@ import Testing
     for _ in 1...3 {
       world.peer(.channelClosed)
       #expect(await world.call() == .closePeer)
+      try report(2)
       // Three seconds lie between two offers.
       world.advance(by: .seconds(3))
       #expect(await world.call() == Self.makePeer)

@@ -67,6 +67,25 @@ struct StayingTests {
     #expect(wallet.receive(.failed("silence")) == [told(.away), told(.returned), .createOffer])
   }
 
+  @Test func `a page that closes the channel may leave, which the server notices a moment later`() throws {
+    var wallet = try Self.open()
+    #expect(wallet.receive(.channelClosed) == [told(.away)])
+    #expect(wallet.receive(try Self.presence(1)) == [])
+    #expect(wallet.machine.deadline == wallet.now + .seconds(45), "nothing is due for a page that has left")
+    wallet.wait(.milliseconds(300))
+    #expect(
+      wallet.receive(try Self.presence(2)) == [told(.returned, after: .milliseconds(300)), .createOffer],
+      "devices that are counted again count at once")
+  }
+
+  @Test func `a page that closes the channel and stays gets a fresh offer after a moment`() throws {
+    var wallet = try Self.open()
+    #expect(wallet.receive(.channelClosed) == [told(.away)])
+    #expect(wallet.machine.deadline == wallet.now + .seconds(1))
+    wallet.wait(.seconds(1))
+    #expect(wallet.tick() == [told(.returned, after: .seconds(1)), .createOffer])
+  }
+
   // Holds: SIGNAL-20
   @Test func `presence of other requests does not count`() throws {
     var wallet = try Self.open()
@@ -108,8 +127,23 @@ struct StayingTests {
     #expect(wallet.machine.answer(isMeant: true, at: wallet.now) == [])
   }
 
+  // Holds: SIGNAL-20
+  @Test func `a yes is for as many devices as the question named`() throws {
+    var wallet = try Self.open()
+    _ = wallet.receive(try Self.presence(3))
+    _ = wallet.receive(.channelClosed)
+    _ = wallet.receive(try Self.presence(4))
+    wallet.wait(.seconds(3))
+    #expect(
+      wallet.machine.answer(isMeant: true, at: wallet.now) == [
+        told(.otherSession(devices: 4), after: .seconds(3)), .ask,
+      ])
+  }
+
   @Test func `devices that were there at the first channel need no question`() throws {
     var wallet = try Self.open(devices: 3)
+    _ = wallet.receive(try Self.presence(2))
+    _ = wallet.receive(try Self.presence(3))
     #expect(wallet.receive(.channelClosed) == [told(.away), told(.returned), .createOffer])
   }
 
@@ -128,6 +162,7 @@ struct StayingTests {
   // Holds: SIGNAL-20
   @Test func `a page that leaves again before the channel is open is waited for again`() throws {
     var wallet = try Self.open()
+    _ = wallet.receive(try Self.presence(2))
     _ = wallet.receive(.channelClosed)
     _ = wallet.receive(.offer(Descriptions.offer))
     _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
@@ -139,6 +174,7 @@ struct StayingTests {
 
   @Test func `a path that is not found is tried again, and not at once`() throws {
     var wallet = try Self.open()
+    _ = wallet.receive(try Self.presence(2))
     _ = wallet.receive(.channelClosed)
     wallet.wait(.seconds(10))
     #expect(wallet.receive(.failed("no path")) == [])
