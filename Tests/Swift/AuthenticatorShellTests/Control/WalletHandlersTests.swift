@@ -411,13 +411,13 @@ import Testing
 
   // Holds: WALLET-9
   @Test func `with all of its fields, a request is shown on as many pages as needed`() async throws {
-    let items = try noted(4).map { Item($0.bytes, isToBeSigned: true) }
+    let items = try noted(3).map { Item($0.bytes, isToBeSigned: true) }
     let signatures = try await world.ask(request(items, showsAll: true))
     #expect(signatures.signatures.allSatisfy { $0?.count == 64 })
     #expect(20...60 ~= world.dialogs.read.count)
     #expect(world.dialogs.verified == 1)
     let text = shown
-    #expect(text.count { $0 == "\\" } == 4 * 1_200, "none of the hidden characters is left out")
+    #expect(text.count { $0 == "\\" } == 3 * 1_200, "none of the hidden characters is left out")
     #expect(!text.contains("--show-all"))
   }
 
