@@ -44,7 +44,8 @@ TAKES_ANY = {
     **dict.fromkeys(["<file>", "--ca-file", "--config", "--control", "--image", "--paper", "--state-dir", "--to"], PATH),
     **dict.fromkeys(["--askpass", "--pinentry"], "any text is a program"),
     **dict.fromkeys(["--display-name", "--name", "--user-handle"], NAME),
-    "--service": "it is compared with wallet.conf", "<link>": "the link itself is refused as a link, with 1",
+    **dict.fromkeys(["--network", "--service"], "it is compared with wallet.conf"),
+    "--again": "it is compared with the store", "<link>": "the link itself is refused as a link, with 1",
     "<sites>": TAKES_WORDS["rotate give-up"], "--site": "any text is a site of the history or of the store",
 }
 

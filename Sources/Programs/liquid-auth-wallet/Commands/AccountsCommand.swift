@@ -35,8 +35,12 @@ struct AccountsCommand: WalletOperation {
 
   func perform() async throws {
     let (output, configuration) = (output, try options.configuration())
-    guard let hash = configuration.genesisHash(of: network), let node = configuration.node(of: network) else {
-      throw WalletFailure("\(configuration.file) names no node of this network; see wallet.conf(5)")
+    guard let hash = configuration.genesisHash(of: network) else {
+      let names = Network.allCases.map(\.genesisID) + configuration.networks.map(\.genesisID)
+      throw WalletFailure("the network is one of \(names.joined(separator: ", "))", code: .mistake)
+    }
+    guard let node = configuration.node(of: network) else {
+      throw WalletFailure("\(configuration.file) names no node of \(network); see wallet.conf(5)")
     }
     let ports = try WalletPorts(
       controlPath: options.controlPath(), in: options.place, configuration: configuration
