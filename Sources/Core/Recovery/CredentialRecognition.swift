@@ -125,6 +125,8 @@ struct CredentialRecognition {
     guard let keys = state.slip22, let data = keys.open(id, rpIDHash: rpIDHash.bytes),
       let members = (try? CBORDecoder.decode(data))?.map,
       members[1]?.text.map({ $0.utf8.elementsEqual(rpID.utf8) }) == true, let userID = members[3]?.bytes,
+      // Trezor's own members: another algorithm, and its curve.
+      members[9] == nil || members[9] == -7, members[10] == nil || members[10] == 1,
       let parameters = CredentialParameters.discoverable(
         userID: userID, counter: 0, algorithm: .es256, policy: CredentialPolicy()),
       let key = try? keys.privateKey(of: id)

@@ -18,6 +18,14 @@ import Testing
       + "bfc2f26acec1b8d878ba56727e1f6a7b5176c607552aea63a5abe5d826d69fab3063edfa0201d9a51013d69eddb2eff37acdd5963f"
   ).bytes
 
+  /// Ids of the same phrase and site with members 9 and 10: ES256 on P-256, and EdDSA on Ed25519.
+  static let withAlgorithm = octets(
+    "f1d00200000102030405060708090a0b19e1e7fd172a635977dc2eaecacb1bfd95681c41acf91ae00d726aeec1bd44456af15af19910cc"
+  ).bytes
+  static let withOtherAlgorithm = octets(
+    "f1d00200000102030405060708090a0b19e1e7fd172a635977dc2eaecacb1bfd95681c41adf91da5885b38c4a85d790a7ba0294c5f30d5"
+  ).bytes
+
   private func vault(isOn: Bool, floor: UInt16 = 0) -> OpenVault {
     let keys = CredentialKeys(mainKey: SecretBytes(count: 64) { $0[0] = 1 })
     var state = StoreState(storeID: [UInt8](repeating: 1, count: 16), floor: floor)
@@ -51,6 +59,12 @@ import Testing
     #expect(
       try vault(isOn: false).credentials(allowList: [Self.id], rpID: "example.com", userVerified: true).isEmpty)
     #expect(try vault(isOn: true).credentials(allowList: [Self.id], rpID: "example.org", userVerified: true).isEmpty)
+  }
+
+  @Test func `an id that names another algorithm is unknown`() throws {
+    let ids = [Self.withAlgorithm, Self.withOtherAlgorithm]
+    let found = try vault(isOn: true).credentials(allowList: ids, rpID: "example.com", userVerified: true)
+    #expect(found.map(\.id) == [Self.withAlgorithm])
   }
 
   @Test func `the state row keeps the keys, and a reset and another phrase do not`() throws {
