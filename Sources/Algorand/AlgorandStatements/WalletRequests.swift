@@ -123,9 +123,13 @@ extension Authenticator {
 
   /// Keeps the pairing with a dApp in the store, if the user wants to remember the dApp.
   ///
-  /// - Throws: `invalidParameter` for a pairing that is not within the limits; nobody is asked.
+  /// - Throws: `invalidParameter` for a pairing that is not within the limits, or whose relying party is not that of its
+  ///   origin; nobody is asked.
   public func keep(_ pairing: Pairing) async throws(CTAPError) {
     do throws(RecoveryError) { try Pairings.check(pairing) } catch { throw CTAPError(error) }
+    guard pairing.isOfRelyingParty else {
+      throw CTAPError(.invalidParameter, "the relying party of the pairing is not that of its origin")
+    }
     let prompt = UserPrompt(purpose: .wallet(.rememberDApp), rpID: pairing.rpID, origin: pairing.origin)
     let vault = try await vault(for: .prompt(prompt), reporting: Self.unlocking)
     let verification: HistoryEntry.Verification

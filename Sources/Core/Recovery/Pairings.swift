@@ -91,10 +91,22 @@ public struct Pairings: Sendable, Equatable {
 }
 
 extension Pairing {
+  /// Whether the relying party is the host of the origin, or a domain above it (WebAuthn §5.1.3).
+  ///
+  /// A pairing is found, listed and forgotten by its relying party.
+  public var isOfRelyingParty: Bool {
+    var name = host.utf8[...]
+    // A colon within brackets is part of an address.
+    if let colon = name.lastIndex(of: UInt8(ascii: ":")), !name[colon...].contains(UInt8(ascii: "]")) {
+      name = name[..<colon]
+    }
+    return name.elementsEqual(rpID.utf8) || name.reversed().starts(with: ".\(rpID)".utf8.reversed())
+  }
+
   /// The host of the origin, with the port if there is one.
   fileprivate var host: String {
-    let scheme = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
-    return String(decoding: scheme, as: UTF8.self)
+    let authority = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
+    return String(decoding: authority, as: UTF8.self)
   }
 }
 

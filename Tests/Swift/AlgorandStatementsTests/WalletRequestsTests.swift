@@ -396,12 +396,16 @@ import Testing
   }
 
   // Holds: WALLET-29
-  @Test func `a pairing beyond the limits, with a denied dApp or with an unknown one asks nobody`() async throws {
+  @Test func `a pairing beyond limits, of another site, or with a denied or unknown dApp asks nobody`() async throws {
     let world = TestWorld()
     let long = Pairing(
       origin: "https://d.example", rpID: "d.example", id: String(repeating: "x", count: 129),
       credential: Self.pairing.credential)
-    await #expect(throws: CTAPError(.invalidParameter, "")) { try await world.authenticator.keep(long) }
+    let ofAnotherSite = Pairing(
+      origin: "https://d.example", rpID: "bank.example", id: "p", credential: Self.pairing.credential)
+    for pairing in [long, ofAnotherSite] {
+      await #expect(throws: CTAPError(.invalidParameter, "")) { try await world.authenticator.keep(pairing) }
+    }
     await #expect(throws: CTAPError(.noCredentials, "")) {
       try await world.authenticator.pairing(with: "d.example")
     }

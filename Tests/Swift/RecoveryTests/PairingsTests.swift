@@ -27,6 +27,19 @@ import Testing
     #expect(pairings.pairing(with: "") == nil)
   }
 
+  // Holds: WALLET-29
+  @Test(arguments: [
+    ("https://a.example", "a.example", true), ("https://www.a.example:8443", "a.example", true),
+    ("http://localhost:3000", "localhost", true), ("http://[::1]:3000", "[::1]", true), ("http://[::1]", "[::1]", true),
+    ("https://a.example", "www.a.example", false), ("https://nota.example", "a.example", false),
+    ("https://a.example", "b.example", false), ("https://a.example:443", "example:443", false), ("o", "o", false),
+  ])
+  func `the relying party of a pairing is the host of its origin, or above it`(
+    _ origin: String, _ rpID: String, _ isOfRelyingParty: Bool
+  ) {
+    #expect(Self.pairing(origin, rpID: rpID).isOfRelyingParty == isOfRelyingParty)
+  }
+
   @Test func `a new pairing takes the place of the one with the same server`() throws {
     var pairings = Pairings()
     try pairings.keep(Self.pairing("https://a.example", id: "1"))
