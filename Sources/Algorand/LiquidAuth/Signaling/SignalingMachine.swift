@@ -16,6 +16,8 @@ struct SignalingMachine: Sendable {
   /// The interval at which the offer is repeated until it is answered.
   static let offerInterval = Duration.seconds(3)
   /// The time after the end of a channel in which the server counts a page that leaves.
+  ///
+  /// It doubles, 6 times at most, while a page closes one channel after the other and stays.
   static let farewell = Duration.seconds(1)
   /// The time until the first report of a missing answer.
   static let timeout = Duration.seconds(15)
@@ -92,8 +94,8 @@ struct SignalingMachine: Sendable {
   private var deviceCount: Int?
   /// Whether the server has counted them since the last channel was opened.
   private var isCountedAgain = false
-  /// When an older number may be used.
-  private var recount = Duration.zero
+  /// When an older number may be used, and how often it was since the server counted.
+  private var recount = (due: Duration.zero, times: 0)
   /// The most devices at which no question is needed: the wallet and one session of the page, or those that were there
   /// when the channel was open, or those to which the user agreed.
   private var usualCount = 2
@@ -322,7 +324,7 @@ struct SignalingMachine: Sendable {
     guard let requestID, let presence = try? event.argument(PresencePayload.self), presence.requestId == requestID,
       presence.deviceCount >= 0
     else { return [] }
-    (deviceCount, isCountedAgain) = (presence.deviceCount, true)
+    (deviceCount, isCountedAgain, recount.times) = (presence.deviceCount, true, 0)
     switch phase {
     case .away: return offerAgain(at: now)
     // The page left again before the channel was open.
@@ -336,7 +338,7 @@ struct SignalingMachine: Sendable {
     if let serverEnd { return end(.byServer(serverEnd)) }
     guard deviceCount != nil else { return end(.done) }
     limit = now + timeout
-    recount = now + Self.farewell
+    recount = (now + Self.farewell * (1 << min(recount.times, 6)), recount.times + 1)
     return [report(.away, at: now)] + offerAgain(at: now)
   }
 
@@ -344,7 +346,7 @@ struct SignalingMachine: Sendable {
   private mutating func offerAgain(at now: Duration) -> [Action] {
     phase = .away(retry: nil)
     guard let deviceCount, deviceCount >= 2 else { return [] }
-    let due = isCountedAgain ? nextOffer : max(nextOffer, recount)
+    let due = isCountedAgain ? nextOffer : max(nextOffer, recount.due)
     guard now >= due else {
       phase = .away(retry: due)
       return []

@@ -87,6 +87,22 @@ struct StayingTests {
   }
 
   // Holds: SIGNAL-20
+  @Test func `a page that closes one channel after the other gets each offer later`() throws {
+    var wallet = try Self.open()
+    for seconds in [1, 2, 4, 8, 16, 32] {
+      wallet.wait(.seconds(3))
+      _ = wallet.receive(.text("2"))
+      _ = wallet.receive(.channelClosed)
+      #expect(wallet.machine.deadline == wallet.now + .seconds(seconds))
+      wallet.wait(.seconds(seconds))
+      #expect(wallet.tick().last == .createOffer)
+      _ = wallet.receive(.offer(Descriptions.offer))
+      _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+      _ = wallet.receive(.channelOpen)
+    }
+  }
+
+  // Holds: SIGNAL-20
   @Test func `presence of other requests does not count`() throws {
     var wallet = try Self.open()
     _ = wallet.receive(try Self.presence(1))
