@@ -166,7 +166,6 @@ class LiquidAuthServer:
         self._sessions_of_sockets: dict[str, Session] = {}
         self._page = page
         self._runner: web.AppRunner | None = None
-        self.socket = socketio.AsyncServer(async_mode="aiohttp", cors_allowed_origins="*")
 
     # Starting and stopping.
 
@@ -197,6 +196,8 @@ class LiquidAuthServer:
         app.router.add_get("/.well-known/assetlinks.json", self._asset_links)
         if self._page:
             app.router.add_static("/page/", self._page)
+        # A new one for each start: one that was shut down cannot be shut down again.
+        self.socket = socketio.AsyncServer(async_mode="aiohttp", cors_allowed_origins="*")
         self.socket.attach(app)
         self.socket.on("connect", self._connected)
         self.socket.on("disconnect", self._disconnected)
