@@ -220,5 +220,5 @@ def test_a_channel_opened_by_the_dapp(shared_key, loop, serve, connect, authorit
 
     loop.run(open_another())
     assert wallet.end() == 1
-    assert "a channel of its own" in wallet.text, wallet.text
+    assert "a channel of its own: another" in wallet.text, wallet.text
     loop.run(dapp.close())
