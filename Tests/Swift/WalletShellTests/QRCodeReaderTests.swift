@@ -56,7 +56,7 @@ struct QRCodeReaderTests {
       "there is more than one QR code in PATH; crop the picture to one of them, and try again"
     ),
   ])
-  func `a PNG picture without a code is tried twice more`(script: String, said: String?) async throws {
+  func `a PNG picture without a code is tried three times more`(script: String, said: String?) async throws {
     let picture = try file(PNG(2, 1, depth: 8, colour: 4, rows: [0, 100, 255, 0, 0]).bytes)
     defer { unlink(picture) }
     let expected = said?.replacing("PATH", with: picture) ?? "there is no QR code in \(picture)"
