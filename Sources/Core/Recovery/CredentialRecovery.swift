@@ -115,14 +115,15 @@ extension OpenVault {
 
   /// Removes a credential and leaves a tombstone, so that its id stays invalid when its site sends it.
   public func remove(_ source: CredentialSource, now: UInt64) throws(RecoveryError) {
-    try store.remove(source, changed: source.timeOfChange(now))
-    // The pairings of a site go with its last passkey.
-    var state = try store.state()
-    guard !state.pairings.pairings(ofRelyingParty: source.rpID).isEmpty,
-      try store.credentialCount(rpIDHash: source.rpIDHash, userVerified: true) == 0
-    else { return }
-    state.pairings.forget(rpID: source.rpID)
-    try store.setState(state)
+    // The pairings of a site go with its last passkey, in one transaction.
+    var (state, changedState) = (try store.state(), StoreState?.none)
+    if !state.pairings.pairings(ofRelyingParty: source.rpID).isEmpty,
+      try store.credentialCount(rpIDHash: source.rpIDHash, userVerified: true) <= 1
+    {
+      state.pairings.forget(rpID: source.rpID)
+      changedState = state
+    }
+    try store.remove(source, changed: source.timeOfChange(now), state: changedState)
   }
 }
 

@@ -124,8 +124,9 @@ public protocol CredentialStore: Sendable {
   func save(
     count: Int, _ record: (Int) -> (source: CredentialSource, publicKey: CredentialPublicKey)
   ) throws(RecoveryError)
-  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter.
-  func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError)
+  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter and, in the same
+  /// transaction, replaces the state when one is given; without such a record, changes nothing.
+  func remove(_ source: CredentialSource, changed: UInt64, state: StoreState?) throws(RecoveryError)
   /// The serialized large-blob array that was written last; `nil` if none was.
   func largeBlobArray() throws(RecoveryError) -> [UInt8]?
   /// Replaces the serialized large-blob array.
@@ -149,6 +150,11 @@ public protocol CredentialStore: Sendable {
 extension CredentialStore {
   /// As for a store without a history.
   public var history: (any HistoryStore)? { nil }
+
+  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter.
+  public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
+    try remove(source, changed: changed, state: nil)
+  }
 
   /// As for a store whose changes take no time.
   public func overview() -> (credentials: Int?, state: StoreState?) { (try? credentialCount(), try? state()) }

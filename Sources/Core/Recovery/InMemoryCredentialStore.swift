@@ -166,12 +166,14 @@ public final class InMemoryCredentialStore: CredentialStore {
     }
   }
 
-  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter.
-  public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
+  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter, and replaces the
+  /// state unless it is `nil`.
+  public func remove(_ source: CredentialSource, changed: UInt64, state: StoreState?) throws(RecoveryError) {
     let accountTag = keys.accountTag(of: source)
     try write { content in
       guard let record = content.entries[accountTag]?.entry.record else { return }
       content.put(.tombstone(counter: record.counter, changed: changed), accountTag)
+      if let state { content.state = state }
     }
   }
 

@@ -107,12 +107,14 @@ extension CredentialDB {
     }
   }
 
-  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter.
-  public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
+  /// Turns the record of the account, or of the imported passkey, into a tombstone with the same counter and, in the same
+  /// transaction, replaces the state when one is given.
+  public func remove(_ source: CredentialSource, changed: UInt64, state: StoreState?) throws(RecoveryError) {
     try durably { session throws(StoreFault) in
       let accountTag = keys.accountTag(of: source)
       guard let record = try session.entries(session.ofAccount, [.blob(accountTag)]).first?.record else { return }
       try session.writeTombstone(accountTag: accountTag, counter: record.counter, changed: changed)
+      if let state { try session.write(state) }
     }
   }
 

@@ -127,6 +127,10 @@ import Testing
     try machine.store.setState(state)
     try machine.vault.remove(alice, now: 2000)
     #expect(try machine.store.state().pairings.all.count == 2)
+    machine.store.isFull = true
+    #expect(throws: RecoveryError.self) { try machine.vault.remove(bob, now: 2000) }
+    #expect(try machine.store.state().pairings.all.count == 2, "both go, or none")
+    machine.store.isFull = false
     try machine.vault.remove(bob, now: 2000)
     #expect(try machine.store.state().pairings.all.map(\.origin) == ["https://other.example"])
   }

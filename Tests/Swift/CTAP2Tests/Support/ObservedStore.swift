@@ -85,8 +85,8 @@ final class ObservedStore: CredentialStore {
   ) throws(RecoveryError) {
     try write().save(count: count, record)
   }
-  func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
-    try write().remove(source, changed: changed)
+  func remove(_ source: CredentialSource, changed: UInt64, state: StoreState?) throws(RecoveryError) {
+    try write().remove(source, changed: changed, state: state)
   }
   func largeBlobArray() throws(RecoveryError) -> [UInt8]? { try read().largeBlobArray() }
   func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError) { try write().setLargeBlobArray(array) }
