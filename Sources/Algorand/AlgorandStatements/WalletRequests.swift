@@ -124,7 +124,7 @@ extension Authenticator {
   /// Keeps the pairing with a dApp in the store, if the user wants to remember the dApp.
   ///
   /// - Throws: `invalidParameter` for a pairing that is not within the limits, or whose relying party is not that of its
-  ///   origin; nobody is asked.
+  ///   origin; `noCredentials` without a passkey of the site, whose removal would forget it. Nobody is asked.
   public func keep(_ pairing: Pairing) async throws(CTAPError) {
     do throws(RecoveryError) { try Pairings.check(pairing) } catch { throw CTAPError(error) }
     guard pairing.isOfRelyingParty else {
@@ -132,6 +132,18 @@ extension Authenticator {
     }
     let prompt = UserPrompt(purpose: .wallet(.rememberDApp), rpID: pairing.rpID, origin: pairing.origin)
     let vault = try await vault(for: .prompt(prompt), reporting: Self.unlocking)
+    let count: Int
+    do throws(RecoveryError) {
+      count = try vault.store.credentialCount(rpIDHash: RPIDHash(rpID: pairing.rpID), userVerified: true)
+    } catch {
+      throw CTAPError(error)
+    }
+    guard count > 0 else {
+      throw CTAPError(
+        .noCredentials,
+        "this machine has no passkey of the site, and could not forget the dApp with it; to register one, connect with "
+          + "--register")
+    }
     let verification: HistoryEntry.Verification
     do throws(CTAPError) {
       try refuseDenied(origin: pairing.origin, by: vault)

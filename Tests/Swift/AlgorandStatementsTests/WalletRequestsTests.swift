@@ -363,9 +363,20 @@ import Testing
   private static let pairing = Pairing(
     origin: "https://d.example", rpID: "d.example", id: "p", credential: Hex(Array("token".utf8)).secret)
 
+  /// A world whose store has a passkey of the pairing's site.
+  private static func worldWithPasskey() throws -> TestWorld {
+    let world = TestWorld()
+    let vault = try #require(world.keySource.current)
+    try vault.save(
+      vault.makeDiscoverableCredential(
+        CredentialRegistration(
+          rpID: "d.example", user: PublicKeyCredentialUserEntity(id: [1]), algorithm: .es256), known: nil, now: 1))
+    return world
+  }
+
   // Holds: WALLET-29
   @Test func `a pairing is kept and given after a prompt each, with verification`() async throws {
-    let world = TestWorld()
+    let world = try Self.worldWithPasskey()
     try await world.authenticator.keep(Self.pairing)
     for site in ["https://d.example", "d.example"] {
       #expect(try await world.authenticator.pairing(with: site) == Self.pairing)
@@ -385,7 +396,7 @@ import Testing
   @Test(arguments: refusals.indices)
   func `after a refusal, no pairing is kept or given`(_ index: Int) async throws {
     let (operation, status) = Self.refusals[index]
-    let world = TestWorld()
+    let world = try Self.worldWithPasskey()
     world.person.will(operation)
     await #expect(throws: CTAPError(status, "")) { try await world.authenticator.keep(Self.pairing) }
     #expect(try world.store.state().pairings.all.isEmpty)
@@ -397,7 +408,12 @@ import Testing
 
   // Holds: WALLET-29
   @Test func `a pairing beyond limits, of another site, or with a denied or unknown dApp asks nobody`() async throws {
-    let world = TestWorld()
+    let withoutPasskey = TestWorld()
+    await #expect(throws: CTAPError(.noCredentials, "")) {
+      try await withoutPasskey.authenticator.keep(Self.pairing)
+    }
+    #expect(withoutPasskey.person.shown.isEmpty)
+    let world = try Self.worldWithPasskey()
     let long = Pairing(
       origin: "https://d.example", rpID: "d.example", id: String(repeating: "x", count: 129),
       credential: Self.pairing.credential)

@@ -283,10 +283,21 @@ import Testing
       origin: "https://d.example", path: "/auth", rpID: "d.example", pairingID: "p", credential: secret("token"))
   }
 
+  /// Stores a passkey of the pairing's site.
+  private func registerAtItsSite() throws {
+    let vault = try #require(world.keySource.current)
+    try vault.save(
+      vault.makeDiscoverableCredential(
+        CredentialRegistration(
+          rpID: "d.example", user: PublicKeyCredentialUserEntity(id: [1]), algorithm: .es256), known: nil, now: 1))
+  }
+
   // Holds: WALLET-29
   @Test func `a dApp is remembered after a prompt, and its pairing is given after another`() async throws {
     #expect(await refusal(GetPairing(site: "d.example"))?.status == .noCredentials)
+    #expect(await refusal(pairing)?.status == .noCredentials, "no passkey of the site could be removed")
     #expect(world.dialogs.read.isEmpty)
+    try registerAtItsSite()
     _ = try await world.ask(pairing)
     let answer = try await world.ask(GetPairing(site: "d.example"))
     let kept = GetPairing.Answer(
@@ -300,6 +311,7 @@ import Testing
 
   // Holds: WALLET-29
   @Test func `a pairing that the user refuses is neither kept nor given`() async throws {
+    try registerAtItsSite()
     world.dialogs.agree(to: 0)
     #expect(await refusal(pairing)?.status == .operationDenied)
     #expect(await refusal(GetPairing(site: "d.example"))?.status == .noCredentials)
