@@ -81,6 +81,37 @@ def test_a_numeric_request_id_stays_a_number(loop, serve, authority):
     loop.run(story())
 
 
+def test_presence_pairings_and_a_restart(loop, serve, authority):
+    """Presence follows the answer to a request to connect, because a Socket.IO client drops an event that comes before."""
+    server, tls = serve(reports_presence=True, gives_pairings=True), authority.client_context()
+
+    async def connect(wallet, auth=""):
+        """Return the web socket, and the answer to the request to connect."""
+        socket = await wallet.http.ws_connect(f"{server.address}/socket.io/?EIO=4&transport=websocket")
+        await socket.receive_str()
+        await socket.send_str(f"40{auth}")
+        return socket, await socket.receive_str()
+
+    async def story():
+        wallet, other = [await Wallet(server, ACCOUNT, name, tls).start() for name in ("one", "two")]
+        auth = json.dumps((await wallet.register())["pairing"])
+        for _ in range(2):
+            socket, answer = await connect(wallet)
+            assert answer.startswith("40{")
+            assert json.loads((await socket.receive_str()).removeprefix("42")) == [
+                "presence", {"requestId": "one", "deviceCount": 1, "online": True}]
+            await server.stop()
+            await server.start(server.port)
+        assert (await connect(other, auth))[1].startswith("40{")
+        assert "PAIRING_UNAUTHORIZED" in (await connect(other, auth.replace("controller", "provider")))[1]
+        server.revoked.add("one")
+        assert "PAIRING_REVOKED" in (await connect(other, auth))[1]
+        await wallet.close()
+        await other.close()
+
+    loop.run(story())
+
+
 def test_a_lost_offer_is_sent_again(loop, serve, authority):
     server, tls = serve(), authority.client_context()
     server.mischief.lost_offers = 1
