@@ -73,7 +73,8 @@ def test_a_page_that_is_reloaded_five_times(key, loop, serve, connect, authority
         enabled = loop.run(dapp.ask("enable", genesisHash=TESTNET))
         assert [account["address"] for account in enabled["accounts"]] == [ACCOUNT.address]
     assert len(server.received) == requests, "no further sign-in"
-    assert len(of(wallet, "away")) == len(of(wallet, "returned")) == 5
+    # If the server takes a second to notice that the page has left, the wallet makes an offer to it.
+    assert len(of(wallet, "away")) == 5 <= len(of(wallet, "returned"))
     assert not of(wallet, "otherSession")
     assert wallet.interrupt() == 130, wallet.text
     assert wallet.events[-1]["reason"] == "wallet"
