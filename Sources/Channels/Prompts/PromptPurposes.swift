@@ -34,7 +34,7 @@ extension PromptPages {
     case .signIn:
       self.init(
         headline: Message("Sign in with your passkey?"),
-        details: prompt.siteLines + prompt.noPasskeyLines + prompt.previousPhraseLines
+        details: prompt.siteLines + prompt.otherAccountLines + prompt.noPasskeyLines + prompt.previousPhraseLines
           + prompt.extraLines(payment: Message("This may confirm a payment that another site started."))
           + prompt.algorandLines,
         agree: Message("Sign in"), in: catalogue)
@@ -289,6 +289,15 @@ extension UserPrompt {
       count: moreStoredAccounts)
     return storedAccounts.map { Message("Account: \(DisplayText.name($0))") }
       + (storedAccounts.isEmpty || moreStoredAccounts == 0 ? [] : [more])
+  }
+
+  /// The accounts that a sign-in leaves out, and how to sign in with one of them.
+  fileprivate var otherAccountLines: [Message] {
+    guard moreStoredAccounts > 0 else { return [] }
+    let others = Message(
+      "\(moreStoredAccounts) more account of this site is stored here.",
+      plural: "\(moreStoredAccounts) more accounts of this site are stored here.", count: moreStoredAccounts)
+    return [others, Message("To sign in with another one, refuse, and type its name at the site first.")]
   }
 
   /// The advice to make a backup after the first passkey.

@@ -190,6 +190,24 @@ def test_registration_and_sign_in(exchange, style):
 
 
 # Holds: HYBRID-1
+def test_several_accounts(exchange):
+    """No browser gets a list of them, so the dialog names the one that signs, and counts the others; a list is the choice."""
+    made = {}
+    for name in ("ada", "grace"):
+        status, answer = exchange.ask(make_credential(user=name.encode(), name=name), "mc")
+        assert status == 0 and exchange.run.end() == 0, exchange.run.said
+        made[name] = credential(answer)
+    for chosen, named in ((None, "grace"), ("ada", "ada")):
+        listed = [{"type": "public-key", "id": made[chosen][0]}] if chosen else None
+        status, signed = exchange.ask(get_assertion(member3=listed))
+        assert status == 0 and exchange.run.end() == 0, exchange.run.said
+        verify(signed, made[named][1])
+        assert signed[1]["id"] == made[named][0] and 5 not in signed and signed.get(6, False) is (chosen is None)
+        shown = exchange.key.shown(-1)
+        assert f'Account: "{named}"' in shown and ("1 more account" in shown) is (chosen is None)
+
+
+# Holds: HYBRID-1
 def test_prf(exchange):
     salts = {"first": bytes(32), "second": bytes(range(32))}
     status, made = exchange.ask(make_credential(member6={"prf": {}}), "mc")

@@ -78,8 +78,14 @@ import Testing
     let answer = await world.getAssertion(Requests.getAssertion())
     #expect(answer.map?[1]?.map?["id"] == .bytes(ids[1]))
     #expect(answer.map?[5] == nil && answer.map?[6] == true)
-    #expect(world.person.shown.last?.prompt.accountName == "bob" && world.person.shown.last?.prompt.accountCount == 2)
+    let prompt = try #require(world.person.shown.last?.prompt)
+    #expect(prompt.accountName == "bob" && prompt.accountCount == 1 && prompt.moreStoredAccounts == 1)
     #expect(await world.getNextAssertion().bytes == [0x30])
+    // With a list, the browser has chosen.
+    let listed = await world.getAssertion(Requests.getAssertion(allowing: ids))
+    #expect(listed.map?[1]?.map?["id"] == .bytes(ids[0]))
+    #expect(world.person.shown.last?.prompt.accountName == "alice")
+    #expect(world.person.shown.last?.prompt.moreStoredAccounts == 0)
   }
 
   @Test func `a sign-in of this machine cannot be continued from another computer`() async throws {

@@ -56,6 +56,18 @@ import Testing
     #expect(PromptText(prompt).details == ["Site: a.example"], "nameless accounts only")
   }
 
+  // Holds: HYBRID-1
+  @Test(arguments: [0, 1, 2]) func `a sign-in without a choice counts the other accounts`(more: Int) {
+    var prompt = UserPrompt(purpose: .signIn, rpID: "a.example", accountName: "alice")
+    prompt.moreStoredAccounts = more
+    let advice = "To sign in with another one, refuse, and type its name at the site first."
+    let others = [
+      [], ["1 more account of this site is stored here.", advice],
+      ["2 more accounts of this site are stored here.", advice],
+    ]
+    #expect(PromptText(prompt).details == ["Site: a.example", "Account: \"alice\""] + others[more])
+  }
+
   // Holds: PROMPT-15
   @Test func `a heading is the act and the site, or the headline`() {
     let all = TokenPermissions(rawValue: 0x77)

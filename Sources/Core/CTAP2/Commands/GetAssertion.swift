@@ -49,6 +49,10 @@ extension GetAssertion: AuthenticatorCommand {
     // 6.2, 8, 9. One dialog gives presence and, if required, verification, and consumes the token. A silent request has
     // no dialog.
     var prompt = request.prompt(for: first, of: count)
+    if context.isHybrid, prompt.accountCount > 1 {
+      // The browser gets no list of accounts: the person decides about this one.
+      (prompt.accountCount, prompt.moreStoredAccounts) = (1, count - 1)
+    }
     prompt.isOfPreviousPhrase = phrase == .previous
     try extensions.describe(in: &prompt, vault: vault)
     // The extension `liquid` signs for an origin, which can have another policy than the rp.id.
@@ -89,7 +93,7 @@ extension GetAssertion: AuthenticatorCommand {
       try vault[phrase].remember(first, algorandAddress: address, now: now, consent: kept.part())
     }
 
-    // A browser on another computer can send one request only, and the newest account has signed.
+    // A browser on another computer can send one request only: it could not continue.
     if request.allowList.isEmpty, count > 1, !context.isHybrid {
       response.numberOfCredentials = count
       authenticator.remaining = RemainingAssertions(

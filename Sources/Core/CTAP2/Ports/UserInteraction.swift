@@ -147,7 +147,7 @@ public struct UserPrompt: Sendable, Equatable {
   public var accountCount: Int
   /// With `authorize` for a sign-in: the newest accounts that the store has at the site, by their names.
   public var storedAccounts: [String] = []
-  /// How many more accounts the store has there.
+  /// How many more accounts the store has there; with `signIn`, how many that the browser cannot choose.
   public var moreStoredAccounts = 0
   /// With `register`: the account has a passkey on this machine, which the new one replaces.
   public var replacesPasskey: Bool
