@@ -201,8 +201,8 @@ package actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Confirmation {
     // A caller that asks for verification has read `canVerify`.
     guard verifier != nil || !verification else { throw .unavailable }
-    let others = prompt.mayConcernAnotherKey ? otherKeys() : []
     let request = PromptRequest(client as? RequestOrigin)
+    let others = keys(beside: request.origin, ifConcerned: prompt.mayConcernAnotherKey)
     var pages = PromptPages(prompt, askedThrough: await doorLines(of: request), beside: others, in: catalogue)
     pages.last.takesPassphrase = verification
     if verification { pages.last.means = prompt.means }
@@ -231,8 +231,9 @@ package actor UserPrompter: UserInteraction {
 
   /// Refuses without a dialog; beside another key after 30 seconds, as when nobody touches a key with a button.
   package func refuse(_ prompt: UserPrompt, from client: (any RequestClient)?) async -> UserInteractionError {
-    guard prompt.mayConcernAnotherKey, !otherKeys().isEmpty else { return .declined }
-    await (client as? RequestOrigin)?.status?.report(.upNeeded)
+    let origin = client as? RequestOrigin
+    guard !keys(beside: origin, ifConcerned: prompt.mayConcernAnotherKey).isEmpty else { return .declined }
+    await origin?.status?.report(.upNeeded)
     do throws(CancellationError) {
       try await clock.sleep(until: clock.now.advanced(by: Self.presence))
     } catch {
@@ -247,8 +248,8 @@ package actor UserPrompter: UserInteraction {
   package func passphrase<Accepted: Sendable>(
     _ dialog: PromptText, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted {
-    let others = dialog.mayConcernAnotherKey ? otherKeys() : []
     let request = dialog.request ?? PromptRequest(nil)
+    let others = keys(beside: request.origin, ifConcerned: dialog.mayConcernAnotherKey)
     let pages = PromptPages(dialog, askedThrough: await doorLines(of: request), beside: others)
     guard
       let accepted = try await ask(
@@ -259,12 +260,20 @@ package actor UserPrompter: UserInteraction {
 
   /// Shows a dialog without a field until the user presses its button; a refusal is an error.
   package func agreement(to dialog: PromptText) async throws(UserInteractionError) {
-    let others = dialog.mayConcernAnotherKey ? otherKeys() : []
     let request = dialog.request ?? PromptRequest(nil)
+    let others = keys(beside: request.origin, ifConcerned: dialog.mayConcernAnotherKey)
     let pages = PromptPages(dialog, takesPassphrase: false, askedThrough: await doorLines(of: request), beside: others)
     let _: Never? = try await ask(
       pages.all, of: request, within: request.timeout, atLeast: Self.answer, by: nil
     ) { _, _ in .ended(.declined) }
+  }
+
+  /// The names of the other keys that may serve the request too: only a request of the device can go to several keys.
+  private func keys(beside origin: RequestOrigin?, ifConcerned isConcerned: Bool) -> [String] {
+    switch origin?.door {
+    case .device, nil: isConcerned ? otherKeys() : []
+    case .controlSocket, .anotherComputer: []
+    }
   }
 
   /// The lines that say where the request came in; none if no request caused the prompt.
@@ -333,7 +342,7 @@ package actor UserPrompter: UserInteraction {
     do throws(UserInteractionError) {
       var accepted: Accepted?
       for page in pages {
-        others = page.mayConcernAnotherKey ? otherKeys() : []
+        others = keys(beside: page.request?.origin, ifConcerned: page.mayConcernAnotherKey)
         accepted = try await show(page, until: deadline, means, judge)
       }
       isAnswered = true

@@ -544,6 +544,21 @@ struct PromptsBesideOtherKeysTests {
     #expect(backEnd.shown.all == [PromptText(prompt).description])
   }
 
+  // Holds: HYBRID-2
+  @Test(arguments: [Door.controlSocket(process: 1), .anotherComputer(process: 1)])
+  func `no other key is named to a program or another computer, and a refusal is answered at once`(
+    _ door: Door
+  ) async {
+    let backEnd = Dialogs(refuses: true)
+    let origin = RequestOrigin(door: door)
+    #expect(await prompter(backEnd).outcome(of: signIn, from: origin) == "declined")
+    #expect(await prompter(backEnd).refuse(signIn, from: origin) == .declined)
+    let unlocking = PromptText.unlock(for: .prompt(signIn)).asked(from: origin)
+    await #expect(throws: UserInteractionError.declined) { try await prompter(backEnd).agreement(to: unlocking) }
+    #expect(backEnd.shown.all.count == 2 && backEnd.shown.all.allSatisfy { !$0.contains("plugged in") })
+    #expect(clock.sleeperCount == 0)
+  }
+
   @Test(arguments: directed)
   func `a refusal of a request meant for this key only is answered at once`(_ purpose: UserPrompt.Purpose) async {
     let backEnd = Dialogs(refuses: true)
