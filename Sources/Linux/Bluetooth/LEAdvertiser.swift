@@ -162,13 +162,8 @@ package final class LEAdvertiser: @unchecked Sendable {
     }
     defer { sd_bus_message_unref(message) }
     guard fill(message) >= 0 else { throw .malformed }
-    let answer = CallAnswer()
-    var slot: OpaquePointer?
-    guard
-      sd_bus_call_async(bus, &slot, message, takeCallAnswer, Unmanaged.passUnretained(answer).toOpaque(), 0) >= 0
-    else { throw .busEnded }
-    defer { sd_bus_slot_unref(slot) }
-    guard let reply = try wait(until: .now + limit, cancellation, { answer.take() }) else { return nil }
+    guard let sent = SystemBusCall(message, on: bus) else { throw .busEnded }
+    guard let reply = try wait(until: .now + limit, cancellation, { sent.takeAnswer() }) else { return nil }
     guard sd_bus_message_is_method_error(reply, nil) == 0 else {
       defer { sd_bus_message_unref(reply) }
       throw BluetoothFailure(error: sd_bus_message_get_error(reply)?.pointee.name.map { String(cString: $0) } ?? "")
@@ -300,27 +295,6 @@ private final class Advert {
     }
     return 0
   }
-}
-
-/// Holds the answer to a call.
-private final class CallAnswer {
-  private var message: OpaquePointer?
-
-  deinit { sd_bus_message_unref(message) }
-
-  func receive(_ message: OpaquePointer?) { self.message = sd_bus_message_ref(message) }
-
-  func take() -> OpaquePointer? {
-    defer { message = nil }
-    return message
-  }
-}
-
-private func takeCallAnswer(
-  _ message: OpaquePointer?, _ answer: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<sd_bus_error>?
-) -> Int32 {
-  if let answer { Unmanaged<CallAnswer>.fromOpaque(answer).takeUnretainedValue().receive(message) }
-  return 0
 }
 
 private func answerBluetoothd(

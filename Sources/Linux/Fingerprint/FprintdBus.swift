@@ -108,15 +108,11 @@ final class FprintdBus: @unchecked Sendable {
     if let argument {
       guard sd_bus_message_append_basic(call, CChar(UInt8(ascii: "s")), argument) >= 0 else { throw .malformed }
     }
-    let answer = Answer()
-    var slot: OpaquePointer?
-    let sent = sd_bus_call_async(bus, &slot, call, receiveAnswer, Unmanaged.passUnretained(answer).toOpaque(), 0)
-    guard sent >= 0 else { throw .busEnded }
-    defer { sd_bus_slot_unref(slot) }
+    guard let sent = SystemBusCall(call, on: bus) else { throw .busEnded }
     let deadline = ContinuousClock.now + limit
     let reply = try wait(until: deadline, Cancellation()) { message throws(FingerprintFailure) in
       try see(message)
-      return answer.take()
+      return sent.takeAnswer()
     }
     guard sd_bus_message_is_method_error(reply, nil) == 0 else {
       defer { sd_bus_message_unref(reply) }
@@ -200,27 +196,6 @@ final class FprintdBus: @unchecked Sendable {
       if event == .cancelled { throw .cancelled }
     }
   }
-}
-
-/// Holds the answer to a call.
-private final class Answer {
-  private var message: OpaquePointer?
-
-  deinit { sd_bus_message_unref(message) }
-
-  func receive(_ message: OpaquePointer?) { self.message = sd_bus_message_ref(message) }
-
-  func take() -> OpaquePointer? {
-    defer { message = nil }
-    return message
-  }
-}
-
-private func receiveAnswer(
-  _ message: OpaquePointer?, _ answer: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<sd_bus_error>?
-) -> Int32 {
-  if let answer { Unmanaged<Answer>.fromOpaque(answer).takeUnretainedValue().receive(message) }
-  return 0
 }
 
 extension FingerprintFailure {
