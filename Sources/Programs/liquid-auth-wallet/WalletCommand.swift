@@ -92,7 +92,7 @@ struct WalletCommand: ParsableCommand {
       if Task.isCancelled, failure.code != .interrupted {
         failure = WalletFailure("ended by a signal", code: .interrupted)
       }
-      operation.output.report(.failed(failure))
+      operation.options.output.report(.failed(failure))
       return failure.code.rawValue
     }
   }
@@ -126,12 +126,18 @@ struct WalletCommand: ParsableCommand {
 
 /// A command that stops at any time when its task is cancelled.
 protocol WalletOperation: ParsableCommand, Sendable {
-  /// The output for its events.
-  var output: EventOutput { get }
+  /// The common options.
+  var options: WalletOptions { get }
   /// Whether the terminal stays open until the user has read the output.
   var hold: Bool { get }
   /// The files and directories that the command line and the settings name.
   var files: [String] { get }
   /// Runs the command; closes all that it opened before it returns.
   func perform() async throws
+}
+
+extension WalletOperation {
+  /// Most commands run in a terminal that stays open.
+  var hold: Bool { false }
+  var files: [String] { options.files }
 }

@@ -21,9 +21,9 @@ struct OptionsTests {
       "-", "--authenticate", "--json", "--once", "--yes", "--timeout", "9", "--control", "/c", "--config", "/w",
       "--ca-file", "/p", "--ice-server", "stun:a", "--ice-server", "turn:b",
     ])
-    #expect(command.link == "-" && command.authenticate && command.json && command.once && command.yes)
+    #expect(command.link == "-" && command.authenticate && command.options.json && command.once && command.yes)
     #expect(command.timeout == 9 && command.iceServer == ["stun:a", "turn:b"])
-    #expect(command.network.control == "/c" && command.network.config == "/w" && command.network.caFile == "/p")
+    #expect(command.options.control == "/c" && command.options.config == "/w" && command.options.caFile == "/p")
     #expect(command.again == nil && !command.remember && !command.showAll)
     let again = try ConnectCommand.parse(["--again", "a.example", "--show-all"])
     #expect(again.link == nil && again.again == "a.example" && again.showAll)
@@ -39,7 +39,8 @@ struct OptionsTests {
 
   @Test func `the options of the balance are read`() throws {
     let command = try AccountsCommand.parse(["--account", "2", "--count", "32", "--json", "--", "dockernet-v1"])
-    #expect(command.network == "dockernet-v1" && command.account == 2 && command.count == 32 && command.json)
+    #expect(command.network == "dockernet-v1" && command.account == 2 && command.count == 32)
+    #expect(command.options.json)
   }
 }
 

@@ -20,13 +20,7 @@ struct AccountsCommand: WalletOperation {
   @Option(help: ArgumentHelp("The account number. (default: 0)", valueName: "number")) var account: UInt32 = 0
   @Option(help: ArgumentHelp("The number of addresses, 1 to 32, from index 0 on. (default: 1)", valueName: "number"))
   var count: UInt32 = 1
-  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
-  @OptionGroup var options: NetworkOptions
-
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: options.place) }
-  private static let start = ContinuousClock.now
-  var hold: Bool { false }
-  var files: [String] { options.files }
+  @OptionGroup var options: WalletOptions
 
   func validate() throws {
     guard account < 1 << 31 else { throw ValidationError("--account takes a number below 2147483648") }
@@ -34,7 +28,7 @@ struct AccountsCommand: WalletOperation {
   }
 
   func perform() async throws {
-    let (output, configuration) = (output, try options.configuration())
+    let (output, configuration) = (options.output, try options.configuration())
     guard let hash = configuration.genesisHash(of: network) else {
       let names = Network.allCases.map(\.genesisID) + configuration.networks.map(\.genesisID)
       throw WalletFailure("the network is one of \(names.joined(separator: ", "))", code: .mistake)

@@ -43,16 +43,11 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
 
   @Flag(help: "Do not ask whether a computer in front of you shows the code.") var yes = false
 
-  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
-
   @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.") var hold = false
 
-  @OptionGroup var network: NetworkOptions
+  @OptionGroup var options: WalletOptions
 
-  var files: [String] { network.files + [image].compactMap(\.self) }
-
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: network.place) }
-  private static let start = ContinuousClock.now
+  var files: [String] { options.files + [image].compactMap(\.self) }
 
   func validate() throws {
     guard (link == nil) != (image == nil) else { throw ValidationError("give one link, or --image") }
@@ -73,14 +68,14 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     // The code, and the keys of the exchange, must be in no core dump.
     do { try Hardening.apply() } catch { throw WalletFailure("cannot forbid core dumps: \(error)") }
     let code = try await read(LinkSource(link: link, image: image).read())
-    let output = output
+    let output = options.output
     output.report(.hybrid(.code(code.hint, age: code.created.map(Self.age))))
-    let configuration = try network.configuration()
+    let configuration = try options.configuration()
     // An option replaces both settings: address and number of different services lead the browser elsewhere.
     let isGiven = tunnel != nil || tunnelNumber != nil
     let (number, address) = isGiven ? (tunnelNumber, tunnel) : (configuration.tunnelNumber, configuration.tunnel)
     let place = try TunnelPlace(number: number, address: address)
-    let socket = try ControlSocket(network.controlPath(), in: network.place) { output.report(.prompt) }
+    let socket = try ControlSocket(options.controlPath(), in: options.place) { output.report(.prompt) }
     let session = try await self.session(of: code, place, socket)
     // What cannot work is found before anybody is asked.
     let advertiser: LEAdvertiser

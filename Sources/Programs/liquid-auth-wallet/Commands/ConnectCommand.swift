@@ -41,8 +41,6 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Flag(help: "Show long fields of transactions whole, page by page.") var showAll = false
 
-  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
-
   @Option(
     name: .customLong("ice-server"),
     help: ArgumentHelp(
@@ -70,12 +68,9 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.") var hold = false
 
-  @OptionGroup var network: NetworkOptions
+  @OptionGroup var options: WalletOptions
 
-  var files: [String] { network.files + [image].compactMap(\.self) }
-
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: network.place) }
-  private static let start = ContinuousClock.now
+  var files: [String] { options.files + [image].compactMap(\.self) }
 
   func validate() throws {
     guard [link, image, again].count(where: { $0 != nil }) == 1 else {
@@ -106,17 +101,17 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   }
 
   func perform() async throws {
-    let output = output
+    let output = options.output
     var link: LiquidURI?
     if again == nil {
       let read = try read(await LinkSource(link: self.link, image: image).read())
       output.report(.link(origin: read.origin.serialized, requestID: read.requestID.text))
       link = read
     }
-    let configuration = try network.configuration()
+    let configuration = try options.configuration()
     let servers = try iceServers(configuration)
     let ports = try WalletPorts(
-      controlPath: network.controlPath(), in: network.place, configuration: configuration
+      controlPath: options.controlPath(), in: options.place, configuration: configuration
     ) {
       output.report(.prompt)
     }
@@ -150,7 +145,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   private func read(_ text: String) throws -> LiquidURI {
     switch LinkKind(of: text) {
     // With --json, an event reports the failure.
-    case .browser?: throw json ? LinkKind.browser.isAnother : BrowserLink(text).explain()
+    case .browser?: throw options.json ? LinkKind.browser.isAnother : BrowserLink(text).explain()
     case .keyri?: throw LinkKind.keyri.isAnother
     case .dApp?, nil: break
     }

@@ -24,7 +24,7 @@ struct KeyriCommand: ParsableCommand {
     subcommands: [Register.self, Login.self, QR.self])
 
   /// Registers a key with a service.
-  struct Register: KeyriOperation {
+  struct Register: WalletOperation {
     static let configuration = CommandConfiguration(
       abstract: "Register your key with a service, and get a token.",
       discussion: """
@@ -33,33 +33,33 @@ struct KeyriCommand: ParsableCommand {
         """)
 
     @OptionGroup var account: KeyriAccount
-    @OptionGroup var general: KeyriOptions
+    @OptionGroup var options: WalletOptions
 
     func perform() async throws {
-      try await general.withWallet { wallet in
+      try await withWallet { wallet in
         try await wallet.register(account.email, at: wallet.services.service(named: account.service))
       }
     }
   }
 
   /// Signs in to a service.
-  struct Login: KeyriOperation {
+  struct Login: WalletOperation {
     static let configuration = CommandConfiguration(
       abstract: "Sign in to a service that has your key, and get a token.",
       discussion: "The authenticator asks you before it signs. It prints a token, as register does.")
 
     @OptionGroup var account: KeyriAccount
-    @OptionGroup var general: KeyriOptions
+    @OptionGroup var options: WalletOptions
 
     func perform() async throws {
-      try await general.withWallet { wallet in
+      try await withWallet { wallet in
         try await wallet.login(account.email, at: wallet.services.service(named: account.service))
       }
     }
   }
 
   /// Answers a browser.
-  struct QR: KeyriOperation {
+  struct QR: WalletOperation {
     static let configuration = CommandConfiguration(
       commandName: "qr",
       abstract: "Confirm or refuse the login of the browser that shows a Keyri code.",
@@ -86,9 +86,9 @@ struct KeyriCommand: ParsableCommand {
 
     @Flag(help: "Do not ask: refuse.") var deny = false
 
-    @OptionGroup var general: KeyriOptions
+    @OptionGroup var options: WalletOptions
 
-    var files: [String] { general.network.files + [image].compactMap(\.self) }
+    var files: [String] { options.files + [image].compactMap(\.self) }
 
     func validate() throws {
       guard (link == nil) != (image == nil) else { throw ValidationError("give one link, or --image") }
@@ -102,24 +102,11 @@ struct KeyriCommand: ParsableCommand {
     func perform() async throws {
       let text = try await LinkSource(link: link, image: image).read()
       if let kind = LinkKind(of: text), kind != .keyri { throw kind.isAnother }
-      try await general.withWallet { wallet in
+      try await withWallet { wallet in
         try await wallet.answer(text, confirm.map(KeyriDecision.confirm) ?? (deny ? .deny : .ask), as: user)
       }
     }
   }
-}
-
-/// A subcommand of `keyri`.
-protocol KeyriOperation: WalletOperation {
-  /// The common options.
-  var general: KeyriOptions { get }
-}
-
-extension KeyriOperation {
-  var output: EventOutput { general.output }
-  /// These commands run in a terminal that stays open.
-  var hold: Bool { false }
-  var files: [String] { general.network.files }
 }
 
 /// The arguments that name the account and the service.
@@ -139,22 +126,14 @@ extension KeyriEmail {
   }
 }
 
-/// The common options of the `keyri` subcommands.
-struct KeyriOptions: ParsableArguments {
-  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
-
-  @OptionGroup var network: NetworkOptions
-
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: network.place) }
-  private static let start = ContinuousClock.now
-
+extension WalletOperation {
   /// Opens the wallet's ports, and closes them when `body` returns.
-  func withWallet(
+  fileprivate func withWallet(
     _ body: (KeyriWallet) async throws -> Void
   ) async throws {
-    let (output, configuration) = (output, try network.configuration())
+    let (output, configuration) = (options.output, try options.configuration())
     let ports = try WalletPorts(
-      controlPath: network.controlPath(), in: network.place, configuration: configuration
+      controlPath: options.controlPath(), in: options.place, configuration: configuration
     ) {
       output.report(.prompt)
     }

@@ -29,13 +29,7 @@ struct RekeyCommand: WalletOperation {
       "Give this account, which an earlier move gave to the old account. (default: the old account)",
       valueName: "address"))
   var account: String?
-  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
-  @OptionGroup var options: NetworkOptions
-
-  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: options.place) }
-  private static let start = ContinuousClock.now
-  var hold: Bool { false }
-  var files: [String] { options.files }
+  @OptionGroup var options: WalletOptions
 
   func validate() throws {
     guard Network(rawValue: network) != nil else {
@@ -51,7 +45,7 @@ struct RekeyCommand: WalletOperation {
   private var givenAccount: AlgorandAddress? { account.flatMap { AlgorandAddress(text: Array($0.utf8)) } }
 
   func perform() async throws {
-    let (output, configuration) = (output, try options.configuration())
+    let (output, configuration) = (options.output, try options.configuration())
     guard let network = Network(rawValue: network), let node = configuration.nodes[network.genesisID] else {
       throw WalletFailure(
         "\(configuration.file) names no node of \(self.network); add the line: algod \(self.network) = "

@@ -19,7 +19,7 @@ struct AnswerCommandTests {
       "--control", "/c", "--ca-file", "/p",
     ])
     #expect(command.image == "code.png" && command.tunnel == "wss://a.example" && command.tunnelNumber == 300)
-    #expect(command.yes && command.json && command.hold && command.network.control == "/c")
+    #expect(command.yes && command.options.json && command.hold && command.options.control == "/c")
     #expect(command.files.contains("code.png"))
   }
 

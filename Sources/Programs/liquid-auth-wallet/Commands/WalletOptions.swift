@@ -4,8 +4,10 @@ import LiquidAuth
 import ProcessIO
 import StateDirectory
 
-/// The options for the authenticator's socket and the network.
-struct NetworkOptions: ParsableArguments {
+/// The options of every command: for its output, the authenticator's socket and the network.
+struct WalletOptions: ParsableArguments {
+  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
+
   @Option(
     help: ArgumentHelp("The authenticator's control socket.", valueName: "path"), completion: .file(),
     transform: absolutePath)
@@ -25,6 +27,9 @@ struct NetworkOptions: ParsableArguments {
     help: ArgumentHelp(
       "Also trust the certificate authorities in this PEM file.", valueName: "file"), completion: .file())
   var caFile: String?
+
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start, in: place) }
+  private static let start = ContinuousClock.now
 
   /// The control socket's path: the option, or the socket of the state directory.
   func controlPath() throws -> String {
