@@ -40,10 +40,6 @@ package actor UserPrompter: UserInteraction {
   static let answer = Duration.seconds(120)
   /// How long a page that needs reading must have been open for an OK to count.
   static let shortestReading = Duration.milliseconds(500)
-  /// The time within which no person can read a page and answer it: an answer that comes sooner is a program's.
-  static let quickest = Duration.milliseconds(300)
-  /// How many pages in a row must be answered within ``quickest`` before the status says so.
-  static let quickInARow = 3
   /// How often one means can be tried for one request.
   static let triesPerDialog = 3
 
@@ -73,14 +69,8 @@ package actor UserPrompter: UserInteraction {
   let log: @Sendable (String) -> Void
   nonisolated let turns = RequestQueue(())
   private nonisolated let observer = Mutex<(@Sendable () -> Void)?>(nil)
-  /// Why the last dialog could not be shown or completed; `nil` if it could.
-  private var fault: String?
-  /// Why a means could not verify the last time that it was tried.
-  private var faultOfMeans: [VerificationMeans: Problem] = [:]
-  /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
-  private var isAnswered = false
-  /// How many pages in a row were answered faster than a person can read.
-  private var quickAnswers = 0
+  /// What is wrong with the dialogs so far.
+  var faults = DialogFaults()
   /// Ends the wait for a dialog that the user closed, when the user asks for it again; `nil` if none was closed.
   var recalls: AsyncStream<Recall>.Continuation?
 
@@ -164,16 +154,13 @@ package actor UserPrompter: UserInteraction {
   }
 
   /// Why dialogs cannot be shown, or why the last one failed.
-  package var problem: Problem? {
-    if !isAnswered, let problem = backEnd.problem { return problem }
-    return fault.map { Problem("the last dialog failed: \($0)") }
-  }
+  package var problem: Problem? { faults.problem(of: backEnd) }
 
   /// Whether the last pages were answered, agreed to or refused, faster than a person can read them.
-  package var answersByItself: Bool { quickAnswers >= Self.quickInARow }
+  package var answersByItself: Bool { faults.answersByItself }
 
   /// Why a means could not verify the last time that it was tried, for each of these.
-  package func problems(of means: [VerificationMeans]) -> [Problem] { means.compactMap { faultOfMeans[$0] } }
+  package func problems(of means: [VerificationMeans]) -> [Problem] { means.compactMap { faults.ofMeans[$0] } }
 
   /// Notes and logs that a means could not verify.
   ///
@@ -182,12 +169,12 @@ package actor UserPrompter: UserInteraction {
   ///   - remedy: the words of the command that repairs it.
   func failed(_ means: VerificationMeans, _ words: String, remedy: [String]? = nil) {
     let problem = Problem("\(means.subject) cannot verify: \(words)", remedy: remedy.map { Remedy($0) })
-    faultOfMeans[means] = problem
+    faults.ofMeans[means] = problem
     log(problem.text)
   }
 
   /// Notes that a means works.
-  package func works(_ means: VerificationMeans) { faultOfMeans[means] = nil }
+  package func works(_ means: VerificationMeans) { faults.ofMeans[means] = nil }
 
   // MARK: Asking
 
@@ -218,15 +205,6 @@ package actor UserPrompter: UserInteraction {
       }
     }
     return Confirmation(verification: verified ?? .none)
-  }
-
-  /// Whether the daemon has what a means needs, and tries are left.
-  private func canVerify(by means: VerificationMeans) -> Bool {
-    guard triesOfMeans > 0 else { return false }
-    return switch means {
-    case .fingerprint: readFingers != nil
-    case .pam: converse != nil
-    }
   }
 
   /// Refuses without a dialog; beside another key after 30 seconds, as when nobody touches a key with a button.
@@ -337,7 +315,7 @@ package actor UserPrompter: UserInteraction {
     _ judge: Judge<Accepted>
   ) async -> Turn<Accepted> {
     observer.withLock { $0 }?()
-    fault = nil
+    faults.begin()
     var others: [String] = []
     do throws(UserInteractionError) {
       var accepted: Accepted?
@@ -345,181 +323,12 @@ package actor UserPrompter: UserInteraction {
         others = keys(beside: page.request?.origin, ifConcerned: page.mayConcernAnotherKey)
         accepted = try await show(page, until: deadline, means, judge)
       }
-      isAnswered = true
+      faults.end(with: nil)
       return .over(.success(accepted))
     } catch {
-      if error != .timedOut, error != .cancelled { isAnswered = fault == nil }
+      faults.end(with: error)
       let isRefused = [.declined, .unavailable, .wrongPassphrase].contains(error)
       return isRefused && !others.isEmpty ? .leftToOthers : .over(.failure(error))
     }
   }
-
-  // MARK: One page
-
-  /// How a means of verification ended, if the user did not refuse.
-  enum MeansOutcome: Sendable, Equatable {
-    /// It verified the user, who saw the page.
-    case verified
-    /// The next means verifies instead: the user chose it, this one failed, or its tries are used up.
-    case next(remark: Message?)
-  }
-
-  /// Shows a page for each of its means in turn, and finally for the passphrase or a button.
-  private func show<Accepted: Sendable>(
-    _ page: PromptText, until deadline: Instant?, _ yield: (@Sendable (VerificationMeans) -> Accepted)?,
-    _ judge: Judge<Accepted>
-  ) async throws(UserInteractionError) -> Accepted? {
-    var page = page
-    while let yield {
-      // Not sooner: another request can have used tries up since.
-      page.means = page.means.filter(canVerify)
-      guard !page.means.isEmpty else { break }
-      let means = page.means.removeFirst()
-      switch try await verify(by: means, page) {
-      case .verified:
-        verifier?.count(means, isRight: true)
-        works(means)
-        return yield(means)
-      case .next(let remark):
-        page.remark = remark.map(catalogue.text)
-      }
-    }
-    return try await show(page, until: deadline, judge)
-  }
-
-  private func verify(
-    by means: VerificationMeans, _ page: PromptText
-  ) async throws(UserInteractionError) -> MeansOutcome {
-    switch means {
-    case .fingerprint: try await readFinger(for: page)
-    case .pam: try await askAccount(for: page)
-    }
-  }
-
-  private func show<Accepted: Sendable>(
-    _ page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
-  ) async throws(UserInteractionError) -> Accepted? {
-    try await open(page)
-    if page.takesPassphrase, page.request?.shown != nil, await backEnd.canBeQueued {
-      // The desktop can hide it behind prompts of other programs: what waits beside it counts after a button.
-      await backEnd.close()
-      var first = page
-      (first.takesPassphrase, first.agree) = (false, catalogue.text(Message("Next")))
-      try await agreeByButton(to: first)
-      try await open(page)
-    }
-    do throws(UserInteractionError) {
-      let accepted = try await answer(to: page, until: deadline, judge)
-      await backEnd.close()
-      return accepted
-    } catch {
-      await backEnd.close()
-      throw error
-    }
-  }
-
-  /// Shows a page without a field until the user presses its button.
-  func agreeByButton(to page: PromptText) async throws(UserInteractionError) {
-    let _: Never? = try await show(page, until: nil) { _, _ in .ended(.declined) }
-  }
-
-  func open(_ dialog: PromptText) async throws(UserInteractionError) {
-    do throws(PromptFailure) {
-      try await backEnd.open(dialog)
-    } catch {
-      await backEnd.close()
-      throw refusal(error)
-    }
-  }
-
-  /// Shows a dialog until an answer counts.
-  private func answer<Accepted: Sendable>(
-    to page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
-  ) async throws(UserInteractionError) -> Accepted? {
-    var dialog = page
-    var triesLeft = Self.triesPerDialog
-    let longest = page.request?.timeout ?? Self.answer
-    var limit = clock.now.advanced(by: longest)
-    var isFirst = true
-    while true {
-      let opened = clock.now
-      // If the request's deadline comes first, its timer is enough.
-      let isLimited = deadline.map { limit < $0 } ?? true
-      let outcome = await limited(until: isLimited ? limit : nil, of: page.request) { [dialog] in
-        await self.askOrReopen(dialog)
-      }
-      // Once for each page: a key held down sends several answers.
-      if isFirst { count(outcome, since: opened) }
-      isFirst = false
-      guard let answer = try outcome.get() else {
-        limit = clock.now.advanced(by: longest)
-        continue
-      }
-      switch answer {
-      case .agreed where !page.takesPassphrase:
-        guard page.needsReading, clock.now < opened.advanced(by: Self.shortestReading) else { return nil }
-        // Too soon for a person who reads: a key held down, or a click meant for another window.
-        try await pause(since: opened)
-        limit = clock.now.advanced(by: longest)
-      case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
-        // An empty passphrase is not a try, because a key held down sends one; it does not extend the time either.
-        dialog.remark = catalogue.text(page.entry.nothingTyped)
-        try await pause(since: opened)
-      case .typed(let passphrase) where page.takesPassphrase:
-        triesLeft -= 1
-        switch await judge(passphrase, triesLeft == 0) {
-        case .accepted(let accepted): return accepted
-        case .wrong(let atMost, let reason):
-          guard triesLeft > 0 else { throw reason }
-          dialog.remark = catalogue.text(page.entry.wrong(triesLeft: min(triesLeft, atMost)))
-        case .ended(let reason): throw reason
-        }
-        limit = clock.now.advanced(by: longest)
-      case .agreed, .typed: throw refusal(.unavailable("\(backEnd.name) gave an unexpected answer"))
-      }
-    }
-  }
-
-  private func count(_ outcome: Result<PromptAnswer?, UserInteractionError>, since opened: Instant) {
-    switch outcome {
-    case .success, .failure(.declined):
-      let isQuick = clock.now < opened.advanced(by: Self.quickest)
-      quickAnswers = isQuick ? min(quickAnswers + 1, Self.quickInARow) : 0
-    case .failure: break
-    }
-  }
-
-  func ask(_ dialog: PromptText) async -> Result<PromptAnswer, UserInteractionError> {
-    if dialog.takesPassphrase { dialog.request?.shown?() }
-    do throws(PromptFailure) { return .success(try await backEnd.ask(dialog)) } catch {
-      return .failure(refusal(error))
-    }
-  }
-
-  /// The error for the request; if the dialog cannot be shown, logs why.
-  func refusal(_ failure: PromptFailure) -> UserInteractionError {
-    switch failure {
-    case .noAnswer(let error): return error
-    case .closed: return .declined
-    case .unavailable(let words):
-      fault = words
-      isAnswered = false
-      log(words)
-      return .unavailable
-    }
-  }
-}
-
-/// The verdict on a typed passphrase.
-package enum PassphraseVerdict<Accepted: Sendable>: Sendable {
-  /// It is right, and this is what it yields.
-  case accepted(Accepted)
-  /// It is wrong; the dialog says so and asks again, unless this was the last try.
-  ///
-  /// - Parameters:
-  ///   - triesLeft: the tries that are left apart from the dialog's own limit.
-  ///   - then: the error after the last try.
-  case wrong(triesLeft: Int = .max, then: UserInteractionError)
-  /// There is no other try.
-  case ended(UserInteractionError)
 }

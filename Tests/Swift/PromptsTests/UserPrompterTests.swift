@@ -42,90 +42,8 @@ private final class SlowBackEnd: PromptBackEnd {
   }
 }
 
-private func verifier(knowing passphrase: String) -> PassphraseVerifier {
-  let verifier = PassphraseVerifier()
-  verifier.remember(secret(passphrase))
-  return verifier
-}
-
 private let signIn = UserPrompt(purpose: .signIn, rpID: "example.com")
 private let select = UserPrompt(purpose: .select)
-
-/// User presence, and user verification with the vault's passphrase.
-struct UserVerificationTests {
-  @Test func `a presence prompt is one button, without verification`() async throws {
-    let backEnd = ScriptedBackEnd()
-    let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"))
-    let consent = try await prompter.confirm(signIn, verification: false)
-    let flags = (consent.userPresent, consent.userVerified)
-    #expect(flags == (true, false))
-    #expect(backEnd.seen.withLock { $0 } == ["confirm Sign in with your passkey?"])
-  }
-
-  @Test func `a refusal gives no consent`() async {
-    let prompter = UserPrompter(testing: ScriptedBackEnd(refuses: true))
-    await #expect(throws: UserInteractionError.declined) { try await prompter.confirm(signIn) }
-  }
-
-  @Test func `verification is one dialog and counts as presence`() async throws {
-    let backEnd = ScriptedBackEnd(typed: ["wrong", "right"])
-    let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"))
-    let consent = try await prompter.confirm(signIn, verification: true)
-    let flags = (consent.userPresent, consent.userVerified)
-    #expect(flags == (true, true))
-    #expect(
-      backEnd.seen.withLock { $0 } == ["passphrase Sign in with your passkey?", "Wrong passphrase, 2 tries left"])
-  }
-
-  // Holds: PERSON-10
-  @Test func `three wrong tries fail the ceremony`() async {
-    let backEnd = ScriptedBackEnd(typed: ["1", "2", "3", "right"])
-    let verifier = verifier(knowing: "right")
-    let prompter = UserPrompter(testing: backEnd, verifier: verifier)
-    #expect(await prompter.outcome(of: signIn, verification: true) == "verificationFailed")
-    #expect(
-      backEnd.seen.withLock { $0.dropFirst() } == ["Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
-    #expect(await verifier.verify(secret("right")) == .right)
-  }
-
-  @Test func `eight wrong tries over three ceremonies block verification`() async {
-    let backEnd = ScriptedBackEnd(typed: ["1", "2", "3"])
-    let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"))
-    for _ in 0..<2 { #expect(await prompter.outcome(of: signIn, verification: true) == "verificationFailed") }
-    #expect(await prompter.outcome(of: signIn, verification: true) == "verificationBlocked")
-    // The third dialog shows the total tries that are left, which is 1 and not 2.
-    #expect(backEnd.seen.withLock { $0.last } == "Wrong passphrase, 1 try left")
-    #expect(await prompter.outcome(of: signIn, verification: true) == "verificationBlocked")
-  }
-
-  @Test func `a vault that is locked meanwhile declines verification`() async {
-    let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]), verifier: PassphraseVerifier())
-    #expect(await prompter.outcome(of: signIn, verification: true) == "unavailable")
-  }
-
-  @Test func `without verification set up it is neither reported nor given`() async {
-    let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]))
-    #expect(!prompter.canVerify)
-    #expect(UserPrompter(testing: ScriptedBackEnd(), verifier: PassphraseVerifier()).canVerify)
-    #expect(await prompter.outcome(of: signIn, verification: true) == "unavailable")
-  }
-
-  /// A back end that gives the wrong kind of answer.
-  private struct Confused: PromptBackEnd {
-    let report = PromptReport(.askpass, program: "confused")
-    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
-      dialog.takesPassphrase ? .agreed : .typed(secret("right"))
-    }
-  }
-
-  @Test(arguments: [false, true])
-  func `a passphrase does not answer a button dialog, nor a button a passphrase dialog`(verification: Bool) async {
-    let lines = Lines()
-    let prompter = UserPrompter(testing: Confused(), verifier: verifier(knowing: "right"), log: lines.add)
-    #expect(await prompter.outcome(of: signIn, verification: verification) == "unavailable")
-    #expect(lines.all == ["askpass (confused) gave an unexpected answer"])
-  }
-}
 
 /// One request at a time, from any caller.
 struct PromptQueueTests {
@@ -192,34 +110,6 @@ struct PromptQueueTests {
       slow.shown == (1...3).map { "Sign these 3 transactions? (part \($0) of 3)" }
         + ["Is this the authenticator you mean?"])
     #expect(slow.most == 1)
-  }
-
-  /// A back end that cannot show the first dialog.
-  private final class Failing: PromptBackEnd {
-    let report = PromptReport(.terminal)
-    let problem: Problem? = Problem("no prompt can be shown")
-    private let failures = Mutex(1)
-
-    func open(_ dialog: PromptText) async throws(PromptFailure) {
-      let fails = failures.withLock { failures in
-        failures -= 1
-        return failures >= 0
-      }
-      if fails { throw .unavailable("cannot start it") }
-    }
-
-    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer { .agreed }
-  }
-
-  @Test func `a problem with the last dialog is cleared when the next is shown`() async throws {
-    let lines = Lines()
-    let prompter = UserPrompter(testing: Failing(), log: lines.add)
-    #expect(await prompter.problem?.text == "no prompt can be shown")
-    #expect(await prompter.outcome(of: select) == "unavailable")
-    #expect(lines.all == ["cannot start it"])
-    #expect(await prompter.problem?.text == "no prompt can be shown")
-    #expect(await prompter.outcome(of: select) == "present")
-    #expect(await prompter.problem == nil, "dialogs work, whatever the environment suggests")
   }
 }
 
@@ -565,49 +455,5 @@ struct PromptsBesideOtherKeysTests {
     let prompt = UserPrompt(purpose: purpose)
     #expect(await prompter(backEnd).outcome(of: prompt) == "declined")
     #expect(backEnd.shown.all == [PromptText(prompt).description])
-  }
-}
-
-/// A program that answers after a time that the test sets.
-private final class TimedBackEnd: PromptBackEnd {
-  let report = PromptReport(.askpass, program: "/bin/true")
-  let clock = ManualClock()
-  let after = Mutex(Duration.zero)
-  let refuses = Mutex(false)
-
-  func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
-    clock.advance(by: after.withLock(\.self))
-    if refuses.withLock(\.self) { throw .noAnswer(.declined) }
-    return dialog.takesPassphrase ? .typed(secret("right")) : .agreed
-  }
-}
-
-struct QuickAnswerTests {
-  private let backEnd = TimedBackEnd()
-
-  private func answer(
-    _ prompter: UserPrompter, after time: Duration, refuses: Bool = false, verifies: Bool = false
-  ) async {
-    backEnd.after.withLock { $0 = time }
-    backEnd.refuses.withLock { $0 = refuses }
-    _ = await prompter.outcome(of: signIn, verification: verifies)
-  }
-
-  // Holds: PERSON-13
-  @Test(arguments: [(false, false), (true, false), (false, true)])
-  func `a prompt that answers three times faster than a person can read is named`(refuses: Bool, verifies: Bool) async {
-    let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"), clock: backEnd.clock)
-    let quick = UserPrompter.quickest - .milliseconds(1)
-    for _ in 0..<2 { await answer(prompter, after: quick, refuses: refuses, verifies: verifies) }
-    #expect(await !prompter.answersByItself)
-    await answer(prompter, after: quick, refuses: refuses, verifies: verifies)
-    #expect(await prompter.answersByItself)
-    await answer(prompter, after: quick)
-    #expect(await prompter.answersByItself)
-    // A person can be that fast, and then the count begins again.
-    await answer(prompter, after: UserPrompter.quickest)
-    #expect(await !prompter.answersByItself)
-    for _ in 0..<2 { await answer(prompter, after: .zero) }
-    #expect(await !prompter.answersByItself)
   }
 }

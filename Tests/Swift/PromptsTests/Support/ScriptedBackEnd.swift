@@ -138,3 +138,10 @@ func secret(_ text: String) -> SecretBytes {
   var bytes = Array(text.utf8)
   return SecretBytes(consuming: &bytes)
 }
+
+/// A verifier that accepts one passphrase.
+func verifier(knowing passphrase: String) -> PassphraseVerifier {
+  let verifier = PassphraseVerifier()
+  verifier.remember(secret(passphrase))
+  return verifier
+}
