@@ -28,6 +28,11 @@ def base10(data: bytes) -> str:
     return "".join(str(int.from_bytes(piece, "little")).zfill(DIGITS[len(piece)]) for piece in pieces)
 
 
+def from_base10(digits: str) -> bytes:
+    pieces = [digits[start:start + 17] for start in range(0, len(digits), 17)]
+    return b"".join(int(piece).to_bytes(DIGITS.index(len(piece)), "little") for piece in pieces)
+
+
 def sha256(*parts: bytes) -> bytes:
     digest = hashes.Hash(hashes.SHA256())
     for part in parts:
@@ -80,14 +85,25 @@ class Code:
         return derive(self.secret, PRE_SHARED_KEY, 32, eid)
 
 
+class SeenCode(Code):
+    """A code that another browser shows: whoever has a picture of it has its secret, and not its private key."""
+
+    def __init__(self, link: str):
+        content = cbor2.loads(from_base10(link.removeprefix("FIDO:/")))
+        self.link, self.secret = link, content[1]
+        self.key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), content[0])
+        self.tunnel_id = derive(self.secret, TUNNEL_ID, 16)
+
+
 class Initiator:
     """The handshake, Noise_KNpsk0_P256_AESGCM_SHA256."""
 
     def __init__(self, key, pre_shared_key: bytes, ephemeral=None):
+        """With the public key alone, the handshake begins, and cannot be finished."""
         self.key, self.ephemeral = key, ephemeral or ec.generate_private_key(ec.SECP256R1())
         self.hash = self.chaining = NAME
         self._mix_hash(b"\x01")
-        self._mix_hash(point(key.public_key()))
+        self._mix_hash(point(key if isinstance(key, ec.EllipticCurvePublicKey) else key.public_key()))
         derived = hkdf(pre_shared_key, self.chaining, 96)
         self.chaining, self.cipher = derived[:32], derived[64:]
         self._mix_hash(derived[32:64])

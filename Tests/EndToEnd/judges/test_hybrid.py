@@ -16,6 +16,17 @@ def private(text):
 @pytest.mark.parametrize("case", VECTORS["digits"], ids=lambda case: case["digits"][:17] or "nothing")
 def test_digits(case):
     assert hybrid.base10(bytes.fromhex(case["bytes"])) == case["digits"]
+    assert hybrid.from_base10(case["digits"]) == bytes.fromhex(case["bytes"])
+
+
+def test_a_code_that_was_seen():
+    code = hybrid.Code()
+    seen = hybrid.SeenCode(code.link)
+    assert (seen.secret, seen.tunnel_id) == (code.secret, code.tunnel_id)
+    assert hybrid.point(seen.key) == hybrid.point(code.key.public_key())
+    ephemeral = ec.generate_private_key(ec.SECP256R1())
+    initiators = [hybrid.Initiator(key, bytes(32), ephemeral) for key in (code.key, seen.key)]
+    assert initiators[0].message == initiators[1].message
 
 
 @pytest.mark.parametrize("case", [case for case in VECTORS["codes"] if case.get("eidKey")], ids=lambda case: case["form"])

@@ -4,26 +4,29 @@ Chromium scans on a bus of the test's own, where the double of BlueZ shows it ou
 machine. No Bluetooth, no network, no switch of WebAuthn: the relying party is py_webauthn.
 """
 
+import contextlib
 import subprocess
 
 import pytest
+from judges import hybrid
 from judges.relying_parties import PyWebAuthn, b64
 from selenium import webdriver
 from support.authenticator import wait_for
 from support.patience import PATIENCE
 from support.screen import Screen
+from support.whole import IS_WHOLE
 
-from .doubles import tunnels
+from .doubles import bluetooth, hybrid_client, tunnels
 from .doubles.bluetooth import Bluetooth
 
 SALT = b64(b"a salt of the page")
 
 
 class Site(PyWebAuthn):
-    """It asks for a code at once. By hybrid transports, the outputs of prf are not among the signed ones."""
+    """It asks for a code at once, and waits for long. By hybrid transports, the outputs of prf are not among the signed ones."""
 
     def options(self, **request):
-        return {**super().options(**request), "hints": ["hybrid"]}
+        return {**super().options(**request), "hints": ["hybrid"], "timeout": 600_000}
 
     @staticmethod
     def _check(data, uv, present, extensions):
@@ -39,14 +42,16 @@ class WideScreen(Screen):
 class Chromium:
     """On a screen of its own, because a code is read from it."""
 
-    def __init__(self, folder, authority, bluetooth, tunnel):
+    def __init__(self, folder, authority, bluetooth, *services):
+        """`services` are the tunnel services of the numbers from 0 on."""
         folder.mkdir()
-        self.folder, self.authority, self.bluetooth, self.tunnel = folder, authority, bluetooth, tunnel
+        self.folder, self.authority, self.bluetooth, self.tunnels = folder, authority, bluetooth, services
         self.log = open(folder / "log", "wb")
         self.screen = WideScreen(self.log)
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
-        names = ",".join(f"MAP {name}:443 127.0.0.1:{tunnel.port}" for name in ("cable.ua5v.com", "cable.auth.com"))
+        names = ",".join(
+            f"MAP {name}:443 127.0.0.1:{tunnel.port}" for name, tunnel in zip(("cable.ua5v.com", "cable.auth.com"), services))
         for argument in (
             f"--ignore-certificate-errors-spki-list={authority.key_hash}", f"--user-data-dir={folder / 'profile'}",
             f"--host-resolver-rules={names}", f"--window-size={WideScreen.width},{WideScreen.height}", "--window-position=0,0",
@@ -65,28 +70,43 @@ class Chromium:
             "window.request = arguments[0]; window.outcome = null; document.getElementById('go').click()", request)
 
     def code(self):
-        """Return a picture with the code, once it is on the screen."""
+        """Return a picture with the code, once it is on the screen, and the code's link."""
         picture = self.folder / "screen.png"
 
-        def is_shown():
+        def seen():
             self.screen.picture(picture)
             read = subprocess.run(["zbarimg", "-q", "--raw", picture], capture_output=True, text=True, timeout=60 * PATIENCE)
-            return "FIDO:/" in read.stdout.upper()
+            return next((line for line in read.stdout.upper().split() if line.startswith("FIDO:/")), None)
 
-        wait_for("code on the screen", is_shown, 60)
-        return picture
+        return picture, wait_for("code on the screen", seen, 60)
 
-    def answer(self, key):
-        """Answer the code of the screen; return the process."""
+    def answer(self, key, picture=None, *, number=0, tunnel=None, adverts=None):
+        """Answer the code of the screen, or of a picture from before; return the process.
+
+        `tunnel` takes the place of the service with the number, and `adverts` that of the bus on which Chromium scans.
+        """
+        tunnel, adverts = tunnel or self.tunnels[number], adverts or self.bluetooth
         return subprocess.Popen(
             key.command(
-                "answer", "--image", self.code(), "--yes", "--tunnel", f"wss://localhost:{self.tunnel.port}",
-                "--tunnel-number", "0", "--control", key.control_socket, "--ca-file", self.authority.root_file),
+                "answer", "--image", picture or self.code()[0], "--yes", "--tunnel", f"wss://localhost:{tunnel.port}",
+                "--tunnel-number", str(number), "--control", key.control_socket, "--ca-file", self.authority.root_file),
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            env={**key.environment, **self.bluetooth.environment}, start_new_session=True)
+            env={**key.environment, **adverts.environment}, start_new_session=True)
 
-    def outcome(self):
-        return wait_for("outcome", lambda: self.driver.execute_script("return window.outcome"), 60)
+    def found(self):
+        return self.driver.execute_script("return window.outcome")
+
+    def outcome(self, seconds=60):
+        return wait_for("outcome", self.found, seconds)
+
+    def cancel(self):
+        """Close the browser's dialog as a person does; return what the page got."""
+        for _ in range(10):
+            self.screen.press("Escape")
+            # The dialog ignores keys soon after it has changed, and also after other ignored keys.
+            with contextlib.suppress(AssertionError):
+                return self.outcome(3)
+        raise AssertionError("the browser's dialog is still open")
 
     def perform(self, key, site, **request):
         """Return what the page got, and the exit status and the output of the command."""
@@ -103,14 +123,22 @@ class Chromium:
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory, authority):
+def faulty(loop, authority):
+    """Return the service of number 1, whose fault a test chooses."""
+    made = loop.run(tunnels.FaultyTunnel(authority, None).start())
+    yield made
+    loop.run(made.stop())
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory, authority, faulty):
     folder = tmp_path_factory.mktemp("hybrid")
-    bluetooth, tunnel = Bluetooth(folder / "bus"), tunnels.Tunnel(authority)
-    made = Chromium(folder / "chromium", authority, bluetooth, tunnel)
+    adverts, tunnel = Bluetooth(folder / "bus"), tunnels.Tunnel(authority)
+    made = Chromium(folder / "chromium", authority, adverts, tunnel, faulty)
     yield made
     made.close()
     tunnel.close()
-    bluetooth.close()
+    adverts.close()
 
 
 @pytest.fixture
@@ -156,3 +184,86 @@ def test_a_page_that_is_left_withdraws_the_dialog(browser, site, key):
     said = process.communicate(timeout=60 * PATIENCE)[1]
     assert process.returncode == 1 and "the browser ended the request" in said
     key.pinentry.wait_for_no_dialog()
+
+
+# Holds: HYBRID-10
+def test_a_cancel_in_the_browser_withdraws_the_dialog(browser, site, key):
+    key.pinentry.set("never")
+    browser.begin(site, ceremony="register", account="ada", uv="required", rk="required")
+    process = browser.answer(key)
+    wait_for("dialog", key.pinentry.asked, 60)
+    found = browser.cancel()
+    said = process.communicate(timeout=60 * PATIENCE)[1]
+    assert found["error"] == "NotAllowedError"
+    assert process.returncode == 1 and "the browser ended the request" in said
+    key.pinentry.wait_for_no_dialog()
+
+
+# Holds: HYBRID-10
+@pytest.mark.whole("it waits a minute for the browser; the Swift tests have each time limit")
+def test_a_code_that_the_browser_no_longer_shows(browser, site, key):
+    browser.begin(site, ceremony="register", account="ada", uv="required", rk="required")
+    picture, _ = browser.code()
+    browser.driver.get("about:blank")
+    process = browser.answer(key, picture)
+    said = process.communicate(timeout=120 * PATIENCE)[1]
+    assert process.returncode == 5 and "the code may have expired" in said
+    assert browser.bluetooth.is_quiet() and key.pinentry.asked() == 0
+
+
+# Holds: HYBRID-10
+def test_what_fails_before_the_browser_is_connected_does_not_spend_its_code(
+        browser, site, key, loop, authority, tmp_path):
+    """A faulty service, a faulty bluetoothd, and somebody with a picture of the code; then the same code is answered."""
+    browser.begin(site, ceremony="register", account="ada", uv="required", rk="required")
+    picture, link = browser.code()
+    begun = len(browser.bluetooth.events("advert"))
+
+    def failure(process):
+        said = process.communicate(timeout=60 * PATIENCE)[1]
+        assert process.returncode == 1, said
+        return said.splitlines()[-1]
+
+    for fault in tunnels.FAULTS_OF_ANSWER:
+        service = loop.run(tunnels.FaultyTunnel(authority, fault).start())
+        assert "the tunnel service" in failure(browser.answer(key, picture, tunnel=service)), fault
+        loop.run(service.stop())
+    for fault in bluetooth.FAULTS:
+        if fault == "silent" and not IS_WHOLE:
+            continue
+        with contextlib.closing(Bluetooth(tmp_path / fault, fault)) as adverts:
+            assert "luetooth" in failure(browser.answer(key, picture, adverts=adverts)), fault
+            assert adverts.is_quiet()
+    with contextlib.closing(Bluetooth(tmp_path / "elsewhere")) as elsewhere:
+        for number, fault in enumerate(("wrong-key", "bad-point", "long-handshake", "text"), 1):
+            process = browser.answer(key, picture, adverts=elsewhere)
+            other = hybrid_client.Browser(
+                hybrid.SeenCode(link), browser.tunnels[0].port, authority.client_context(), fault=fault)
+            with pytest.raises(hybrid.Refused):
+                loop.run(other.ask(elsewhere.advert(number), hybrid_client.make_credential()))
+            words = "ended the connection" if fault == "text" else "does not show this code"
+            assert words in failure(process), fault
+    assert len(browser.bluetooth.events("advert")) == begun and key.pinentry.asked() == 0
+
+    process = browser.answer(key, picture)
+    found, said = browser.outcome(), process.communicate(timeout=60 * PATIENCE)[1]
+    assert "error" not in found and process.returncode == 0, (found, said)
+    assert key.pinentry.asked() == 1
+
+
+# Holds: HYBRID-10
+@pytest.mark.parametrize("fault", [
+    tunnels.FAULTS_BETWEEN[0], *(
+        pytest.param(fault, marks=pytest.mark.whole("the client of the tests shows the same faster"))
+        for fault in (*tunnels.FAULTS_BETWEEN[1:], "text", "garbage")),
+])
+def test_a_faulty_tunnel_between_chromium_and_the_authenticator(browser, site, key, faulty, fault):
+    """Nobody is asked, and the site gets nothing."""
+    faulty.fault = fault
+    browser.begin(site, ceremony="register", account="ada", uv="required", rk="required")
+    process = browser.answer(key, number=1)
+    said = process.communicate(timeout=60 * PATIENCE)[1]
+    # 5: Chromium did not close the connection, and sent nothing.
+    assert process.returncode in (1, 5), said
+    assert browser.bluetooth.is_quiet() and key.pinentry.asked() == 0
+    assert "error" in (browser.found() or {"error": "none yet"}) and site.account("ada").credentials == []

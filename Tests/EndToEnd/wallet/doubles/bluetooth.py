@@ -18,10 +18,12 @@ MANAGER, ADVERT, ADAPTER, DEVICE = (
 PROPERTIES, OBJECTS = "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.ObjectManager"
 SERVICE = "0000fff9-0000-1000-8000-00805f9b34fb"
 TESTS = str(pathlib.Path(__file__).parents[2])
+#: What bluetoothd can do wrong; "silent" takes ten seconds.
+FAULTS = ("no-adapter", "unpowered", "not-permitted", "release", "silent")
 
 
 class Bluetooth:
-    """A system bus with the double; `fault` is one of none, no-adapter, unpowered, not-permitted, release and silent."""
+    """A system bus with the double; `fault` is none, or one of FAULTS."""
 
     def __init__(self, folder: pathlib.Path, fault="none", *, starts=True):
         self.bus = SessionBus(folder)

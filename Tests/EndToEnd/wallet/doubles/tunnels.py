@@ -9,8 +9,9 @@ from support.packages import REPOSITORY
 
 from .certificates import Authority
 
-#: Before a browser comes, and between a browser and its authenticator.
-FAULTS = ("no-routing-id", "short-routing-id", "two-routing-ids", "no-protocol", "gone", "text", "garbage")
+#: In the service's answer, and in its own messages before a browser comes; and between a browser and its authenticator.
+FAULTS_OF_ANSWER = ("no-routing-id", "short-routing-id", "two-routing-ids", "no-protocol", "gone")
+FAULTS = (*FAULTS_OF_ANSWER, "text", "garbage")
 FAULTS_BETWEEN = ("drop", "twice", "changed")
 
 
@@ -57,7 +58,7 @@ class FaultyTunnel:
             if self.fault == "two-routing-ids":
                 socket.headers.add("X-caBLE-Routing-ID", "0d0e0f")
             await socket.prepare(request)
-            self.authenticator = socket
+            self.authenticator, self.browser = socket, None
             if self.fault == "text":
                 await socket.send_str("hello")
             if self.fault == "garbage":
