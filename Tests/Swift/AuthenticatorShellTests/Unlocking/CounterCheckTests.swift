@@ -100,6 +100,30 @@ import Vault
     #expect(try found == .oldCopy(openings: 1) && check.change(.accept, in: store, found) == nil && stored == 9)
   }
 
+  // Holds: COUNTER-6
+  @Test func `an authenticator that works on a copy at the same time is reported, and nothing is written`() throws {
+    try turnOn()
+    let reason = "another authenticator works on a copy of this directory"
+    tpm.incrementing.withLock { [tpm] in $0 = { tpm.value.withLock { $0 += 1 } } }
+    #expect(
+      try check.run(on: store)
+        == .unknown(
+          Problem(
+            reason, hint: "stop one of them, then make a new counter",
+            with: ["liquid-auth", "vault", "counter", "on"])))
+    #expect(try stored == 7 && tpm.value.withLock(\.self) == 9)
+    let failure = try #require(throws: ControlFailure.self) {
+      try check.change(.accept, in: store, .oldCopy(openings: 2))
+    }
+    #expect(
+      failure.problem
+        == Problem(
+          reason, hint: "stop one of them, then try again", with: ["liquid-auth", "vault", "counter", "accept"]))
+    #expect(try failure.status == .unavailable && stored == 7)
+    tpm.incrementing.withLock { $0 = nil }
+    #expect(try check.change(.accept, in: store, .oldCopy(openings: 4)) == nil && stored == 12)
+  }
+
   // Holds: COUNTER-7
   @Test func `however openings were interrupted, a complete one makes every copy from before it old`() throws {
     try turnOn()
