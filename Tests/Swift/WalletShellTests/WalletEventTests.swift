@@ -46,6 +46,20 @@ struct WalletEventTests {
     _ error: PortError, _ text: String, _ code: WalletFailure.Code
   ) {
     #expect(WalletFailure(authenticator: error) == WalletFailure(text, code: code))
+    let unsigned = (code == .refused ? "nothing was signed: " : "") + text
+    #expect(WalletFailure(unsigned: error) == WalletFailure(unsigned, code: code))
+  }
+
+  // Holds: ROTATE-9
+  @Test(arguments: [(ControlStatus.noVault, ""), (.operationDenied, "nothing was signed: ")])
+  func `however long the authenticator's reason is, its command has its place options`(
+    _ status: ControlStatus, _ before: String
+  ) {
+    let long = String(repeating: "a", count: 300)
+    let problem = Problem(long, hint: "make one", with: ["liquid-auth", "setup"])
+    let place = CommandPlace(stateDirectory: "/\(long)", control: nil)
+    let failure = WalletFailure(unsigned: PortError(.refused(ControlFailure(status, problem)), in: place))
+    #expect(failure.description == "\(before)\(long); make one with: liquid-auth setup --state-dir /\(long)")
   }
 
   // Holds: DAPP-17

@@ -115,12 +115,7 @@ struct RekeyCommand: WalletOperation {
     _ request: () async throws(PortError) -> Answer
   ) async throws(WalletFailure) -> Answer {
     do throws(PortError) { return try await request() } catch {
-      switch error.kind {
-      case .declined: throw WalletFailure("nothing was signed: \(error.reason)", code: .refused)
-      case .timedOut:
-        throw WalletFailure("nothing was signed: nobody answered the authenticator's prompt", code: .refused)
-      default: throw WalletFailure(error.reason)
-      }
+      throw WalletFailure(unsigned: error)
     }
   }
 

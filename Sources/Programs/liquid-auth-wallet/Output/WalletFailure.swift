@@ -74,6 +74,13 @@ extension WalletFailure {
     }
   }
 
+  /// Makes the failure of a request for a signature, likewise.
+  init(unsigned error: PortError) {
+    let failure = Self(authenticator: error)
+    let isRefused = failure.code == .refused
+    self.init(isRefused ? failure.problem.after("nothing was signed: ") : failure.problem, code: failure.code)
+  }
+
   /// The user refused the only request of a dApp.
   init(refused error: ARC27Error) { self.init("nothing was signed: \(error.inWords)", code: .refused) }
 }
