@@ -1,1 +1,1 @@
-WalletCommand.start()
+LiquidAuthWalletCommand.start()

@@ -36,8 +36,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       LogCommand.self, PolicyCommand.self, VaultCommand.self, PINCommand.self, ConfigCommand.self, BlobsCommand.self,
       BackupCommand.self, RestoreCommand.self, ImportCommand.self, ExportCommand.self, RecoverCommand.self,
       RotateCommand.self, DeriveCommand.self, AccountsCommand.self,
-      UnlockCommand.self, LockCommand.self, DeviceCommand.self, ConnectCommand.self, AnswerCommand.self,
-      KeyriCommand.self, LinkCommand.self, DemoCommand.self,
+      UnlockCommand.self, LockCommand.self, DeviceCommand.self, ConnectPassthrough.self, AnswerPassthrough.self,
+      KeyriPassthrough.self, LinkCommand.self, DemoCommand.self,
     ])
 
   /// Parses the arguments, runs the command and ends the process; failures go to standard error, with their exit code.

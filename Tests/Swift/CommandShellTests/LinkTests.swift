@@ -67,7 +67,7 @@ struct AnswerArgumentsTests {
       (["liquid://a"], ["liquid://a"], nil), ([" FIDO:/1"], ["-"], " FIDO:/1"),
     ] as [([String], [String], String?)])
   func `the code does not stay among the arguments`(_ arguments: [String], _ passed: [String], _ code: String?) {
-    let split = AnswerCommand.split(arguments)
+    let split = AnswerPassthrough.split(arguments)
     #expect(split.passed == passed && split.code == code)
   }
 }

@@ -34,11 +34,11 @@ struct OptionsTests {
     [], ["a", "b"], ["a", "--count", "0"], ["a", "--count", "33"], ["a", "--account", "2147483648"],
   ])
   func `the balance of no network, account or address is refused`(arguments: [String]) {
-    #expect(throws: (any Error).self) { try AccountsCommand.parse(arguments) }
+    #expect(throws: (any Error).self) { try BalancesCommand.parse(arguments) }
   }
 
   @Test func `the options of the balance are read`() throws {
-    let command = try AccountsCommand.parse(["--account", "2", "--count", "32", "--json", "--", "dockernet-v1"])
+    let command = try BalancesCommand.parse(["--account", "2", "--count", "32", "--json", "--", "dockernet-v1"])
     #expect(command.network == "dockernet-v1" && command.account == 2 && command.count == 32)
     #expect(command.options.json)
   }
@@ -78,8 +78,8 @@ struct LinksTests {
 struct MistakesTests {
   @Test func `an unknown option is escaped for the terminal`() throws {
     let arguments = ["connect", "-", "--\u{1B}[2J"]
-    let error = try #require(throws: (any Error).self) { try WalletCommand.parseAsRoot(arguments) }
-    let text = WalletCommand.mistake(error, in: arguments)
+    let error = try #require(throws: (any Error).self) { try LiquidAuthWalletCommand.parseAsRoot(arguments) }
+    let text = LiquidAuthWalletCommand.mistake(error, in: arguments)
     #expect(text.hasPrefix("liquid-auth-wallet: unknown option '--\\u{1B}[2J'\nUsage: "))
     #expect(!text.contains("\u{1B}"))
   }
@@ -118,8 +118,8 @@ struct WrongCommandLineTests {
     (["rekey", "main"], "the network is one of mainnet-v1.0, testnet-v1.0, betanet-v1.0"),
   ])
   func `the error says what is wrong, and what is right`(_ arguments: [String], _ sentence: String) throws {
-    let error = try #require(throws: (any Error).self) { try WalletCommand.parseAsRoot(arguments) }
-    #expect(WalletCommand.mistake(error, in: arguments).hasPrefix("liquid-auth-wallet: \(sentence)\nUsage: "))
+    let error = try #require(throws: (any Error).self) { try LiquidAuthWalletCommand.parseAsRoot(arguments) }
+    #expect(LiquidAuthWalletCommand.mistake(error, in: arguments).hasPrefix("liquid-auth-wallet: \(sentence)\nUsage: "))
   }
 }
 

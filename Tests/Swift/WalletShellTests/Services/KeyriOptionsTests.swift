@@ -12,7 +12,7 @@ struct KeyriOptionsTests {
     ["register", "a"], ["qr", "x", "--as", "a"], ["qr", "x", "--confirm", "a.example"],
   ])
   func `contradictory or missing options are refused`(_ arguments: [String]) {
-    #expect(throws: (any Error).self) { try WalletCommand.parseAsRoot(["keyri"] + arguments) }
+    #expect(throws: (any Error).self) { try LiquidAuthWalletCommand.parseAsRoot(["keyri"] + arguments) }
   }
 
   @Test(arguments: [
@@ -21,7 +21,7 @@ struct KeyriOptionsTests {
     ["register", "a@b", "--service", "acme"], ["login", "a@b", "--config", "f"],
   ])
   func `valid options are read, and the command does not hold the window`(_ arguments: [String]) throws {
-    let command = try WalletCommand.parseAsRoot(["keyri"] + arguments)
+    let command = try LiquidAuthWalletCommand.parseAsRoot(["keyri"] + arguments)
     #expect((command as? any WalletOperation)?.hold == false)
   }
 

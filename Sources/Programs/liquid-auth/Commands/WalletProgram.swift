@@ -5,7 +5,7 @@ import Hybrid
 import ProcessIO
 
 /// `liquid-auth connect`: runs liquid-auth-wallet, a separate program because only it uses the Internet.
-struct ConnectCommand: ParsableCommand {
+struct ConnectPassthrough: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "connect",
     abstract: "Open a dApp's liquid:// link: sign in, and answer the dApp's requests. Needs liquid-auth-wallet.",
@@ -22,8 +22,8 @@ enum WalletProgram {
   private static let name = "liquid-auth-wallet"
   /// The commands of this program that the wallet program runs.
   private static let commands = [
-    ConnectCommand.configuration.commandName, AnswerCommand.configuration.commandName,
-    KeyriCommand.configuration.commandName,
+    ConnectPassthrough.configuration.commandName, AnswerPassthrough.configuration.commandName,
+    KeyriPassthrough.configuration.commandName,
   ]
 
   /// Turns `help connect …` into `connect … --help`, because the wallet program has the longer help.
@@ -43,8 +43,8 @@ enum WalletProgram {
   }
 }
 
-/// `liquid-auth answer`: runs liquid-auth-wallet, as ``ConnectCommand`` does.
-struct AnswerCommand: ParsableCommand {
+/// `liquid-auth answer`: runs liquid-auth-wallet, as ``ConnectPassthrough`` does.
+struct AnswerPassthrough: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "answer",
     abstract: "Answer the FIDO:/ code of a browser on another computer. Needs liquid-auth-wallet.",
@@ -82,8 +82,8 @@ struct AnswerCommand: ParsableCommand {
   }
 }
 
-/// `liquid-auth keyri`: runs liquid-auth-wallet, as ``ConnectCommand`` does.
-struct KeyriCommand: ParsableCommand {
+/// `liquid-auth keyri`: runs liquid-auth-wallet, as ``ConnectPassthrough`` does.
+struct KeyriPassthrough: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyri",
     abstract: "Sign in to services that use Keyri. Needs liquid-auth-wallet.",

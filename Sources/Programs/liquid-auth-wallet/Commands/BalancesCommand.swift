@@ -5,7 +5,7 @@ import DeterministicKeys
 import LiquidAuth
 
 /// `liquid-auth-wallet accounts`: what a network knows of the phrase's accounts.
-struct AccountsCommand: WalletOperation {
+struct BalancesCommand: WalletOperation {
   static let configuration = CommandConfiguration(
     commandName: "accounts",
     abstract: "Show the ALGO of the phrase's accounts on a network.",

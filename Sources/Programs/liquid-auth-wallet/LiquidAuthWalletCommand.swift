@@ -8,7 +8,7 @@ import ProcessIO
 import StateDirectory
 
 /// `liquid-auth-wallet`: our only program that uses the network; it never has a key of the phrase.
-struct WalletCommand: ParsableCommand {
+struct LiquidAuthWalletCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: calledName,
     abstract: "Sign in to dApps with an Algorand account, answer their requests, and those of browsers elsewhere.",
@@ -23,7 +23,7 @@ struct WalletCommand: ParsableCommand {
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))",
     subcommands: [
-      ConnectCommand.self, AnswerCommand.self, KeyriCommand.self, RekeyCommand.self, AccountsCommand.self,
+      ConnectCommand.self, AnswerCommand.self, KeyriCommand.self, RekeyCommand.self, BalancesCommand.self,
     ])
 
   /// The name in help: `liquid-auth`, which starts this program under that name, or this program's own.
