@@ -83,8 +83,8 @@ enum ProtectorCommand {
     for request: ProtectorRequest, until deadline: ContinuousClock.Instant
   ) throws(ProtectorFailure) -> (any KeyKeeper)? {
     switch request.type {
-    case TPMSlot.slotType: TPMSlot(data: request.data, pin: request.pin)
-    case SecurityKeySlot.slotType: SecurityKeySlot(data: request.data, pin: request.pin)
+    case TPMKeeper.slotType: TPMKeeper(data: request.data, pin: request.pin)
+    case SecurityKeyKeeper.slotType: SecurityKeyKeeper(data: request.data, pin: request.pin)
     case SecretService.slotType where request.data.count == SecretService.idSize:
       try SecretService(id: request.data, until: deadline)
     case SystemdCredential.slotType: SystemdCredential(data: request.data, until: deadline)
@@ -119,4 +119,4 @@ extension KeyKeeper {
   func find() throws(ProtectorFailure) {}
 }
 
-extension TPMSlot: KeyKeeper {}
+extension TPMKeeper: KeyKeeper {}

@@ -4,7 +4,7 @@ import Glibc
 import ProtectorProtocol
 
 /// The key of one slot, sealed by the TPM of this machine.
-struct TPMSlot {
+struct TPMKeeper {
   /// Type 2 of Recovery §1.
   static let slotType: UInt8 = 2
 

@@ -3,7 +3,7 @@ import Glibc
 import ProtectorProtocol
 
 /// The key of one slot, which a FIDO2 security key computes with hmac-secret.
-struct SecurityKeySlot: KeyKeeper {
+struct SecurityKeyKeeper: KeyKeeper {
   /// Type 3 of Recovery §1.
   static let slotType = ProtectorRequest.securityKeyType
   private static let saltSize = 32
