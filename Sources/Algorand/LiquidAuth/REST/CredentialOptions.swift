@@ -10,14 +10,14 @@ public struct AttestationRequest: Equatable, Sendable, Codable {
   /// The requirements on the authenticator.
   public var authenticatorSelection: AuthenticatorSelection
   /// The requested extensions.
-  public var extensions: RequestedExtensions
+  public var extensions: ClientExtensionInputs
 
   /// Requests to register a passkey of an account, with verification and the extension `liquid`.
   public init(username: String, displayName: String = "Liquid Auth User") {
     self.username = username
     self.displayName = displayName
     authenticatorSelection = AuthenticatorSelection()
-    extensions = RequestedExtensions()
+    extensions = ClientExtensionInputs()
   }
 }
 
@@ -26,7 +26,7 @@ public struct AssertionRequest: Equatable, Sendable, Codable {
   /// The requirement for user verification.
   public var userVerification = "required"
   /// The requested extensions.
-  public var extensions = RequestedExtensions()
+  public var extensions = ClientExtensionInputs()
 
   /// Requests to sign in, with verification and the extension `liquid`.
   public init() {}
@@ -38,8 +38,8 @@ public struct AuthenticatorSelection: Equatable, Sendable, Codable {
   public var userVerification = "required"
 }
 
-/// `extensions` of a request.
-public struct RequestedExtensions: Equatable, Sendable, Codable {
+/// `extensions` of a request: the inputs of client extensions, WebAuthn §5.7.1.
+public struct ClientExtensionInputs: Equatable, Sendable, Codable {
   /// Servers refuse a registration without it.
   public var liquid = true
 }

@@ -62,7 +62,7 @@ struct DAppService {
 
   private struct Wish: Decodable {
     let username: String?
-    let extensions: RequestedExtensions?
+    let extensions: ClientExtensionInputs?
   }
 
   private mutating func beginRegistration(_ request: DemoRequest) throws(JSONError) -> Answer {
