@@ -49,13 +49,13 @@ extension HTTPRequest {
 enum KeyriJSON {
   /// Writes a body.
   static func encode(_ body: some Encodable) throws(LiquidAuthError) -> [UInt8] {
-    do { return try encodeJSON(body) } catch { throw .unwritable }
+    do { return try JSONCoding.encode(body) } catch { throw .unwritable }
   }
 
   /// Reads an answer; `keyriAnswer` names a member that is missing or of a wrong type.
   static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(LiquidAuthError) -> T {
     do throws(JSONError) {
-      return try decodeJSON(type, from: body)
+      return try JSONCoding.decode(type, from: body)
     } catch {
       switch error {
       case .missing(let member), .otherKind(let member), .invalid(let member): throw .keyriAnswer(member)

@@ -164,7 +164,7 @@ extension FindingsReader {
 
   /// The preferences that a file policies.json sets to false; none if it cannot be read.
   private static func switchedOff(_ json: [UInt8]) -> [String: FirefoxPolicies.Setting] {
-    let file = try? decodeJSON(FirefoxPolicies.self, from: json)
+    let file = try? JSONCoding.decode(FirefoxPolicies.self, from: json)
     return (file?.policies?.Preferences ?? [:]).filter { !$0.value.isOn }
   }
 }

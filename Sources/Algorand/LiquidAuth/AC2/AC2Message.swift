@@ -26,7 +26,7 @@ struct AC2Message: Equatable {
     case .text(let text): bytes = Array(text.utf8)
     case .binary(let data): bytes = data
     }
-    guard bytes.count <= ARC27Frame.maximumSize, let head = try? JSON.decode(Head.self, from: bytes),
+    guard bytes.count <= ARC27Frame.maximumSize, let head = try? JSONCoding.decode(Head.self, from: bytes),
       head.type.utf8.starts(with: Self.prefix.utf8), head.type.utf8.count <= Self.maximumSize,
       !Self.answers.contains(head.type)
     else { return nil }
@@ -51,7 +51,7 @@ struct AC2Message: Equatable {
       : Refusal(
         id: ownID, type: "https://didcomm.org/report-problem/2.0/problem-report", pthid: id,
         to: sender.map { [$0] }, body: Refusal.Body(code: "e.m.msg.unsupported", comment: words))
-    let json = (try? JSON.encode(refusal)) ?? []
+    let json = (try? JSONCoding.encode(refusal)) ?? []
     switch message {
     case .text: return .text(String(decoding: json, as: UTF8.self))
     case .binary: return .binary(json)

@@ -108,7 +108,7 @@ extension UnansweredFrame {
   /// Recognizes JSON by its first character; neither a CBOR map nor its base64 begins with it.
   fileprivate init?(json text: some Collection<UInt8>) {
     guard text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") else { return nil }
-    let typed = try? JSON.decode(TypedJSON.self, from: text)
+    let typed = try? JSONCoding.decode(TypedJSON.self, from: text)
     self = typed?.type.isSame(as: "transaction") == true ? .legacyTransaction : .json
   }
 }

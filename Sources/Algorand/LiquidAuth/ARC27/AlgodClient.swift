@@ -81,7 +81,7 @@ public struct AlgodClient: AlgodPort {
       let reason = Refusal.message(in: response.body)
       throw .broken("it answered HTTP \(response.status)\(reason.map { ": \($0)" } ?? "")")
     }
-    do { return try JSON.decode(Answer.self, from: response.body) } catch {
+    do { return try JSONCoding.decode(Answer.self, from: response.body) } catch {
       throw .broken("its answer is not that of a node")
     }
   }
@@ -125,7 +125,7 @@ public struct AlgodClient: AlgodPort {
     let message: String
 
     static func message(in body: [UInt8]) -> String? {
-      try? JSON.decode(Refusal.self, from: body).message
+      try? JSONCoding.decode(Refusal.self, from: body).message
     }
   }
 }

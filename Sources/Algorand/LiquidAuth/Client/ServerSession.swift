@@ -116,13 +116,13 @@ struct ServerRefusal: Equatable {
 extension ServerSession {
   /// Writes a body.
   static func encode(_ body: some Encodable) throws(LiquidAuthError) -> [UInt8] {
-    do { return try JSON.encode(body) } catch { throw .unwritable }
+    do { return try JSONCoding.encode(body) } catch { throw .unwritable }
   }
 
   /// Decodes a body; a member that is missing or of another type is an error that names it.
   static func decode<Content: Decodable>(_ type: Content.Type, _ json: [UInt8]) throws(LiquidAuthError) -> Content {
     do throws(JSONError) {
-      return try JSON.decode(type, from: json)
+      return try JSONCoding.decode(type, from: json)
     } catch {
       if case .missing(let member) = error { throw .missingRequiredField(member) }
       throw .invalidJSON(error.description)

@@ -28,7 +28,7 @@ public struct DurablePairing: Equatable, Sendable {
 
   /// The JSON object for Socket.IO's `auth`, which has the token.
   func auth() throws(LiquidAuthError) -> String {
-    try JSONText.encode(
+    try SocketIOJSON.encode(
       Form(version: Self.version, pairingId: pairingID, role: Self.role, credential: credential))
   }
 }

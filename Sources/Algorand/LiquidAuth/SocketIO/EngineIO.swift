@@ -96,7 +96,7 @@ struct EngineIOHandshake: Equatable, Sendable {
 
   /// Reads the JSON object; refuses extreme numbers, since every wait depends on them.
   init(_ text: String) throws(LiquidAuthError) {
-    let members = try JSONText.decode(Members.self, from: text)
+    let members = try SocketIOJSON.decode(Members.self, from: text)
     guard (1...Self.maximumSIDSize).contains(members.sid.utf8.count),
       Self.milliseconds.contains(members.pingInterval), Self.milliseconds.contains(members.pingTimeout),
       members.maxPayload ?? 1 > 0

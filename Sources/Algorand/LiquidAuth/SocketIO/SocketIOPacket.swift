@@ -67,13 +67,14 @@ struct SocketIOPacket: Equatable, Sendable {
 
   private static func kind(_ type: UInt8, id: UInt64?, json: String) throws(LiquidAuthError) -> Kind {
     switch (type, id) {
-    case (UInt8(ascii: "0"), nil): return .connect(sid: try JSONText.decode(Session.self, from: json).sid)
+    case (UInt8(ascii: "0"), nil): return .connect(sid: try SocketIOJSON.decode(Session.self, from: json).sid)
     case (UInt8(ascii: "1"), nil) where json.isEmpty: return .disconnect
     case (UInt8(ascii: "2"), _): return .event(try SocketIOEvent(array: json))
     case (UInt8(ascii: "3"), _?):
-      _ = try JSONText.decode([Anything].self, from: json)
+      _ = try SocketIOJSON.decode([Anything].self, from: json)
       return .acknowledgement
-    case (UInt8(ascii: "4"), nil): return .connectError(message: try JSONText.decode(Refusal.self, from: json).message)
+    case (UInt8(ascii: "4"), nil):
+      return .connectError(message: try SocketIOJSON.decode(Refusal.self, from: json).message)
     case (UInt8(ascii: "5"), _), (UInt8(ascii: "6"), _): throw .binary
     default: throw .malformed("message")
     }
@@ -97,14 +98,14 @@ struct SocketIOEvent: Equatable, Sendable {
 
   /// An event with one argument.
   init(_ name: String, _ argument: some Encodable) throws(LiquidAuthError) {
-    let elements = [try JSONText.encode(name), try JSONText.encode(argument)]
+    let elements = [try SocketIOJSON.encode(name), try SocketIOJSON.encode(argument)]
     self.name = name
     array = "[" + elements.joined(separator: ",") + "]"
   }
 
   /// Reads the array and its name; the arguments are checked, and decoded on demand.
   init(array: String) throws(LiquidAuthError) {
-    name = try JSONText.decode(Name.self, from: array).name
+    name = try SocketIOJSON.decode(Name.self, from: array).name
     guard name.utf8.count <= Self.maximumNameSize else { throw .malformed("event") }
     self.array = array
   }
@@ -114,7 +115,7 @@ struct SocketIOEvent: Equatable, Sendable {
   /// - Throws: ``LiquidAuthError/malformed(_:)`` if there is none, or it is of another type. Further arguments are
   ///   ignored.
   func argument<Value: Decodable>(_ type: Value.Type) throws(LiquidAuthError) -> Value {
-    try JSONText.decode(Arguments<Value>.self, from: array).first
+    try SocketIOJSON.decode(Arguments<Value>.self, from: array).first
   }
 
   private struct Name: Decodable {
@@ -138,17 +139,17 @@ struct SocketIOEvent: Equatable, Sendable {
 }
 
 /// JSON in a text of Socket.IO, to and from typed values.
-enum JSONText {
+enum SocketIOJSON {
   /// Reads one JSON value; members that the type does not name are ignored.
   static func decode<Value: Decodable>(
     _ type: Value.Type, from text: some StringProtocol
   ) throws(LiquidAuthError) -> Value {
-    do { return try JSON.decode(type, from: text.utf8) } catch { throw .malformed("JSON") }
+    do { return try JSONCoding.decode(type, from: text.utf8) } catch { throw .malformed("JSON") }
   }
 
   /// Writes a value.
   static func encode(_ value: some Encodable) throws(LiquidAuthError) -> String {
-    do { return String(decoding: try JSON.encode(value), as: UTF8.self) } catch { throw .malformed("JSON") }
+    do { return String(decoding: try JSONCoding.encode(value), as: UTF8.self) } catch { throw .malformed("JSON") }
   }
 }
 

@@ -54,7 +54,7 @@ struct JSONGrammar {
   }
 
   private mutating func object(depth: Int) throws(JSONError) {
-    guard depth <= JSON.maximumDepth else { throw .tooDeep }
+    guard depth <= JSONCoding.maximumDepth else { throw .tooDeep }
     offset += 1
     skipSpace()
     if take("}") { return }
@@ -71,7 +71,7 @@ struct JSONGrammar {
   }
 
   private mutating func array(depth: Int) throws(JSONError) {
-    guard depth <= JSON.maximumDepth else { throw .tooDeep }
+    guard depth <= JSONCoding.maximumDepth else { throw .tooDeep }
     offset += 1
     skipSpace()
     if take("]") { return }

@@ -68,7 +68,7 @@ import Testing
     _ path: String, _ body: String, _ cookie: String, at time: Duration = .zero
   ) throws -> (status: Int, answer: Answer) {
     let response = site.answer(request("POST", path, body, cookie: cookie), at: start + time)
-    return (response.status, try decodeJSON(Answer.self, from: response.body))
+    return (response.status, try JSONCoding.decode(Answer.self, from: response.body))
   }
 
   private func begin(_ ceremony: DemoCeremony, _ cookie: String, at time: Duration = .zero) throws -> Answer {

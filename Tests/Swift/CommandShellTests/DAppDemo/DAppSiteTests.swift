@@ -63,7 +63,7 @@ import Testing
     let response = site.answer(request, at: .now)
     let set = response.headers.first { $0.name == "Set-Cookie" }?.value
     return (
-      response.status, try decodeJSON(type, from: response.body),
+      response.status, try JSONCoding.decode(type, from: response.body),
       set.flatMap { $0.split(separator: ";").first }.map(String.init)
     )
   }

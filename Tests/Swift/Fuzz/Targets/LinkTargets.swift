@@ -54,8 +54,8 @@ enum LinkTargets {
     let server = (link.origin.scheme == .http ? "http://" : "") + link.origin.authority
     expect(try LiquidURI("liquid://\(server)\(link.path)/?requestId=\(id)") == link, "another link")
     expect(LiquidURI.isPath(link.path), "a path of another form")
-    let json = try JSON.encode([link.requestID])
-    expect(try JSON.decode([RequestID].self, from: json) == [link.requestID], "another request id")
+    let json = try JSONCoding.encode([link.requestID])
+    expect(try JSONCoding.decode([RequestID].self, from: json) == [link.requestID], "another request id")
   }
 
   private static func readFIDOLink(_ input: [UInt8]) {

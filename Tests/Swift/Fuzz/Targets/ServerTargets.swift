@@ -180,14 +180,14 @@ enum ServerTargets {
   }
 
   private static func readCandidate(_ input: [UInt8]) throws {
-    if let payload = try? JSON.decode(CandidatePayload.self, from: input),
+    if let payload = try? JSONCoding.decode(CandidatePayload.self, from: input),
       let candidate = payload.candidate(sections: 2)
     {
       expect(!payload.isLast, "a candidate that is the end of the candidates")
-      let again = try JSON.decode(CandidatePayload.self, from: JSON.encode(CandidatePayload(candidate)))
+      let again = try JSONCoding.decode(CandidatePayload.self, from: JSONCoding.encode(CandidatePayload(candidate)))
       expect(again.candidate(sections: 2) == candidate, "another candidate")
     }
-    _ = try? JSON.decode(AnswerPayload.self, from: input)
+    _ = try? JSONCoding.decode(AnswerPayload.self, from: input)
   }
 
   private static let description =
@@ -208,12 +208,12 @@ enum ServerTargets {
   // MARK: - JSON
 
   private static func readServerAnswer(_ input: [UInt8]) {
-    if let options = try? JSON.decode(AttestationOptions.self, from: input) {
+    if let options = try? JSONCoding.decode(AttestationOptions.self, from: input) {
       _ = options.excludeCredentials?.map(\.id.bytes)
     }
-    _ = try? JSON.decode(AssertionOptions.self, from: input)
-    _ = try? JSON.decode(User.self, from: input)
-    _ = try? JSON.decode(ErrorBody.self, from: input)
+    _ = try? JSONCoding.decode(AssertionOptions.self, from: input)
+    _ = try? JSONCoding.decode(User.self, from: input)
+    _ = try? JSONCoding.decode(ErrorBody.self, from: input)
   }
 
   private static func readKeyriSession(_ input: [UInt8]) throws {

@@ -23,7 +23,7 @@ import Testing
     case .text(let text): json = Array(text.utf8)
     case .binary(let bytes): json = bytes
     }
-    return (reply, try JSON.decode(Answer.self, from: json))
+    return (reply, try JSONCoding.decode(Answer.self, from: json))
   }
 
   // Holds: ARC27-11

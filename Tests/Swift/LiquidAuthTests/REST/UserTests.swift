@@ -67,7 +67,7 @@ import Testing
   @Test func `a pairing of a wallet is read, and any other is none`() throws {
     func pairing(_ json: String) throws -> DurablePairing? {
       let user = #"{"wallet":"W","credentials":[],"pairing":\#(json)}"#
-      return try JSON.decode(User.self, from: user.utf8).pairing
+      return try JSONCoding.decode(User.self, from: user.utf8).pairing
     }
     let read = try pairing(#"{"version":2,"pairingId":"p","role":"controller","credential":"c","more":1}"#)
     #expect(read == DurablePairing(pairingID: "p", credential: "c"))

@@ -124,7 +124,7 @@ struct BrowserRelyingParty {
     _ bytes: [UInt8], _ type: String, _ challenge: [UInt8]
   ) throws(Malformed) -> [DemoRelyingParty.Check] {
     let data: CollectedClientData
-    do { data = try decodeJSON(CollectedClientData.self, from: bytes) } catch {
+    do { data = try JSONCoding.decode(CollectedClientData.self, from: bytes) } catch {
       throw Malformed(reason: "clientDataJSON: \(error)")
     }
     return [

@@ -172,10 +172,10 @@ final class DemoSite: DemoWebSite {
     do {
       switch request.path {
       case "/begin":
-        let begin = try decodeJSON(Begin.self, from: request.body)
+        let begin = try JSONCoding.decode(Begin.self, from: request.body)
         return (.json(try session.begin(begin.ceremony, at: now)), nil)
       case "/finish":
-        let finish = try decodeJSON(Finish.self, from: request.body)
+        let finish = try JSONCoding.decode(Finish.self, from: request.body)
         ceremony = finish.ceremony
         let before = session.passkeys.count
         let verdict = try session.finish(
@@ -185,7 +185,7 @@ final class DemoSite: DemoWebSite {
         if finish.ceremony.isStored { state.results.storedIDs.append(finish.credential.id.bytes) }
         return (.json(verdict.json), .verified(finish.ceremony, verdict))
       case "/failed":
-        let failure = try decodeJSON(Failure.self, from: request.body)
+        let failure = try JSONCoding.decode(Failure.self, from: request.body)
         ceremony = failure.ceremony
         guard let verdict = try session.fail(failure.ceremony, failure.error, at: now) else {
           // A browser reports this name both when the person refuses and when the time is over.

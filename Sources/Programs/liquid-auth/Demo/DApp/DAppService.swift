@@ -66,7 +66,7 @@ struct DAppService {
   }
 
   private mutating func beginRegistration(_ request: DemoRequest) throws(JSONError) -> Answer {
-    let wish = try decodeJSON(Wish.self, from: request.body)
+    let wish = try JSONCoding.decode(Wish.self, from: request.body)
     guard wish.extensions != nil else {
       return .refused(501, "not_implemented", "Liquid extension is required")
     }
@@ -80,7 +80,7 @@ struct DAppService {
   }
 
   private mutating func finishRegistration(_ request: DemoRequest) throws(JSONError) -> Answer {
-    let credential = try decodeJSON(AttestationCredential.self, from: request.body)
+    let credential = try JSONCoding.decode(AttestationCredential.self, from: request.body)
     guard let token = token(of: request), let challenge = sessions[token]?.challenge else {
       return .refused(401, "unauthorized", "Challenge not found")
     }
@@ -117,7 +117,7 @@ struct DAppService {
   }
 
   private mutating func finishSignIn(_ request: DemoRequest) throws(JSONError) -> Answer {
-    let credential = try decodeJSON(AssertionCredential.self, from: request.body)
+    let credential = try JSONCoding.decode(AssertionCredential.self, from: request.body)
     guard let token = token(of: request), let challenge = sessions[token]?.challenge else {
       return .refused(401, "unauthorized", "Challenge not found.")
     }

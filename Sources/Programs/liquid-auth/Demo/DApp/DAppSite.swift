@@ -118,12 +118,12 @@ final class DAppSite: DemoWebSite {
     do {
       if let answer = try state.service.answer(request) { return served(answer, &state) }
       switch request.path {
-      case "/ask": return ask(try decodeJSON(Asked.self, from: request.body).requestId.text, &state)
+      case "/ask": return ask(try JSONCoding.decode(Asked.self, from: request.body).requestId.text, &state)
       case "/answer":
-        let answered = try decodeJSON(Answered.self, from: request.body)
+        let answered = try JSONCoding.decode(Answered.self, from: request.body)
         return verify(answered.frame, answered.requestId.text, &state)
       case "/done":
-        let id = try decodeJSON(Asked.self, from: request.body).requestId.text
+        let id = try JSONCoding.decode(Asked.self, from: request.body).requestId.text
         return state.requests[id] == nil ? unknown : Outcome(response: .ending(state.results))
       default: return Outcome(response: .refused(404, "there is no such request"))
       }
@@ -247,7 +247,7 @@ final class DAppSite: DemoWebSite {
     guard text.hasPrefix("42") else { return [] }
     let number = text.dropFirst(2).prefix { ("0"..."9").contains($0) }
     let array = text.dropFirst(2 + number.count)
-    guard let event = try? decodeJSON(Event.self, from: Array(array.utf8)) else { return [] }
+    guard let event = try? JSONCoding.decode(Event.self, from: Array(array.utf8)) else { return [] }
     if let id = event.requestID, !number.isEmpty {
       if state.requests.count < mostRequests {
         state.requests[id.text] = Request(page: socket, acknowledgement: String(number))

@@ -6,21 +6,21 @@ import FoundationEssentials
 /// have a name twice (RFC 7493 §2.3), since readers differ on which one counts. Names are compared by their bytes
 /// (RFC 8259 §8.3). Members that a type does not name are checked too, and then ignored. The ports limit the number of
 /// bytes.
-enum JSON {
+package enum JSONCoding {
   /// The most nested arrays and objects; servers of Liquid Auth and Keyri have 4.
   static let maximumDepth = 32
 
   /// Writes a value on one line with sorted members and unescaped slashes, so that one value has one form.
   ///
   /// - Throws: ``JSONError/unwritable`` for a number that JSON does not have.
-  static func encode(_ value: some Encodable) throws(JSONError) -> [UInt8] {
+  package static func encode(_ value: some Encodable) throws(JSONError) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do { return Array(try encoder.encode(value)) } catch { throw .unwritable }
   }
 
   /// Reads one value.
-  static func decode<Value: Decodable>(
+  package static func decode<Value: Decodable>(
     _ type: Value.Type, from json: some Collection<UInt8>
   ) throws(JSONError) -> Value {
     let json = Array(json)
@@ -43,14 +43,6 @@ enum JSON {
     path.isEmpty ? "the answer" : path.map(\.stringValue).joined(separator: ".")
   }
 }
-
-/// Reads one JSON value with the checks of this module, for the targets that use it.
-package func decodeJSON<Value: Decodable>(_ type: Value.Type, from json: [UInt8]) throws(JSONError) -> Value {
-  try JSON.decode(type, from: json)
-}
-
-/// Writes a value in its only form, for the targets that use this module.
-package func encodeJSON(_ value: some Encodable) throws(JSONError) -> [UInt8] { try JSON.encode(value) }
 
 /// Why a text is not acceptable JSON, or a value cannot be written as JSON.
 package enum JSONError: Error, Equatable, CustomStringConvertible {
@@ -77,7 +69,7 @@ package enum JSONError: Error, Equatable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .noJSON: "it is not JSON"
-    case .tooDeep: "it is nested more than \(JSON.maximumDepth) deep"
+    case .tooDeep: "it is nested more than \(JSONCoding.maximumDepth) deep"
     case .repeatedName: "it has a duplicate name"
     case .longName: "it has a name of more than \(JSONGrammar.maximumNameSize) bytes"
     case .ambiguousName: "it has a name that can be read as another one"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LiquidAuth
 
-struct JSONTests {
+struct JSONCodingTests {
   private struct Value: Codable, Equatable {
     struct Inner: Codable, Equatable {
       var id: Int
@@ -14,7 +14,7 @@ struct JSONTests {
   }
 
   private static func decode(_ text: String) throws(JSONError) -> Value {
-    try JSON.decode(Value.self, from: text.utf8)
+    try JSONCoding.decode(Value.self, from: text.utf8)
   }
 
   private static func nested(_ depth: Int) -> String {
@@ -24,15 +24,15 @@ struct JSONTests {
   @Test func `a value is encoded with sorted names, unescaped slashes and no white space`() throws {
     let value = Value(b: "/é\"\\\n\u{1B}\u{2028}", a: [.init(id: -1), .init(id: 0)])
     let json = #"{"a":[{"id":-1},{"id":0}],"b":"/é\"\\\n\u001b"# + "\u{2028}\"}"
-    #expect(String(decoding: try JSON.encode(value), as: UTF8.self) == json)
-    #expect(try JSON.decode(Value.self, from: json.utf8) == value)
-    #expect(String(decoding: try JSON.encode(Value(b: "", a: nil)), as: UTF8.self) == #"{"b":""}"#)
-    #expect(try JSON.encode("é") == [0x22, 0xC3, 0xA9, 0x22])
+    #expect(String(decoding: try JSONCoding.encode(value), as: UTF8.self) == json)
+    #expect(try JSONCoding.decode(Value.self, from: json.utf8) == value)
+    #expect(String(decoding: try JSONCoding.encode(Value(b: "", a: nil)), as: UTF8.self) == #"{"b":""}"#)
+    #expect(try JSONCoding.encode("é") == [0x22, 0xC3, 0xA9, 0x22])
   }
 
   @Test(arguments: [Double.infinity, -.infinity, .nan])
   func `a number that JSON cannot represent is not encoded`(_ number: Double) {
-    #expect(throws: JSONError.unwritable) { try JSON.encode(number) }
+    #expect(throws: JSONError.unwritable) { try JSONCoding.encode(number) }
   }
 
   @Test(arguments: [
@@ -50,7 +50,7 @@ struct JSONTests {
     struct Key: Decodable { let publicKey: Int }
     for name in ["public\u{212A}ey", #"public\u212Aey"#, #"public\u212aey"#, "\u{37E}", "\u{1FEF}"] {
       #expect(throws: JSONError.ambiguousName) {
-        try JSON.decode(Key.self, from: #"{"publicKey":1,"\#(name)":2}"#.utf8)
+        try JSONCoding.decode(Key.self, from: #"{"publicKey":1,"\#(name)":2}"#.utf8)
       }
     }
   }
@@ -93,7 +93,7 @@ struct JSONTests {
   ])
   func `every form of a value may be in a member that no type reads`(_ value: String) throws {
     #expect(try Self.decode(#"{"b":"x","c":\#(value)}"#) == Value(b: "x", a: nil))
-    #expect(try JSON.decode(Value.self, from: Array("\u{FEFF}{\"b\":\"x\"}".utf8)) == Value(b: "x", a: nil))
+    #expect(try JSONCoding.decode(Value.self, from: Array("\u{FEFF}{\"b\":\"x\"}".utf8)) == Value(b: "x", a: nil))
   }
 
   // Holds: SERVER-3
@@ -124,7 +124,7 @@ struct JSONTests {
     let text = #"{"b":"x"}"#
     let utf16 = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
     for json in [utf16, [0xFF, 0xFE] + utf16, Array(#"{"b":"x","c":""#.utf8) + [0xC3, 0x28] + Array(#""}"#.utf8)] {
-      #expect(throws: JSONError.noJSON) { try JSON.decode(Value.self, from: json) }
+      #expect(throws: JSONError.noJSON) { try JSONCoding.decode(Value.self, from: json) }
     }
   }
 
