@@ -9,7 +9,7 @@ import LiquidAuth
 import Recovery
 
 /// The person: a real wallet shows the prompt and waits for an answer.
-struct Person: UserInteraction {
+struct WalletUser: UserInteraction {
   let canVerify = true
   let verificationTriesLeft = 8
 
@@ -46,7 +46,7 @@ let keys = CredentialKeys(mainKey: try MainKey.derive(from: phrase))
 let vault = OpenVault(
   keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: InMemoryCredentialStore(keys: keys))
 let authenticator = Authenticator(
-  keySource: OpenKeySource(vault), interaction: Person(), extensions: [LiquidExtension.self],
+  keySource: OpenKeySource(vault), interaction: WalletUser(), extensions: [LiquidExtension.self],
   randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: { 1_790_000_000_000 }, report: { _ in })
 let server = Server()
 let client = LiquidAuthClient(

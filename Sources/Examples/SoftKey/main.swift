@@ -20,7 +20,7 @@ struct SoftKey {
     let vault = OpenVault(
       keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: InMemoryCredentialStore(keys: keys))
     authenticator = Authenticator(
-      keySource: OpenKeySource(vault), interaction: Person(), extensions: [CredProtect.self, HMACSecret.self],
+      keySource: OpenKeySource(vault), interaction: KeyUser(), extensions: [CredProtect.self, HMACSecret.self],
       randomness: SystemRandomNumberGenerator(), now: { ContinuousClock.now - Self.start },
       wallClock: { 1_790_000_000_000 }, report: { print("key:    \($0.command ?? "what?"): \($0.status)") })
   }
@@ -44,7 +44,7 @@ struct SoftKey {
 }
 
 /// The person: a real key shows the prompt and waits for an answer.
-struct Person: UserInteraction {
+struct KeyUser: UserInteraction {
   let canVerify = false
   let verificationTriesLeft = 0
 
