@@ -83,8 +83,8 @@ struct HeadReader: Sendable {
     case malformed
   }
 
-  /// Takes the bytes of the head, and leaves those that follow it.
-  mutating func take(_ input: inout ArraySlice<UInt8>) -> Outcome {
+  /// Reads the head, and leaves the bytes that follow it.
+  mutating func read(_ input: inout ArraySlice<UInt8>) -> Outcome {
     let end: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A]
     while let byte = input.popFirst() {
       bytes.append(byte)

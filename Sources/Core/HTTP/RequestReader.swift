@@ -89,10 +89,10 @@ package struct RequestReader: Sendable {
   private mutating func next(_ bytes: inout ArraySlice<UInt8>) throws(Refused) -> Request? {
     switch part {
     case .head:
-      switch reader.take(&bytes) {
+      switch reader.read(&bytes) {
       case .incomplete: return nil
       case .malformed: throw Refused(reason: .malformed)
-      case .head(let head): return try begin(head)
+      case .head(let head): return try read(head)
       }
     case .body(let missing):
       let piece = bytes.prefix(missing)
@@ -115,7 +115,7 @@ package struct RequestReader: Sendable {
     return nil
   }
 
-  private mutating func begin(_ head: MessageHead) throws(Refused) -> Request? {
+  private mutating func read(_ head: MessageHead) throws(Refused) -> Request? {
     let words = head.startLine.split(separator: " ", omittingEmptySubsequences: false)
     guard words.count == 3, MessageHead.isToken(words[0].utf8), !words[1].isEmpty, words[2] == "HTTP/1.1",
       head.fields.count <= maximumFields

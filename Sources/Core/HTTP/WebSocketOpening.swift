@@ -53,7 +53,7 @@ package struct WebSocketOpening: Sendable {
   /// Takes bytes of the answer; returns `nil` while it is incomplete.
   package mutating func receive(_ bytes: [UInt8]) -> Outcome? {
     var rest = bytes[...]
-    switch reader.take(&rest) {
+    switch reader.read(&rest) {
     case .incomplete: return reader.bytes.count < Self.maximumHeadSize ? nil : .invalid
     case .malformed: return .invalid
     case .head(let head):
