@@ -138,7 +138,7 @@ public struct HybridSession: Sendable {
       case .waiting(var channel):
         let opened = try ClientMessage(channel.incoming.open(message))
         state = .waiting(channel)
-        return try take(opened, channel)
+        return try handle(opened, channel)
       case .performing(var channel, let command):
         let opened = try ClientMessage(channel.incoming.open(message))
         state = .performing(channel, command: command)
@@ -211,7 +211,7 @@ public struct HybridSession: Sendable {
     return [.stopAdvertising, .send(reply), .send(first)]
   }
 
-  private mutating func take(
+  private mutating func handle(
     _ message: ClientMessage, _ channel: Channel
   ) throws(HybridError) -> [Action] {
     switch message {
