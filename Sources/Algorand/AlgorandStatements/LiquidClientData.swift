@@ -97,5 +97,5 @@ enum LiquidReservedTags {
   ]
 
   /// Whether bytes begin with one of the tags.
-  static func begin(_ bytes: [UInt8]) -> Bool { all.contains { bytes.starts(with: $0.utf8) } }
+  static func isPrefix(of bytes: [UInt8]) -> Bool { all.contains { bytes.starts(with: $0.utf8) } }
 }

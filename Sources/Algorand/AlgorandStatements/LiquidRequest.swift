@@ -98,7 +98,7 @@ public struct LiquidRequest: Sendable, Equatable {
     guard let challenge = clientData.challenge else {
       throw CTAPError(.liquidChallenge, "liquid's challenge is not 32 bytes in base64url")
     }
-    guard !LiquidReservedTags.begin(challenge) else {
+    guard !LiquidReservedTags.isPrefix(of: challenge) else {
       throw CTAPError(
         .liquidReservedChallenge,
         "refused to sign: liquid's challenge could be mistaken for an Algorand transaction or program")

@@ -23,14 +23,14 @@ struct MessagePackDecoder {
   private init(rest: ArraySlice<UInt8>) { self.rest = rest }
 
   private mutating func value() throws(TransactionError) -> MessagePack {
-    let head = try take(1)[0]
+    let head = try read(1)[0]
     switch head {
     case 0x00...0x7F: return .unsigned(UInt64(head))
     case 0x80...0x8F: return try map(count: Int(head & 0x0F))
     case 0x90...0x9F: return try array(count: Int(head & 0x0F))
     case 0xA0...0xBF: return .text(try text(count: Int(head & 0x1F)))
     case 0xC2, 0xC3: return .bool(head == 0xC3)
-    case 0xC4...0xC6: return .bytes(try take(try length(width: 1 << (head - 0xC4), atLeast: 0)))
+    case 0xC4...0xC6: return .bytes(try read(try length(width: 1 << (head - 0xC4), atLeast: 0)))
     case 0xCC...0xCF: return .unsigned(try number(width: 1 << (head - 0xCC), atLeast: 0x80))
     case 0xD9...0xDB: return .text(try text(count: try length(width: 1 << (head - 0xD9), atLeast: 32)))
     case 0xDC, 0xDD: return try array(count: try length(width: 2 << (head - 0xDC), atLeast: 16, shortest: 2))
@@ -72,7 +72,7 @@ struct MessagePackDecoder {
   }
 
   private mutating func text(count: Int) throws(TransactionError) -> String {
-    guard let text = String(validating: try take(count), as: UTF8.self) else { throw .invalidText }
+    guard let text = String(validating: try read(count), as: UTF8.self) else { throw .invalidText }
     return text
   }
 
@@ -84,12 +84,12 @@ struct MessagePackDecoder {
   private mutating func number(
     width: Int, atLeast least: UInt64, shortest: Int = 1
   ) throws(TransactionError) -> UInt64 {
-    let number = try take(width).reduce(0) { $0 << 8 | UInt64($1) }
+    let number = try read(width).reduce(0) { $0 << 8 | UInt64($1) }
     guard number >= (width == shortest ? least : 1 << UInt64(4 * width)) else { throw .notShortest }
     return number
   }
 
-  private mutating func take(_ count: Int) throws(TransactionError) -> [UInt8] {
+  private mutating func read(_ count: Int) throws(TransactionError) -> [UInt8] {
     guard count <= rest.count else { throw .truncated }
     defer { rest = rest.dropFirst(count) }
     return Array(rest.prefix(count))

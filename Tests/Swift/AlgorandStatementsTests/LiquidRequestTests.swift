@@ -289,7 +289,7 @@ private func context(
     ]
     #expect(Set(inputs).count == inputs.count)
     #expect(inputs.allSatisfy { $0.count == 117 })
-    #expect(!inputs.contains(where: LiquidReservedTags.begin))
+    #expect(!inputs.contains(where: LiquidReservedTags.isPrefix(of:)))
   }
 }
 

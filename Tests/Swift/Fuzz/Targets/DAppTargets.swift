@@ -156,7 +156,8 @@ enum DAppTargets {
         userVerification: true)
       guard let request = try? LiquidRequest(["clientDataJSON": .bytes(input)], in: context) else { continue }
       guard case .challenge(let challenge, let origin) = request.form else { fatalError("the bound form") }
-      expect(challenge.count == 32 && !LiquidReservedTags.begin(challenge), "a challenge that must not be signed")
+      let isSigned = challenge.count == 32 && !LiquidReservedTags.isPrefix(of: challenge)
+      expect(isSigned, "a challenge that must not be signed")
       expect(request.signingInput(credentialID: [1]) == challenge, "other bytes are signed")
       let host = origin.dropFirst("https://".count).prefix { $0 != ":" }
       expect(
