@@ -10,7 +10,7 @@ import Testing
 
   @Test func `a jar prints none of its cookies`() throws {
     var jar = CookieJar(origin: try WebOrigin("https://app.example.com"))
-    jar.take(HTTPResponse(status: 200, headers: [HTTPHeader("Set-Cookie", "session=\(Self.text)")]), forPath: "/")
+    jar.store(HTTPResponse(status: 200, headers: [HTTPHeader("Set-Cookie", "session=\(Self.text)")]), forPath: "/")
     #expect(jar.header(forPath: "/")?.value == "session=\(Self.text)")
     #expect(PrintedForms.leaks(of: jar, Self.secret) == [])
   }

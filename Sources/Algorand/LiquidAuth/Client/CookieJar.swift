@@ -32,12 +32,12 @@ public struct CookieJar: Equatable, Sendable {
   }
 
   /// Sets and removes the cookies of a response to a request for this path: RFC 6265 §5.2, §5.3.
-  public mutating func take(_ response: HTTPResponse, forPath path: String) {
+  public mutating func store(_ response: HTTPResponse, forPath path: String) {
     let now = response.header("Date").flatMap(CookieDate.init)
-    for field in response.headers where field.isNamed("Set-Cookie") { take(field.value, path: path, now: now) }
+    for field in response.headers where field.isNamed("Set-Cookie") { store(field.value, path: path, now: now) }
   }
 
-  private mutating func take(_ text: String, path requestPath: String, now: CookieDate?) {
+  private mutating func store(_ text: String, path requestPath: String, now: CookieDate?) {
     guard text.utf8.count <= Self.maximumSize, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return }
     let parts = text.split(separator: ";", omittingEmptySubsequences: false).map { Self.pair($0) }
     guard let (name, value) = parts.first, let value, !name.isEmpty else { return }

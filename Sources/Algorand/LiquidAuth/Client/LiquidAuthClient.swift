@@ -36,7 +36,7 @@ public struct LiquidAuthClient: Sendable {
   public func registration(
     origin: WebOrigin, path: String = "", requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
-    var attempt = try await begin(origin, path, requestID)
+    var attempt = try await prepare(origin, path, requestID)
     return try await perform(.registration, &attempt)
   }
 
@@ -44,7 +44,7 @@ public struct LiquidAuthClient: Sendable {
   public func authentication(
     origin: WebOrigin, path: String = "", requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
-    var attempt = try await begin(origin, path, requestID)
+    var attempt = try await prepare(origin, path, requestID)
     return try await perform(.authentication, &attempt)
   }
 
@@ -61,7 +61,7 @@ public struct LiquidAuthClient: Sendable {
   public func connect(
     origin: WebOrigin, path: String = "", requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
-    var attempt = try await begin(origin, path, requestID)
+    var attempt = try await prepare(origin, path, requestID)
     do throws(LiquidAuthError) {
       return try await perform(.authentication, &attempt)
     } catch {
@@ -134,7 +134,7 @@ extension LiquidAuthClient {
   }
 
   /// Collects what is known before the first request to the server.
-  private func begin(
+  private func prepare(
     _ origin: WebOrigin, _ path: String, _ requestID: RequestID
   ) async throws(LiquidAuthError) -> Attempt {
     guard origin.isSignedFor else { throw .unsignedOrigin(origin.serialized) }

@@ -27,7 +27,7 @@ struct ServerSession: Sendable {
   ) async throws(LiquidAuthError) -> ServerVerdict<Answer> {
     let path = self.path + path
     let response = try await send(path, try Self.encode(body))
-    cookies.take(response, forPath: path)
+    cookies.store(response, forPath: path)
     if (300..<400).contains(response.status) {
       throw .redirected(to: response.header("Location") ?? "another place")
     }

@@ -83,7 +83,7 @@ struct SignalingMachine: Sendable {
   private var offer: (text: String, sections: Int)?
   private var ownCandidates: [ICECandidate] = []
   private var heldCandidates: [ICECandidate] = []
-  private var takenCandidates = 0
+  private var handledCandidates = 0
   private var ignoredAnswers = 0
   private var unusableAnswer: LiquidAuthError?
   private var refusedCandidates = 0
@@ -128,7 +128,7 @@ struct SignalingMachine: Sendable {
     begun = now
     limit = now + timeout
     phase = .linking
-    return [report(.stage(.linking), at: now), .createOffer] + take(socket.begin(at: now), at: now)
+    return [report(.stage(.linking), at: now), .createOffer] + handle(socket.begin(at: now), at: now)
   }
 
   /// Takes an event of the server or of the peer connection.
@@ -136,8 +136,8 @@ struct SignalingMachine: Sendable {
     let overdue = tick(at: now)
     guard isRunning else { return overdue }
     switch input {
-    case .server(let input): return overdue + take(socket.receive(input, at: now), at: now)
-    case .peer(let event): return overdue + take(event, at: now)
+    case .server(let input): return overdue + handle(socket.receive(input, at: now), at: now)
+    case .peer(let event): return overdue + handle(event, at: now)
     }
   }
 
@@ -145,7 +145,7 @@ struct SignalingMachine: Sendable {
   mutating func tick(at now: Duration) -> [Action] {
     guard isRunning else { return [] }
     guard isOpen || now < limit else { return hasOpened ? end(.nobodyReturned) : fail(overdue) }
-    var actions = take(socket.tick(at: now), at: now)
+    var actions = handle(socket.tick(at: now), at: now)
     switch phase {
     case .signalled(let resend) where resend <= now: actions += sendOffer(at: now) + reportWaiting(at: now)
     case .away(let retry?) where retry <= now: actions += offerAgain(at: now)
@@ -207,32 +207,32 @@ struct SignalingMachine: Sendable {
 
   // MARK: The server
 
-  private mutating func take(_ actions: [SocketIOMachine.Action], at now: Duration) -> [Action] {
-    var taken: [Action] = []
+  private mutating func handle(_ actions: [SocketIOMachine.Action], at now: Duration) -> [Action] {
+    var handled: [Action] = []
     for action in actions where isRunning {
       switch action {
-      case .transport(let exchange): taken.append(.transport(exchange))
-      case .connected: taken += connected(at: now)
-      case .event(let event): taken += take(event, at: now)
+      case .transport(let exchange): handled.append(.transport(exchange))
+      case .connected: handled += connected(at: now)
+      case .event(let event): handled += handle(event, at: now)
       case .lost(let loss, let delay):
         isConnected = false
         self.loss = loss
         if deviceCount != nil { deviceCount = 0 }
         // The server does so to the other sessions of a passkey that signs in; a new connection would count twice.
         if hasOpened, loss == .removed {
-          taken += loseServer(.removedByServer, at: now)
+          handled += loseServer(.removedByServer, at: now)
         } else {
-          taken.append(report(.reconnecting(loss, delay: delay), at: now))
+          handled.append(report(.reconnecting(loss, delay: delay), at: now))
         }
       case .failed(let error):
         if case .serverLost(let loss) = error.kind {
-          taken += loseServer(gone(loss), at: now)
+          handled += loseServer(gone(loss), at: now)
         } else {
-          taken += loseServer(error, at: now)
+          handled += loseServer(error, at: now)
         }
       }
     }
-    return taken
+    return handled
   }
 
   /// The server has accepted the connection: sends what may have been lost before.
@@ -253,18 +253,18 @@ struct SignalingMachine: Sendable {
     return closeSocket() + [report(.serverLeft(error), at: now)]
   }
 
-  private mutating func take(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+  private mutating func handle(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     switch event.name {
-    case SignalingRole.responder.descriptionEvent: takeAnswer(event, at: now)
-    case role.descriptionEvent: takeOffer(event)
-    case SignalingRole.responder.candidateEvent, SignalingRole.candidateEvent: takeCandidate(event, at: now)
-    case PresencePayload.event: takePresence(event, at: now)
+    case SignalingRole.responder.descriptionEvent: handleAnswer(event, at: now)
+    case role.descriptionEvent: handleOffer(event)
+    case SignalingRole.responder.candidateEvent, SignalingRole.candidateEvent: handleCandidate(event, at: now)
+    case PresencePayload.event: handlePresence(event, at: now)
     default: []
     }
   }
 
   /// Receives our own offer, or that of another wallet of the account, which shares the room.
-  private mutating func takeOffer(_ event: SocketIOEvent) -> [Action] {
+  private mutating func handleOffer(_ event: SocketIOEvent) -> [Action] {
     if let offer, let other = try? event.argument(String.self), !other.isSame(as: offer.text) {
       hasHeardOtherOffer = true
     }
@@ -272,7 +272,7 @@ struct SignalingMachine: Sendable {
   }
 
   /// Accepts the first usable answer; later ones are ignored.
-  private mutating func takeAnswer(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+  private mutating func handleAnswer(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     guard case .signalled = phase, let offer else { return ignoreAnswer(at: now) }
     let answer: SessionDescription
     do throws(LiquidAuthError) {
@@ -303,15 +303,15 @@ struct SignalingMachine: Sendable {
   }
 
   /// Holds candidates that come before the answer.
-  private mutating func takeCandidate(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+  private mutating func handleCandidate(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     let payload = try? event.argument(CandidatePayload.self)
     guard payload?.isLast != true else { return [] }
-    guard let candidate = payload?.candidate(sections: offer?.sections ?? 1), takenCandidates < Self.maximumCandidates
+    guard let candidate = payload?.candidate(sections: offer?.sections ?? 1), handledCandidates < Self.maximumCandidates
     else {
       refusedCandidates += 1
       return refusedCandidates.isPowerOfTwo ? [report(.refusedCandidates(refusedCandidates), at: now)] : []
     }
-    takenCandidates += 1
+    handledCandidates += 1
     if case .connecting = phase { return [.addCandidate(candidate)] }
     heldCandidates.append(candidate)
     return []
@@ -320,7 +320,7 @@ struct SignalingMachine: Sendable {
   // MARK: Presence
 
   /// Takes the number of devices for this request; those of other requests of the account are ignored.
-  private mutating func takePresence(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+  private mutating func handlePresence(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     guard let requestID, let presence = try? event.argument(PresencePayload.self), presence.requestId == requestID,
       presence.deviceCount >= 0
     else { return [] }
@@ -358,19 +358,19 @@ struct SignalingMachine: Sendable {
     }
     phase = .linking
     (offer, unusableAnswer, hasHeardOtherOffer) = (nil, nil, false)
-    (ownCandidates, heldCandidates, takenCandidates) = ([], [], 0)
+    (ownCandidates, heldCandidates, handledCandidates) = ([], [], 0)
     waiting = (since: now, next: Self.timeout)
     return [report(.returned, at: now), .createOffer]
   }
 
   // MARK: The peer
 
-  private mutating func take(_ event: PeerEvent, at now: Duration) -> [Action] {
+  private mutating func handle(_ event: PeerEvent, at now: Duration) -> [Action] {
     switch (event, phase) {
     case (.offer(let text), .linking):
       offer = (text, text.split(whereSeparator: \.isNewline).count { $0.hasPrefix("m=") })
       return isConnected ? sendOffer(at: now) : []
-    case (.candidate(let candidate), _): return takeOwn(candidate, at: now)
+    case (.candidate(let candidate), _): return handleOwn(candidate, at: now)
     case (.channelOpen, .connecting(let answer)):
       let actions = [report(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
       guard requestID != nil else { return end() + actions }
@@ -397,7 +397,7 @@ struct SignalingMachine: Sendable {
     return fail(.peerConnectionFailed(reason))
   }
 
-  private mutating func takeOwn(_ candidate: ICECandidate, at now: Duration) -> [Action] {
+  private mutating func handleOwn(_ candidate: ICECandidate, at now: Duration) -> [Action] {
     guard ownCandidates.count < Self.maximumCandidates else { return [] }
     ownCandidates.append(candidate)
     guard isConnected else { return [] }
@@ -438,7 +438,7 @@ struct SignalingMachine: Sendable {
   private mutating func emit(_ name: String, _ argument: some Encodable, at now: Duration) -> [Action] {
     guard isRunning, isConnected else { return [] }
     do throws(LiquidAuthError) {
-      return take(socket.emit(try SocketIOEvent(name, argument), at: now), at: now)
+      return handle(socket.emit(try SocketIOEvent(name, argument), at: now), at: now)
     } catch {
       return fail(error)
     }

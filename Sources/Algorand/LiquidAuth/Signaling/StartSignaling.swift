@@ -220,7 +220,7 @@ private struct SignalingDriver {
         let channel = PeerChannel(ends, maximumOutgoingSize: size)
         guard isMeant != nil else { return .success(.channel(channel)) }
         channelFeed.yield(channel)
-      case .ask: ask(&exchanges)
+      case .ask: startQuestion(&exchanges)
       case .failed(let error): return .failure(error)
       case .ended(let ending): return .success(.ended(ending))
       }
@@ -241,7 +241,7 @@ private struct SignalingDriver {
   }
 
   /// Asks the user concurrently with the loop.
-  private mutating func ask(_ exchanges: inout DiscardingTaskGroup) {
+  private mutating func startQuestion(_ exchanges: inout DiscardingTaskGroup) {
     guard let isMeant else { return }
     let (end, ender) = AsyncStream.makeStream(of: Never.self)
     questionEnd = ender

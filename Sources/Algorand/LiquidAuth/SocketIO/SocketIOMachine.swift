@@ -81,7 +81,7 @@ struct SocketIOMachine: Sendable {
     let overdue = tick(at: now)
     guard case .active(let connection) = state, connection.id == input.connection else { return overdue }
     do throws(LiquidAuthError) {
-      return overdue + (try take(input.event, on: connection, at: now))
+      return overdue + (try handle(input.event, on: connection, at: now))
     } catch {
       return overdue + end(error, at: now)
     }
@@ -166,38 +166,38 @@ struct SocketIOMachine: Sendable {
 
   // MARK: Transports
 
-  private mutating func take(
+  private mutating func handle(
     _ event: Input.Event, on connection: Connection, at now: Duration
   ) throws(LiquidAuthError) -> [Action] {
     switch event {
     case .webSocket(.open): return []
-    case .webSocket(.text(let text)): return try takeMessage(text, at: now)
+    case .webSocket(.text(let text)): return try handleMessage(text, at: now)
     case .webSocket(.closed(let failure)): throw Self.fault(failure ?? .closed)
-    case .polled(.success(let response)): return try takePayload(response, on: connection, at: now)
-    case .posted(.success(let response)): return try takePosted(response, on: connection)
+    case .polled(.success(let response)): return try handlePayload(response, on: connection, at: now)
+    case .posted(.success(let response)): return try handlePosted(response, on: connection)
     case .polled(.failure(let failure)), .posted(.failure(let failure)): throw Self.fault(failure)
     }
   }
 
-  private mutating func takeMessage(_ text: String, at now: Duration) throws(LiquidAuthError) -> [Action] {
+  private mutating func handleMessage(_ text: String, at now: Duration) throws(LiquidAuthError) -> [Action] {
     guard text.utf8.count <= Self.maximumMessageSize else { throw .tooLarge }
-    return take([try EngineIOPacket(text)], at: now)
+    return handle([try EngineIOPacket(text)], at: now)
   }
 
   /// Takes a poll's response; the next poll follows while the connection lasts.
-  private mutating func takePayload(
+  private mutating func handlePayload(
     _ response: HTTPResponse, on connection: Connection, at now: Duration
   ) throws(LiquidAuthError) -> [Action] {
     guard response.status == 200 else { throw .serverGone(.refused(status: response.status)) }
     guard response.body.count <= Self.maximumMessageSize else { throw .tooLarge }
     guard let text = String(validating: response.body, as: UTF8.self) else { throw .malformed("packet") }
     let packets = try EngineIOPacket.packets(inPayload: text)
-    let actions = take(packets, at: now)
+    let actions = handle(packets, at: now)
     guard case .active(let connection) = state, let handshake = connection.handshake else { return actions }
     return actions + [.transport(.poll(connection.id, target: Target.polling(sid: handshake.sid)))]
   }
 
-  private mutating func takePosted(_ response: HTTPResponse, on connection: Connection) throws(LiquidAuthError)
+  private mutating func handlePosted(_ response: HTTPResponse, on connection: Connection) throws(LiquidAuthError)
     -> [Action]
   {
     guard response.status == 200 else { throw .serverGone(.refused(status: response.status)) }
@@ -218,12 +218,12 @@ struct SocketIOMachine: Sendable {
   // MARK: Packets in
 
   /// Packets before the end of the connection count.
-  private mutating func take(_ packets: [EngineIOPacket], at now: Duration) -> [Action] {
+  private mutating func handle(_ packets: [EngineIOPacket], at now: Duration) -> [Action] {
     var actions: [Action] = []
     for packet in packets {
       guard case .active(let connection) = state else { return actions }
       do throws(LiquidAuthError) {
-        actions += try take(packet, on: connection, at: now)
+        actions += try handle(packet, on: connection, at: now)
       } catch {
         actions += end(error, at: now)
       }
@@ -231,7 +231,7 @@ struct SocketIOMachine: Sendable {
     return actions
   }
 
-  private mutating func take(
+  private mutating func handle(
     _ packet: EngineIOPacket, on connection: Connection, at now: Duration
   ) throws(LiquidAuthError) -> [Action] {
     var connection = connection
@@ -247,12 +247,12 @@ struct SocketIOMachine: Sendable {
     case .open: throw .malformed("handshake")
     case .close: throw .serverGone(.closed)
     case .ping(let text): return try send(.pong(text), on: connection)
-    case .message(let text): return try takeMessage(text, on: connection, handshake, at: now)
+    case .message(let text): return try handleMessage(text, on: connection, handshake, at: now)
     case .pong, .upgrade, .noop: return []
     }
   }
 
-  private mutating func takeMessage(
+  private mutating func handleMessage(
     _ text: String, on connection: Connection, _ handshake: EngineIOHandshake, at now: Duration
   ) throws(LiquidAuthError) -> [Action] {
     let packet = try SocketIOPacket(text)

@@ -28,15 +28,15 @@ struct JSONGrammar {
     while let byte = current, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { offset += 1 }
   }
 
-  /// Takes one character if it is the next one.
-  private mutating func take(_ character: Character) -> Bool {
+  /// Reads one character if it is the next one.
+  private mutating func accept(_ character: Character) -> Bool {
     guard let byte = current, byte == character.asciiValue else { return false }
     offset += 1
     return true
   }
 
   private mutating func require(_ character: Character) throws(JSONError) {
-    guard take(character) else { throw .noJSON }
+    guard accept(character) else { throw .noJSON }
   }
 
   /// A value, with the space before it; `depth` arrays and objects are open.
@@ -57,7 +57,7 @@ struct JSONGrammar {
     guard depth <= JSONCoding.maximumDepth else { throw .tooDeep }
     offset += 1
     skipSpace()
-    if take("}") { return }
+    if accept("}") { return }
     var names: Set<[UInt8]> = []
     repeat {
       skipSpace()
@@ -66,7 +66,7 @@ struct JSONGrammar {
       try require(":")
       try value(depth: depth)
       skipSpace()
-    } while take(",")
+    } while accept(",")
     try require("}")
   }
 
@@ -74,11 +74,11 @@ struct JSONGrammar {
     guard depth <= JSONCoding.maximumDepth else { throw .tooDeep }
     offset += 1
     skipSpace()
-    if take("]") { return }
+    if accept("]") { return }
     repeat {
       try value(depth: depth)
       skipSpace()
-    } while take(",")
+    } while accept(",")
     try require("]")
   }
 
@@ -88,11 +88,11 @@ struct JSONGrammar {
   }
 
   private mutating func number() throws(JSONError) {
-    _ = take("-")
-    if !take("0") { try digits() }
-    if take(".") { try digits() }
-    if take("e") || take("E") {
-      if !take("+") { _ = take("-") }
+    _ = accept("-")
+    if !accept("0") { try digits() }
+    if accept(".") { try digits() }
+    if accept("e") || accept("E") {
+      if !accept("+") { _ = accept("-") }
       try digits()
     }
   }
@@ -159,7 +159,7 @@ struct JSONGrammar {
     case UInt8(ascii: "u"):
       var units = [try codeUnit()]
       if UTF16.isLeadSurrogate(units[0]) {
-        guard take("\\"), take("u") else { throw .noJSON }
+        guard accept("\\"), accept("u") else { throw .noJSON }
         units.append(try codeUnit())
       }
       // A surrogate without its other half is no character.

@@ -240,7 +240,7 @@ enum ServerTargets {
       let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
       return HTTPHeader(String(parts[0]), parts.count > 1 ? String(parts[1].drop { $0 == " " }) : "")
     }
-    jar.take(HTTPResponse(status: 200, headers: headers), forPath: "/auth/session")
+    jar.store(HTTPResponse(status: 200, headers: headers), forPath: "/auth/session")
     for path in ["/", "/auth", "/auth/session", "/x/y"] {
       guard let header = jar.header(forPath: path) else { continue }
       expect(header.name == "Cookie" && !header.value.isEmpty, "another header")

@@ -13,7 +13,7 @@ import Testing
     var jar = CookieJar(origin: try WebOrigin(origin))
     for response in cookies {
       let fields = response.map { HTTPHeader("set-cookie", $0) }
-      jar.take(HTTPResponse(status: 201, headers: [Self.date] + fields), forPath: "/attestation/request")
+      jar.store(HTTPResponse(status: 201, headers: [Self.date] + fields), forPath: "/attestation/request")
     }
     return jar.header(forPath: path)?.value
   }
@@ -92,7 +92,7 @@ import Testing
   @Test func `without a Date header, Expires is ignored`() throws {
     var jar = CookieJar(origin: try WebOrigin("https://example.com"))
     let expired = HTTPHeader("Set-Cookie", "a=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT")
-    jar.take(HTTPResponse(status: 200, headers: [expired]), forPath: "/")
+    jar.store(HTTPResponse(status: 200, headers: [expired]), forPath: "/")
     #expect(jar.header(forPath: "/") == HTTPHeader("Cookie", "a=1"))
   }
 
@@ -110,7 +110,7 @@ import Testing
 
   @Test func `a logged jar shows no values`() throws {
     var jar = CookieJar(origin: try WebOrigin("https://example.com"))
-    jar.take(HTTPResponse(status: 200, headers: [HTTPHeader("Set-Cookie", "s=secret; Path=/")]), forPath: "/")
+    jar.store(HTTPResponse(status: 200, headers: [HTTPHeader("Set-Cookie", "s=secret; Path=/")]), forPath: "/")
     #expect("\(jar) \([jar])".contains("secret") == false && "\(jar)" == "cookies of https://example.com: 1")
   }
 
