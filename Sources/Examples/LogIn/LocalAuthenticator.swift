@@ -15,7 +15,7 @@ actor LocalAuthenticator: AuthenticatorPort {
 
   /// The address of the account in use.
   func account() async throws(PortError) -> String {
-    try begin()
+    try reserve()
     defer { isBusy = false }
     do throws(CTAPError) {
       return try await authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.showAccount(rpID: nil)))[0].text
@@ -26,7 +26,7 @@ actor LocalAuthenticator: AuthenticatorPort {
 
   /// The passkey of that account at a relying party.
   func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey {
-    try begin()
+    try reserve()
     defer { isBusy = false }
     do throws(CTAPError) {
       let passkey = try await authenticator.accountPasskey(rpID: rpID, host: host)
@@ -38,7 +38,7 @@ actor LocalAuthenticator: AuthenticatorPort {
 
   /// Answers one CTAP2 message.
   func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
-    try begin()
+    try reserve()
     defer { isBusy = false }
     var serving = authenticator
     let answer = await serving.respond(to: message, in: RequestContext(channel: 0, poweredUpAt: .zero))
@@ -46,7 +46,7 @@ actor LocalAuthenticator: AuthenticatorPort {
     return answer
   }
 
-  private func begin() throws(PortError) {
+  private func reserve() throws(PortError) {
     guard !isBusy else { throw .refused("the authenticator is busy with another request; try again after it") }
     isBusy = true
   }

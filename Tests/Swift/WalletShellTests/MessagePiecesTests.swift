@@ -39,21 +39,21 @@ struct MessagePiecesTests {
   func `a frame is joined from pieces of any size`(piece: Int) {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
-    let taken = cut(whole, piece).map { pieces.take(.text($0)) }
+    let taken = cut(whole, piece).map { pieces.add(.text($0)) }
     #expect(taken.dropLast().allSatisfy { $0.isEmpty })
     #expect(taken.last == [.text(whole)])
-    #expect(pieces.take("next") == ["next"])
+    #expect(pieces.add("next") == ["next"])
   }
 
   @Test func `a message of too many pieces is delivered incomplete`() {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
-    #expect(pieces.take(.text(String(whole.prefix(size)))).isEmpty)
-    let more = (2..<MessagePieces.maximumCount).map { _ in pieces.take("A") }
+    #expect(pieces.add(.text(String(whole.prefix(size)))).isEmpty)
+    let more = (2..<MessagePieces.maximumCount).map { _ in pieces.add("A") }
     #expect(more.allSatisfy { $0.isEmpty })
     let begun = String(whole.prefix(size)) + String(repeating: "A", count: MessagePieces.maximumCount - 1)
-    #expect(pieces.take("A") == [.text(begun)])
-    #expect(pieces.take("next") == ["next"])
+    #expect(pieces.add("A") == [.text(begun)])
+    #expect(pieces.add("next") == ["next"])
   }
 
   @Test(arguments: [49_147, 49_148, 49_149, 49_150, 190_000])
@@ -61,7 +61,7 @@ struct MessagePiecesTests {
     let whole = frame(of: count)
     #expect(whole.utf8.count >= size)
     var pieces = MessagePieces()
-    #expect(pieces.take(.text(whole)) == [.text(whole)])
+    #expect(pieces.add(.text(whole)) == [.text(whole)])
   }
 
   @Test(arguments: [65_536, 66_120, 131_072])
@@ -69,17 +69,17 @@ struct MessagePiecesTests {
     let whole: [UInt8] = [0x5A, 0x00, 0x02, 0xE6, 0x30] + [UInt8](repeating: 0x80, count: 190_000)
     var pieces = MessagePieces()
     let taken = stride(from: 0, to: whole.count, by: piece).map {
-      pieces.take(.binary(Array(whole[$0..<min($0 + piece, whole.count)])))
+      pieces.add(.binary(Array(whole[$0..<min($0 + piece, whole.count)])))
     }
     #expect(taken.dropLast().allSatisfy { $0.isEmpty })
     #expect(taken.last == [.binary(whole)])
-    #expect(pieces.take(.binary([])) == [.binary([])])
+    #expect(pieces.add(.binary([])) == [.binary([])])
   }
 
   @Test func `a short message is not part of another`() {
     var pieces = MessagePieces()
     for text in ["", "ping", String(repeating: "A", count: size - 1), String(frame(of: 90_000).prefix(size - 1))] {
-      #expect(pieces.take(.text(text)) == [.text(text)])
+      #expect(pieces.add(.text(text)) == [.text(text)])
     }
   }
 
@@ -87,17 +87,17 @@ struct MessagePiecesTests {
   @Test func `text that cannot be a frame is delivered at once`() {
     var pieces = MessagePieces()
     for text in [String(repeating: "A", count: size), String(repeating: "!", count: size)] {
-      #expect(pieces.take(.text(text)) == [.text(text)])
+      #expect(pieces.add(.text(text)) == [.text(text)])
     }
   }
 
   @Test func `pieces after the first may be short`() {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
-    #expect(pieces.take(.text(String(whole.prefix(size)))).isEmpty)
-    #expect(pieces.take(.text(String(whole.dropFirst(size).prefix(3)))).isEmpty)
-    #expect(pieces.take(.text(String(whole.dropFirst(size + 3).prefix(size)))).isEmpty)
-    #expect(pieces.take(.text(String(whole.dropFirst(2 * size + 3)))) == [.text(whole)])
+    #expect(pieces.add(.text(String(whole.prefix(size)))).isEmpty)
+    #expect(pieces.add(.text(String(whole.dropFirst(size).prefix(3)))).isEmpty)
+    #expect(pieces.add(.text(String(whole.dropFirst(size + 3).prefix(size)))).isEmpty)
+    #expect(pieces.add(.text(String(whole.dropFirst(2 * size + 3)))) == [.text(whole)])
   }
 
   /// The map {"a": 1}.
@@ -108,35 +108,35 @@ struct MessagePiecesTests {
     let whole = frame(of: 190_000)
     let parts = cut(String(whole.dropLast(missing)), 66_120) + [String(whole.suffix(missing))]
     var pieces = MessagePieces()
-    for part in parts.dropLast() { #expect(pieces.take(.text(part)).isEmpty) }
-    #expect(pieces.take(.text(short)) == [.text(short)])
-    #expect(pieces.take(.text(parts.last!)) == [.text(whole)])
-    #expect(pieces.take("next") == ["next"])
+    for part in parts.dropLast() { #expect(pieces.add(.text(part)).isEmpty) }
+    #expect(pieces.add(.text(short)) == [.text(short)])
+    #expect(pieces.add(.text(parts.last!)) == [.text(whole)])
+    #expect(pieces.add("next") == ["next"])
   }
 
   @Test func `a binary message can arrive before the last piece too`() {
     let whole: [UInt8] = [0x5A, 0x00, 0x02, 0xE6, 0x30] + [UInt8](repeating: 0x80, count: 190_000)
     let short: [UInt8] = [0xA1, 0x61, 0x61, 0x01]
     var pieces = MessagePieces()
-    #expect(pieces.take(.binary(Array(whole.prefix(100_000)))).isEmpty)
-    #expect(pieces.take(.binary(short)) == [.binary(short)])
-    #expect(pieces.take(.binary(Array(whole.dropFirst(100_000)))) == [.binary(whole)])
+    #expect(pieces.add(.binary(Array(whole.prefix(100_000)))).isEmpty)
+    #expect(pieces.add(.binary(short)) == [.binary(short)])
+    #expect(pieces.add(.binary(Array(whole.dropFirst(100_000)))) == [.binary(whole)])
   }
 
   @Test func `an incomplete long message ends at the eighth message that overtakes it`() {
     var pieces = MessagePieces()
     let begun = String(frame(of: 1_000_000).prefix(size))
-    #expect(pieces.take(.text(begun)).isEmpty)
-    for _ in 1..<MessagePieces.maximumOvertaking { #expect(pieces.take(.text(Self.short)) == [.text(Self.short)]) }
-    #expect(pieces.take(.text(Self.short)) == [.text(begun), .text(Self.short)])
-    #expect(pieces.take("next") == ["next"])
+    #expect(pieces.add(.text(begun)).isEmpty)
+    for _ in 1..<MessagePieces.maximumOvertaking { #expect(pieces.add(.text(Self.short)) == [.text(Self.short)]) }
+    #expect(pieces.add(.text(Self.short)) == [.text(begun), .text(Self.short)])
+    #expect(pieces.add("next") == ["next"])
   }
 
   @Test func `an incomplete message ends at the size limit`() {
     var pieces = MessagePieces()
-    #expect(pieces.take(.text(String(frame(of: 1_000_000).prefix(size)))).isEmpty)
+    #expect(pieces.add(.text(String(frame(of: 1_000_000).prefix(size)))).isEmpty)
     let more = String(repeating: "A", count: size)
-    let taken = (1...PeerChannel.maximumIncomingSize / size).map { _ in pieces.take(.text(more)) }
+    let taken = (1...PeerChannel.maximumIncomingSize / size).map { _ in pieces.add(.text(more)) }
     #expect(taken.dropLast().allSatisfy { $0.isEmpty })
     #expect(taken.last?.first?.size == (1 + taken.count) * size)
   }

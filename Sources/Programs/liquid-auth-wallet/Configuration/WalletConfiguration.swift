@@ -41,7 +41,7 @@ struct WalletConfiguration: Equatable {
       let line = line.trimmed
       if line.isEmpty || line.hasPrefix("#") { continue }
       let place = "\(path), line \(index + 1)"
-      do throws(WalletFailure) { try take(line, at: place, home: home) } catch {
+      do throws(WalletFailure) { try read(line, at: place, home: home) } catch {
         throw WalletFailure("\(place): \(error)")
       }
     }
@@ -53,13 +53,13 @@ struct WalletConfiguration: Equatable {
     keyri = KeyriServices(file: file)
   }
 
-  private mutating func take(_ line: Substring, at place: String, home: String?) throws(WalletFailure) {
+  private mutating func read(_ line: Substring, at place: String, home: String?) throws(WalletFailure) {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { throw WalletFailure("a line must be NAME = VALUE") }
     let (name, value) = (parts[0].trimmed, String(parts[1].trimmed))
     guard !value.isEmpty else { throw WalletFailure("\(Self.shownName(name) ?? "a setting") has no value") }
     switch name {
-    case "ice-server": try takeICEServer(value)
+    case "ice-server": try readICEServer(value)
     case "ca-file":
       guard certificateAuthorities == nil else { throw WalletFailure("duplicate setting: ca-file") }
       certificateAuthorities = CertificateFile(path: try Self.path(value, home: home), place: "\(place): ca-file")
@@ -68,10 +68,10 @@ struct WalletConfiguration: Equatable {
         "algod takes a network, one of \(Self.publicNetworks): algod testnet-v1.0 = https://node.example.org")
     case "network":
       throw WalletFailure("network takes a name: network NAME = GENESIS-HASH algod https://node.example.org TOKEN")
-    case _ where name.hasPrefix("network "): try takeNetwork(name.dropFirst("network ".count).trimmed, value)
+    case _ where name.hasPrefix("network "): try readNetwork(name.dropFirst("network ".count).trimmed, value)
     case "keyri":
       throw WalletFailure("keyri takes the name of a service: keyri NAME = https://app.example.org APP-KEY")
-    case _ where name.hasPrefix("algod "): try takeNode(name.dropFirst("algod ".count).trimmed, value)
+    case _ where name.hasPrefix("algod "): try readNode(name.dropFirst("algod ".count).trimmed, value)
     case "tunnel":
       guard tunnel == nil else { throw WalletFailure("duplicate setting: tunnel") }
       tunnel = value
@@ -79,9 +79,9 @@ struct WalletConfiguration: Equatable {
       guard tunnelNumber == nil else { throw WalletFailure("duplicate setting: tunnel-number") }
       guard let number = UInt16(value) else { throw WalletFailure("tunnel-number takes a number, 0 to 65535") }
       tunnelNumber = number
-    case "keyri-api": try keyri.takeAPI(value)
+    case "keyri-api": try keyri.setAPI(value)
     case _ where name.hasPrefix("keyri "):
-      try keyri.take(KeyriService(name: String(name.dropFirst("keyri ".count).trimmed), value))
+      try keyri.add(KeyriService(name: String(name.dropFirst("keyri ".count).trimmed), value))
     default:
       let shown = Self.shownName(name).map { " \($0)" } ?? ""
       throw WalletFailure(
@@ -110,7 +110,7 @@ struct WalletConfiguration: Equatable {
     return home + text.dropFirst()
   }
 
-  private mutating func takeICEServer(_ value: String) throws(WalletFailure) {
+  private mutating func readICEServer(_ value: String) throws(WalletFailure) {
     if value == "none" {
       guard iceServers == nil else { throw WalletFailure("ice-server = none cannot be combined with other servers") }
       iceServers = []
@@ -120,7 +120,7 @@ struct WalletConfiguration: Equatable {
     iceServers = try (iceServers ?? []) + [ICEServerText.server(value)]
   }
 
-  private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(WalletFailure) {
+  private mutating func readNode(_ genesisID: Substring, _ value: String) throws(WalletFailure) {
     guard Network(rawValue: String(genesisID)) != nil else {
       throw WalletFailure(
         "unknown network after algod; expected \(Self.publicNetworks); for another one, write: "
@@ -130,7 +130,7 @@ struct WalletConfiguration: Equatable {
     nodes[String(genesisID)] = try AlgodNode(value)
   }
 
-  private mutating func takeNetwork(_ name: Substring, _ value: String) throws(WalletFailure) {
+  private mutating func readNetwork(_ name: Substring, _ value: String) throws(WalletFailure) {
     let network = try OtherNetwork(String(name), value)
     guard networks.count < OtherNetwork.maximumCount else {
       throw WalletFailure("there are more than \(OtherNetwork.maximumCount) networks")

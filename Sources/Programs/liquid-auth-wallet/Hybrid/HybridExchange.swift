@@ -68,15 +68,15 @@ struct HybridExchange: Sendable {
     /// Returns the failure; `nil` after a success.
     mutating func perform(_ events: AsyncStream<Event>) async -> WalletFailure? {
       let first = session.begin(at: exchange.timer.now)
-      take(first)
+      execute(first)
       for await event in events {
         let actions = handle(event)
-        take(actions)
+        execute(actions)
         if session.ending != nil { break }
       }
       // A task that is cancelled gets no further event.
       let last = session.stop()
-      take(last)
+      execute(last)
       cancelAlarm()
       // The advert must be gone when the program says that it is over.
       advert?.cancel()
@@ -127,7 +127,7 @@ struct HybridExchange: Sendable {
       }
     }
 
-    private mutating func take(_ actions: [HybridSession.Action]) {
+    private mutating func execute(_ actions: [HybridSession.Action]) {
       for action in actions {
         switch action {
         case .connect(let host, let path): connect(host, path)
@@ -137,7 +137,7 @@ struct HybridExchange: Sendable {
           isConnected = session.ending == nil
           if isConnected { exchange.report(.connected) }
         case .send(let message): webSocket?.send(message)
-        case .perform(let message): begin(message)
+        case .perform(let message): forward(message)
         case .cancel: request?.cancel()
         case .close: webSocket?.close()
         }
@@ -199,7 +199,7 @@ struct HybridExchange: Sendable {
       }
     }
 
-    private mutating func begin(_ message: [UInt8]) {
+    private mutating func forward(_ message: [UInt8]) {
       if let (kind, rpID) = HybridRequestKind.read(message) {
         self.kind = kind
         exchange.report(.requested(kind, rpID: rpID))

@@ -47,7 +47,7 @@ private final class HTTPExchange: Sendable {
   deinit { cnetwork_exchange_release(exchange) }
 
   func begin(_ answer: Answer) {
-    cnetwork_exchange_begin(exchange, takeAnswer, Unmanaged.passRetained(PendingAnswer(answer)).toOpaque())
+    cnetwork_exchange_begin(exchange, receiveAnswer, Unmanaged.passRetained(PendingAnswer(answer)).toOpaque())
   }
 
   func cancel() { cnetwork_exchange_cancel(exchange) }
@@ -60,7 +60,7 @@ private final class PendingAnswer: Sendable {
 }
 
 /// Called once for each exchange; outside any actor, like all callbacks from C.
-private func takeAnswer(_ owner: UnsafeMutableRawPointer?, _ answer: UnsafePointer<cnetwork_answer>?) {
+private func receiveAnswer(_ owner: UnsafeMutableRawPointer?, _ answer: UnsafePointer<cnetwork_answer>?) {
   guard let owner else { return }
   let continuation = Unmanaged<PendingAnswer>.fromOpaque(owner).takeRetainedValue().continuation
   guard let answer = answer?.pointee, answer.end == CNETWORK_DONE else {

@@ -115,7 +115,7 @@ private final class PeerListener: Sendable {
   init(open: OpenConnections, deliver: @escaping @Sendable (PeerEvent) -> Void) {
     self.open = open
     self.deliver = deliver
-    open.begin()
+    open.add()
   }
 
   /// The remote description.
@@ -124,11 +124,11 @@ private final class PeerListener: Sendable {
     set { state.withLock { $0.answer = newValue } }
   }
 
-  func isFreed() { open.end() }
+  func isFreed() { open.remove() }
 
   /// - Returns: whether the connection may continue.
   func hear(_ bytes: [UInt8]) -> Bool {
-    for message in state.withLock({ $0.data.take(.binary(bytes)) }) { deliver(.message(message)) }
+    for message in state.withLock({ $0.data.add(.binary(bytes)) }) { deliver(.message(message)) }
     return true
   }
 
@@ -149,7 +149,7 @@ private final class PeerListener: Sendable {
       }
       deliver(.channelOpen)
     case CWEBRTC_MESSAGE:
-      for message in state.withLock({ $0.texts.take(.text(text)) }) { deliver(.message(message)) }
+      for message in state.withLock({ $0.texts.add(.text(text)) }) { deliver(.message(message)) }
     case CWEBRTC_NO_RELAY: deliver(.noRelay)
     case CWEBRTC_CLOSED: deliver(.channelClosed)
     case CWEBRTC_LOW: deliver(.bufferedAmountLow)
@@ -169,10 +169,10 @@ final class OpenConnections: Sendable {
   private let state = Mutex(State())
 
   /// A connection was made.
-  func begin() { state.withLock { $0.count += 1 } }
+  func add() { state.withLock { $0.count += 1 } }
 
   /// A connection was freed.
-  func end() {
+  func remove() {
     let waiting = state.withLock { state in
       state.count -= 1
       guard state.count == 0 else { return [CheckedContinuation<Void, Never>]() }

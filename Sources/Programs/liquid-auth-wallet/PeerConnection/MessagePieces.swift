@@ -21,7 +21,7 @@ struct MessagePieces {
   /// - Parameter piece: of the same kind as all others.
   /// - Returns: the message that ends with this piece, or arrives within a longer one; none while more must come; two
   ///   where the rest of the longer one is missing.
-  mutating func take(_ piece: PeerMessage) -> [PeerMessage] {
+  mutating func add(_ piece: PeerMessage) -> [PeerMessage] {
     guard let first = begun else {
       guard piece.size >= Int(CWEBRTC_PIECE_SIZE), isUnfinished(piece, count: 1) else { return [piece] }
       (begun, count, overtaking) = (piece, 1, 0)

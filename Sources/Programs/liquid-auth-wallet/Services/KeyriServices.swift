@@ -16,7 +16,7 @@ struct KeyriServices: Equatable {
   init(file: String) { self.file = file }
 
   /// Sets `keyri-api`: `https://host[:port]`.
-  mutating func takeAPI(_ text: String) throws(WalletFailure) {
+  mutating func setAPI(_ text: String) throws(WalletFailure) {
     guard api == nil else { throw WalletFailure("duplicate setting: keyri-api") }
     do { api = try WebOrigin(text.hasSuffix("/") ? text.dropLast() : text[...]) } catch {
       throw WalletFailure("this is not the address of a server: \(error.inConfiguration)")
@@ -24,7 +24,7 @@ struct KeyriServices: Equatable {
   }
 
   /// Adds a service; its link origin must be unique.
-  mutating func take(_ service: KeyriService) throws(WalletFailure) {
+  mutating func add(_ service: KeyriService) throws(WalletFailure) {
     guard !all.contains(where: { $0.linkOrigin == service.linkOrigin }) else {
       throw WalletFailure("duplicate setting: keyri \(service.name)")
     }
