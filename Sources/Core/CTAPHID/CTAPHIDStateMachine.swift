@@ -49,7 +49,8 @@ public struct CTAPHIDStateMachine: Sendable {
       case .initialization(.initialize, let length, let payload):
         initialize(report.channel, length: length, nonce: payload.prefix(8))
       case .initialization(.cancel, _, _): cancel(on: report.channel)
-      case .initialization(let command, let length, _): begin(report, command: command, length: length, at: now)
+      case .initialization(let command, let length, _):
+        receiveInitialization(report, command: command, length: length, at: now)
       case .continuation(let sequence, let payload):
         proceed(report.channel, sequence: sequence, payload: payload, at: now)
       }
@@ -133,7 +134,7 @@ public struct CTAPHIDStateMachine: Sendable {
   }
 
   /// Any other initialization packet; whether the device is busy is checked before whether the channel was allocated.
-  private mutating func begin(
+  private mutating func receiveInitialization(
     _ report: Report, command: CTAPHIDCommand, length: Int, at now: Instant
   ) -> [Action] {
     let channel = report.channel

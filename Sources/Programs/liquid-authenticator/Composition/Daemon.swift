@@ -177,7 +177,7 @@ final class Daemon: Sendable {
       // Not awaited, because a notification daemon can be slow to answer.
       Task(executorPreference: loop) { [prompter = router.prompter] in await prompter.testBackEnds() }
       do throws(TransportError) {
-        try await begin()
+        try await attachDevice()
       } catch {
         // A client of systemd's socket waits for an answer; the status says why there is no device.
         guard isPassed else { throw error }
@@ -291,7 +291,7 @@ final class Daemon: Sendable {
   // MARK: The device
 
   /// Makes the device appear, now or once it need not step aside any more.
-  private func begin() async throws(TransportError) {
+  private func attachDevice() async throws(TransportError) {
     await followSession()
     guard router.options.besideHardwareKey == .stepAside else { return try await key.begin(beside: []) }
     // Listens before it looks, so that no key is missed.

@@ -209,7 +209,7 @@ actor CTAPHIDDriver {
     defer { attaching = nil }
     await closing?.value
     do throws(TransportError) {
-      await begin(try await transport.attach())
+      await serve(try await transport.attach())
       return .success(())
     } catch {
       // An attachment that was cancelled is not wanted any more.
@@ -219,7 +219,7 @@ actor CTAPHIDDriver {
   }
 
   /// Serves the clients of a new device, unless the device was detached while it was made.
-  private func begin(_ link: any DeviceLink) async {
+  private func serve(_ link: any DeviceLink) async {
     fault = nil
     guard policy.isWanted else { return await OwnThread.run { link.close() } }
     lastNumber += 1

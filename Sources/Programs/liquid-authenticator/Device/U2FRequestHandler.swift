@@ -94,13 +94,13 @@ actor U2FRequestHandler {
       guard case .answer(let bytes) = await serve(message, false, .zero, context) else { return U2FOutcome.refused }
       return bytes
     case .needsVault(let prompt):
-      ask(message, prompt, context, isUnlocking: true) { [keySource] () async throws(UserInteractionError) in
+      openDialog(message, prompt, context, isUnlocking: true) { [keySource] () async throws(UserInteractionError) in
         _ = try await keySource.open(for: .prompt(prompt), from: context.client)
         return .unlocked
       }
     case .needsPresence(let prompt):
       let unlocking = keySource.current?.unlocking
-      ask(message, prompt, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
+      openDialog(message, prompt, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
         let confirmation = try await interaction.confirm(prompt, verification: false, from: context.client)
         return confirmation.userPresent ? .agreed(unlocking) : .refused(.declined)
       }
@@ -158,7 +158,7 @@ actor U2FRequestHandler {
   }
 
   /// Opens a dialog for a message, unless it is open already, or another host still waits for its own.
-  private func ask(
+  private func openDialog(
     _ message: [UInt8], _ prompt: UserPrompt, _ context: RequestContext, isUnlocking: Bool,
     _ body: @escaping @Sendable () async throws(UserInteractionError) -> Outcome
   ) {
@@ -180,14 +180,14 @@ actor U2FRequestHandler {
     let task = Task(executorPreference: workers) { [number = questions] in
       let outcome: Outcome
       do throws(UserInteractionError) { outcome = try await body() } catch { outcome = .refused(error) }
-      await self.end(number, outcome)
+      await self.resolve(number, outcome)
     }
     question = Question(
       number: questions, message: message, context: context, isUnlocking: isUnlocking, task: task, rpID: prompt.rpID,
       opened: now, since: now, asked: now)
   }
 
-  private func end(_ number: Int, _ outcome: Outcome) {
+  private func resolve(_ number: Int, _ outcome: Outcome) {
     guard let ended = question, ended.number == number else { return }
     let now = clock.now
     question?.outcome = outcome
