@@ -59,7 +59,7 @@ final class SlotKeys: Sendable {
       report(number, slot.protector, "it is damaged; remove the slot, and add it again")
     }
     guard let data = slot.protector.publicData else { return .nothing }
-    var wait = begin(ProtectorRequest(.get, type: slot.protector.type, data: data), while: isWanted)
+    var wait = startRequest(ProtectorRequest(.get, type: slot.protector.type, data: data), while: isWanted)
     var answer = await wait.answer()
     if case .failure(let failure)? = answer, failure.kind == .pinNeeded, isWanted() {
       let withPIN = try await askPIN(
@@ -109,7 +109,7 @@ final class SlotKeys: Sendable {
       let dialog = PromptText.pin(ofSlot: number, protector.name, for: reason, in: prompter.catalogue)
       return try await prompter.passphrase(dialog.asked(from: origin)) { [self] pin, isLastTry in
         guard pin.count <= ProtectorRequest.longestPIN else { return .wrong(then: .declined) }
-        let wait = begin(ProtectorRequest(.get, type: protector.type, data: data, pin: pin), while: isWanted)
+        let wait = startRequest(ProtectorRequest(.get, type: protector.type, data: data, pin: pin), while: isWanted)
         let answer = await wait.answer()
         guard case .failure(let failure)? = answer else { return .accepted((wait, answer)) }
         guard isWanted(), !Task.isCancelled else { return .ended(.unavailable) }

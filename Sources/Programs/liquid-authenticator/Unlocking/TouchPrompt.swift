@@ -42,7 +42,7 @@ extension SlotKeys {
   }
 
   /// Asks the protector; ``Wait/answer()`` or ``touch(in:for:from:orBy:needsDialog:)`` must follow.
-  func begin(_ request: ProtectorRequest, while isWanted: @escaping @Sendable () -> Bool) -> Wait {
+  func startRequest(_ request: ProtectorRequest, while isWanted: @escaping @Sendable () -> Bool) -> Wait {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     let asking = Task(executorPreference: prompter.executor) {
       let answer = await self.answer(to: request, while: isWanted) { sender.yield(.touchNeeded) }
