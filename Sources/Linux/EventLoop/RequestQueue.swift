@@ -70,7 +70,7 @@ final class RequestLine: Sendable {
     var lastTicket: UInt64 = 0
 
     /// Takes the turn of a request if it is free.
-    mutating func take() -> Bool {
+    mutating func takeTurn() -> Bool {
       guard !isTaken else { return false }
       isTaken = true
       turns += 1
@@ -88,7 +88,7 @@ final class RequestLine: Sendable {
   @usableFromInline
   func takeTurn(isOfDevice: Bool) async throws(CancellationError) {
     guard !Task.isCancelled else { throw CancellationError() }
-    if state.withLock({ $0.take() }) { return }
+    if state.withLock({ $0.takeTurn() }) { return }
     let ticket = state.withLock { state in
       state.lastTicket += 1
       return state.lastTicket
@@ -105,7 +105,7 @@ final class RequestLine: Sendable {
     let hasTurn = state.withLock { state -> Bool? in
       // A cancellation that comes later finds the ticket; one that came before would not.
       if Task.isCancelled { return false }
-      if state.take() { return true }
+      if state.takeTurn() { return true }
       let place = isOfDevice ? state.waiting.firstIndex { !$0.isOfDevice } : nil
       state.waiting.insert((ticket, isOfDevice, turn), at: place ?? state.waiting.endIndex)
       return nil

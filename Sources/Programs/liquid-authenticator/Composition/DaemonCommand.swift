@@ -83,7 +83,7 @@ enum DaemonCommand {
   }
 
   /// Prints what the user asked for, and ends the process.
-  private static func end(with text: String) -> Never {
+  private static func printAndExit(_ text: String) -> Never {
     guard Descriptor.write(text.utf8, to: StandardStream.output.rawValue) else {
       StandardStream.error.write("liquid-authenticator: cannot write to standard output: \(SystemNumber())")
       exit(EXIT_FAILURE)
@@ -99,10 +99,10 @@ enum DaemonCommand {
     } catch {
       switch error {
       case .help:
-        end(with: DaemonOptions.help)
+        printAndExit(DaemonOptions.help)
       case .version:
         let version = "\(DeviceIdentity(capabilities: []).version)\(String(cString: cversion_snapshot()))"
-        end(with: "liquid-authenticator \(version)\n")
+        printAndExit("liquid-authenticator \(version)\n")
       case .usage(let reason):
         StandardStream.error.write(
           """
