@@ -158,7 +158,7 @@ extension String {
 
 extension String {
   /// The longest suffix that has at most `limit` bytes of UTF-8 and begins between two code points.
-  func end(ofUTF8Count limit: Int) -> String {
+  func suffix(ofUTF8Count limit: Int) -> String {
     var size = 0
     return String(
       UnicodeScalarView(

@@ -117,7 +117,7 @@ public struct HistoryEntry: Sendable, Equatable {
   /// The end of a domain name says whose it is: `bank.example.….evil.example` belongs to `evil.example`.
   static func site(_ whole: String) -> String {
     guard whole.utf8.count > maximumSiteSize else { return whole }
-    return cut + whole.end(ofUTF8Count: maximumSiteSize - cut.utf8.count)
+    return cut + whole.suffix(ofUTF8Count: maximumSiteSize - cut.utf8.count)
   }
 
   /// Marks a site that is cut; no domain name begins with it.
@@ -422,7 +422,7 @@ public struct HistoryCheck: Sendable {
   }
 
   /// Checks the end, after the last row.
-  public mutating func end() {
+  public mutating func finish() {
     guard let head, let expected else { return }
     if expected <= head.last {
       faults.append(.missing(expected...head.last))

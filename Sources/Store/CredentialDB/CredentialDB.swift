@@ -130,7 +130,7 @@ public final class CredentialDB: CredentialStore {
       try connection.execute(
         "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(Schema.version)")
       let session = try Session(connection, keys: keys)
-      try session.begin(with: state)
+      try session.writeFirst(state)
     }
     // Closing the connection moves the log too, but does not report a failure.
     try connection.moveLog()

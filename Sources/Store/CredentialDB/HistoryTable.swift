@@ -41,7 +41,7 @@ final class HistoryTable {
   /// Removes all entries, and begins an empty history.
   ///
   /// - Parameter mark: the mark before, whose generations go on.
-  func begin(after mark: HistoryMark?) throws(StoreFault) {
+  func clear(after mark: HistoryMark?) throws(StoreFault) {
     let generation = try judged(by: nil)?.head.generation ?? 0
     try removeBefore.run(.integer(.max))
     try write(HistoryHead(generation: max(generation, mark?.generation ?? 0)))
@@ -137,7 +137,7 @@ final class HistoryTable {
       state.first = state.first ?? entry.time
       state.last = entry.time
     }
-    check.end()
+    check.finish()
     state.faults = check.faults + (judged?.fault == .oldStore ? [.oldStore] : [])
     return state
   }

@@ -315,9 +315,9 @@ final class Session {
   static let mostInLog = 256
 
   /// Writes the first state of an empty store.
-  func begin(with state: StoreState) throws(StoreFault) {
+  func writeFirst(_ state: StoreState) throws(StoreFault) {
     knownRows = RowSet()
-    try history.begin(after: nil)
+    try history.clear(after: nil)
     try write(state)
     try writeRowSet()
   }

@@ -69,7 +69,7 @@ extension Session {
       session.history.forget()
       if found.version < Schema.firstVersionWithImported { try session.moveImported() }
       try session.write(session.state())
-      if !hasHistory { try session.history.begin(after: found.mark) }
+      if !hasHistory { try session.history.clear(after: found.mark) }
       try session.writeRowSet()
     }
   }

@@ -149,7 +149,7 @@ import Testing
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
     let session = try Session(connection, keys: Given.otherKeys)
-    try connection.transaction { () throws(StoreFault) in try session.begin(with: Given.state) }
+    try connection.transaction { () throws(StoreFault) in try session.writeFirst(Given.state) }
 
     let crashed = try TemporaryDirectory()
     let log = try directory.bytes("credentials.sqlite-wal")

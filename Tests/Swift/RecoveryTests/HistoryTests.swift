@@ -138,7 +138,7 @@ import Testing
   private func faults(_ rows: [HistoryRow], head: HistoryHead?) -> [HistoryFault] {
     var check = HistoryCheck(head)
     for row in rows { check.add(row, sequence: Int64(bitPattern: row.sequence), keys: keys) }
-    check.end()
+    check.finish()
     return check.faults
   }
 
@@ -199,7 +199,7 @@ import Testing
     for number in [-1, 0, .max, .min] as [Int64] {
       #expect(check.add(try Self.rows()[0], sequence: number, keys: keys) == nil)
     }
-    check.end()
+    check.finish()
     #expect(check.faults == [.added(-1), .added(0), .added(.max), .added(.min)])
   }
 
