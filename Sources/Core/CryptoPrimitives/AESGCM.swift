@@ -21,7 +21,7 @@ public enum AESGCM {
     var isDone = false
     let sealed = newBytes(plaintext.count + tagSize) { output in
       isDone = withContext(key, nonce, ad, encrypts: true) { context in
-        pass(plaintext[...], through: context, into: output) && end(context, output)
+        pass(plaintext[...], through: context, into: output) && finish(context, output)
           && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, CInt(tagSize), output + plaintext.count) == 1
       }
     }
@@ -42,7 +42,7 @@ public enum AESGCM {
     let plaintext = newBytes(sealed.count - tagSize) { output in
       isAuthentic = withContext(key, nonce, ad, encrypts: false) { context in
         pass(sealed.dropLast(tagSize), through: context, into: output)
-          && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(tagSize), &tag) == 1 && end(context, output)
+          && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(tagSize), &tag) == 1 && finish(context, output)
       }
     }
     guard isAuthentic else { throw .authenticationFailed }
@@ -72,7 +72,7 @@ public enum AESGCM {
   }
 
   /// Ends the pass: nothing more is written, and a tag that was set is compared.
-  private static func end(_ context: OpaquePointer, _ output: UnsafeMutablePointer<UInt8>) -> Bool {
+  private static func finish(_ context: OpaquePointer, _ output: UnsafeMutablePointer<UInt8>) -> Bool {
     var written: CInt = 0
     return EVP_CipherFinal_ex(context, output, &written) == 1
   }
