@@ -31,8 +31,8 @@ public struct SLIP22Keys: Sendable, Equatable {
       let symmetric = UnsafeMutableRawBufferPointer(rebasing: nodes[..<Self.nodeSize])
       let pair = UnsafeMutableRawBufferPointer(rebasing: nodes[Self.nodeSize...])
       seed.withUnsafeBytes { seed in
-        Self.begin("Symmetric key seed", seed, symmetric)
-        Self.begin("Nist256p1 seed", seed, pair)
+        Self.deriveMaster("Symmetric key seed", seed, symmetric)
+        Self.deriveMaster("Nist256p1 seed", seed, pair)
       }
       Self.descend(symmetric, Array("SLIP-0022".utf8))
       Self.descend(symmetric, Self.version)
@@ -92,7 +92,7 @@ public struct SLIP22Keys: Sendable, Equatable {
     }
   }
 
-  private static func begin(
+  private static func deriveMaster(
     _ key: String, _ seed: UnsafeRawBufferPointer, _ node: UnsafeMutableRawBufferPointer
   ) {
     Array(key.utf8).withUnsafeBytes { HMACSHA512.authenticate(seed, key: $0, into: node) }
