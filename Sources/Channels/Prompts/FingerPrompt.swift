@@ -46,7 +46,7 @@ extension UserPrompter {
     let (events, sender) = AsyncStream.makeStream(of: Event.self)
     var watch = watchScreen { sender.yield(.locked) }
     var (dialog, isSeen) = (0, false)
-    var asking = ask(page.forFinger(nil), number: dialog, isSeen: isSeen, to: sender)
+    var asking = presentPage(page.forFinger(nil), number: dialog, isSeen: isSeen, to: sender)
     var reading: Task<Void, Never>?
     var expiry: Task<Void, Never>?
     let outcome = await withTaskCancellationHandler { () -> Result<MeansOutcome, UserInteractionError> in
@@ -88,7 +88,7 @@ extension UserPrompter {
         }
         dialog += 1
         await withdraw(asking)
-        asking = ask(page.forFinger(advice), number: dialog, isSeen: isSeen, to: sender)
+        asking = presentPage(page.forFinger(advice), number: dialog, isSeen: isSeen, to: sender)
       }
       return .failure(.cancelled)
     } onCancel: {
@@ -102,7 +102,7 @@ extension UserPrompter {
   }
 
   /// - Parameter isSeen: whether the user has seen the page; otherwise a dialog that can be queued is not shown.
-  private func ask(
+  private func presentPage(
     _ dialog: PromptText, number: Int, isSeen: Bool, to sender: AsyncStream<Event>.Continuation
   ) -> Task<Void, Never> {
     present(

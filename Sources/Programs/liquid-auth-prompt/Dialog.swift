@@ -39,7 +39,7 @@ struct Dialog: Equatable {
   }
 
   /// Takes one command.
-  mutating func take(_ command: AssuanCommand) throws(PromptError) -> Request {
+  mutating func handle(_ command: AssuanCommand) throws(PromptError) -> Request {
     let text = command.argument
     switch command.name {
     case "SETTITLE": title = text

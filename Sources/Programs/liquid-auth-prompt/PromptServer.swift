@@ -53,7 +53,7 @@ struct PromptServer {
   /// - Returns: whether the client may send more.
   private mutating func answer(_ command: AssuanCommand) -> Bool {
     do throws(PromptError) {
-      let request = try dialog.take(command)
+      let request = try dialog.handle(command)
       switch request {
       case .nothing, .end: break
       case .selfTest: try backEnd.selfTest(dialog)

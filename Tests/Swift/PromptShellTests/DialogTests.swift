@@ -16,7 +16,7 @@ import Testing
       while true {
         while let line = try lines.nextLine() {
           let command = try AssuanCommand(line: line)
-          do throws(PromptError) { answers.append("\(try dialog.take(command))") } catch {
+          do throws(PromptError) { answers.append("\(try dialog.handle(command))") } catch {
             answers.append(error.words)
           }
         }
