@@ -122,11 +122,11 @@ enum CredentialExchange {
 // MARK: - Writing
 
 extension CredentialExchange {
-  /// Begins a header with one account, §3.1 and §3.2.1 of the standard.
+  /// Writes a header with the beginning of one account, §3.1 and §3.2.1 of the standard.
   ///
   /// exporterRpId is the domain of the program that exports. This program has no domain, so the name is one that nobody
   /// can own (RFC 2606).
-  static func begin(_ output: ByteWriter, id: [UInt8], now: UInt64) {
+  static func writeStart(to output: ByteWriter, id: [UInt8], now: UInt64) {
     output.add(
       #"{"version":{"major":1,"minor":0},"exporterRpId":"liquid-auth.invalid","exporterDisplayName":"Liquid Auth","#
         + #""timestamp":\#(now / 1000),"accounts":[{"id":""#)
@@ -168,7 +168,7 @@ extension CredentialExchange {
     return []
   }
 
-  static func end(_ output: ByteWriter) { output.add("\n]}]}\n") }
+  static func writeEnd(to output: ByteWriter) { output.add("\n]}]}\n") }
 
   /// Returns a JSON string with its quotation marks, RFC 8259 §7.
   private static func string(_ text: String) -> String {

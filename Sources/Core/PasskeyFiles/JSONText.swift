@@ -55,7 +55,7 @@ final class JSONText {
 
   private var current: UInt8? { offset < bytes.count ? bytes[offset] : nil }
 
-  private func take(_ character: Character) throws(PasskeyFileError) {
+  private func require(_ character: Character) throws(PasskeyFileError) {
     guard let byte = current, byte == character.asciiValue else { throw fault("no \(character)") }
     offset += 1
   }
@@ -99,14 +99,14 @@ final class JSONText {
         guard current == UInt8(ascii: "\"") else { throw fault("no name of a member") }
         try string()
         skipSpace()
-        try take(":")
+        try require(":")
         try value(depth: depth + 1)
         skipSpace()
         guard current == UInt8(ascii: ",") else { break }
         offset += 1
       }
     }
-    try take("}")
+    try require("}")
     close(index, end: offset)
   }
 
@@ -122,7 +122,7 @@ final class JSONText {
         offset += 1
       }
     }
-    try take("]")
+    try require("]")
     close(index, end: offset)
   }
 

@@ -86,7 +86,7 @@ enum KeePassXML {
         }
         state.path.append(name)
         wipe(&state.text)
-        begin(name, attributes, &state, file)
+        startElement(name, attributes, &state, file)
       case .text(let range):
         if state.history == nil, let name = state.path.last, leaves.contains(name) {
           var piece = try xml.content(range)
@@ -94,13 +94,13 @@ enum KeePassXML {
           wipe(&piece)
         }
       case .end(let name):
-        end(name, &state, file, now)
+        endElement(name, &state, file, now)
         state.path.removeLast()
       }
     }
   }
 
-  private static func begin(
+  private static func startElement(
     _ name: String, _ attributes: [XMLText.Attribute], _ state: inout State, _ file: PasskeyFile
   ) {
     guard state.history == nil else { return }
@@ -128,7 +128,7 @@ enum KeePassXML {
     }
   }
 
-  private static func end(_ name: String, _ state: inout State, _ file: PasskeyFile, _ now: UInt64) {
+  private static func endElement(_ name: String, _ state: inout State, _ file: PasskeyFile, _ now: UInt64) {
     if let depth = state.history {
       if depth == state.path.count { state.history = nil }
       return
@@ -218,8 +218,8 @@ enum KeePassXML {
 // MARK: - Writing
 
 extension KeePassXML {
-  /// Begins a database with one group.
-  static func begin(_ output: ByteWriter, id: [UInt8]) {
+  /// Writes the beginning of a database with one group.
+  static func writeStart(to output: ByteWriter, id: [UInt8]) {
     output.add(
       """
       <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
@@ -272,7 +272,7 @@ extension KeePassXML {
     return losses
   }
 
-  static func end(_ output: ByteWriter) { output.add("</Group>\n</Root>\n</KeePassFile>\n") }
+  static func writeEnd(to output: ByteWriter) { output.add("</Group>\n</Root>\n</KeePassFile>\n") }
 
   private static func add(
     _ name: String, _ value: String, isProtected: Bool = false, to output: ByteWriter

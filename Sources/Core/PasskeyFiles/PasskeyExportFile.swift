@@ -57,8 +57,8 @@ public final class PasskeyExportFile {
   public init(_ format: Format, id: [UInt8], now: UInt64) {
     self.format = format
     switch format {
-    case .credentialExchange: CredentialExchange.begin(output, id: id, now: now)
-    case .keePassXC: KeePassXML.begin(output, id: id)
+    case .credentialExchange: CredentialExchange.writeStart(to: output, id: id, now: now)
+    case .keePassXC: KeePassXML.writeStart(to: output, id: id)
     }
   }
 
@@ -106,8 +106,8 @@ public final class PasskeyExportFile {
   /// Ends the file, and lends its bytes; nothing can be added afterwards.
   public func finish<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
     switch format {
-    case .credentialExchange: CredentialExchange.end(output)
-    case .keePassXC: KeePassXML.end(output)
+    case .credentialExchange: CredentialExchange.writeEnd(to: output)
+    case .keePassXC: KeePassXML.writeEnd(to: output)
     }
     return try output.withUnsafeBytes(body)
   }

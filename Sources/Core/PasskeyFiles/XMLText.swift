@@ -39,7 +39,7 @@ final class XMLText {
   init(_ bytes: consuming [UInt8]) throws(PasskeyFileError) {
     self.bytes = bytes
     if self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
-    if matches("<?xml") { offset = try end(of: "?>", from: offset) }
+    if matches("<?xml") { offset = try findEnd(of: "?>", from: offset) }
   }
 
   deinit { wipe(&bytes) }
@@ -51,7 +51,7 @@ final class XMLText {
   private func matches(_ text: String) -> Bool { bytes[offset...].starts(with: text.utf8) }
 
   /// The offset after the next `text`.
-  private func end(of text: String, from start: Int) throws(PasskeyFileError) -> Int {
+  private func findEnd(of text: String, from start: Int) throws(PasskeyFileError) -> Int {
     let pattern = Array(text.utf8)
     var place = start
     while place + pattern.count <= bytes.count {
@@ -79,7 +79,7 @@ final class XMLText {
         continue
       }
       if matches("<!--") {
-        offset = try end(of: "-->", from: offset + 4)
+        offset = try findEnd(of: "-->", from: offset + 4)
       } else if matches("</") {
         return try endTag()
       } else if matches("<!DOCTYPE") {
