@@ -100,18 +100,18 @@ package final class ControlClient: Sendable {
 
   /// The descriptor of the connection, for poll(2).
   ///
-  /// It is readable when the answer to ``begin(_:)`` has arrived, or the connection is over.
+  /// It is readable when the answer to ``send(_:)`` has arrived, or the connection is over.
   package var descriptor: Int32 { state.withLock(\.descriptor) }
 
   /// Sends a command without waiting for its answer, which ``finish(_:)`` takes.
-  package func begin<Command: ControlCommand>(_ command: Command) throws(ControlClientError) {
+  package func send<Command: ControlCommand>(_ command: Command) throws(ControlClientError) {
     let descriptor = descriptor
     let message = command.encoded
-    let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    let sent = message.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     guard sent == message.count else { throw broken(errno) }
   }
 
-  /// Takes the answer to ``begin(_:)``; waits for it if it has not arrived.
+  /// Takes the answer to ``send(_:)``; waits for it if it has not arrived.
   package func finish<Command: ControlCommand>(_ command: Command.Type) throws(ControlClientError) -> Command.Answer {
     let packet = try receive()
     do { return try Command.Answer(decoding: packet) } catch { throw .refused(error) }
@@ -125,7 +125,7 @@ package final class ControlClient: Sendable {
   private func exchange(_ message: SecretBytes, _ wait: ControlWait) throws(ControlClientError) -> [UInt8] {
     try turn.withLock { _ throws(ControlClientError) in
       let descriptor = state.withLock(\.descriptor)
-      let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      let sent = message.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
       guard sent == message.count else { throw broken(errno) }
       return switch wait {
       case .none: try receive(within: Self.timeout)

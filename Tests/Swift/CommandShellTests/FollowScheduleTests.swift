@@ -14,7 +14,7 @@ import Testing
 
   // Holds: FOLLOW-6
   @Test mutating func `it connects, waits for the store, does one pass and rests`() {
-    #expect(schedule.action(at: .seconds(5)) == .ask)
+    #expect(schedule.action(at: .seconds(5)) == .connect)
     schedule.handle(.asked, at: .seconds(5))
     #expect(schedule.isAsking && schedule.action(at: .seconds(900)) == .wait(until: nil), "the vault may be locked")
     schedule.handle(.answered, at: .seconds(901))
@@ -37,7 +37,7 @@ import Testing
       #expect(schedule.action(at: .zero) == .wait(until: .seconds(due)))
     }
     #expect(schedule.action(at: .milliseconds(49_999)) == .wait(until: .seconds(50)))
-    #expect(schedule.action(at: .seconds(50)) == .ask)
+    #expect(schedule.action(at: .seconds(50)) == .connect)
   }
 
   // Holds: FOLLOW-7
@@ -49,7 +49,7 @@ import Testing
     #expect(schedule.action(at: .milliseconds(20_500)) == .wait(until: .milliseconds(22_100)))
     schedule.handle(.folderChanged, at: .milliseconds(20_200))
     #expect(schedule.action(at: .milliseconds(20_500)) == .wait(until: .milliseconds(22_100)))
-    #expect(schedule.action(at: .milliseconds(22_100)) == .ask)
+    #expect(schedule.action(at: .milliseconds(22_100)) == .connect)
   }
 
   // Holds: FOLLOW-7
@@ -67,7 +67,7 @@ import Testing
     schedule.handle(.folderChanged, at: .seconds(103))
     #expect(schedule.action(at: .seconds(104)) == .pass)
     schedule.handle(.passed, at: .seconds(104))
-    #expect(schedule.action(at: .seconds(104)) == .ask)
+    #expect(schedule.action(at: .seconds(104)) == .connect)
   }
 
   /// Changes the folder at this time; returns the time of the pass, which brings nothing.
@@ -75,7 +75,7 @@ import Testing
     schedule.handle(.folderChanged, at: time)
     #expect(schedule.action(at: time) == .wait(until: time + delay))
     let end = time + delay
-    #expect(schedule.action(at: end) == .ask)
+    #expect(schedule.action(at: end) == .connect)
     schedule.handle(.asked, at: end)
     schedule.handle(.answered, at: end)
     schedule.handle(.read(hasChanged: false), at: end)
@@ -142,7 +142,7 @@ import Testing
     schedule.handle(.folderChanged, at: .seconds(2))
     #expect(schedule.action(at: .seconds(99_999)) == .wait(until: nil))
     schedule.handle(.socketChanged, at: .seconds(3))
-    #expect(schedule.action(at: .seconds(3)) == .ask)
+    #expect(schedule.action(at: .seconds(3)) == .connect)
     rest(at: .seconds(3))
     schedule.handle(.socketChanged, at: .seconds(4))
     #expect(schedule.action(at: .seconds(99_999)) == .wait(until: nil), "it is connected")
@@ -154,7 +154,7 @@ import Testing
     schedule.handle(.socketChanged, at: .seconds(2))
     schedule.handle(.notRunning, at: .seconds(2))
     #expect(schedule.action(at: .seconds(2)) == .wait(until: .seconds(3)))
-    #expect(schedule.action(at: .seconds(3)) == .ask)
+    #expect(schedule.action(at: .seconds(3)) == .connect)
     schedule.handle(.notRunning, at: .seconds(3))
     #expect(schedule.action(at: .seconds(99_999)) == .wait(until: nil), "the socket was left by a crash")
   }
@@ -165,13 +165,13 @@ import Testing
     rest(at: .seconds(10))
     schedule.handle(.disconnected, at: .seconds(20))
     #expect(schedule.action(at: .milliseconds(24_999)) == .wait(until: .seconds(25)), "it may be stopped for good")
-    #expect(schedule.action(at: .seconds(25)) == .ask)
+    #expect(schedule.action(at: .seconds(25)) == .connect)
     var time = Duration.seconds(25)
     for pause in [10, 20, 40, 60, 60] {
       schedule.handle(.failed, at: time)
       #expect(schedule.action(at: time) == .wait(until: time + .seconds(pause)))
       time += .seconds(pause)
-      #expect(schedule.action(at: time) == .ask)
+      #expect(schedule.action(at: time) == .connect)
     }
     schedule.handle(.asked, at: time)
     schedule.handle(.disconnected, at: time)
@@ -187,7 +187,7 @@ import Testing
     schedule.handle(.answered, at: .seconds(10))
     schedule.handle(.incomplete, at: .seconds(11))
     #expect(schedule.action(at: .seconds(310)) == .wait(until: .seconds(311)))
-    #expect(schedule.action(at: .seconds(311)) == .ask)
+    #expect(schedule.action(at: .seconds(311)) == .connect)
     schedule.handle(.asked, at: .seconds(311))
     #expect(schedule.action(at: .seconds(999)) == .wait(until: nil), "the vault is locked")
     schedule.handle(.answered, at: .seconds(1000))

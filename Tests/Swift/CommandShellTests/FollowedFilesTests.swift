@@ -541,7 +541,7 @@ import Testing
     let take = { () -> Bool in
       var ready = watch.descriptors
       _ = poll(&ready, nfds_t(ready.count), 0)
-      return watch.take(ready).folder
+      return watch.readEvents(ready).folder
     }
     #expect(!take())
     try NamedFile("\(temporary.path)/.syncthing.a.liquid.tmp").create([1])
@@ -554,11 +554,11 @@ import Testing
     try NamedFile("\(temporary.path)/a.liquid").create([1])
     var ready = watch.descriptors
     _ = poll(&ready, nfds_t(ready.count), 0)
-    let known = watch.take(ready) { $0 == "a.liquid" }
+    let known = watch.readEvents(ready) { $0 == "a.liquid" }
     #expect(!known.folder)
     unlink("\(temporary.path)/a.liquid")
     _ = poll(&ready, nfds_t(ready.count), 0)
-    let other = watch.take(ready) { $0 == "b.liquid" }
+    let other = watch.readEvents(ready) { $0 == "b.liquid" }
     #expect(other.folder)
   }
 
@@ -572,7 +572,7 @@ import Testing
     let take = { () -> Bool in
       var ready = watch.descriptors
       _ = poll(&ready, nfds_t(ready.count), 0)
-      return watch.take(ready).folder
+      return watch.readEvents(ready).folder
     }
     #expect(rmdir(path) == 0 && rmdir("\(temporary.path)/a") == 0)
     #expect(take())
@@ -596,7 +596,7 @@ import Testing
     let take = { () -> Bool in
       var ready = watch.descriptors
       _ = poll(&ready, nfds_t(ready.count), 0)
-      return watch.take(ready).socket
+      return watch.readEvents(ready).socket
     }
     try watch.watch(socket: path)
     try NamedFile("\(temporary.path)/control.sock").create([1])

@@ -45,7 +45,7 @@ struct BackupFollower {
   mutating func run() throws(CommandFailure) {
     while true {
       switch schedule.action(at: now) {
-      case .ask: try ask()
+      case .connect: try connect()
       case .pass: guard try pass() else { return }
       case .wait(let time): guard try wait(until: time) else { return }
       }
@@ -57,7 +57,7 @@ struct BackupFollower {
   /// Connects, and asks for the store.
   ///
   /// The earlier connection ends after the answer, so that the status always has a report.
-  private mutating func ask() throws(CommandFailure) {
+  private mutating func connect() throws(CommandFailure) {
     try watch.watch(socket: place.controlPath())
     let new: ControlConnection
     do throws(CommandFailure) { new = try place.connect() } catch {
@@ -77,7 +77,7 @@ struct BackupFollower {
       lock = try FollowLock(in: directory)
     }
     do throws(CommandFailure) {
-      try begin(AwaitBackup(report: files.report(own: own)), on: new)
+      try send(AwaitBackup(report: files.report(own: own)), on: new)
     } catch {
       return failed(error)
     }
@@ -92,8 +92,8 @@ struct BackupFollower {
     schedule.handle(.failed, at: now)
   }
 
-  private func begin(_ command: AwaitBackup, on connection: ControlConnection) throws(CommandFailure) {
-    do { try connection.begin(command) } catch { throw CommandFailure(error) }
+  private func send(_ command: AwaitBackup, on connection: ControlConnection) throws(CommandFailure) {
+    do { try connection.send(command) } catch { throw CommandFailure(error) }
   }
 
   private mutating func disconnect() {
@@ -131,7 +131,7 @@ struct BackupFollower {
 
   /// Begins to wait for a change of the store; returns `false` if the connection is over.
   private mutating func awaitStore(_ command: AwaitBackup) -> Bool {
-    guard let connection, (try? begin(command, on: connection)) != nil else {
+    guard let connection, (try? send(command, on: connection)) != nil else {
       disconnect()
       return false
     }
@@ -149,7 +149,7 @@ struct BackupFollower {
       Int32(clamping: $0.components.seconds * 1000 + $0.components.attoseconds / 1_000_000_000_000_000 + 1)
     }
     guard poll(&ready, nfds_t(ready.count), milliseconds ?? -1) > 0 else { return true }
-    let changed = watch.take(ready) { isOwnWrite($0) }
+    let changed = watch.readEvents(ready) { isOwnWrite($0) }
     if changed.folder { schedule.handle(.folderChanged, at: now) }
     if changed.socket { schedule.handle(.socketChanged, at: now) }
     guard let connection, ready.last?.fd == connection.descriptor, ready.last?.revents != 0 else { return true }

@@ -126,10 +126,10 @@ final class FolderWatch {
     errno = number
   }
 
-  /// Takes the events so far; returns which places may have changed.
+  /// Reads the events so far; returns which places may have changed.
   ///
   /// - Parameter isKnown: whether the state of a file in the folder is known already, so that its events do not count.
-  func take(_ ready: [pollfd], isKnown: (String) -> Bool = { _ in false }) -> (folder: Bool, socket: Bool) {
+  func readEvents(_ ready: [pollfd], isKnown: (String) -> Bool = { _ in false }) -> (folder: Bool, socket: Bool) {
     var (isFolder, isSocket) = (false, false)
     if ready.contains(where: { $0.fd == mounts && $0.revents != 0 }) { isFolder = true }
     var buffer = [UInt8](repeating: 0, count: 65_536)

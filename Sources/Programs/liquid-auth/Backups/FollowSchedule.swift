@@ -54,7 +54,7 @@ struct FollowSchedule {
 
   enum Action: Equatable {
     /// Connect, and ask for the store; a connection that waits for a change is closed.
-    case ask
+    case connect
     /// Read the folder, and write the store's file.
     case pass
     /// Wait for an event, until this time at the latest.
@@ -144,13 +144,13 @@ struct FollowSchedule {
 
   func action(at now: Duration) -> Action {
     switch state {
-    case .offline(let retry): return retry.map { $0 <= now } ?? false ? .ask : .wait(until: retry)
+    case .offline(let retry): return retry.map { $0 <= now } ?? false ? .connect : .wait(until: retry)
     case .asking: return .wait(until: nil)
     case .passing: return .pass
     case .resting:
       let next = [due, retry].compactMap { $0 }.min()
       guard let due = next, due <= now else { return .wait(until: next) }
-      return .ask
+      return .connect
     }
   }
 }

@@ -68,7 +68,7 @@ struct FollowSetup {
   private func store(
     of connection: ControlConnection, report: FollowReport?, until ending: Cancellation
   ) throws(CommandFailure) -> FollowedStore {
-    do throws(ControlClientError) { try connection.begin(AwaitBackup(report: report)) } catch {
+    do throws(ControlClientError) { try connection.send(AwaitBackup(report: report)) } catch {
       throw CommandFailure(error)
     }
     switch ending.wait(for: connection.descriptor, Int32(POLLIN), until: .now + .seconds(60)) {

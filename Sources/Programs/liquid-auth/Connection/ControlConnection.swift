@@ -39,7 +39,7 @@ struct ControlConnection {
 
   /// As in ``ControlClient``: the members for a command whose answer is awaited with poll(2).
   var descriptor: Int32 { client.descriptor }
-  func begin<Command: ControlCommand>(_ command: Command) throws(ControlClientError) { try client.begin(command) }
+  func send<Command: ControlCommand>(_ command: Command) throws(ControlClientError) { try client.send(command) }
   func finish<Command: ControlCommand>(_ command: Command.Type) throws(ControlClientError) -> Command.Answer {
     try client.finish(command)
   }
