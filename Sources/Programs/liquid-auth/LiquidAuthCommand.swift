@@ -50,9 +50,9 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     let arguments = Array(CommandLine.arguments.dropFirst())
     let isJSON = arguments.contains("--json")
     do { try Hardening.apply() } catch {
-      CommandFailure("cannot forbid core dumps: \(error)").end(isJSON: isJSON)
+      CommandFailure("cannot forbid core dumps: \(error)").reportAndExit(isJSON: isJSON)
     }
-    if let failure = unknownCommand(in: arguments) { failure.end(isJSON: isJSON) }
+    if let failure = unknownCommand(in: arguments) { failure.reportAndExit(isJSON: isJSON) }
     var place: PlaceOptions?
     do {
       var command = try parseAsRoot(WalletProgram.withHelpAsked(arguments))
@@ -60,21 +60,21 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       if let asynchronous = command as? any AsyncParsableCommand {
         return { [place] in
           var command = asynchronous
-          do { try await command.run() } catch { end(error, place, isJSON: isJSON) }
+          do { try await command.run() } catch { reportAndExit(error, place, isJSON: isJSON) }
           Glibc.exit(0)
         }
       }
       try command.run()
       Glibc.exit(0)
     } catch {
-      end(error, place, isJSON: isJSON)
+      reportAndExit(error, place, isJSON: isJSON)
     }
   }
 
   /// Ends the process with an error, or with the help or version that was asked for.
-  private static func end(_ error: any Error, _ place: PlaceOptions?, isJSON: Bool) -> Never {
+  private static func reportAndExit(_ error: any Error, _ place: PlaceOptions?, isJSON: Bool) -> Never {
     do { throw error } catch let failure as CommandFailure {
-      failure.completed(by: place).end(isJSON: isJSON)
+      failure.completed(by: place).reportAndExit(isJSON: isJSON)
     } catch {
       // Help and completions are not mistakes.
       guard exitCode(for: error) == .validationFailure else {
@@ -82,7 +82,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         writeResult(fullMessage(for: error), isJSON: isJSON)
         Glibc.exit(0)
       }
-      mistake(error, in: Array(CommandLine.arguments.dropFirst())).end(isJSON: isJSON)
+      mistake(error, in: Array(CommandLine.arguments.dropFirst())).reportAndExit(isJSON: isJSON)
     }
   }
 

@@ -31,7 +31,7 @@ import Testing
     #expect(
       events.enumerated().map { Transcript.line($1, isFirst: $0 == 0) }
         == ["begin", "      so", "  ok  good", "FAILED bad", "\nend"])
-    events.forEach(transcript.take)
+    events.forEach(transcript.add)
     #expect(transcript.checkCount == 2)
     #expect(
       transcript.json(holds: false) == [

@@ -60,7 +60,7 @@ struct DemoCommand: AsyncParsableCommand {
     let transcript = Transcript(isQuiet: output.json)
     let holds: Bool
     do {
-      holds = try await Demonstration { transcript.take($0) }.run()
+      holds = try await Demonstration { transcript.add($0) }.run()
     } catch {
       throw CommandFailure("the demo stopped early: \(error)")
     }

@@ -7,7 +7,7 @@ final class Transcript: Sendable {
 
   init(isQuiet: Bool) { self.isQuiet = isQuiet }
 
-  func take(_ event: Demonstration.Event) {
+  func add(_ event: Demonstration.Event) {
     let isFirst = events.withLock { events in
       events.append(event)
       return events.count == 1

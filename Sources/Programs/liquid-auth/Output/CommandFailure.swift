@@ -60,7 +60,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   var json: JSON { ["error": .string(description), "exitCode": .number(Int64(code.rawValue))] }
 
   /// Writes the failure to standard error, and ends the process.
-  func end(isJSON: Bool) -> Never {
+  func reportAndExit(isJSON: Bool) -> Never {
     StandardStream.error.write(isJSON ? json.line : text)
     Glibc.exit(code.rawValue)
   }

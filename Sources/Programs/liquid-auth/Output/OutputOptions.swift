@@ -26,5 +26,5 @@ struct OutputOptions: ParsableArguments {
 
 /// Writes lines of a result to standard output; ends the process with the error if that fails.
 func writeResult(_ text: String, isJSON: Bool) {
-  guard StandardStream.output.write(text) else { CommandFailure.unwritten.end(isJSON: isJSON) }
+  guard StandardStream.output.write(text) else { CommandFailure.unwritten.reportAndExit(isJSON: isJSON) }
 }

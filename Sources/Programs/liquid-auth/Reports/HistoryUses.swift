@@ -42,7 +42,7 @@ struct HistoryUses {
   }
 
   private static func use(_ content: HistoryDescription.Content) -> String {
-    let end = end(content.outcome)
+    let end = outcome(content.outcome)
     return kind(content.kind) + (end.isEmpty ? "" : ": \(end)")
   }
 
@@ -90,7 +90,7 @@ struct HistoryUses {
   }
 
   /// How it ended; empty if it was done.
-  private static func end(_ number: UInt8) -> String {
+  private static func outcome(_ number: UInt8) -> String {
     switch HistoryEntry.Outcome(rawValue: number) {
     case .done: ""
     case .denied: "refused"

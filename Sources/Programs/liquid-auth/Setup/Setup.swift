@@ -46,7 +46,7 @@ struct Setup {
   /// One of our commands with the place options.
   private func command(_ words: String) -> String { (words + place.arguments).printable }
 
-  private func begin(_ number: Int, _ title: String) { terminal.show("\n\(number). \(title)\n\n") }
+  private func showHeading(_ number: Int, _ title: String) { terminal.show("\n\(number). \(title)\n\n") }
 
   // MARK: 1
 
@@ -54,7 +54,7 @@ struct Setup {
   ///
   /// - Returns: its directory, and how many passkeys the store of a new vault has.
   private func makeVault() throws(CommandFailure) -> (path: String, passkeys: Int?) {
-    begin(1, "Phrase and passphrase")
+    showHeading(1, "Phrase and passphrase")
     let path = try place.statePath()
     let finding = VaultFinding(at: path)
     if finding.isThere == true, finding.problem == nil {
@@ -109,7 +109,7 @@ struct Setup {
   ///   - path: the state directory.
   ///   - isNew: whether the vault was just made; otherwise, a running authenticator shows that the choice was made.
   private func chooseVerification(of path: String, isNew: Bool) throws(CommandFailure) -> Bool {
-    begin(2, "How the key verifies you")
+    showHeading(2, "How the key verifies you")
     // It is not known before the start; then the passphrase verifies, as by default.
     let information = try? place.connect().keyInformation()
     let isByPassphrase = information?.canVerify ?? true
@@ -167,7 +167,7 @@ struct Setup {
 
   /// Starts the authenticator, or waits until the user has started it.
   private func start() throws(CommandFailure) {
-    begin(3, "Start")
+    showHeading(3, "Start")
     if let status = try status() {
       terminal.show("Already done: the authenticator runs.\n")
       try repair(status)
@@ -320,7 +320,7 @@ struct Setup {
   ///
   /// - Parameter passkeys: how many are stored, if known; counts only while the vault is locked.
   private func signIn(_ passkeys: Int?) throws(CommandFailure) -> SignInOutcome {
-    begin(4, "A first sign-in, in your own browser")
+    showHeading(4, "A first sign-in, in your own browser")
     guard environmentVariable("DISPLAY") != nil || environmentVariable("WAYLAND_DISPLAY") != nil else {
       terminal.show(Self.withoutDesktop(try status()))
       return .skipped
@@ -404,7 +404,7 @@ struct Setup {
   }
 
   private func finish(_ path: String, _ outcome: SignInOutcome) {
-    begin(5, "Done")
+    showHeading(5, "Done")
     let status = try? status()
     let closing = Self.closing(
       status, system: .current, hasSignedIn: outcome == .succeeded, doctor: command("liquid-auth doctor"))

@@ -18,14 +18,14 @@ struct BrowserDemo: Sendable {
   /// Runs the demo, and prints the results.
   func run() throws(CommandFailure) -> DemoResults {
     let site = try show { [isJSON] port in DemoSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
-    end(site.results)
+    report(site.results)
     return site.results
   }
 
   /// Does the same with a wallet.
   func runDApp() throws(CommandFailure) -> DAppResults {
     let site = try show { [isJSON] port in DAppSite(port: port, at: .now) { $0.write(isJSON: isJSON) } }
-    end(site.results)
+    report(site.results)
     return site.results
   }
 
@@ -37,13 +37,13 @@ struct BrowserDemo: Sendable {
     let server = try DemoServer(port: port)
     let site = make(server.port)
     server.serve(site) { ending.cancel() }
-    begin(at: site.address)
+    announce(site.address)
     Self.wait(for: ending, site)
     server.close()
     return site
   }
 
-  private func begin(at url: String) {
+  private func announce(_ url: String) {
     let invitation =
       !opensBrowser
       ? "open this page in a browser on this machine"
@@ -59,7 +59,7 @@ struct BrowserDemo: Sendable {
     }
   }
 
-  private func end(_ results: some DemoTotals) {
+  private func report(_ results: some DemoTotals) {
     let finished: JSON = ["event": "finished"]
     writeResult(isJSON ? finished.adding(results.json).line : results.text, isJSON: isJSON)
   }

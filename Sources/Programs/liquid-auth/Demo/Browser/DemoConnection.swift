@@ -75,7 +75,7 @@ final class DemoConnection: Sendable {
   /// Takes bytes of the client.
   func receive(_ bytes: [UInt8], at now: ContinuousClock.Instant) {
     var rest = bytes[...]
-    switch state.withLock({ Self.take(&rest, &$0) }) {
+    switch state.withLock({ Self.read(&rest, &$0) }) {
     case .incomplete: break
     case .refused(.tooLong): state.withLock { $0.phase = .over }
     case .refused(.malformed): answer(.refused(400, "only HTTP/1.1 is supported"))
@@ -116,7 +116,7 @@ final class DemoConnection: Sendable {
   // MARK: Requests
 
   /// Reads as much of the request as there is; `nil` after it.
-  private static func take(_ rest: inout ArraySlice<UInt8>, _ state: inout State) -> RequestReader.Outcome? {
+  private static func read(_ rest: inout ArraySlice<UInt8>, _ state: inout State) -> RequestReader.Outcome? {
     switch state.phase {
     case .request(var reader):
       // A second reference would copy the bytes.

@@ -71,7 +71,7 @@ struct DAppService {
       return .refused(501, "not_implemented", "Liquid extension is required")
     }
     let name = JSON(wish.username)
-    return begin(request) { challenge in
+    return offerChallenge(request) { challenge in
       BrowserRelyingParty.request.adding([
         "challenge": .base64URL(challenge), "user": ["id": name, "name": name, "displayName": name],
         "timeout": Self.timeout, "attestation": "none", "excludeCredentials": [], "extensions": ["liquid": .bool(true)],
@@ -108,7 +108,7 @@ struct DAppService {
     guard let id = Base64URL.decode(id.utf8), owner(of: id) != nil else {
       return .refused(401, "not_found", "User not found.")
     }
-    return begin(request) { challenge in
+    return offerChallenge(request) { challenge in
       [
         "challenge": .base64URL(challenge), "allowCredentials": [["type": "public-key", "id": .base64URL(id)]],
         "timeout": Self.timeout, "userVerification": "required", "rpId": .string(BrowserRelyingParty.rpID),
@@ -162,7 +162,7 @@ struct DAppService {
   }
 
   /// Draws a challenge, which replaces an earlier one, for the session of a request or a new one.
-  private mutating func begin(_ request: DemoRequest, _ options: ([UInt8]) -> JSON) -> Answer {
+  private mutating func offerChallenge(_ request: DemoRequest, _ options: ([UInt8]) -> JSON) -> Answer {
     var headers: [(name: String, value: String)] = []
     let session: String
     if let known = token(of: request) {

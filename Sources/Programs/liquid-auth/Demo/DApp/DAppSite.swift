@@ -118,7 +118,7 @@ final class DAppSite: DemoWebSite {
     do {
       if let answer = try state.service.answer(request) { return served(answer, &state) }
       switch request.path {
-      case "/ask": return ask(try JSONCoding.decode(Asked.self, from: request.body).requestId.text, &state)
+      case "/ask": return makeRequest(try JSONCoding.decode(Asked.self, from: request.body).requestId.text, &state)
       case "/answer":
         let answered = try JSONCoding.decode(Answered.self, from: request.body)
         return verify(answered.frame, answered.requestId.text, &state)
@@ -161,7 +161,7 @@ final class DAppSite: DemoWebSite {
   }
 
   /// Makes the request for a signature, for the page to send.
-  private static func ask(_ id: String, _ state: inout State) -> Outcome {
+  private static func makeRequest(_ id: String, _ state: inout State) -> Outcome {
     guard let address = state.requests[id]?.address else { return unknown }
     do {
       let signature = try DAppSignature(address)
