@@ -53,7 +53,7 @@ private struct Times {
     // The first calls fill the caches.
     for index in -100..<samples {
       let difference: SecretComparison.Difference = Bool.random(using: &random) ? .first : .last
-      prepared.take(difference)
+      prepared.use(difference)
       let start = Samples.now
       same += prepared.countedLoop(times: comparison.callsPerSample)
       let end = Samples.now

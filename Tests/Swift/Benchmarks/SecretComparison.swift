@@ -99,8 +99,8 @@ struct PreparedComparison {
     input = Input(bytes: bytes, secret: bytes.withUnsafeBytes(SecretBytes.init(copying:)))
   }
 
-  /// Takes the input of a class, always at the same address, so that it has the same place in the caches.
-  mutating func take(_ difference: SecretComparison.Difference) {
+  /// Uses the input of a class, always at the same address, so that it has the same place in the caches.
+  mutating func use(_ difference: SecretComparison.Difference) {
     guard let bytes = inputs[difference] else { return }
     for index in bytes.indices { input.bytes[index] = bytes[index] }
     input.secret = SecretBytes(count: 0) { _ in }
@@ -131,7 +131,7 @@ struct CompareSecret: ParsableCommand {
 
   func run() throws {
     var prepared = try comparison.prepared()
-    prepared.take(difference)
+    prepared.use(difference)
     print(prepared.countedLoop(times: times))
   }
 }

@@ -538,19 +538,19 @@ import Testing
     let temporary = try TemporaryDirectory()
     let watch = try FolderWatch()
     try watch.watch(folder: temporary.path, isAbsent: false)
-    let take = { () -> Bool in
+    let hasChanged = { () -> Bool in
       var ready = watch.descriptors
       _ = poll(&ready, nfds_t(ready.count), 0)
       return watch.readEvents(ready).folder
     }
-    #expect(!take())
+    #expect(!hasChanged())
     try NamedFile("\(temporary.path)/.syncthing.a.liquid.tmp").create([1])
-    #expect(!take())
+    #expect(!hasChanged())
     #expect(rename("\(temporary.path)/.syncthing.a.liquid.tmp", "\(temporary.path)/a.liquid") == 0)
-    #expect(take())
-    #expect(!take())
+    #expect(hasChanged())
+    #expect(!hasChanged())
     unlink("\(temporary.path)/a.liquid")
-    #expect(take())
+    #expect(hasChanged())
     try NamedFile("\(temporary.path)/a.liquid").create([1])
     var ready = watch.descriptors
     _ = poll(&ready, nfds_t(ready.count), 0)
@@ -569,23 +569,23 @@ import Testing
     #expect(mkdir("\(temporary.path)/a", 0o700) == 0 && mkdir(path, 0o700) == 0)
     let watch = try FolderWatch()
     try watch.watch(folder: path, isAbsent: false)
-    let take = { () -> Bool in
+    let hasChanged = { () -> Bool in
       var ready = watch.descriptors
       _ = poll(&ready, nfds_t(ready.count), 0)
       return watch.readEvents(ready).folder
     }
     #expect(rmdir(path) == 0 && rmdir("\(temporary.path)/a") == 0)
-    #expect(take())
+    #expect(hasChanged())
     try watch.watch(folder: path, isAbsent: true)
-    _ = take()
-    #expect(!take())
+    _ = hasChanged()
+    #expect(!hasChanged())
     try NamedFile("\(temporary.path)/other").create([1])
-    #expect(!take(), "this is not what is missing")
+    #expect(!hasChanged(), "this is not what is missing")
     #expect(mkdir("\(temporary.path)/a", 0o700) == 0)
-    #expect(take())
+    #expect(hasChanged())
     try watch.watch(folder: path, isAbsent: true)
     #expect(mkdir(path, 0o700) == 0)
-    #expect(take())
+    #expect(hasChanged())
   }
 
   // Holds: FOLLOW-7
@@ -593,24 +593,24 @@ import Testing
     let temporary = try TemporaryDirectory()
     let watch = try FolderWatch()
     let path = "\(temporary.path)/run/control.sock"
-    let take = { () -> Bool in
+    let hasChanged = { () -> Bool in
       var ready = watch.descriptors
       _ = poll(&ready, nfds_t(ready.count), 0)
       return watch.readEvents(ready).socket
     }
     try watch.watch(socket: path)
     try NamedFile("\(temporary.path)/control.sock").create([1])
-    #expect(!take())
+    #expect(!hasChanged())
     #expect(mkdir("\(temporary.path)/run", 0o700) == 0)
-    #expect(take())
+    #expect(hasChanged())
     try watch.watch(socket: path)
     try NamedFile("\(temporary.path)/run/other.sock").create([1])
-    #expect(!take())
+    #expect(!hasChanged())
     try NamedFile(path).create([1])
-    #expect(take())
+    #expect(hasChanged())
     watch.endWatchOfSocket()
     #expect(unlink(path) == 0)
     try NamedFile(path).create([1])
-    #expect(!take())
+    #expect(!hasChanged())
   }
 }

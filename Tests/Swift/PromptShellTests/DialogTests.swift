@@ -6,8 +6,8 @@ import Testing
 @testable import liquid_auth_prompt
 
 @Suite struct DialogTests {
-  /// Takes lines that come in pieces of `size` bytes; returns the dialog, and the answer to each line.
-  private static func take(_ text: String, size: Int) throws -> (Dialog, [String]) {
+  /// Handles lines that come in pieces of `size` bytes; returns the dialog, and the answer to each line.
+  private static func run(_ text: String, size: Int) throws -> (Dialog, [String]) {
     var (dialog, answers) = (Dialog(), [String]())
     var memory = [UInt8](repeating: 0, count: 2 * AssuanLine.limit)
     try memory.withUnsafeMutableBytes { memory throws in
@@ -48,7 +48,7 @@ import Testing
       BYE
 
       """
-    let (dialog, answers) = try Self.take(text, size: size)
+    let (dialog, answers) = try Self.run(text, size: size)
     #expect(
       dialog
         == Dialog(
@@ -60,7 +60,7 @@ import Testing
 
   // Holds: PROMPT-9
   @Test func `unknown commands and malformed limits are refused, and change nothing`() throws {
-    let (dialog, answers) = try Self.take("SETTIMEOUT x\nSETTIMEOUT -1\nSETREPEAT\nGETINFO pid\nX\n", size: 1000)
+    let (dialog, answers) = try Self.run("SETTIMEOUT x\nSETTIMEOUT -1\nSETREPEAT\nGETINFO pid\nX\n", size: 1000)
     #expect(dialog == Dialog())
     #expect(
       answers == ["the time limit is not a number", "the time limit is not a number"]
@@ -69,7 +69,7 @@ import Testing
 
   @Test func `RESET forgets the dialog, and no limit is the default`() throws {
     #expect(
-      try Self.take("OPTION notification-menu\nSETDESC a\nSETERROR b\nRESET\nSETTIMEOUT 0\n", size: 1000).0 == Dialog())
+      try Self.run("OPTION notification-menu\nSETDESC a\nSETERROR b\nRESET\nSETTIMEOUT 0\n", size: 1000).0 == Dialog())
   }
 
   @Test(arguments: [
@@ -78,9 +78,9 @@ import Testing
   func `one option accepts a menu, and others have no effect`(option: String, accepts: Bool) throws {
     var expected = Dialog()
     expected.acceptsMenu = accepts
-    #expect(try Self.take("OPTION \(option)\n", size: 1000) == (expected, ["nothing"]))
+    #expect(try Self.run("OPTION \(option)\n", size: 1000) == (expected, ["nothing"]))
     // The option stays in effect.
-    #expect(try Self.take("OPTION \(option)\nOPTION other\n", size: 1000).0 == expected)
+    #expect(try Self.run("OPTION \(option)\nOPTION other\n", size: 1000).0 == expected)
   }
 }
 

@@ -124,7 +124,7 @@ enum HybridTargets {
     var last: [UInt8] = []
 
     /// Does what the session wants, and checks that it wants nothing twice, and closes what it opened.
-    mutating func take(_ actions: [HybridSession.Action]) throws {
+    mutating func execute(_ actions: [HybridSession.Action]) throws {
       let hadEnded = session.ending != nil && !isConnected
       expect(!hadEnded || actions.isEmpty, "\(actions.count) actions after the end")
       for action in actions {
@@ -182,19 +182,19 @@ enum HybridTargets {
       steps += 1
       try step(&choices, &exchange)
     }
-    try exchange.take(exchange.session.stop())
+    try exchange.execute(exchange.session.stop())
     expect(exchange.session.ending != nil, "an exchange that cannot be stopped")
   }
 
   private static func step(_ choices: inout Choices, _ exchange: inout Exchange) throws {
     let now = exchange.now
     switch choices.number(below: 11) {
-    case 0: try exchange.take(exchange.session.begin(at: now))
-    case 1: try exchange.take(exchange.session.opened(routingIDs: ["0a0B0c"], subprotocol: "fido.cable", at: now))
+    case 0: try exchange.execute(exchange.session.begin(at: now))
+    case 1: try exchange.execute(exchange.session.opened(routingIDs: ["0a0B0c"], subprotocol: "fido.cable", at: now))
     case 2:
       let ids = (0..<choices.number(below: 3)).map { _ in String(decoding: choices.counted(), as: UTF8.self) }
       let subprotocol = choices.one(of: ["fido.cable", "fido.cable2", nil])
-      try exchange.take(exchange.session.opened(routingIDs: ids, subprotocol: subprotocol, at: now))
+      try exchange.execute(exchange.session.opened(routingIDs: ids, subprotocol: subprotocol, at: now))
     case 3: try receive(exchange.initiator?.message ?? [], in: &exchange)
     case 4:
       var message = exchange.initiator?.message ?? []
@@ -209,11 +209,11 @@ enum HybridTargets {
       let actions = exchange.session.answer([choices.byte()] + choices.counted(), at: now)
       expect(exchange.isPerforming || actions.isEmpty, "an answer without a request")
       exchange.isPerforming = false
-      try exchange.take(actions)
+      try exchange.execute(actions)
     case 9:
       let deadline = exchange.session.deadline ?? now
       exchange.now = choices.bool() ? max(now, deadline) : now + .seconds(Int(choices.byte()))
-      try exchange.take(exchange.session.tick(at: exchange.now))
+      try exchange.execute(exchange.session.tick(at: exchange.now))
       expect(exchange.session.deadline.map { $0 > exchange.now } ?? true, "a deadline that has passed")
     default:
       let actions =
@@ -222,13 +222,13 @@ enum HybridTargets {
         case 1: exchange.session.receiveText()
         default: exchange.session.stop()
         }
-      try exchange.take(actions)
+      try exchange.execute(actions)
     }
   }
 
   private static func receive(_ message: [UInt8], in exchange: inout Exchange) throws {
     exchange.last = message
-    try exchange.take(exchange.session.receive(message, at: exchange.now))
+    try exchange.execute(exchange.session.receive(message, at: exchange.now))
   }
 
   // MARK: - Seeds

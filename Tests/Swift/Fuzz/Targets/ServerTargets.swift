@@ -99,7 +99,7 @@ enum ServerTargets {
     var machine = SignalingMachine(timeout: .seconds(120), randomness: FixedRandomness())
     var (now, connection) = (Duration.seconds(1), 0)
     var ends = 0
-    func take(_ actions: [SignalingMachine.Action]) {
+    func check(_ actions: [SignalingMachine.Action]) {
       for action in actions {
         expect(ends == 0, "an action after the end: \(action)")
         switch action {
@@ -114,7 +114,7 @@ enum ServerTargets {
         expect(deadline > now && deadline <= now + .seconds(1200), "due at \(deadline)")
       }
     }
-    take(machine.begin(at: now))
+    check(machine.begin(at: now))
     while !choices.isEmpty {
       let id = SocketIOMachine.ConnectionID(rawValue: connection - choices.number(below: 2))
       func server(_ event: SocketIOMachine.Input.Event) -> SignalingMachine.Input {
@@ -137,10 +137,10 @@ enum ServerTargets {
         event = .peer(choices.one(of: events))
       default:
         now += choices.one(of: pauses)
-        take(machine.tick(at: now))
+        check(machine.tick(at: now))
         continue
       }
-      take(machine.receive(event, at: now))
+      check(machine.receive(event, at: now))
     }
   }
 

@@ -46,7 +46,7 @@ enum TransportTargets {
     var requests: [CTAPHIDStateMachine.Request] = []
 
     /// Checks actions: whole messages only, and at most one request that awaits an answer.
-    mutating func take(_ actions: [CTAPHIDStateMachine.Action]) throws -> [CTAPHIDMessage] {
+    mutating func check(_ actions: [CTAPHIDStateMachine.Action]) throws -> [CTAPHIDMessage] {
       var (messages, assembler): ([CTAPHIDMessage], MessageAssembler?) = ([], nil)
       for action in actions {
         switch action {
@@ -91,13 +91,13 @@ enum TransportTargets {
     mutating func receive(_ report: Report) throws -> [CTAPHIDMessage] {
       let actions = machine.receive(report, at: now)
       expectDeadline()
-      return try take(actions)
+      return try check(actions)
     }
 
     mutating func tick() throws {
       let actions = machine.tick(at: now)
       expectDeadline()
-      _ = try take(actions)
+      _ = try check(actions)
     }
   }
 
@@ -115,13 +115,13 @@ enum TransportTargets {
       case 2:
         guard let request = device.requests.last else { continue }
         let (payload, wasAwaited) = (choices.counted(), device.awaitsAnswer(request))
-        let answer = try device.take(device.machine.respond(payload, to: request.transaction))
+        let answer = try device.check(device.machine.respond(payload, to: request.transaction))
         expect(answer.map(\.payload) == (wasAwaited ? [payload] : []), "another answer")
         expect(!device.awaitsAnswer(request), "a request awaits a second answer")
       case 3:
         guard let request = device.requests.last else { continue }
         let status: KeepaliveStatus = choices.bool() ? .upNeeded : .processing
-        _ = try device.take(device.machine.setStatus(status, of: request.transaction, at: device.now))
+        _ = try device.check(device.machine.setStatus(status, of: request.transaction, at: device.now))
       case 4:
         guard let report = Report(choices.bytes(Report.size)) else { continue }
         _ = try device.receive(report)
@@ -146,7 +146,7 @@ enum TransportTargets {
 
   /// Checks that a new client gets a channel and an echo, once locks and requests have ended.
   private static func expectAlive(_ device: inout Device) throws {
-    for request in device.requests { _ = try device.take(device.machine.respond([0], to: request.transaction)) }
+    for request in device.requests { _ = try device.check(device.machine.respond([0], to: request.transaction)) }
     device.now = device.now.advanced(by: .seconds(11))
     try device.tick()
     var client = ClientMachine()

@@ -194,9 +194,9 @@ struct Joined {
         outbox.append(Client.open)
       }
       poll = id
-    case .send(_, let text): take(text)
+    case .send(_, let text): relay(text)
     case .post(let id, _, let body):
-      for text in body.split(separator: "\u{1e}") { take(String(text)) }
+      for text in body.split(separator: "\u{1e}") { relay(String(text)) }
       pending.append(.server(.init(connection: id, event: .posted(.success(HTTPResponse(status: 200))))))
     case .close: isConnected = false
     }
@@ -221,7 +221,7 @@ struct Joined {
   // MARK: The gateway and the dApp
 
   /// Relays a signal to all in the room: the wallet itself, and the dApp if it listens.
-  private mutating func take(_ text: String) {
+  private mutating func relay(_ text: String) {
     if text == "40" { outbox.append(Client.connected) }
     guard text.hasPrefix("42"), let event = try? SocketIOEvent(array: String(text.dropFirst(2))) else { return }
     outbox.append(text)
