@@ -45,12 +45,16 @@ class Screen:
             process.wait(20 * PATIENCE)
 
     def settle(self, path: pathlib.Path, seconds=10 * PATIENCE):
-        """Take pictures until two in a row are the same: a window is drawn some time after it appears."""
-        end, last = time.monotonic() + seconds, None
+        """Take pictures until one is as an earlier one: a window is drawn some time after it appears.
+
+        Not until two in a row are the same: a cursor that blinks may be seen on, off, on, off.
+        """
+        end, seen = time.monotonic() + seconds, set()
         while time.monotonic() < end:
             self.picture(path)
-            if last == (last := self.checksum(path)):
+            if (picture := self.checksum(path)) in seen:
                 return
+            seen.add(picture)
             time.sleep(0.15)
         raise AssertionError(f"the screen did not stand still for {seconds} s")
 
