@@ -105,7 +105,7 @@ class TestNotification:
         request = Request(unlocked)
         shown = double.wait_for_notification()
         assert request.displaced() == CtapError.ERR.USER_ACTION_TIMEOUT
-        assert 29 < request.seconds < 33
+        assert 29 < request.seconds < 33 * PATIENCE
         wait_for("closed notification", lambda: double.closed() == [shown.id], 3)
         assert not prompters()
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 from fido2.ctap import CtapError
@@ -42,7 +43,7 @@ class TestMisbehaviour:
     @pytest.mark.whole("it waits out the 30 s of a prompt")
     def test_a_pinentry_that_hangs_before_its_greeting(self, key):
         key.pinentry.set("silent")
-        assert self.deny_and_say(key, "pinentry") < 35
+        assert self.deny_and_say(key, "pinentry") < 35 * PATIENCE
 
     @pytest.mark.whole("it waits out the 30 s of a prompt")
     def test_a_pinentry_that_hangs_in_the_dialog_times_out(self, key):
@@ -51,14 +52,14 @@ class TestMisbehaviour:
         with key:
             key.unlock()
             with wire.Channel(key.socket) as channel:
+                sent = time.monotonic()
                 channel.send(wire.CBOR, b"\x0b")
                 wait_for("the dialog", key.pinentry.asked)
                 with wire.Channel(key.socket) as other:
                     other.send(wire.CBOR, b"\x04")
                     assert other.receive() == (wire.ERROR, b"\x06"), "it waits for the end of the dialog"
-                (kind, content), delay, _ = channel.final(45)
-                assert (kind, content) == (wire.CBOR, b"\x2f")
-                assert 29 < delay < 36
+                assert channel.final(45)[0] == (wire.CBOR, b"\x2f")
+                assert 29 < time.monotonic() - sent < 36 * PATIENCE
             key.pinentry.wait_for_no_dialog()
 
 
@@ -183,7 +184,7 @@ class TestPersonAtAWindow:
         request = Request(key, uv=True)
         window.wait()
         assert request.displaced() == CtapError.ERR.USER_ACTION_TIMEOUT
-        assert 29 < request.seconds < 36
+        assert 29 < request.seconds < 36 * PATIENCE
         window.wait_for_none()
 
     def test_the_program_is_killed(self, key, window, program):
