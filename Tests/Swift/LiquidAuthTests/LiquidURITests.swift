@@ -4,6 +4,8 @@ import Testing
 
 @Suite struct LiquidURITests {
   private static let id = "019097ff-bb8c-7d42-9a3b-0a1b2c3d4e5f"
+  private static let letters129 = String(repeating: "a", count: 129)
+  private static let letters255 = String(repeating: "a", count: 255)
 
   // Holds: DAPPSERVER-2, PEERSIGNIN-8
   @Test(arguments: [
@@ -66,8 +68,8 @@ import Testing
     ("liquid://example.com/a%62?requestId=1", .linkPath), ("liquid://example.com//?requestId=1", .linkPath),
     ("liquid://example.com/a//b/?requestId=1", .linkPath), ("liquid://example.com/../?requestId=1", .linkPath),
     ("liquid://example.com/a b/?requestId=1", .linkPath), ("liquid://example.com/a/b", .linkPath),
-    ("liquid://example.com/" + String(repeating: "a", count: 255) + "?requestId=1", .linkPath),
-    ("liquid://example.com/" + String(repeating: "a", count: 129), .longRequestID),
+    ("liquid://example.com/\(letters255)?requestId=1", .linkPath),
+    ("liquid://example.com/\(letters129)", .longRequestID),
     ("liquid://example.com/%zz", .requestIDEncoding), ("liquid://example.com/auth/?", .noRequestID),
     ("liquid://example.com/?requestId=1#", .linkFragment), ("liquid://example.com#?requestId=1", .linkFragment),
     ("liquid://example.com", .noRequestID), ("liquid://example.com/", .noRequestID),
@@ -76,7 +78,7 @@ import Testing
     ("liquid://example.com/?RequestId=1", .noRequestID), ("liquid://example.com/?id=1", .noRequestID),
     ("liquid://example.com/?requestId=1&requestId=1", .repeatedRequestID),
     ("liquid://example.com/?requestId=1&request%49d=2", .repeatedRequestID),
-    ("liquid://example.com/?requestId=" + String(repeating: "a", count: 129), .longRequestID),
+    ("liquid://example.com/?requestId=\(letters129)", .longRequestID),
     ("liquid://example.com/?requestId=%", .requestIDEncoding),
     ("liquid://example.com/?requestId=%4", .requestIDEncoding),
     ("liquid://example.com/?requestId=%4g", .requestIDEncoding),
