@@ -55,7 +55,7 @@ def test_a_link_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
 # Holds: INPUT-9
 @pytest.mark.parametrize("kind", ["inverted BMP", "transparent GIF"])
 def test_a_link_from_an_unusual_picture(shared_key, connect, tmp_path, kind):
-    """zbarimg alone reads neither: the one is inverted, the other lacks its background."""
+    """The one is inverted. The other lacks its background, and zbarimg alone does not read it."""
     rows = unusual_code.modules("liquid://host.example/?requestId=abc")
     picture = tmp_path / f"code.{kind[-3:].lower()}"
     picture.write_bytes(unusual_code.inverted_bmp(rows) if kind == "inverted BMP" else unusual_code.transparent_gif(rows))

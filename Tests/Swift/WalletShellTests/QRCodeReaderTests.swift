@@ -79,7 +79,7 @@ struct QRCodeReaderTests {
     let picture = try file(bytes)
     defer { unlink(picture) }
     for colour in ["white", "black"] {
-      let script = #"[ $7 = mvg:/dev/stdin ] && grep -x -A 2 "fill \#(colour)" >/dev/null || exit 4; echo \#(colour)"#
+      let script = #"[ $7 = mvg:- ] && grep -x -A 2 "fill \#(colour)" >/dev/null || exit 4; echo \#(colour)"#
       #expect(try await reading(script, of: picture) == colour, "\(name)")
     }
     let drawing = try #require(FramedPicture(of: bytes, at: picture)).drawing(over: "white")

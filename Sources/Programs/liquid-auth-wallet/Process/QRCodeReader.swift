@@ -41,9 +41,9 @@ struct QRCodeReader {
   /// The copies of a picture for further tries, and their names for ImageMagick.
   private static func copies(of bytes: [UInt8], at path: String) -> [(name: String, bytes: [UInt8])] {
     guard let picture = GrayscalePicture(png: bytes) else {
-      // ImageMagick opens a drawing by its name only.
+      // ImageMagick reads a drawing in a file in memory by this name only.
       return FramedPicture(of: bytes, at: path).map { framed in
-        ["white", "black"].map { ("mvg:/dev/stdin", framed.drawing(over: $0)) }
+        ["white", "black"].map { ("mvg:-", framed.drawing(over: $0)) }
       } ?? []
     }
     return [picture.bordered, picture.bordered.thresholded, picture.inverted.bordered].map { ("pgm:fd:0", $0.pgm) }
@@ -52,7 +52,7 @@ struct QRCodeReader {
   /// The text that zbarimg finds in a picture; `nil` if there is none.
   ///
   /// - Parameters:
-  ///   - picture: its path; or a name for `input`, which ImageMagick reads without a temporary file.
+  ///   - picture: its path; or a name by which ImageMagick reads `input`.
   ///   - path: the name for error messages.
   private func code(
     in picture: String, input: Int32?, of path: String

@@ -22,7 +22,11 @@ enum WalletSandbox {
     for path in ["/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates"] { files.allow(.read, path) }
     // For the question about a new host.
     for path in ["/dev/tty", "/dev/pts"] { files.allow(.write, path) }
-    registryDirectory().map { files.allow(.write, $0) }
+    if let directory = registryDirectory() {
+      files.allow(.write, directory)
+      // ImageMagick, which reads pictures for zbarimg, keeps a copy of a drawing there while it reads it.
+      setenv("MAGICK_TEMPORARY_PATH", directory, 0)
+    }
     try? files.enter()
   }
 

@@ -1,4 +1,4 @@
-"""QR codes in pictures that zbarimg cannot read as they are, written without a library for pictures."""
+"""QR codes in unusual pictures, written without a library for pictures."""
 
 import struct
 import subprocess
