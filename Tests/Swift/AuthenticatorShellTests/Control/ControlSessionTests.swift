@@ -546,8 +546,8 @@ import Testing
 
   @Test func `every command has its own code and its kind of wait`() {
     let codes = ControlRequest.commands.map { $0.code }
-    #expect(codes.sorted() == Array(0x50...0x7E) + [0x80])
-    #expect(ControlRequest.commands.filter { $0.wait == .none }.map { $0.code }.sorted() == [0x50, 0x51, 0x52])
+    #expect(codes.sorted() == Array(0x50...0x7E) + [0x80] + Array(0x90...0x94))
+    #expect(ControlRequest.commands.filter { $0.wait == .none }.map { $0.code }.sorted() == [0x50, 0x51, 0x52, 0x94])
     #expect(ControlRequest.commands.filter { $0.wait == .work }.map { $0.code }.sorted() == [0x53, 0x5B, 0x76])
   }
 
