@@ -135,7 +135,10 @@ struct ConfigurationTests {
     ("ice-server = stun:a b", "a STUN server takes only an address"),
     (
       "algod devnet-v1.0 = https://a.example",
-      "unknown network after algod; expected mainnet-v1.0, testnet-v1.0, betanet-v1.0"
+      """
+      unknown network after algod; expected mainnet-v1.0, testnet-v1.0, betanet-v1.0; for another one, write: \
+      network NAME = GENESIS-HASH algod https://node.example.org
+      """
     ),
     (
       "algod testnet-v1.0 = http://a.example",
