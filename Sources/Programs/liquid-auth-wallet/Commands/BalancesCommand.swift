@@ -17,15 +17,18 @@ struct BalancesCommand: WalletOperation {
 
   @Argument(help: "The network, by its name in wallet.conf: mainnet-v1.0, testnet-v1.0, betanet-v1.0 or another.")
   var network: String
-  @Option(help: ArgumentHelp("The account number. (default: 0)", valueName: "number")) var account: UInt32 = 0
-  @Option(help: ArgumentHelp("The number of addresses, 1 to 32, from index 0 on. (default: 1)", valueName: "number"))
-  var count: UInt32 = 1
-  @OptionGroup var options: WalletOptions
 
-  func validate() throws {
-    guard account < 1 << 31 else { throw ValidationError("--account takes a number below 2147483648") }
-    guard 1...GetAddresses.maximumCount ~= count else { throw ValidationError("--count takes a number from 1 to 32") }
-  }
+  @Option(
+    help: ArgumentHelp("The account number, 0 to 2147483647. (default: 0)", valueName: "number"),
+    transform: wholeNumber(0...UInt32.max >> 1))
+  var account: UInt32 = 0
+
+  @Option(
+    help: ArgumentHelp("The number of addresses, 1 to 32, from index 0 on. (default: 1)", valueName: "number"),
+    transform: wholeNumber(1...GetAddresses.maximumCount))
+  var count: UInt32 = 1
+
+  @OptionGroup var options: WalletOptions
 
   func perform() async throws {
     let (output, configuration) = (options.output, try options.configuration())

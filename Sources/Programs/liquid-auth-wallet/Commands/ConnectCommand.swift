@@ -63,7 +63,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   @Option(
     help: ArgumentHelp(
       "How long to wait for the channel to the dApp, or for its return (1 to 3600).", valueName: "seconds"),
-    transform: Self.seconds)
+    transform: wholeNumber(1...3600))
   var timeout: Int = 120
 
   @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.") var hold = false
@@ -93,11 +93,6 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
         throw ValidationError("--ice-server takes stun:HOST or turn:HOST; \(error)")
       }
     }
-  }
-
-  @Sendable private static func seconds(_ text: String) throws(ValidationError) -> Int {
-    guard let number = Int(text), 1...3600 ~= number else { throw ValidationError("it is a whole number, 1 to 3600") }
-    return number
   }
 
   func perform() async throws {
