@@ -38,8 +38,8 @@ struct OptionsTests {
   }
 
   @Test func `the options of the balance are read`() throws {
-    let command = try BalancesCommand.parse(["--account", "2", "--count", "32", "--json", "--", "dockernet-v1"])
-    #expect(command.network == "dockernet-v1" && command.account == 2 && command.count == 32)
+    let command = try BalancesCommand.parse(["--account", "2", "--count", "32", "--json", "--", "testnet-v1.0"])
+    #expect(command.network == "testnet-v1.0" && command.account == 2 && command.count == 32)
     #expect(command.options.json)
   }
 }
@@ -116,6 +116,7 @@ struct WrongCommandLineTests {
       "--ice-server takes stun:HOST or turn:HOST; a STUN server takes only an address"
     ),
     (["rekey", "main"], "the network is one of mainnet-v1.0, testnet-v1.0, betanet-v1.0"),
+    (["accounts", "main"], "the network is one of mainnet-v1.0, testnet-v1.0, betanet-v1.0"),
   ])
   func `the error says what is wrong, and what is right`(_ arguments: [String], _ sentence: String) throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthWalletCommand.parseAsRoot(arguments) }

@@ -30,11 +30,18 @@ struct BalancesCommand: WalletOperation {
 
   @OptionGroup var options: WalletOptions
 
+  func validate() throws {
+    // A mistake in the settings is reported when the command runs.
+    guard let configuration = try? options.configuration(), configuration.genesisHash(of: network) == nil else {
+      return
+    }
+    throw ValidationError(unknownNetwork(in: configuration))
+  }
+
   func perform() async throws {
     let (output, configuration) = (options.output, try options.configuration())
     guard let hash = configuration.genesisHash(of: network) else {
-      let names = Network.allCases.map(\.genesisID) + configuration.networks.map(\.genesisID)
-      throw WalletFailure("the network is one of \(names.joined(separator: ", "))", code: .mistake)
+      throw WalletFailure(unknownNetwork(in: configuration), code: .mistake)
     }
     guard let node = configuration.node(of: network) else {
       throw WalletFailure("\(configuration.file) names no node of \(network); see wallet.conf(5)")
@@ -47,6 +54,11 @@ struct BalancesCommand: WalletOperation {
     try await ports.closing {
       try await show(node.client(over: ports.http), of: hash, ports.socket, output)
     }
+  }
+
+  private func unknownNetwork(in configuration: WalletConfiguration) -> String {
+    let names = Network.allCases.map(\.genesisID) + configuration.networks.map(\.genesisID)
+    return "the network is one of \(names.joined(separator: ", "))"
   }
 
   private func show(
