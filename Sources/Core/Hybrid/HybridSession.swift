@@ -194,7 +194,11 @@ public struct HybridSession: Sendable {
     case .connecting: return fail(.noTunnel)
     case .advertising: return fail(.noBrowser)
     case .waiting: return fail(.noRequest)
-    case .performing: return [.cancel] + answer([Self.timedOut], at: now)
+    case .performing:
+      let actions: [Action] = [.cancel] + answer([Self.timedOut], at: now)
+      // After a question, the browser could go on, but the time of the exchange is over.
+      if case .waiting = state { return actions + fail(.noRequest) }
+      return actions
     case .ending: return fail(.browserLeft)
     case .new, .ended: return []
     }

@@ -215,6 +215,16 @@ import Testing
     #expect(exchange.session.ending == .answered(0x2F))
   }
 
+  @Test func `a question that is still open when the time is over ends the exchange`() throws {
+    var exchange = try Exchange()
+    try exchange.shakeHands()
+    #expect(try exchange.send([1, 4]) == [.perform([4])])
+    let late = exchange.session.tick(at: .seconds(101))
+    #expect(late.count == 3 && late.first == .cancel && late.last == .close)
+    #expect(try exchange.read(late[1]) == [1, 0x2F])
+    #expect(exchange.session.ending == .failed(.noRequest) && exchange.session.deadline == nil)
+  }
+
   @Test func `stopping leaves nothing behind`() throws {
     var exchange = try Exchange()
     #expect(exchange.session.stop() == [] && exchange.session.ending == .failed(.stopped))

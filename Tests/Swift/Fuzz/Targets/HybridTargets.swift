@@ -233,12 +233,13 @@ enum HybridTargets {
 
   // MARK: - Seeds
 
-  /// A sign-in to the browser's shutdown; getInfo, an update and a registration; a stranger; a browser that leaves; time.
+  /// A sign-in to the browser's shutdown; getInfo, an update and a registration; a stranger; a browser that leaves; time,
+  /// during a sign-in and during getInfo.
   private static let exchanges: [[UInt8]] = [
     [0, 1, 3] + [5, 3, 1, 2, 0xA0] + [8, 0, 1, 0xA0] + [5, 1, 0],
     [0, 1, 3] + [5, 2, 1, 4] + [8, 0, 0] + [5, 2, 2, 0xA0] + [5, 3, 1, 1, 0xA0] + [8, 0x27, 0] + [10, 0],
     [0, 1, 4, 70, 1], [0, 2, 1, 6] + Array("0a0b0c".utf8) + [0],
     [0, 1, 3] + [5, 3, 1, 2, 0xA0] + [7, 1] + [10, 1], [0, 9, 0, 14] + [1, 9, 1, 9, 1],
-    [0, 1, 3] + [5, 3, 1, 2, 0xA0] + [9, 1] + [9, 1],
+    [0, 1, 3] + [5, 3, 1, 2, 0xA0] + [9, 1] + [9, 1], [0, 1, 3, 5, 2, 1, 4, 9, 1],
   ]
 }
