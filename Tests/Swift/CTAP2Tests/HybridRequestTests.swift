@@ -1,9 +1,10 @@
 import CBOR
-import CTAP2
 import Recovery
 import TestSupport
 import TestVectors
 import Testing
+
+@testable import CTAP2
 
 /// Requests of a browser on another computer.
 @Suite struct HybridRequestTests {
@@ -106,6 +107,23 @@ import Testing
     #expect(world.person.shown.isEmpty)
     let entries = world.reports.all.compactMap { $0.historyEntry(at: 0) }
     #expect(entries.map(\.outcome) == [.deniedByPolicy] && entries.map(\.door) == [.hybrid])
+  }
+
+  // Holds: HYBRID-2
+  @Test(arguments: [
+    (UserInteractionError.verificationFailed, CTAPStatus.operationDenied), (.verificationBlocked, .pinBlocked),
+  ])
+  func `if a PIN is set, a failed verification asks for no token`(
+    error: UserInteractionError, status: CTAPStatus
+  ) async throws {
+    var world = TestWorld()
+    _ = try await TestPlatform(.two).setPIN("1234", in: &world)
+    let writes = world.store.writes
+    world.comesFromAnotherComputer()
+    world.person.will(.fail(error), .fail(error))
+    #expect(await world.makeCredential(Requests.makeCredential()).status == status)
+    #expect(await world.getAssertion(Requests.getAssertion()).status == status)
+    #expect(world.store.writes == writes)
   }
 
   @Test func `hmac-secret and management of passkeys are ignored or missing`() async throws {

@@ -82,7 +82,9 @@ extension Authenticator {
       do throws(UserInteractionError) {
         return try await ask(prompt, verification: true, with: vault)
       } catch {
-        throw try CTAPError(ofVerification: error, isPINSet: vault.settings().pin != nil)
+        let isPINSet = try vault.settings().pin != nil
+        // A browser on another computer cannot get a token (`HybridRequest`).
+        throw CTAPError(ofVerification: error, isPINSet: isPINSet && details.door != .hybrid)
       }
     case .none: return try await confirm(prompt, verification: false, with: vault)
     }
