@@ -29,7 +29,9 @@ enum HybridRequestKind: String, Sendable {
   ///
   /// - Parameter message: command byte and CBOR.
   static func read(_ message: [UInt8]) -> (kind: HybridRequestKind, rpID: String?)? {
-    let members = try? CBORDecoder.decode(Array(message.dropFirst())).map
+    // One more than in other messages, as the authenticator allows for `evalByCredential` of prf.
+    let depth = CBORDecoder.messageDepth + 1
+    let members = try? CBORDecoder.decode(Array(message.dropFirst()), maximumDepth: depth).map
     return switch message.first {
     case 0x01: (.registration, members?[2]?.map?["id"]?.text)
     case 0x02: (.signIn, members?[1]?.text)

@@ -91,6 +91,20 @@ struct HybridEventTests {
     #expect(HybridRequestKind.read([0x04]) == nil && HybridRequestKind.read([]) == nil)
   }
 
+  @Test func `a request with salts for a named passkey is read`() {
+    // {1: "a.example", 4: {"prf": {"evalByCredential": {h'01': {"first": h''}}}}}
+    var signIn: [UInt8] = [0x02, 0xA2, 0x01, 0x69]
+    signIn += "a.example".utf8
+    signIn += [0x04, 0xA1, 0x63]
+    signIn += "prf".utf8
+    signIn += [0xA1, 0x70]
+    signIn += "evalByCredential".utf8
+    signIn += [0xA1, 0x41, 0x01, 0xA1, 0x65]
+    signIn += "first".utf8
+    signIn += [0x40]
+    #expect(HybridRequestKind.read(signIn)?.rpID == "a.example")
+  }
+
   @Test func `events for programs have names and members`() {
     let events: [(HybridEvent, String)] = [
       (.code(.makeCredential, age: 5), #"{"event": "code", "ms": 1, "hint": "mc", "age": 5}"#),
