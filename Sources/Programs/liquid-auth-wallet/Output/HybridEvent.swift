@@ -73,7 +73,11 @@ extension HybridEvent {
     }
   }
 
-  private static func site(_ rpID: String?) -> String { rpID.map(DisplayText.words) ?? "a site" }
+  /// An rp.id as in a dialog: the browser chose it, and the line begins with it.
+  private static func site(_ rpID: String?) -> String {
+    guard let rpID, !rpID.isEmpty else { return "a site" }
+    return DisplayText.host(rpID)
+  }
 }
 
 // MARK: - For programs

@@ -120,8 +120,12 @@ struct HybridEventTests {
     for (event, json) in events { #expect(WalletEvent.hybrid(event).json(milliseconds: 1) == json) }
   }
 
-  @Test func `the site's name cannot act on a terminal`() throws {
-    let text = try #require(WalletEvent.hybrid(.requested(.signIn, rpID: "a\u{1B}[2J")).text)
-    #expect(!text.contains("\u{1B}"))
+  @Test(arguments: [
+    ("a\u{1B}[2J", #"a\u{1B}[2J"#), ("you are signed in. Now", #"you\u{20}are\u{20}signed\u{20}in.\u{20}Now"#),
+    ("\u{440}.example", #"\u{440}.example"#), ("", "a site"), ("a.example", "a.example"),
+  ])
+  func `the site's name cannot act on a terminal, or pose as a sentence of ours`(_ rpID: String, _ shown: String) {
+    let text = WalletEvent.hybrid(.requested(.signIn, rpID: rpID)).text
+    #expect(text?.hasPrefix("\(shown) wants you to sign in") == true)
   }
 }
