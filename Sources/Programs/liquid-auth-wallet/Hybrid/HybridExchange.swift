@@ -234,8 +234,19 @@ extension WalletFailure {
   /// The authenticator's answer, by its status: CTAP §6.3.
   init(status: UInt8) {
     switch status {
-    case 0x27: self.init("the request was refused, here or by a policy; the browser has nothing", code: .refused)
-    case 0x2F, 0x2D: self.init("nobody answered the authenticator's prompt in time", code: .refused)
+    case 0x27:
+      self.init(
+        "the request was refused, here or by a policy, or you could not be asked or verified; the authenticator's log "
+          + "says which", code: .refused)
+    case 0x2F: self.init("nobody answered the authenticator's prompt in time", code: .refused)
+    case 0x2D:
+      self.init(
+        "the authenticator withdrew the request, such as at a lock of the vault; to try again, scan a new code")
+    case 0x32:
+      self.init(
+        Problem(
+          "the passphrase was wrong too often, and the vault is locked now", hint: "unlock it",
+          with: ["liquid-auth", "unlock"]), code: .refused)
     case 0x2E: self.init("this vault has no passkey that the site accepts; was it made with another phrase?")
     case 0x19: self.init("this vault has a passkey of this account at the site already")
     case 0x26: self.init("the site accepts no kind of key that this authenticator makes")

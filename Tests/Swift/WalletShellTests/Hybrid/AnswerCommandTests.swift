@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlProtocol
 import Hybrid
 import Testing
 
@@ -103,6 +104,20 @@ struct HybridEventTests {
     signIn += "first".utf8
     signIn += [0x40]
     #expect(HybridRequestKind.read(signIn)?.rpID == "a.example")
+  }
+
+  @Test(
+    arguments: [
+      (0x27, .refused), (0x2F, .refused), (0x32, .refused), (0x2D, .failed), (0x2E, .failed), (0x19, .failed),
+      (0x26, .failed), (0x28, .failed), (0x7F, .failed),
+    ] as [(UInt8, WalletFailure.Code)])
+  func `each status of the authenticator has an exit status`(_ status: UInt8, _ code: WalletFailure.Code) {
+    #expect(WalletFailure(status: status).code == code)
+  }
+
+  @Test func `a lock of the vault is not taken for a person who did not answer`() {
+    #expect(WalletFailure(status: 0x2D) != WalletFailure(status: 0x2F))
+    #expect(WalletFailure(status: 0x32).problem.remedy?.commands == [["liquid-auth", "unlock"]])
   }
 
   @Test func `events for programs have names and members`() {
