@@ -22,7 +22,7 @@ public enum HybridError: Error, Hashable, Sendable {
   case handshake
   /// A later message cannot be decrypted with the key of the exchange.
   case frame
-  /// A message of an unsupported type.
+  /// A message of an unsupported type, or more messages than an exchange may have.
   case message
   /// The browser sent no request in time.
   case noRequest

@@ -33,7 +33,7 @@ public struct HybridSession: Sendable {
     case failed(HybridError)
   }
 
-  /// How long each step may take.
+  /// How long each step may take, and how many messages an exchange may have.
   public enum Limit {
     /// The connection to the tunnel service.
     public static let connection = Duration.seconds(15)
@@ -45,6 +45,8 @@ public struct HybridSession: Sendable {
     public static let exchange = Duration.seconds(100)
     /// From the answer to the browser's end.
     public static let end = Duration.seconds(10)
+    /// The most messages of the browser after the handshake: an update, getInfo and a request are three.
+    static let messages = 32
   }
 
   private enum State {
@@ -75,6 +77,8 @@ public struct HybridSession: Sendable {
   private let nonce: [UInt8]
   private var state = State.new
   private var connected = Duration.zero
+  /// The messages of the browser since the handshake.
+  private var received = 0
 
   /// When `tick` is due next, in the time since the start; `nil` while there is nothing to wait for.
   public private(set) var deadline: Duration?
@@ -136,11 +140,11 @@ public struct HybridSession: Sendable {
       switch state {
       case .advertising(let eid): return try shakeHands(message, eid, at: now)
       case .waiting(var channel):
-        let opened = try ClientMessage(channel.incoming.open(message))
+        let opened = try open(message, in: &channel)
         state = .waiting(channel)
         return try handle(opened, channel)
       case .performing(var channel, let command):
-        let opened = try ClientMessage(channel.incoming.open(message))
+        let opened = try open(message, in: &channel)
         state = .performing(channel, command: command)
         switch opened {
         case .update: return []
@@ -213,6 +217,13 @@ public struct HybridSession: Sendable {
     let first = try channel.outgoing.seal(AuthenticatorMessage.first(getInfo: getInfo))
     (state, deadline) = (.waiting(channel), now + Limit.request)
     return [.stopAdvertising, .send(reply), .send(first)]
+  }
+
+  /// Opens the browser's next message.
+  private mutating func open(_ message: [UInt8], in channel: inout Channel) throws(HybridError) -> ClientMessage {
+    received += 1
+    guard received <= Limit.messages else { throw .message }
+    return try ClientMessage(channel.incoming.open(message))
   }
 
   private mutating func handle(

@@ -157,6 +157,20 @@ import Testing
     #expect(exchange.session.ending == .failed(.message))
   }
 
+  // Holds: HYBRID-4
+  @Test(arguments: [[2, 0xA0], [1, 4]] as [[UInt8]])
+  func `a browser that sends more messages than an exchange has is refused`(_ message: [UInt8]) throws {
+    var exchange = try Exchange()
+    try exchange.shakeHands()
+    for _ in 0..<32 {
+      _ = try exchange.send(message)
+      _ = exchange.session.answer([0, 0xA0], at: .seconds(3))
+      #expect(exchange.session.ending == nil)
+    }
+    #expect(try exchange.send(message) == [.close])
+    #expect(exchange.session.ending == .failed(.message))
+  }
+
   @Test func `a frame that was sent before is refused`() throws {
     var exchange = try Exchange()
     try exchange.shakeHands()
