@@ -1,12 +1,17 @@
-"""scripts/tunnel, while one of the two sides goes; test_answer.py has whole exchanges over it."""
+"""scripts/tunnel, while one of the two sides goes, and what it writes; test_answer.py has whole exchanges over it."""
 
 import asyncio
 import importlib.machinery
 import importlib.util
+import socket
+import subprocess
+import sys
 import types
 
+import pytest
 from aiohttp import WSMsgType
 from support.packages import REPOSITORY
+from support.patience import PATIENCE
 
 SCRIPT = str(REPOSITORY / "scripts/tunnel")
 spec = importlib.util.spec_from_loader("tunnel", importlib.machinery.SourceFileLoader("tunnel", SCRIPT))
@@ -68,3 +73,19 @@ def test_a_browser_whose_authenticator_has_gone_meanwhile():
 
     assert asyncio.run(run(goes=False)) == (True, True, True)
     assert asyncio.run(run(goes=True)) == (True, False, False)
+
+
+@pytest.mark.parametrize("request_", [b"GET / HTTP/1.1\r\nno field\r\n\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_a_request_is_in_no_log(authority, request_):
+    """Neither the address of a client, nor anything of its request."""
+    process = subprocess.Popen(
+        [sys.executable, SCRIPT, "--cert", authority.chain_file, "--key", authority.key_file, "--listen", "127.0.0.1",
+         "--port", "0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    port = int(process.stdout.readline())
+    context = authority.client_context()
+    with (socket.create_connection(("127.0.0.1", port), 30 * PATIENCE) as plain,
+          context.wrap_socket(plain, server_hostname="localhost") as client):
+        client.sendall(request_)
+        assert client.recv(16).split()[1] in (b"400", b"404")
+    process.terminate()
+    assert process.communicate(timeout=30 * PATIENCE) == ("", "")
