@@ -272,6 +272,24 @@ def test_the_browser_cancels(exchange, loop):
     assert exchange.bluetooth.is_quiet()
 
 
+# Holds: HYBRID-3
+def test_a_lock_withdraws_the_dialog(exchange, loop):
+    """The browser learns that the request has ended, and the command does not say that nobody answered."""
+    exchange.key.pinentry.set("wait")
+    advert = exchange.begin("mc")
+
+    async def locked():
+        asked = asyncio.ensure_future(exchange.browser.ask(advert, make_credential()))
+        await asyncio.to_thread(wait_for, "dialog", exchange.key.pinentry.asked)
+        await asyncio.to_thread(exchange.key.ask, "lock")
+        return await asked
+
+    assert loop.run(locked()) == b"\x2d"
+    assert exchange.run.end() == 1
+    exchange.key.pinentry.wait_for_no_dialog()
+    assert exchange.bluetooth.is_quiet()
+
+
 # Holds: HYBRID-4
 @pytest.mark.parametrize("fault", [fault for fault in hybrid_client.FAULTS if fault not in ("update", "silent", "mute")])
 def test_a_hostile_browser(exchange, fault):
