@@ -172,9 +172,12 @@ extension WalletTargets {
   }
 }
 
-/// In the place of the wallet's own error, which has exit codes.
+/// In the place of the wallet's own error, which has more codes and parts.
 struct WalletFailure: Error, Equatable, CustomStringConvertible {
+  enum Code { case failed, mistake }
+
+  let code: Code
   let description: String
 
-  init(_ description: String) { self.description = description }
+  init(_ description: String, code: Code = .failed) { (self.code, self.description) = (code, description) }
 }
