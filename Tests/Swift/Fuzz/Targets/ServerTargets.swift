@@ -38,11 +38,14 @@ enum ServerTargets {
       words: PasskeyFileTargets.json + [
         "\"challenge\"", "\"rp\"", "\"rpId\"", "\"pubKeyCredParams\"", "\"excludeCredentials\"", "\"allowCredentials\"",
         "\"wallet\"", "\"credentials\"", "\"credId\"", "\"reason\"", "\"error\"", "\"statusCode\"", "\"message\"",
+        "\"pairing\"", "\"version\":2", "\"pairingId\"", "\"role\":\"controller\"", "\"credential\"",
       ],
       seeds: {
         let vectors = try Vector("liquid-auth-backend")
         let texts = [
           #"{"statusCode":400,"message":["a","b"],"error":"Bad Request"}"#, #"{"reason":"not_found","error":"e"}"#,
+          #"{"wallet":"A","credentials":[{"credId":"AQ"}],"pairing":{"version":2,"pairingId":"r","role":"controller","#
+            + #""credential":"c"}}"#,
         ]
         return try [vectors.attestation, vectors.assertion].flatMap { steps in
           try [steps[0].requestResponse, steps[0].responseResponse].compactMap { try $0.json?.json() }
@@ -94,23 +97,40 @@ enum ServerTargets {
     .zero, .milliseconds(1), .milliseconds(500), .seconds(3), .seconds(8), .seconds(10), .seconds(30),
   ]
 
+  /// A machine that ends with the first channel, or one that stays, by the first byte.
   private static func readSignaling(_ input: [UInt8]) {
     var choices = Choices(input)
-    var machine = SignalingMachine(timeout: .seconds(120), randomness: FixedRandomness())
+    let stays = choices.bool()
+    var machine = SignalingMachine(
+      timeout: .seconds(120), stayingFor: stays ? RequestID("r") : nil,
+      pairing: stays ? DurablePairing(pairingID: "r", credential: "c") : nil, randomness: FixedRandomness())
     var (now, connection) = (Duration.seconds(1), 0)
-    var ends = 0
+    var (isOpen, isAsked, hasEnded) = (false, false, false)
+    var offers: [Duration] = []
     func check(_ actions: [SignalingMachine.Action]) {
       for action in actions {
-        expect(ends == 0, "an action after the end: \(action)")
+        expect(!hasEnded, "an action after the end: \(action)")
         switch action {
         case .transport(.openWebSocket(let id, _)), .transport(.poll(let id, _)):
           expect(id.rawValue >= connection, "an old connection is used")
           connection = id.rawValue
-        case .opened, .failed: ends += 1
-        default: break
+        case .createOffer:
+          expect(!isOpen, "an offer beside an open channel")
+          let isSoon = offers.last.map { now < $0 + SignalingMachine.offerInterval } ?? false
+          // The second offer may follow the first at once, which began before the channel.
+          expect(offers.count < 2 || !isSoon, "offers without a pause")
+          offers.append(now)
+        case .opened: (isOpen, hasEnded) = (stays, !stays)
+        case .progress(let progress): if progress.event == .away { isOpen = false }
+        case .ask:
+          expect(!isOpen && !isAsked, "a question beside a channel or another question")
+          isAsked = true
+        case .failed, .ended: hasEnded = true
+        case .transport, .setAnswer, .addCandidate: break
         }
       }
       if let deadline = machine.deadline {
+        expect(!hasEnded, "a deadline after the end")
         expect(deadline > now && deadline <= now + .seconds(1200), "due at \(deadline)")
       }
     }
@@ -121,7 +141,7 @@ enum ServerTargets {
         .server(.init(connection: id, event: event))
       }
       let event: SignalingMachine.Input
-      switch choices.number(below: 13) {
+      switch choices.number(below: 14) {
       case 0: event = server(.webSocket(.open))
       case 1: event = server(.webSocket(.text(String(decoding: choices.counted(), as: UTF8.self))))
       case 2: event = server(.webSocket(.text(choices.one(of: texts))))
@@ -135,6 +155,12 @@ enum ServerTargets {
       case 10:
         let events: [PeerEvent] = [.channelOpen, .noRelay, .channelClosed, .failed("f"), .bufferedAmountLow]
         event = .peer(choices.one(of: events))
+      case 11:
+        let actions = machine.answer(isMeant: choices.bool(), at: now)
+        expect(isAsked || actions.isEmpty, "an answer without a question")
+        isAsked = false
+        check(actions)
+        continue
       default:
         now += choices.one(of: pauses)
         check(machine.tick(at: now))
@@ -149,13 +175,19 @@ enum ServerTargets {
     handshake, #"40{"sid":"b"}"#, "2", #"42["answer-description","\#(description.replacing("\r\n", with: "\\r\\n"))"]"#,
     #"42["answer-candidate",{"candidate":"candidate:1 1 udp 1 127.0.0.1 5000 typ host","sdpMid":"0","sdpMLineIndex":0}]"#,
     #"42["offer-description","v=0"]"#, "41", #"44{"message":"no"}"#, "1", handshake + "\u{1E}" + #"40{"sid":"b"}"#,
+    #"42["presence",{"requestId":"r","deviceCount":1}]"#, #"42["presence",{"requestId":"r","deviceCount":2}]"#,
+    #"42["presence",{"requestId":"r","deviceCount":3}]"#,
   ]
 
-  /// To an open channel, over a web socket and by polling; and a loss.
+  /// To an open channel, over a web socket and by polling; a loss; and a page that is reloaded, leaves, and comes twice.
   private static let signaling: [[UInt8]] = [
-    [0, 0, 0, 2, 0, 0, 2, 1, 0, 8, 0, 2, 3, 0, 2, 4, 0, 10, 0],
-    [0, 3, 0, 0, 11, 2, 0, 5, 9, 0, 7, 1, 0, 8, 0, 9, 0, 5, 3],
-    [0, 0, 0, 2, 0, 0, 2, 1, 0, 8, 0, 3, 0, 0, 11, 4, 0, 11, 6],
+    [0, 0, 0, 0, 2, 0, 0, 2, 1, 0, 8, 0, 2, 3, 0, 2, 4, 0, 10, 0],
+    [0, 0, 3, 0, 0, 12, 2, 0, 5, 9, 0, 7, 1, 0, 8, 0, 9, 0, 5, 3],
+    [0, 0, 0, 0, 2, 0, 0, 2, 1, 0, 8, 0, 3, 0, 0, 12, 4, 0, 12, 6],
+    [
+      1, 0, 0, 0, 2, 0, 0, 2, 1, 0, 2, 11, 0, 8, 0, 2, 3, 0, 10, 0, 0, 10, 2, 0, 2, 10, 0, 2, 11, 0, 2, 10, 0, 12, 3,
+      0, 2, 12, 0, 11, 1, 0, 12, 3, 0, 8, 0, 2, 3, 0, 10, 0, 0, 10, 3,
+    ],
   ]
 
   private static let handshake =
@@ -165,7 +197,7 @@ enum ServerTargets {
     PasskeyFileTargets.json + [
       "\u{1E}", "0{", "40", "42[", "2probe", "\"sid\"", "\"pingInterval\":", "\"pingTimeout\":", "\"maxPayload\":",
       "offer-description", "answer-description", "answer-candidate", "candidate", "\"sdp\"", "\"type\"", "\"sdpMid\"",
-      "\"sdpMLineIndex\"", "candidate:",
+      "\"sdpMLineIndex\"", "candidate:", "presence", "\"requestId\":\"r\"", "\"deviceCount\":",
     ]
 
   // MARK: - WebRTC
@@ -207,12 +239,15 @@ enum ServerTargets {
 
   // MARK: - JSON
 
-  private static func readServerAnswer(_ input: [UInt8]) {
+  private static func readServerAnswer(_ input: [UInt8]) throws {
     if let options = try? JSONCoding.decode(AttestationOptions.self, from: input) {
       _ = options.excludeCredentials?.map(\.id.bytes)
     }
     _ = try? JSONCoding.decode(AssertionOptions.self, from: input)
-    _ = try? JSONCoding.decode(User.self, from: input)
+    if let pairing = (try? JSONCoding.decode(User.self, from: input))?.pairing {
+      expect(try JSONCoding.decode(DurablePairing.self, from: pairing.auth().utf8) == pairing, "another pairing")
+      expect("\(pairing)" == "DurablePairing(\(pairing.pairingID))", "a description with the token")
+    }
     _ = try? JSONCoding.decode(ErrorBody.self, from: input)
   }
 
