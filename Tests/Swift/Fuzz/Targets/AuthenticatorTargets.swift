@@ -26,7 +26,7 @@ enum AuthenticatorTargets {
       "credential-id", of: "a credential id, or the fields of one under a valid seal", atMost: 160,
       seeds: {
         try KeysAndRecovery.load().credentials.array.compactMap { $0.sealed.optional }
-          .flatMap { [$0.plaintext.bytes, $0.id.bytes] }
+          .flatMap { [$0.plaintext.bytes, $0.id.bytes] } + [SLIP22Keys.version + [UInt8](repeating: 1, count: 105)]
       }, read: readCredentialID),
     Target(
       "authenticator-data", of: "authenticator data", atMost: 700,
@@ -54,11 +54,16 @@ enum AuthenticatorTargets {
     expect(answer == Array("U2F_V2".utf8) + [0x90, 0] || answer.count == 2, "another version: \(answer)")
   }
 
+  private static let trezorKeys = SLIP22Keys(seed: secret([UInt8](repeating: 1, count: 64)))
+
   private static func readCredentialID(_ input: [UInt8]) throws {
     let (keys, site) = (TestPhrase.keys, RPIDHash(rpID: "example.com"))
     if let parameters = keys.open(sealedID: input, rpIDHash: site) {
       expect(try keys.sealedID(parameters, rpIDHash: site) == input, "another id")
     }
+    // No Trezor has sealed it; the path of its key is any 16 bytes.
+    expect(trezorKeys.open(input, rpIDHash: site.bytes) == nil, "an id of a Trezor opens")
+    expect((try? trezorKeys.privateKey(of: input)) != nil || input.count < 16, "an id without a key")
     let nonce = [UInt8](repeating: 3, count: XChaCha20Poly1305.nonceSize)
     let sealed = try XChaCha20Poly1305.seal(
       input, key: keys[.credentialIDSeal], nonce: nonce, ad: [CredentialID.format] + site.bytes)

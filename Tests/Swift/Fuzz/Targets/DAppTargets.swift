@@ -14,12 +14,15 @@ enum DAppTargets {
     Target(
       "arc27", of: "a message of a dApp: a byte that is odd for text, and the message", atMost: 4096, words: arc27Words,
       seeds: {
-        let ac2: [UInt8] = [1] + Array(#"{"type":"ac2/SigningRequest","id":"m","thid":"t","from":"did:web:a"}"#.utf8)
-        let frames = try Vector("arc27").answered.array.map { Array($0.frame.text.utf8) }
-        return [ac2]
-          + frames.flatMap { frame in
-            [[1] + frame, [0] + (Base64.decode(String(decoding: frame, as: UTF8.self)) ?? [])]
-          }
+        let ac2 = Array(#"{"type":"ac2/SigningRequest","id":"m","thid":"t","from":"did:web:a"}"#.utf8)
+        let page: LooseCBORValue = ["metadata": ["name": "A", "url": "https://a.example"]]
+        let hello = LooseCBOREncoder.encode(["id": "1", "reference": "biatec:hello:request", "params": page])
+        var seeds: [[UInt8]] = [[1] + ac2, [0] + hello]
+        for frame in try Vector("arc27").answered.array.map(\.frame.text) {
+          seeds.append([1] + Array(frame.utf8))
+          seeds.append([0] + (Base64.decode(frame) ?? []))
+        }
+        return seeds
       }, read: readMessage),
     Target(
       "transaction", of: "a transaction in msgpack", atMost: 4096, words: transactionWords,
@@ -110,7 +113,8 @@ enum DAppTargets {
     "sign_transactions", "sign_and_post_transactions", "post_transactions", "sign_message", "genesisHash", "providerId",
     "txns", "txn",
     "stxns",
-    "stxn", "signers", "authAddr", "msig", "message", "groupMessage", "signer", "sessionIds",
+    "stxn", "signers", "authAddr", "msig", "message", "groupMessage", "signer", "sessionIds", "biatec:hello",
+    "metadata", "ac2/SigningRequest", "\"type\":", "\"thid\":", "\"from\":",
   ]
 
   // MARK: - Transactions

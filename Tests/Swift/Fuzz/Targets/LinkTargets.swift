@@ -19,6 +19,8 @@ enum LinkTargets {
         [
           "liquid://example.com/?requestId=019097ff-bb8c-7d2a-8c5f-1b0f7d0c7b1a",
           "LIQUID://http://localhost:3000/?a=b&requestId=%41+1", "liquid://example.com?requestId=1e21",
+          "liquid:example.com?requestId=1", "liquid://example.com/auth/?requestId=1",
+          "liquid://example.com/019097ff-bb8c-7d2a-8c5f-1b0f7d0c7b1a",
         ].map { Array($0.utf8) }
       }, read: readLiquidLink),
     Target(
