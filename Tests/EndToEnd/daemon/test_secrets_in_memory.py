@@ -21,11 +21,13 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from fido2.ctap1 import Ctap1
 from fido2.ctap2 import ClientPin, Config, LargeBlobs
 from fido2.ctap2.pin import PinProtocolV2
+from judges import slip22
 from judges.derivation import _child, sha256
 from judges.phrases import entropy_of
 from support import figures, memory, stacks, wire
 from support.authenticator import PASSPHRASE, PHRASE, Authenticator, is_alive, wait_for
 from support.ceremonies import EDDSA, ES256, OWN, client, polled, register, sign_in
+from support.control_socket import GET_PAIRING, KEEP_PAIRING, OK, ControlProtocol
 from support.hmac_secret import Platform, expected
 from support.patience import PATIENCE
 
@@ -40,17 +42,6 @@ def bound_at_the_start(monkeypatch):
     monkeypatch.setenv("LD_BIND_NOW", "1")
 
 
-def pieces(name, secret):
-    """Return each 16 bytes of a secret, and the same in reverse order; a shorter secret as it is."""
-    found = {}
-    for start in range(0, max(len(secret) - 15, 1), 16):
-        piece = secret[start:start + 16]
-        found[f"{name} from byte {start}"] = piece
-        if len(piece) == 16:
-            found[f"{name} from byte {start}, reversed"] = piece[::-1]
-    return found
-
-
 class Watch:
     """The secrets of the ceremonies so far, and the daemon whose memory is searched for them."""
 
@@ -62,7 +53,7 @@ class Watch:
 
     def add(self, **secrets):
         for name, secret in secrets.items():
-            self.secrets |= pieces(name.replace("_", " "), secret)
+            self.secrets |= memory.pieces(name.replace("_", " "), secret)
 
     @property
     def processes(self):
@@ -233,6 +224,42 @@ def test_the_algorand_account(watch):
 
 
 # Holds: SECRET-2
+def test_a_pairing(watch):
+    """The token of a dApp's server is kept, and sent to the wallet."""
+    token = os.urandom(16).hex().encode()
+    watch.add(token_of_the_server=token)
+    with client(watch.key) as ctap:
+        # With it, the dApp could be forgotten.
+        register(ctap, OWN, "dapp.example", rk=True, uv=True)
+    with ControlProtocol(watch.key.control_socket) as control:
+        pairing = {0: token, 1: "https://dapp.example", 2: "dapp.example", 3: "a-request"}
+        assert control.ask(KEEP_PAIRING, pairing)[0] == OK
+        watch.check("a dApp that is remembered")
+        status, answer = control.ask(GET_PAIRING, {1: "dapp.example"})
+        assert (status, answer[0]) == (OK, token)
+    watch.check("a connection to a remembered dApp")
+    watch.check_locked()
+
+
+# Holds: SECRET-2
+def test_the_passkey_of_a_trezor(watch):
+    """Its keys are stored; the phrase from which they come is only typed for the command."""
+    trezor, salt = slip22.Trezor(PHRASE), os.urandom(32)
+    identifier = trezor.make(SITE, b"user", hmac_secret=True)
+    watch.add(seed=trezor.seed, symmetric_node=slip22.symmetric_node(trezor.seed, b"SLIP-0022", slip22.VERSION),
+              private_key=trezor.private_key(identifier).private_numbers().private_value.to_bytes(32, "big"),
+              cred_random=trezor.cred_random(identifier))
+    watch.key.run(
+        "config", "trezor", "on", "--control", watch.key.control_socket, stdin=f"{PASSPHRASE}\n{PHRASE}\n")
+    watch.check("keys of a Trezor that are stored")
+    with client(watch.key) as ctap:
+        ctap.get_assertion(
+            SITE, bytes(32), [{"type": "public-key", "id": identifier}], {"hmac-secret": Platform(ctap, 2).input(salt)})
+    watch.check("a sign-in with the passkey of a Trezor")
+    watch.check_locked()
+
+
+# Holds: SECRET-2
 def test_a_backup(watch, tmp_path):
     with client(watch.key) as ctap:
         made = register(ctap, OWN, SITE, rk=True, uv=True)
@@ -327,7 +354,7 @@ def test_a_phrase_that_was_typed(tmp_path):
     """While init waits for the passphrase, it has the phrase: words and entropy are in protected pages only."""
     key = Authenticator(tmp_path / "new")
     arguments = ["init", "--import", "--state-dir", key.state]
-    secrets = pieces("phrase", PHRASE.encode()) | pieces("entropy", entropy_of(PHRASE))
+    secrets = memory.pieces("phrase", PHRASE.encode()) | memory.pieces("entropy", entropy_of(PHRASE))
     with waiting_for_the_next_line(key, arguments, PHRASE) as process:
         places = memory.found(process.pid, secrets | {"path": str(key.state).encode()})
     assert places.pop("path")

@@ -16,12 +16,12 @@ def _mac(key: bytes, message: bytes) -> bytes:
     return hmac.digest(key, message, "sha512")
 
 
-def _symmetric(seed: bytes, *labels: bytes) -> bytes:
-    """Return Key(m/label/…) of SLIP-0021."""
+def symmetric_node(seed: bytes, *labels: bytes) -> bytes:
+    """Return the node m/label/… of SLIP-0021; its second half is the key."""
     node = _mac(b"Symmetric key seed", seed)
     for label in labels:
         node = _mac(node[:32], b"\0" + label)
-    return node[32:]
+    return node
 
 
 class Trezor:
@@ -33,7 +33,7 @@ class Trezor:
     def make(self, rp_id: str, user_id: bytes, hmac_secret: bool = False) -> bytes:
         """Return a new credential id."""
         members = {1: rp_id, 3: user_id, 6: 1, **({7: True} if hmac_secret else {})}
-        nonce, key = secrets.token_bytes(12), _symmetric(self.seed, b"SLIP-0022", VERSION, b"Encryption key")
+        nonce, key = secrets.token_bytes(12), symmetric_node(self.seed, b"SLIP-0022", VERSION, b"Encryption key")[32:]
         data = cbor2.dumps(members, canonical=True)
         return VERSION + nonce + ChaCha20Poly1305(key).encrypt(nonce, data, hashlib.sha256(rp_id.encode()).digest())
 
@@ -49,4 +49,4 @@ class Trezor:
         return ec.derive_private_key(scalar, ec.SECP256R1())
 
     def cred_random(self, identifier: bytes) -> bytes:
-        return _symmetric(self.seed, b"SLIP-0022", VERSION, b"hmac-secret", identifier)
+        return symmetric_node(self.seed, b"SLIP-0022", VERSION, b"hmac-secret", identifier)[32:]

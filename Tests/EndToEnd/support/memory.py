@@ -7,6 +7,17 @@ PAGE = mmap.PAGESIZE
 ZEROS = bytes(PAGE)
 
 
+def pieces(name, secret):
+    """Return each 16 bytes of a secret, and the same in reverse order; a shorter secret as it is."""
+    found = {}
+    for start in range(0, max(len(secret) - 15, 1), 16):
+        piece = secret[start:start + 16]
+        found[f"{name} from byte {start}"] = piece
+        if len(piece) == 16:
+            found[f"{name} from byte {start}, reversed"] = piece[::-1]
+    return found
+
+
 def found(process, secrets):
     """Return where each secret is, without absent ones: {name: [(line of smaps, whether the page is protected)]}.
 

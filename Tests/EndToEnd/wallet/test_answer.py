@@ -6,6 +6,7 @@ services are in doubles/; scripts/tunnel is the service otherwise.
 
 import asyncio
 import json
+import os
 import pathlib
 import subprocess
 import threading
@@ -16,7 +17,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from judges import events, hybrid
-from support import figures, stacks
+from support import figures, memory, stacks
 from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
 from support.ceremonies import unbroken
 from support.patience import PATIENCE
@@ -258,6 +259,43 @@ def test_a_policy(exchange):
     assert exchange.ask(make_credential(), "mc") == (DENIED, {})
     assert exchange.run.end() == 4 and exchange.key.pinentry.asked() == asked
     assert [entry["door"] for entry in entries(exchange.key) if entry["outcome"] == "denied-by-policy"] == ["qr-code"]
+
+
+# Holds: SECRET-2
+@pytest.mark.skipif(
+    os.geteuid() != 0 or pathlib.Path("/proc/self/uid_map").read_text().split() != ["0", "0", str(2**32 - 1)],
+    reason="only root can read the memory of other programs, and not root of a user namespace")
+def test_the_keys_of_an_exchange_in_memory(exchange, loop, monkeypatch):
+    """While the person is asked, the wallet has the keys of the frames in protected pages; the authenticator has none."""
+    # As in release builds: lazy binding saves registers on the stack, with pieces of keys.
+    monkeypatch.setenv("LD_BIND_NOW", "1")
+    secrets = {}
+
+    class Frames(hybrid.Frames):
+        def __init__(self, sends, receives):
+            super().__init__(sends, receives)
+            secrets.update(memory.pieces("from the browser", sends) | memory.pieces("to the browser", receives))
+
+    monkeypatch.setattr(hybrid, "Frames", Frames)
+    exchange.key.pinentry.set("wait")
+    advert = exchange.begin("mc")
+    secrets |= memory.pieces("key of the advert", hybrid.derive(exchange.code.secret, hybrid.EID_KEY, 64))
+    secrets |= memory.pieces("pre-shared key", exchange.code.pre_shared_key(exchange.code.eid(advert)))
+    path = {"path": str(exchange.key.control_socket).encode()}
+
+    async def searched():
+        answer = asyncio.ensure_future(exchange.browser.ask(advert, make_credential()))
+        await asyncio.to_thread(wait_for, "dialog", exchange.key.pinentry.asked)
+        found = [memory.found(one.pid, secrets | path) for one in (exchange.run.process, exchange.key.process)]
+        exchange.key.pinentry.set("approve")
+        assert (await answer)[0] == 0
+        return found
+
+    wallet, authenticator = loop.run(searched())
+    assert exchange.run.end() == 0
+    assert wallet.pop("path") and authenticator.pop("path") and not authenticator, authenticator
+    assert {"from the browser from byte 0", "to the browser from byte 0"} <= set(wallet), "the wallet has the keys"
+    assert not {name: lines for name, lines in wallet.items() if not all(protected for _, protected in lines)}
 
 
 # Holds: HYBRID-3
