@@ -27,10 +27,7 @@ extension Authenticator {
   /// - Throws: the error of a refusal in the dialog: `operationDenied`; if other keys are plugged in, `userActionTimeout`
   ///   or `keepaliveCancel`.
   func refuseDenied(_ prompt: UserPrompt, by vault: OpenVault) async throws(CTAPError) {
-    // A token for no site is refused when it is used.
-    guard prompt.rpID != nil || prompt.origin != nil,
-      try vault.policy(rpID: prompt.rpID, origin: prompt.origin) == .deny
-    else { return }
+    guard try vault.policy(rpID: prompt.rpID, origin: prompt.origin) == .deny else { return }
     throw CTAPError(deniedByPolicy: CTAPError(await interaction.refuse(prompt, from: client)).status)
   }
 

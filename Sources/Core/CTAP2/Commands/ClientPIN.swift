@@ -201,11 +201,12 @@ extension CTAPError {
 }
 
 extension Authenticator {
-  /// Refuses a token for a registration or sign-in at a site whose policy is `deny`, before anything is asked or tried.
+  /// Refuses a token for a registration or sign-in at a site whose policy is `deny`, before anything is asked or tried; one
+  /// for no site is refused when it is used.
   fileprivate func refuseDenied(
     _ permissions: TokenPermissions, for rpID: String?, by vault: OpenVault
   ) async throws(CTAPError) {
-    guard !permissions.isDisjoint(with: .needingRPID) else { return }
+    guard let rpID, !permissions.isDisjoint(with: .needingRPID) else { return }
     try await refuseDenied(UserPrompt(purpose: .authorize(permissions), rpID: rpID), by: vault)
   }
 }

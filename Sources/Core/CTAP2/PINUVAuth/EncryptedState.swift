@@ -35,8 +35,7 @@ extension OpenVault {
   func encryptedStates() throws(CTAPError) -> (identifier: [UInt8], credentialStore: [UInt8]) {
     let state = try stored(store.state())
     guard let token = state.settings.persistentToken else {
-      let random = randomBytes(2 * EncryptedState.encryptedSize)
-      return (Array(random.prefix(EncryptedState.encryptedSize)), Array(random.suffix(EncryptedState.encryptedSize)))
+      return (randomBytes(EncryptedState.encryptedSize), randomBytes(EncryptedState.encryptedSize))
     }
     let revision = try stored(store.revision())
     do throws(CryptoError) {

@@ -71,7 +71,6 @@ struct PINUVAuthSecret: Sendable {
 
   /// decrypt(key, demCiphertext); `nil` unless it has a vector and whole blocks.
   func decrypt(_ ciphertext: [UInt8]) -> SecretBytes? {
-    guard ciphertext.count >= version.vectorSize else { return nil }
     let vector = version.vectorSize == 0 ? Self.zeroVector : Array(ciphertext.prefix(version.vectorSize))
     return try? AESCBC.decrypt(
       Array(ciphertext.dropFirst(version.vectorSize)), key: encryptionKey, initializationVector: vector)
