@@ -125,6 +125,24 @@ import Testing
   }
 
   // Holds: POLICY-3
+  @Test func `a token for no site is given, and refused when it is used`() async throws {
+    var world = try await world(nil, standard: .deny, pin: "1234")
+    let platform = try TestPlatform(.two)
+    let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+    let request = Requests.makeCredential(changes: token.makeCredential())
+    #expect(await world.makeCredential(request).status == .operationDenied)
+  }
+
+  // Holds: POLICY-3
+  @Test func `with an origin, a request is no selection of a key`() async throws {
+    let world = try await world(nil, standard: .deny)
+    let vault = try #require(world.authenticator.currentVault)
+    #expect(try vault.policy(rpID: ".dummy") == .allow)
+    #expect(try vault.policy(rpID: ".dummy", origin: "https://a.example") == .deny)
+    #expect(try vault.policy(rpID: nil, origin: "https://a.example") == .deny)
+  }
+
+  // Holds: POLICY-3
   @Test func `a locked vault is opened first, and the request is refused then`() async throws {
     var world = try await world(.deny, isOpen: false)
     #expect(await world.makeCredential(Requests.makeCredential()).status == .operationDenied)

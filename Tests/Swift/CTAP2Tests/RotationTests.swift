@@ -227,6 +227,21 @@ import Testing
     #expect(world.prompt?.resembles?.known == "example.com")
   }
 
+  // Holds: ROTATE-7
+  @Test func `the dialog of a token does not stand for that of a move`() async throws {
+    var world = try await World { old in _ = try await old.register() }
+    let platform = try TestPlatform(.two)
+    for (userID, dialogs) in [([2], 1), (Requests.userID, 2)] as [([UInt8], Int)] {
+      let before = world.person.shown.count
+      try platform.agree(by: await world.send(0x06, [1: platform.number, 2: 0x02]))
+      let members: CBORMap = [1: platform.number, 2: 0x06, 3: platform.keyAgreement, 9: 1, 10: .text(Requests.rpID)]
+      let token = try platform.token(await world.send(0x06, members))
+      let request = Requests.makeCredential(rk: true, userID: userID, changes: token.makeCredential())
+      #expect(await world.makeCredential(request).status == .success)
+      #expect(world.person.shown.count == before + dialogs)
+    }
+  }
+
   // MARK: Imported passkeys
 
   private static func imported() throws -> CredentialSource {

@@ -75,7 +75,8 @@ import Testing
     ("https://evil.example\\@dapp.example", .alwaysVerify), ("https://dapp.example?a=@evil.example", .deny),
     ("https://a@b@dapp.example:1", .deny), ("https://DApp.Example", .deny), ("DAPP.EXAMPLE", .deny),
     ("https://dapp.example.", .deny), ("https://dapp.example.:8443/", .deny), ("https://dapp.example..", .alwaysVerify),
-    ("https://@", .alwaysVerify), ("https://.", .alwaysVerify), ("https://\u{0}", .alwaysVerify),
+    ("https://@", .alwaysVerify), ("https://dapp.example@", .alwaysVerify), ("https://.", .alwaysVerify),
+    ("https://\u{0}", .alwaysVerify),
   ]
 
   // Holds: POLICY-1
@@ -111,9 +112,12 @@ import Testing
       #expect(throws: RecoveryError(.policy, "")) { try policies.set(nil, of: site) }
     }
     #expect(policies == SitePolicies())
-    try policies.set(.deny, of: longest)
-    #expect(policies.policy(of: longest) == .deny)
-    try policies.set(nil, of: longest)
+    for site in [longest, "!~", "z["] {
+      try policies.set(.deny, of: site)
+      #expect(policies.policy(of: site) == .deny)
+    }
+    #expect(policies.policy(ofOrigin: "https://Z[") == .deny, "only letters have a lower case")
+    for site in [longest, "!~", "z["] { try policies.set(nil, of: site) }
     #expect(policies == SitePolicies())
   }
 

@@ -222,6 +222,27 @@ import Testing
     #expect(await retries(&world) == [3: 5, 4: true], "nor does it lose what the device of now remembers")
   }
 
+  @Test func `a power cycle counts also for a request while the device is detached`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    for _ in 0..<3 { _ = try await platform.askToken(pin: "9999", in: &world) }
+    world.clock.advance(by: .milliseconds(1))
+    world.context = RequestContext(channel: 9, poweredUpAt: world.clock.now, pluggedInAt: .zero)
+    #expect(await retries(&world) == [3: 5])
+  }
+
+  // Holds: PIN-14
+  @Test func `a right PIN clears the count of wrong ones in a row`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    for _ in 0..<2 {
+      for _ in 0..<2 { #expect(try await platform.askToken(pin: "9999", in: &world).status == .pinInvalid) }
+      #expect(try await platform.askToken(pin: "1234", in: &world).status == .success)
+    }
+  }
+
   // Holds: PIN-13
   @Test func `a wrong PIN renews the key agreement key`() async throws {
     var world = TestWorld()
@@ -317,6 +338,8 @@ import Testing
     }
     _ = try await platform.askTokenByVerification([.makeCredential, .getAssertion], rpID: Requests.rpID, in: &world)
     #expect(world.person.shown.last?.prompt.storedAccounts == [], "a registration is for another account")
+    _ = try await platform.askTokenByVerification(.credentialManagement, rpID: Requests.rpID, in: &world)
+    #expect(world.person.shown.last?.prompt.storedAccounts == [], "management is no sign-in")
   }
 
   // Holds: PIN-28
@@ -345,6 +368,22 @@ import Testing
     let answer = await world.getAssertion(Requests.getAssertion(allowing: [id], changes: second.getAssertion()))
     #expect(ParsedAuthenticatorData(try #require(answer.map?[2]?.bytes))?.flags == 0x1D)
     #expect(world.person.shown.count == shown + 1, "presence is asked for again")
+
+    let third = try platform.token(
+      try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world))
+    world.clock.advance(by: .seconds(30))
+    let before = world.person.shown.count
+    let atTheEnd = Requests.getAssertion(allowing: [id], changes: third.getAssertion())
+    #expect(await world.getAssertion(atTheEnd).status == .success)
+    #expect(world.person.shown.count == before, "the thirtieth second counts")
+  }
+
+  @Test func `the presence of a token spares only requests with the token their dialog`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.askTokenByVerification(.makeCredential, rpID: Requests.rpID, in: &world)
+    #expect(await world.makeCredential(Requests.makeCredential()).status == .success)
+    #expect(world.person.shown.map(\.prompt.purpose) == [.authorize(.makeCredential), .register])
   }
 
   static let lifetimes: [(Duration, Duration, CTAPStatus)] = [
@@ -492,6 +531,9 @@ import Testing
     let answer = try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world)
     #expect(answer.status == .uvBlocked)
     #expect(world.person.shown.isEmpty)
+    world.person.hasTriesLeft(1)
+    let last = try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world)
+    #expect(last.status == .success)
   }
 
   // Holds: PIN-27
@@ -578,7 +620,53 @@ import Testing
     for _ in 0..<3 { _ = try await platform.askToken(pin: "9999", in: &world) }
     #expect(await world.send([0x07]).status == .success)
     _ = try await platform.setPIN("1234", in: &world)
+    for _ in 0..<2 { #expect(try await platform.askToken(pin: "9999", in: &world).status == .pinInvalid) }
     #expect(try await platform.askToken(pin: "1234", in: &world).status == .success, "the lock went too")
+  }
+
+  // MARK: The owner, and the history
+
+  @Test(arguments: [true, false])
+  func `a PIN that the owner sets or removes ends the lock, a forced change and all tokens`(sets: Bool) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    _ = try await platform.askToken(pin: "1234", .persistentCredentialManagementReadOnly, in: &world)
+    let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+    for _ in 0..<3 { _ = try await platform.askToken(pin: "9999", in: &world) }
+    var state = try world.store.state()
+    state.settings.forcePINChange = true
+    try world.store.setState(state)
+    let vault = try #require(world.authenticator.currentVault)
+    if sets {
+      try world.authenticator.setPIN(Hex(Array("5678".utf8)).secret, in: vault)
+    } else {
+      try world.authenticator.removePIN(in: vault)
+    }
+    let settings = try world.store.state().settings
+    #expect((settings.pin != nil) == sets)
+    #expect(settings.persistentToken == nil && !settings.forcePINChange)
+    #expect(
+      await world.makeCredential(Requests.makeCredential(changes: token.makeCredential())).status == .pinAuthInvalid)
+    if !sets { #expect(try await platform.setPIN("5678", in: &world).status == .success) }
+    #expect(try await platform.askToken(pin: "5678", in: &world).status == .success)
+  }
+
+  @Test func `a zero byte is no part of a PIN`() {
+    #expect(throws: CTAPError(.pinPolicyViolation, "")) { try StoredPIN(Hex([0x31, 0x32, 0x33, 0x34, 0]).secret) }
+  }
+
+  @Test func `each change has its entry of the history in its transaction`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    _ = try await platform.changePIN("1234", to: "4321", in: &world)
+    for _ in 0..<2 {
+      _ = try await platform.askToken(pin: "4321", .persistentCredentialManagementReadOnly, in: &world)
+    }
+    let entries = world.expected.all.map { $0.historyEntry(at: 7) }
+    #expect(entries.map { $0?.kind } == [.changePIN, .changePIN, .verify], "the token was made once")
+    #expect(entries.map { $0?.verification } == [.passphrase, .pin, .pin])
   }
 
   @Test func `a failed verification falls back to the PIN, if there is one`() async throws {

@@ -100,8 +100,12 @@ import Testing
     for (length, status) in lengths {
       #expect(await world.send(0x0D, token.configure(0x03, [1: length])).status == status, "\(length)")
     }
+    #expect(
+      world.reports.all.last?.error?.reason
+        == "the minimum is 6 and can only be raised, up to 63; a reset restores 4")
     #expect(await world.send([0x04]).map?[0x0D] == 6)
     #expect(await world.send([0x04]).map?[0x0C] == false, "the PIN has six characters")
+    #expect(await world.send(0x0D, token.configure(0x03, [1: 63])).status == .success)
   }
 
   // Holds: PIN-16, PIN-21, MGMT-29

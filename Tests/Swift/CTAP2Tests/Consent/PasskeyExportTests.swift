@@ -130,6 +130,20 @@ import Testing
     #expect(world.person.shown.count == 2)
   }
 
+  @Test func `the report has the time of the prompt, and one follows a vault that stays locked`() async throws {
+    let world = TestWorld()
+    try world.store.save(passkey("a.example", 1), state: nil)
+    let (vault, clock) = (try #require(world.authenticator.currentVault), world.clock)
+    world.person.will(.agreeAfter { clock.advance(by: .seconds(3)) })
+    _ = try await world.authenticator.agreement(toExportOf: nil, from: vault)
+    world.keySource.lock(thenFailWith: .declined)
+    await #expect(throws: CTAPError(.operationDenied, "")) {
+      _ = try await world.authenticator.vault(for: .prompt(UserPrompt(purpose: .select)), reporting: "a request")
+    }
+    #expect(world.reports.all.map(\.elapsed) == [.seconds(3), .zero])
+    #expect(world.reports.all.last?.command == "a request" && world.reports.all.last?.status == .operationDenied)
+  }
+
   @Test func `no platform waits for the answer to an export`() {
     #expect(UserPrompt(purpose: .export(passkeys: 1, sites: nil)).hasTimeToRead)
     #expect(UserPrompt(purpose: .wallet(.showPasskey)).hasTimeToRead)

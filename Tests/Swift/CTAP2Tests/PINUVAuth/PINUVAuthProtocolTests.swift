@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 15, 17, 31, 33]) func `a ciphertext of partial blocks does not decrypt`(count: Int) {
+  @Test(arguments: [0, 1, 15, 16, 17, 31, 32, 33]) func `a ciphertext of partial blocks does not decrypt`(count: Int) {
     let bytes = [UInt8](repeating: 1, count: count)
     for version in PINUVAuthProtocol.allCases {
       let secret = version.sharedSecret(Self.secret([UInt8](repeating: 9, count: 32)))
@@ -118,5 +118,14 @@ import Testing
   @Test(arguments: badKeys) func `an invalid key agreement key is refused`(map: CBORMap, status: CTAPStatus) {
     let error = #expect(throws: CTAPError.self) { try P256.PublicKey(keyAgreement: map) }
     #expect(error?.status == status)
+  }
+
+  @Test(arguments: [(1, 1), (3, -7), (-1, 2)] as [(CBORValue, CBORValue)])
+  func `a point of P-256 in another kind of key is refused`(member: CBORValue, value: CBORValue) throws {
+    var map = try P256.PrivateKey.random().publicKey.keyAgreement
+    #expect(throws: Never.self) { try P256.PublicKey(keyAgreement: map) }
+    map[member] = value
+    let error = #expect(throws: CTAPError.self) { try P256.PublicKey(keyAgreement: map) }
+    #expect(error?.status == .invalidParameter)
   }
 }

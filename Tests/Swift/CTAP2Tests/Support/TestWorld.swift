@@ -119,6 +119,8 @@ struct TestWorld {
   let keySource: TestKeySource
   let clock = HandClock()
   let reports = Reports()
+  /// The reports whose entries go into the transaction of a change.
+  let expected = Reports()
   var authenticator: Authenticator
   var context: RequestContext
 
@@ -128,7 +130,7 @@ struct TestWorld {
     extensions: [any AuthenticatorExtension.Type] = SupportedExtensions.all
   ) {
     let clock = clock
-    let reports = reports
+    let (reports, expected) = (reports, expected)
     store = ObservedStore(state: state)
     person = ScriptedPerson(canVerify: canVerify)
     keySource = TestKeySource(store: store, isOpen: isOpen)
@@ -136,7 +138,8 @@ struct TestWorld {
     authenticator = Authenticator(
       keySource: keySource, interaction: person, extensions: extensions,
       hybridExtensions: SupportedExtensions.hybrid, randomness: SeededGenerator(),
-      now: { clock.now }, wallClock: { Self.wallClock }, report: { reports.append($0) })
+      now: { clock.now }, wallClock: { Self.wallClock },
+      expect: { report, _ in if let report { expected.append(report) } }, report: { reports.append($0) })
   }
 
   /// Sends a message on the current channel, or on another.
