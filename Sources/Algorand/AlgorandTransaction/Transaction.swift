@@ -154,7 +154,6 @@ public enum Network: String, CaseIterable, Sendable {
 
   /// Whether name and hash are of the same network, if one of them is that of a public network.
   static func agree(genesisID: String, genesisHash: [UInt8]) -> Bool {
-    let known = Network(genesisHash: genesisHash)
-    return genesisID.isEmpty || known == Network(rawValue: genesisID) && (known == nil || known?.genesisID == genesisID)
+    genesisID.isEmpty || Network(genesisHash: genesisHash) == Network(rawValue: genesisID)
   }
 }
