@@ -14,7 +14,7 @@ import Testing
   static let testnet = [UInt8](Data(base64Encoded: Network.testnet.genesisHash) ?? Data())
 
   /// A transaction with the given members; zero members are omitted.
-  private static func transaction(
+  static func transaction(
     _ type: String = "pay", from sender: AlgorandAddress = alice, fee: UInt64 = 1000, last: UInt64 = 1010,
     group: [UInt8] = [], _ members: [String: MessagePack]
   ) throws -> Transaction {

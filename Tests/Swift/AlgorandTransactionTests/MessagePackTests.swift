@@ -52,6 +52,41 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      (1, [0x81]), (15, [0x8F]), (16, [0xDE, 0, 16]), (255, [0xDE, 0, 255]), (256, [0xDE, 1, 0]),
+    ] as [(Int, [UInt8])])
+  func `maps have the shortest head`(count: Int, head: [UInt8]) throws {
+    let members = (1000..<1000 + count).map { MessagePack.Member(key: "\($0)", value: .bool(true)) }
+    let encoded = MessagePack.map(members).encoded
+    #expect(Array(encoded.prefix(head.count)) == head && encoded.count == head.count + 6 * count)
+    #expect(try MessagePackDecoder.decode(encoded).encoded == encoded)
+  }
+
+  /// No transaction is long enough to have one.
+  @Test func `lengths above 65,535 have four bytes`() {
+    let (count, zero) = (65_536, MessagePack.unsigned(0))
+    let values: [(MessagePack, UInt8, Int)] = [
+      (.bytes([UInt8](repeating: 0, count: count)), 0xC6, count),
+      (.text(String(repeating: "\0", count: count)), 0xDB, count),
+      (.array([MessagePack](repeating: zero, count: count)), 0xDD, count),
+      (.map([MessagePack.Member](repeating: MessagePack.Member(key: "", value: zero), count: count)), 0xDF, 2 * count),
+    ]
+    for (value, head, size) in values {
+      let encoded = value.encoded
+      #expect(Array(encoded.prefix(5)) == [head, 0, 1, 0, 0] && encoded.count == 5 + size)
+    }
+  }
+
+  @Test(arguments: [0xC0...0xC1, 0xC7...0xCB, 0xD0...0xD8, 0xE0...0xFF] as [ClosedRange<UInt8>])
+  func `nil, negative numbers, floating point and extensions are refused`(heads: ClosedRange<UInt8>) {
+    for head in heads {
+      #expect(throws: TransactionError.unsupportedValue(head)) {
+        try MessagePackDecoder.decode([head] + [UInt8](repeating: 0, count: 20))
+      }
+    }
+  }
+
   @Test func `an array element may be zero; a map member may not`() throws {
     for zero in [[0x00], [0xC2], [0xA0], [0xC4, 0x00], [0x80], [0x90]] as [[UInt8]] {
       #expect(try MessagePackDecoder.decode([0x91] + zero).encoded == [0x91] + zero)
@@ -67,6 +102,8 @@ import Testing
       // Sequential arrays do not add depth.
       let beside = [0x9F] + [[UInt8]](repeating: [0x91, 0x00], count: 15).joined()
       #expect(try MessagePackDecoder.decode(beside).encoded == beside)
+      // Nor do they take any away.
+      #expect(throws: TransactionError.tooDeep) { try MessagePackDecoder.decode([0x92] + head + [1] + eight) }
     }
   }
 }

@@ -80,6 +80,8 @@ import Testing
       (Array("\\x{e9} \"ok\"".utf8) + [0x00], #"12 bytes "\\x{e9} \"ok\"\x{00}""#),
       ([0x00, 0x05] + Array("hello, caf\u{E9}".utf8), "14 bytes \"\\x{00}\\x{05}hello, caf\u{E9}\""),
       ([0x00] + Array("\u{301}hello".utf8), "8 bytes \"\\x{00}\u{301}hello\""),
+      ([0x00] + Array("hello \u{20000}".utf8), "11 bytes \"\\x{00}hello \u{20000}\""),
+      (Array("hello, caf".utf8) + [0xC3], #"11 bytes "hello, caf\x{c3}""#),
       ([0x61, 0x62, 0x63, 0x64, 0x00], "5 bytes 6162636400"), ([0x61, 0x62, 0x63, 0xFF], "4 bytes 616263ff"),
     ] as [([UInt8], String)])
   func `bytes that are nearly all text are text, the others escaped in place`(note: [UInt8], shown: String) throws {
@@ -132,7 +134,10 @@ import Testing
   @Test func `every argument of an application call is shown whole, 32 bytes also as an address`() throws {
     let receiver = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
     let amount = [UInt8](repeating: 0, count: 31) + [5]
-    let arguments = [[0xDA, 0x70, 0x25, 0xB9], receiver.publicKey, amount, [UInt8](repeating: 0xAB, count: 2000)]
+    let arguments = [
+      [0xDA, 0x70, 0x25, 0xB9], receiver.publicKey, amount, [UInt8](repeating: 0xAB, count: 2000),
+      Array("swap".utf8), Array("swap!".utf8),
+    ]
     let call = try changed("apaa", to: .array(arguments.map { .bytes($0) }), of: "application call")
     let values = call.summary.filter { $0.label.description.hasPrefix("Argument") }.map(\.value.description)
     #expect(
@@ -140,7 +145,7 @@ import Testing
         "4 bytes da7025b9",
         "32 bytes \(receiver.publicKey.hexadecimal), as an address \(receiver.grouped)",
         "32 bytes \(amount.hexadecimal), as an address \(AlgorandAddress(publicKey: amount).grouped)",
-        "2000 bytes " + String(repeating: "ab", count: 2000),
+        "2000 bytes " + String(repeating: "ab", count: 2000), "4 bytes 73776170", #"5 bytes "swap!""#,
       ])
   }
 

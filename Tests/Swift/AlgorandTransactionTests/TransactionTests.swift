@@ -98,7 +98,8 @@ import Testing
   }
 
   @Test func `input that is too long is refused before decoding`() throws {
-    let limit = Transaction.maximumSize
+    let limit = 65_536
+    #expect(Transaction.maximumSize == limit)
     #expect(throws: TransactionError.tooLong) { try Transaction(decoding: [UInt8](repeating: 0x91, count: limit + 1)) }
     #expect(throws: TransactionError.tooDeep) { try Transaction(decoding: [UInt8](repeating: 0x91, count: limit)) }
     #expect(throws: TransactionError.tooLong) {
@@ -130,5 +131,6 @@ import Testing
   @Test func `the same bytes are the same transaction`() throws {
     let transactions = try vectors.transactions.array.map { try Transaction(decoding: $0["bytes"].bytes) }
     #expect(Set(transactions + transactions).count == transactions.count)
+    #expect(transactions[0] != transactions[1])
   }
 }
