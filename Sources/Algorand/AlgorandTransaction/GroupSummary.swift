@@ -104,8 +104,8 @@ extension Transaction {
 
   private func senderLine(for account: AlgorandAddress) -> SummaryLine {
     sender == account
-      ? SummaryLine(Message("From"), Message("\(sender.grouped) (you)"), isSender: true)
-      : SummaryLine(Message("From"), verbatim: sender.grouped, isSender: true)
+      ? SummaryLine(Message("From"), Message("\(sender.grouped) (you)"))
+      : SummaryLine(Message("From"), verbatim: sender.grouped)
   }
 
   private func signerLines(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
@@ -135,9 +135,9 @@ private struct Totals {
       receivers[movement.asset, default: []].insert(movement.to)
     }
 
-    /// Algos first, then assets by their numbers.
+    /// Algos first, then assets by their numbers, which are above 0.
     func lines(_ label: Message, namesReceivers: Bool) -> [SummaryLine] {
-      amounts.sorted { ($0.key ?? 0, $0.key == nil ? 0 : 1) < ($1.key ?? 0, $1.key == nil ? 0 : 1) }.map { asset, sum in
+      amounts.sorted { $0.key ?? 0 < $1.key ?? 0 }.map { asset, sum in
         let amount = asset.map { Message("\(smallestUnits(sum)) of asset \($0)") } ?? algos(sum)
         return SummaryLine(label, namesReceivers ? Message("\(amount) to \(to(asset))") : amount)
       }
