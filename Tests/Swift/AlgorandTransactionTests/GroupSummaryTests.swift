@@ -13,7 +13,7 @@ import Testing
   static let (alice, bob, carol) = (address(1), address(2), address(3))
   static let testnet = [UInt8](Data(base64Encoded: Network.testnet.genesisHash) ?? Data())
 
-  /// A transaction with the given members; zero members are omitted.
+  /// A transaction with the given members, and others that every one has; zero members are omitted.
   static func transaction(
     _ type: String = "pay", from sender: AlgorandAddress = alice, fee: UInt64 = 1000, last: UInt64 = 1010,
     group: [UInt8] = [], _ members: [String: MessagePack]
@@ -21,7 +21,7 @@ import Testing
     let all = members.merging([
       "type": .text(type), "snd": .bytes(sender.publicKey), "fee": .unsigned(fee), "fv": .unsigned(10),
       "lv": .unsigned(last), "gh": .bytes(testnet), "grp": .bytes(group),
-    ]) { _, same in same }
+    ]) { given, _ in given }
     let there = all.filter { !$0.value.isZero }.sorted { $0.key < $1.key }
     return try Transaction(decoding: MessagePack.map(there.map { .init(key: $0.key, value: $0.value) }).encoded)
   }
@@ -167,7 +167,24 @@ import Testing
       ])
   }
 
+  @Test func `a transaction with two warnings of one kind is named once`() throws {
+    let many: [String: MessagePack] = [
+      "apid": .unsigned(7), "apas": .array([MessagePack](repeating: .unsigned(7), count: 9)),
+      "apaa": .array([MessagePack](repeating: .bytes([7]), count: 17)),
+    ]
+    let (summary, _) = try Self.summary([Self.payment(5), (Self.alice, 1000, "appl", many)])
+    #expect(Self.text(summary.inShort)[1] == "! Over the limit: in transaction 2")
+  }
+
   // MARK: One transaction, and common members
+
+  @Test func `each network is named once`() throws {
+    let hash = [UInt8](repeating: 7, count: 32)
+    let members: [[String: MessagePack]] = [[:], ["gh": .bytes(hash)], [:]]
+    let group = try TransactionGroup(members.map { try Self.transaction("pay", $0) })
+    let summary = GroupSummary(group, isSigned: [true, true, true], account: Self.alice)
+    #expect(Self.text(summary.networks) == ["Network: testnet-v1.0", "! Network: genesis hash \(hash.base64)"])
+  }
 
   @Test func `the short form has kind, warnings, movement and fee`() throws {
     let others: [String: MessagePack] = [

@@ -107,6 +107,52 @@ import Testing
     #expect(note.summary.allSatisfy { $0.short == nil }, "eight lines are shown whole")
   }
 
+  // Holds: TXN-6
+  @Test func `eight lines of a dialog are shown whole, and a character of two columns counts twice`() throws {
+    for (letter, count, isLong) in [
+      ("n", 582, false), ("n", 583, true), ("\u{1100}", 291, false), ("\u{1100}", 292, true),
+    ] {
+      let note = Array(String(repeating: letter, count: count).utf8)
+      let line = try #require(
+        try changed("note", to: .bytes(note)).summary.first { $0.label.description == "Note" })
+      #expect((line.short != nil) == isLong, "\(count) times \(letter)")
+    }
+  }
+
+  @Test func `only a transfer of nothing to oneself, and not of another's, is an opt-in`() throws {
+    let (alice, bob) = (GroupSummaryTests.alice, GroupSummaryTests.bob)
+    for (amount, receiver, holder, isOptIn) in [
+      (0, alice, nil, true), (5, alice, nil, false), (0, bob, nil, false), (0, alice, bob, false),
+    ] as [(UInt64, AlgorandAddress, AlgorandAddress?, Bool)] {
+      var members: [String: MessagePack] = [
+        "xaid": .unsigned(7), "aamt": .unsigned(amount), "arcv": .bytes(receiver.publicKey),
+      ]
+      members["asnd"] = holder.map { .bytes($0.publicKey) }
+      let labels = try GroupSummaryTests.transaction("axfer", members).summary.map(\.label.description)
+      #expect(labels.contains("Opt-in") == isOptIn, "\(amount)")
+    }
+  }
+
+  @Test(arguments: [0, 1] as [UInt64]) func `only what the zero address gets is lost`(amount: UInt64) throws {
+    for (type, members) in [
+      ("pay", ["amt": .unsigned(amount)]), ("axfer", ["xaid": .unsigned(7), "aamt": .unsigned(amount)]),
+    ] as [(String, [String: MessagePack])] {
+      let summary = try GroupSummaryTests.transaction(type, members).summary
+      let line = try #require(summary.first { $0.label.description == "To" })
+      #expect(line.isWarning == (amount > 0), "\(type)")
+    }
+  }
+
+  @Test func `a state of one kind of value, and a single decimal, are shown`() throws {
+    func one(_ key: String) -> MessagePack { .map([MessagePack.Member(key: key, value: .unsigned(1))]) }
+    let application = try GroupSummaryTests.transaction("appl", ["apgs": one("nui"), "apls": one("nbs")])
+    let texts = application.summary.map(\.text)
+    #expect(texts.contains("Global state: 1 integer, 0 byte strings"))
+    #expect(texts.contains("Local state: 0 integers, 1 byte string"))
+    let asset = try GroupSummaryTests.transaction("acfg", ["apar": one("dc")])
+    #expect(asset.summary.map(\.text).contains("Decimals: 1"))
+  }
+
   // Holds: TXN-3
   @Test func `a private network cannot take a public one's name`() throws {
     let hash = MessagePack.bytes([UInt8](repeating: 7, count: 32))
