@@ -114,6 +114,7 @@ private func context(
     ("example.com", "https://example.com", true),
     ("example.com", "https://www.example.com", true),
     ("example.com", "https://a.b-c.example.com:1", true),
+    ("example.com", "https://az09.example.com:9", true),
     ("example.com", "https://example.com:65535", true),
     ("localhost", "https://localhost", true),
     ("localhost", "http://localhost", true),
