@@ -168,7 +168,12 @@ import Testing
       try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
     }
     #expect(world.person.shown.count == 1, "of the registration")
+    #expect(
+      world.reports.all.last?.error?.reason
+        == "the site protects its passkey, and verification is off; \(Self.remedy)")
   }
+
+  private static let remedy = "start the authenticator with --verification passphrase"
 
   // MARK: The owner's policies
 
@@ -216,6 +221,9 @@ import Testing
     await #expect(throws: CTAPError(.invalidOption, "")) {
       try await world.authenticator.sign([.transaction([0x80])], asking: Self.prompt)
     }
+    #expect(
+      world.reports.all.last?.error?.reason
+        == "the policy of the site is always-verify, and verification is off; \(Self.remedy)")
     #expect(world.person.shown.isEmpty)
     #expect(try counts(of: world).algorand == 0 && counts(of: world).association == 0)
   }

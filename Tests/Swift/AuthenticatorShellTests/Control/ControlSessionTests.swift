@@ -39,6 +39,21 @@ import Testing
     #expect(await ask(GetStatus()) == .versionMismatch)
   }
 
+  // Holds: CONTROL-4
+  @Test(
+    arguments: [
+      (ControlMessage.version - 1, "update the command: scripts/run --wallet"),
+      (ControlMessage.version + 1, "restart the authenticator"),
+    ])
+  func `who has another version is told both versions, and what to do`(version: UInt64, advice: String) async {
+    let answer = await session.answer(to: .command(Hello(version: version)))
+    let error = #expect(throws: ControlFailure.self) { try Hello.Answer(decoding: answer) }
+    #expect(
+      error?.reason
+        == "the command uses version \(version) of the control protocol, and the authenticator uses version "
+        + "\(ControlMessage.version); \(advice)")
+  }
+
   @Test func `a refusal, and a prompt that could not be shown, have one status and different reasons`() {
     let declined = ControlFailure(CTAPError(UserInteractionError.declined))
     let unavailable = ControlFailure(CTAPError(UserInteractionError.unavailable))
