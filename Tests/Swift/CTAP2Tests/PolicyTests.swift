@@ -198,6 +198,8 @@ import Testing
   @Test func `a token with a PIN satisfies always-verify, and without verification it is required`() async throws {
     var world = try await world(.alwaysVerify, canVerify: false, pin: "1234")
     #expect(await world.makeCredential(Requests.makeCredential()).status == .puatRequired)
+    let cause = "the policy of the site is always-verify"
+    #expect(world.reports.all.last?.error?.reason == "\(cause), and the request has no token")
     #expect(await world.getAssertion(Requests.getAssertion()).status == .puatRequired)
     let platform = try TestPlatform(.two)
     let token = try platform.token(
@@ -207,6 +209,7 @@ import Testing
     #expect(world.person.shown.last?.verification == false)
     var unset = try await self.world(.alwaysVerify, canVerify: false)
     #expect(await unset.makeCredential(Requests.makeCredential()).status == .puatRequired)
+    #expect(unset.reports.all.last?.error?.reason == "\(cause), and no PIN is set")
     #expect(unset.person.shown.isEmpty)
   }
 

@@ -51,6 +51,8 @@ import Testing
     for pin in [nil, "1234"] {
       var world = try await world(canVerify: false, alwaysUV: true, pin: pin)
       #expect(await world.makeCredential(Requests.makeCredential()).status == .puatRequired)
+      let missing = pin == nil ? "no PIN is set" : "the request has no token"
+      #expect(world.reports.all.last?.error?.reason == "alwaysUv is on, and \(missing)")
       #expect(await world.getAssertion(Requests.getAssertion()).status == .puatRequired)
       #expect(await world.getAssertion(Requests.getAssertion(allowing: [[1]], up: false)).status == .noCredentials)
       #expect(world.person.shown.map(\.prompt.purpose) == (pin == nil ? [] : [.setPIN]))
