@@ -34,6 +34,7 @@ struct Target: Sendable {
     PasskeyFileTargets.all, BackupTargets.all, ShareTargets.all, TransportTargets.all, CBORTargets.all,
     AuthenticatorTargets.all, VaultTargets.all, ProgramTargets.all, LinkTargets.all, ServerTargets.all, DAppTargets.all,
     WalletTargets.all, HybridTargets.all, HTTPTargets.all, CatalogueTarget.all,
+    LargeBlobTarget.all,
   ].flatMap { $0 }
 }
 

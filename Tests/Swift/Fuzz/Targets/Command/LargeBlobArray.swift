@@ -1,0 +1,1 @@
+../../../../../Sources/Programs/liquid-auth/LargeBlobs/LargeBlobArray.swift
