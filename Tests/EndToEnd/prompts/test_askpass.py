@@ -145,6 +145,23 @@ class TestAskpass:
         assert Request(key).end() == CtapError.ERR.OPERATION_DENIED
         assert reason in key.said()
 
+    # Holds: PERSON-13
+    @pytest.mark.whole("on a busy machine, the program itself can be slower than a person; the Swift tests have a clock")
+    def test_it_agrees_by_itself(self, key, bus):
+        """SECURITY.md: its answer counts. The status names it after three answers that no person can give so fast."""
+        key.prompts = ["--askpass", "/bin/true"]
+        key.start()
+        key.unlock()
+        assert not status(key)["promptsAnswerByThemselves"]
+
+        def is_named():
+            assert Request(key).end() == "approved"
+            return status(key)["promptsAnswerByThemselves"]
+
+        wait_for("three quick answers in a row", is_named)
+        assert ("askpass (/bin/true); the last three were answered faster than a person can read"
+                in key.run("status", "--control", key.control_socket).stdout)
+
     def test_with_auto_it_takes_the_place_of_the_pinentry(self, key, bus, tmp_path):
         program, double = Program(tmp_path / "askpass"), NotificationDaemon(bus)
         key.prompts = ["--prompt", "auto", "--askpass", str(program.path)]
