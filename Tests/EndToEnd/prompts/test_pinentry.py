@@ -40,6 +40,12 @@ class TestMisbehaviour:
         key.pinentry.set(behaviour)
         self.deny_and_say(key, "pinentry")
 
+    def test_gnomes_pinentry_without_its_prompter(self, key, screen, bus, monkeypatch):
+        """There is a display, but no prompter of GNOME on the bus, and no terminal either: the advice names the bus."""
+        monkeypatch.delenv("GPG_TTY", raising=False)
+        key.pinentry_program = "pinentry-gnome3"
+        self.deny_and_say(key, "gnome's prompter (org.gnome.keyring.systemprompter) on the session bus")
+
     @pytest.mark.whole("it waits out the 30 s of a prompt")
     def test_a_pinentry_that_hangs_before_its_greeting(self, key):
         key.pinentry.set("silent")
