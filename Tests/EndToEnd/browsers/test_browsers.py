@@ -38,6 +38,9 @@ PIN, WRONG_PIN = "4711", "0815"
 # Milliseconds after which the page gives up: in a guest, the dialog takes seconds to appear.
 GIVE_UP = 3_000 if keys.LIBRARY else 20_000
 
+# Seconds; if another request waits, a dialog ends after 30.
+LATE = 35
+
 # The page's errors after a wrong answer: trying again would hide them. The page throws "Error" when the relying party
 # does not accept the response.
 WRONG = ("Error", "InvalidStateError", "SecurityError", "TypeError")
@@ -310,6 +313,33 @@ def test_a_large_blob_is_written_and_read(visit, library):
     outcome, _ = visit.step(library, "sign in, it is read", ceremony="sign in", **at_site,
                             extensions={"largeBlob": {"read": True}})
     assert outcome["extensions"]["largeBlob"] == {"blob": b64(BLOB)}
+
+
+@pytest.mark.whole("it waits for longer than half a minute")
+def test_a_late_answer(visit):
+    """Chromium waits for three minutes, and the dialog as long as the browser does."""
+    if visit.name != "chromium":
+        pytest.skip("Firefox ends a request after half a minute")
+    account = {"account": "late", "uv": "required"}
+    visit.step(visit.library, "late: register", ceremony="register", **account)
+    pinentry = visit.authenticator.pinentry
+    before = pinentry.asked()
+
+    def agree():
+        try:
+            wait_for("dialog", lambda: pinentry.asked() > before, 120)
+            time.sleep(LATE)
+        finally:
+            pinentry.set()
+
+    pinentry.set("wait")
+    person = threading.Thread(target=agree)
+    person.start()
+    try:
+        outcome, asked = visit.step(visit.library, f"late: sign in after {LATE} s", ceremony="sign in", **account)
+    finally:
+        person.join()
+    assert outcome["ms"] > 1000 * LATE and asked == 1, "the answer to the first dialog reached the page"
 
 
 @pytest.fixture(scope="module")
