@@ -12,6 +12,7 @@ from load.quick_client import QuickClient, SilentSignIn
 from support import figures, wire
 from support.authenticator import is_alive
 from support.ceremonies import OWN, register
+from support.patience import PATIENCE
 from support.whole import IS_LONG
 
 PROCESSES, CHANNELS = 16, 4
@@ -107,13 +108,13 @@ def test_each_of_many_channels_has_its_share(key):
             program.start()
         while sum(shared.served) < EACH * PROCESSES * CHANNELS:
             assert all(is_alive(program.pid) for program in programs), "a client has ended"
-            assert time.monotonic() - began < 600, f"served: {list(shared.served)}"
+            assert time.monotonic() - began < 600 * PATIENCE, f"served: {list(shared.served)}"
             time.sleep(0.02)
         served, seconds = list(shared.served), time.monotonic() - began
     finally:
         shared.stop.value = 1
         for program in programs:
-            program.join(10)
+            program.join(10 * PATIENCE)
             program.kill()
     index = jain(served)
     figures.note(f"{len(served)} channels of {PROCESSES} processes",

@@ -19,6 +19,7 @@ from load.quick_client import QuickClient, SilentSignIn
 from support import figures, wire
 from support.authenticator import BIN, Authenticator
 from support.ceremonies import check_assertion, client_data_hash
+from support.patience import PATIENCE
 from support.whole import IS_LONG
 
 pytestmark = needs_root
@@ -131,7 +132,7 @@ def traced(pid, work) -> dict[str, int]:
     time.sleep(0.5)
     work()
     tracer.send_signal(signal.SIGINT)
-    table, _ = tracer.communicate(timeout=20)
+    table, _ = tracer.communicate(timeout=20 * PATIENCE)
     return {name: int(count) for count, name in re.findall(
         r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(?!total)(\w+)$", table, re.M)}
 
@@ -179,7 +180,7 @@ def test_the_list_reads_each_passkey_once(stores):
                 stdout=file, env=store.key.environment)
             child.stdin.write(b"correct horse battery staple\n")
             child.stdin.close()
-            assert child.wait(600) == 0
+            assert child.wait(600 * PATIENCE) == 0
         ratios.append((store.bytes_read() - before) / store.file.stat().st_size)
         store.note("liquid-auth credentials list", f"{time.monotonic() - began:.1f} s; "
                    f"the daemon reads {ratios[-1]:.2f} times the size of its file")

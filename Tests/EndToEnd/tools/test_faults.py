@@ -18,6 +18,7 @@ from protectors.conftest import creds  # noqa: F401: a fixture of these tests to
 from support import figures
 from support.authenticator import PHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, client, history, register, sign_in
+from support.patience import PATIENCE
 from support.tracer import SYNCS, Tracer
 from support.whole import IS_LONG
 
@@ -35,7 +36,7 @@ def vaults_of_the_host(monkeypatch):
 
 
 def run(*command):
-    subprocess.run([str(word) for word in command], check=True, timeout=120, stdout=subprocess.DEVNULL)
+    subprocess.run([str(word) for word in command], check=True, timeout=120 * PATIENCE, stdout=subprocess.DEVNULL)
 
 
 class Disk:
@@ -48,7 +49,8 @@ class Disk:
         with open(image, "wb") as file:
             file.truncate(self.SECTORS * 512)
         self.loop = subprocess.run(
-            ["losetup", "--find", "--show", image], check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+            ["losetup", "--find", "--show", image], check=True, capture_output=True, text=True,
+            timeout=60 * PATIENCE).stdout.strip()
         run("dmsetup", "create", self.NAME, "--table", self.table())
         run("mkfs.ext4", "-q", f"/dev/mapper/{self.NAME}")
         self.folder.mkdir()
@@ -111,8 +113,8 @@ class PowerFailures:
                 self.disk.cut_power()
             finally:
                 tracer.ask(go="kill")
-                thread.join(60)
-            key.process.wait(60)
+                thread.join(60 * PATIENCE)
+            key.process.wait(60 * PATIENCE)
         self.disk.start_again()
         self.found[was_acknowledged, bench.check(was_acknowledged)] += 1
         return bool(reached)

@@ -21,6 +21,7 @@ from judges.relying_parties import PythonFido2, PyWebAuthn
 from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, wait_for
 from support.ceremonies import OWN
 from support.demo_page import Willing
+from support.patience import PATIENCE
 from wallet.doubles.algod import TOKEN, Algod
 from wallet.doubles.loop import Loop
 from wallet.doubles.wallet import Account
@@ -199,7 +200,7 @@ def rekey(key, algod):
     configuration.chmod(0o600)
     done = subprocess.run(
         [BIN / "liquid-auth-wallet", "rekey", "testnet-v1.0", "--json", "--control", key.control_socket, "--config",
-         configuration], capture_output=True, text=True, timeout=300, env=key.environment, stdin=subprocess.DEVNULL)
+         configuration], capture_output=True, text=True, timeout=300 * PATIENCE, env=key.environment, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr + done.stdout
     assert algod.signers == {old.address: new.address}
     ((posted,),) = algod.posted

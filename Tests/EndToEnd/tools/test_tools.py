@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from judges.derivation import sha256
 from support.authenticator import Authenticator, wait_for
 from support.openssh import PIN, Person
+from support.patience import PATIENCE
 
 WORK = pathlib.Path(os.environ.get("TOOLS_WORK", "/tmp"))
 PORT = 2222
@@ -80,7 +81,7 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(30 * PATIENCE)
 
 
 class Bench:
