@@ -108,6 +108,9 @@ def test_a_fault_of_the_disk_at_every_call(operation, tmp_path, tracer, surround
     else:
         points = [*([("a full disk (ENOSPC)", 1)] if 1 in operation.syncs_in_gate else []),
                   *(("a sync that fails (EIO)", point) for point in operation.syncs_in_gate)]
+        if IS_WHOLE:
+            # One in the middle of each kind: the last call of a run may be missing in the next.
+            points += [(name, (count + 1) // 2) for name, count in counts.items() if count]
     missed = [(name, point) for name, point in points if not errors.fail(name, point)]
     assert not missed, missed
     figures.note(f"disk fails: {operation.name}", f"at {len(points)} of {sum(counts.values())} points: " + ", ".join(
