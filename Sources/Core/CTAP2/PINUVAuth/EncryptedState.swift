@@ -35,7 +35,9 @@ extension OpenVault {
   func encryptedStates() throws(CTAPError) -> (identifier: [UInt8], credentialStore: [UInt8]) {
     let state = try stored(store.state())
     guard let token = state.settings.persistentToken else {
-      return (randomBytes(EncryptedState.encryptedSize), randomBytes(EncryptedState.encryptedSize))
+      // Each draw is a system call.
+      let random = randomBytes(2 * EncryptedState.encryptedSize)
+      return (Array(random.prefix(EncryptedState.encryptedSize)), Array(random.dropFirst(EncryptedState.encryptedSize)))
     }
     let revision = try stored(store.revision())
     do throws(CryptoError) {
