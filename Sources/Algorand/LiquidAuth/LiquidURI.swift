@@ -1,9 +1,9 @@
 /// The link in a dApp's QR code: `liquid://host[:port]/?requestId=…`.
 ///
-/// Others write `liquid:host?requestId=…`, `liquid://host/REQUESTID`, and, for a server below a path of its host,
-/// `liquid://host/path/?requestId=…`. It names the dApp's server, and the request that a sign-in there answers. dApps
-/// write `liquid://http://localhost…` for a server on this machine without TLS; `liquid://https://…` means the same as no
-/// scheme.
+/// A link names the dApp's server, and the request that a sign-in there answers. Others write
+/// `liquid:host?requestId=…`, `liquid://host/REQUESTID`, and, for a server below a path of its host,
+/// `liquid://host/path/?requestId=…`. dApps write `liquid://http://localhost…` for a server on this machine without
+/// TLS; `liquid://https://…` means the same as no scheme.
 public struct LiquidURI: Hashable, Sendable {
   /// The prefix of a link, case-insensitive; two slashes follow, or none.
   public static let scheme = "liquid:"
@@ -145,8 +145,8 @@ extension LiquidAuthError {
 
   /// What follows the host is neither a path nor a request.
   static let linkPath = Self(
-    "the path of the link has an empty segment, dots, or characters that are not letters, digits, - . _ or ~",
-    hint: "ask the dApp for a new one")
+    "what follows the host of the link is neither a request nor a path of letters, digits, - . _ and ~",
+    hint: "ask the dApp for a new link")
 
   /// The link has a fragment.
   static let linkFragment = Self(

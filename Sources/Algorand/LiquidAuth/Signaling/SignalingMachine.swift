@@ -9,9 +9,9 @@
 /// A machine that stays keeps the connection while the channel is open, if the server reports `presence`: how many
 /// devices are connected for the dApp's request, with this one. When the channel has ended and two devices are there,
 /// it makes a fresh offer, since a page that was reloaded waits for one. A page that leaves closes the channel a moment
-/// before the server counts again, so an old number gets its offer a little later. The server does not say which
-/// session of the page came back; only a device more than before shows that there is another one, and then the user is
-/// asked.
+/// before the server counts again, so on an old number the machine makes its offer a little later. The server does not
+/// say which session of the page came back; only a device more than before shows that there is another one, and then
+/// the user is asked.
 struct SignalingMachine: Sendable {
   /// The interval at which the offer is repeated until it is answered.
   static let offerInterval = Duration.seconds(3)
@@ -94,7 +94,7 @@ struct SignalingMachine: Sendable {
   private var deviceCount: Int?
   /// Whether the server has counted them since the last channel was opened.
   private var isCountedAgain = false
-  /// When an older number may be used, and how often it was since the server counted.
+  /// When an old number may be used, and how often one was used since the server counted.
   private var recount = (due: Duration.zero, times: 0)
   /// The most devices at which no question is needed: the wallet and one session of the page, or those that were there
   /// when the channel was open, or those to which the user agreed.

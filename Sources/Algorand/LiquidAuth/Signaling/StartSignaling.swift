@@ -26,11 +26,12 @@ public func startSignaling(
   return channel
 }
 
-/// Opens channels to the dApp that shows the link, one after the other, as ``startSignaling`` opens one.
+/// Opens channels to the dApp that shows the link, one after the other, each as
+/// ``startSignaling(origin:headers:iceServers:timeout:ports:progress:)`` opens one.
 ///
-/// If the server reports who is present for the request, the connection to it is kept. When a channel has ended and the
-/// dApp's page is there again, as after a reload, the wallet makes a fresh offer. Without such reports the first channel
-/// is the last, and the connection is closed as soon as it is open.
+/// If the server reports who is present for the request, the wallet keeps the connection to it. When a channel has
+/// ended and the dApp's page is there again, as after a reload, the wallet makes a fresh offer. Without such reports
+/// the first channel is the last, and the wallet closes the connection to the server as soon as the channel is open.
 ///
 /// - Parameters:
 ///   - path: the path below which the server is, as in the link; empty for the root.

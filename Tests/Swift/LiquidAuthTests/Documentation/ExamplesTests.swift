@@ -86,7 +86,7 @@ func client(
 // MARK: - Registration
 
 func registration(_ link: LiquidURI, with client: LiquidAuthClient) async throws(LiquidAuthError) -> LiquidAuthResult {
-  let result = try await client.registration(origin: link.origin, requestID: link.requestID)
+  let result = try await client.registration(origin: link.origin, path: link.path, requestID: link.requestID)
   print("\(result.address) has a passkey for \(result.rpID)")
   return result
 }
@@ -96,7 +96,7 @@ func registration(_ link: LiquidURI, with client: LiquidAuthClient) async throws
 func authentication(_ link: LiquidURI, with client: LiquidAuthClient) async throws(LiquidAuthError) -> LiquidAuthResult?
 {
   do throws(LiquidAuthError) {
-    return try await client.authentication(origin: link.origin, requestID: link.requestID)
+    return try await client.authentication(origin: link.origin, path: link.path, requestID: link.requestID)
   } catch {
     switch error.kind {
     case .unknownCredential, .noCredential:
