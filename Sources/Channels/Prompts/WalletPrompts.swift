@@ -57,7 +57,7 @@ extension WalletPurpose {
         body: WalletText.wrapped(
           [
             Message("Later connections to it need no link and no sign-in, only your consent."),
-            Message("To forget it, remove the passkey of the site."),
+            Message("To forget it, remove your passkeys of the site."),
           ], in: catalogue), agree: Message("Remember"), in: catalogue)
     case .useDApp:
       return PromptPages(
