@@ -141,7 +141,7 @@ extension Authenticator {
     guard count > 0 else {
       throw CTAPError(
         .noCredentials,
-        "this machine has no passkey of the site, and could not forget the dApp with it; to register one, connect with "
+        "this machine has no passkey of the site, which a remembered dApp needs; to register one, connect with "
           + "--register")
     }
     let verification: HistoryEntry.Verification
@@ -180,7 +180,7 @@ extension Authenticator {
       throw CTAPError(error)
     }
     guard let found else {
-      throw CTAPError(.noCredentials, "no dApp is remembered there; connect with its link and --remember")
+      throw CTAPError(.noCredentials, "no dApp is remembered at this site; connect with its link and --remember")
     }
     return try await reported("use a pairing", .useDApp, of: found.origin) {
       () async throws(CTAPError) -> (Pairing, HistoryEntry.Verification) in

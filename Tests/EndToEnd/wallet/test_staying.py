@@ -245,7 +245,7 @@ def test_a_refused_or_revoked_pairing(key, loop, serve, connect, authority):
     wallet = connect(key, None, "--again", server.host)
     assert wallet.end() == 1 and "PAIRING_REVOKED" in wallet.text
     wallet = connect(key, None, "--again", "nobody.example")
-    assert wallet.end() == 1 and "no dApp is remembered there" in wallet.text
+    assert wallet.end() == 1 and "no dApp is remembered at this site" in wallet.text
 
 
 def test_a_pairing_is_listed_and_forgotten_with_its_passkey(key, loop, serve, connect, authority):

@@ -44,7 +44,11 @@ struct BalancesCommand: WalletOperation {
       throw WalletFailure(unknownNetwork(in: configuration), code: .mistake)
     }
     guard let node = configuration.node(of: network) else {
-      throw WalletFailure("\(configuration.file) names no node of \(network); see wallet.conf(5)")
+      let remedy =
+        Network(rawValue: network) == nil
+        ? "end the line of the network with: algod https://node.example.org"
+        : "add the line: algod \(network) = https://node.example.org"
+      throw WalletFailure("\(configuration.file) names no node of \(network); \(remedy)")
     }
     let ports = try WalletPorts(
       controlPath: options.controlPath(), in: options.place, configuration: configuration
@@ -76,7 +80,7 @@ struct BalancesCommand: WalletOperation {
     }
     do throws(PortError) {
       guard try await algod.transactionParameters().genesisHash == hash else {
-        throw .refused("it is a node of another network")
+        throw .refused("it is not a node of \(network); change its address in wallet.conf")
       }
       for address in addresses {
         let (microalgos, signer) = try await algod.state(of: address)

@@ -62,7 +62,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Option(
     help: ArgumentHelp(
-      "How long to wait for the channel to the dApp, or for its return (1 to 3600).", valueName: "seconds"),
+      "How long to wait for the channel, or for the dApp to come back (1 to 3600).", valueName: "seconds"),
     transform: wholeNumber(1...3600))
   var timeout: Int = 120
 

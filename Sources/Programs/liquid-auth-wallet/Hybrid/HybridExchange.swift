@@ -241,7 +241,8 @@ extension WalletFailure {
     case 0x2F: self.init("nobody answered the authenticator's prompt in time", code: .refused)
     case 0x2D:
       self.init(
-        "the authenticator withdrew the request, such as at a lock of the vault; to try again, scan a new code")
+        "the authenticator withdrew the request, for example because the vault was locked; to try again, scan a new "
+          + "code")
     case 0x32:
       self.init(
         Problem(

@@ -39,7 +39,7 @@ struct AccountsCommand: ParsableCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Ask a node for the ALGO on this network, by its name in wallet.conf. Needs liquid-auth-wallet.",
+        "Show the ALGO on this network, such as testnet-v1.0, from its node in wallet.conf. Needs liquid-auth-wallet.",
         valueName: "name"))
     var network: String?
 

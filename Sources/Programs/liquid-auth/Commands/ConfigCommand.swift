@@ -150,10 +150,11 @@ extension ConfigCommand {
     static let configuration = CommandConfiguration(
       abstract: "Sign in with the passkeys of a Trezor that has the same phrase.",
       discussion: """
-        A Trezor makes passkeys whose ids hold their data, sealed with a key of its phrase (SLIP-0022). With on, this key \
-        also signs for such a passkey when the site sends its id. You type the phrase, because the vault does not have it; \
-        the store then keeps two keys that serve these passkeys alone. The passkeys stay on the Trezor, and are not listed \
-        here. A site that compares signature counters can refuse the sign-in. off and a reset remove the keys.
+        A Trezor makes passkeys whose ids hold their data, sealed with a key of its phrase (SLIP-0022). With on, Liquid \
+        Auth also signs for such a passkey when the site sends its id. You type the phrase, because the vault does not \
+        have it; the store then keeps two keys that serve these passkeys alone. The passkeys stay on the Trezor, and are \
+        not listed here. A site that compares signature counters can refuse the sign-in. off and a reset remove the two \
+        keys.
 
         For scripts: if standard input is not a terminal, its first line is the passphrase, and the rest is the phrase.
         """)

@@ -88,7 +88,7 @@ struct TransactionReview {
     guard count <= Self.maximumPages else {
       throw ControlFailure(
         .cannotBeShown,
-        "the transactions need \(count) pages, of \(Self.maximumPages) at most; nobody would read them"
+        "the transactions need \(count) pages, and a prompt has at most \(Self.maximumPages)"
           + (showsAll ? "; connect without --show-all" : "; ask the dApp for fewer or shorter ones"))
     }
   }
