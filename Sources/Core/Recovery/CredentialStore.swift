@@ -135,7 +135,8 @@ public protocol CredentialStore: Sendable {
   /// Merges entries of another machine in one transaction, in their order; ``BackupMerge`` calls it (Recovery §9).
   ///
   /// Each entry is compared with the one that is here now, by ``AccountMerge``. Of the state only the epoch can change,
-  /// by ``StoreState/see(epoch:)``. The large-blob array is written only if ``LargeBlobsMerge`` takes it.
+  /// by ``StoreState/see(epoch:)``, and the pairings of a relying party go with its last passkey. The large-blob array
+  /// is written only if ``LargeBlobsMerge`` takes it.
   ///
   /// - Parameter keepsDeletion: whether a store whose large blobs were deleted takes none.
   /// - Returns: what became of each entry.

@@ -195,6 +195,10 @@ public final class InMemoryCredentialStore: CredentialStore {
         if merge.isWritten { content.put(account.entry, account.accountTag, publicKey: account.publicKey?.bytes) }
       }
       content.state.see(epoch: epoch)
+      let entries = content.entries
+      content.state.pairings.forget { rpIDHash in
+        entries.values.contains { $0.entry.record?.rpIDHash == rpIDHash }
+      }
       let largeBlobs = LargeBlobsMerge(
         of: largeBlobArray, into: content.largeBlobArray, keepsDeletion: keepsDeletion)
       if largeBlobs == .taken { content.largeBlobArray = largeBlobArray }

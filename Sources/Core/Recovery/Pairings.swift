@@ -88,6 +88,23 @@ public struct Pairings: Sendable, Equatable {
 
   /// Forgets the pairings of a relying party, as its last passkey is removed.
   public mutating func forget(rpID: String) { all.removeAll { $0.rpID.utf8.elementsEqual(rpID.utf8) } }
+
+  /// Forgets the pairings of relying parties that have no passkey any more, as after a merge.
+  ///
+  /// - Parameter hasPasskey: whether the store has a passkey of a relying party.
+  /// - Returns: whether there were any.
+  @discardableResult
+  package mutating func forget<Failure>(
+    unless hasPasskey: (_ rpIDHash: RPIDHash) throws(Failure) -> Bool
+  ) throws(Failure) -> Bool {
+    var kept: [Pairing] = []
+    for pairing in all {
+      if try hasPasskey(RPIDHash(rpID: pairing.rpID)) { kept.append(pairing) }
+    }
+    let isForgotten = kept.count < all.count
+    all = kept
+    return isForgotten
+  }
 }
 
 extension Pairing {

@@ -136,7 +136,12 @@ extension CredentialDB {
       var merged: (accounts: [AccountMerge], largeBlobs: LargeBlobsMerge) = ([], .none)
       merged.accounts = try session.merge(accounts)
       var state = try session.state()
-      if state.see(epoch: epoch) { try session.write(state) }
+      let isHigher = state.see(epoch: epoch)
+      // The pairings of a site go with its last passkey.
+      let isForgotten = try state.pairings.forget { (rpIDHash) throws(StoreFault) in
+        try !session.places(ofRP: keys.rpTag(rpIDHash), userVerified: true).isEmpty
+      }
+      if isHigher || isForgotten { try session.write(state) }
       merged.largeBlobs = LargeBlobsMerge(
         of: largeBlobArray, into: try session.largeBlobArray(), keepsDeletion: keepsDeletion)
       if merged.largeBlobs == .taken, let largeBlobArray { try session.write(largeBlobArray: largeBlobArray) }

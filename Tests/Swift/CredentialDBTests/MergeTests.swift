@@ -115,6 +115,28 @@ import Testing
   }
 
   @Test(arguments: StoreKind.allCases)
+  func `the pairings of a site go when a merge removes its last passkey`(kind: StoreKind) throws {
+    let store = try make(kind)
+    for user in 1...2 { try store.save(Given.source(user: user), state: nil) }
+    try store.save(Given.source(site: 2), state: nil)
+    var state = try store.state()
+    for site in 1...2 {
+      try state.pairings.keep(
+        Pairing(
+          origin: "https://www.site-\(site).example", rpID: "site-\(site).example", id: "p",
+          credential: SecretBytes(count: 1) { $0.initializeMemory(as: UInt8.self, repeating: 7) }))
+    }
+    try store.setState(state)
+    let removal = AccountEntry.tombstone(counter: 0, changed: 11)
+    _ = try store.merge([merged(removal)], epoch: 0, largeBlobArray: nil)
+    #expect(try store.state().pairings.all.count == 2, "the site has another passkey")
+    _ = try store.merge([merged(removal, user: 2)], epoch: 0, largeBlobArray: nil)
+    #expect(try store.state().pairings.all.map(\.rpID) == ["site-2.example"])
+    state.pairings.forget(rpID: "site-1.example")
+    #expect(try store.state() == state, "the rest of the state stays")
+  }
+
+  @Test(arguments: StoreKind.allCases)
   func `a renamed passkey keeps its place, and one with another id is the newest`(kind: StoreKind) throws {
     let store = try make(kind)
     for user in 1...3 { try store.save(Given.source(user: user), state: nil) }
