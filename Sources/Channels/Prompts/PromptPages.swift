@@ -141,11 +141,25 @@ extension UserPrompt.TransactionTexts {
     return [[whatIsSigned, together].joined(by: " ")] + inShort + shared
   }
 
+  /// The most lines of the networks that the last page shows in any case.
+  private static let mostNetworkLines = 4
+
   /// The summary on the last page, with the final button.
+  ///
+  /// A dApp chooses the names of unknown networks, and can name many: then they have only the room that the sums leave.
   fileprivate func ending(under heading: [String], in catalogue: Catalogue) -> [String] {
-    WalletText.summary(
-      of: ([Message("Summary:")] + inShort).map { WalletText.wrapped([$0], in: catalogue) },
-      closing: WalletText.wrapped(networks + [whatIsSigned], in: catalogue), under: heading, in: catalogue)
+    let sums = [Message("Summary:")] + inShort
+    let (places, signed) = (
+      WalletText.wrapped(networks, in: catalogue), WalletText.wrapped([whatIsSigned], in: catalogue)
+    )
+    // As long as the line that counts what is left out can be.
+    let note = String(repeating: "-", count: WalletText.width)
+    let fits =
+      places.count <= Self.mostNetworkLines
+      && WalletText.pages(of: [[note] + places + signed], under: heading).count == 1
+    return WalletText.summary(
+      of: (fits ? sums : sums + networks).map { WalletText.wrapped([$0], in: catalogue) },
+      closing: fits ? places + signed : signed, under: heading, in: catalogue)
   }
 
   private var whatIsSigned: Message {

@@ -262,6 +262,32 @@ import Testing
       ])
   }
 
+  private static let manyNetworks: [[String]] = [
+    ["WARNING Network: genesis hash h, calls itself \"\(String(repeating: "n", count: 2000))\""],
+    (0..<16).map { "WARNING Network: genesis hash \($0)" },
+  ]
+
+  // Holds: WALLET-15
+  @Test(arguments: manyNetworks + [["Network: testnet-v1.0"]])
+  func `networks that are too long for the last page leave it room for the sums`(_ networks: [String]) throws {
+    let text = UserPrompt.TransactionText(
+      kind: Message(verbatim: "payment"), lines: verbatim(networks), isToBeSigned: true)
+    var texts = UserPrompt.TransactionTexts(
+      each: NonEmpty([text], last: text), isGroup: false, common: [], inShort: verbatim(["WARNING Rekey: x"]))
+    texts.networks = verbatim(networks)
+    let pages = Self.pages(.wallet(.signTransactions(texts)))
+    for page in pages {
+      #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
+      #expect(page.details.count <= WalletText.height)
+    }
+    let last = try #require(pages.last).details
+    #expect(Array(last[1...2]) == ["Summary:", "WARNING Rekey: x"])
+    #expect(last.last == "Your account signs all 2.")
+    let isLeftOut = Self.manyNetworks.contains(networks)
+    #expect((last[last.count - 2] == networks[0]) == !isLeftOut)
+    #expect(last[last.count - 2].hasSuffix("in earlier parts)") == isLeftOut)
+  }
+
   // Holds: WALLET-15
   @Test func `wide characters take two columns`() {
     #expect(WalletText.quoted(String(repeating: "\u{4E2D}", count: 73)).map(\.unicodeScalars.count) == [38, 38, 3])
