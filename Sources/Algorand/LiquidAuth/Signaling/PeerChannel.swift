@@ -97,8 +97,8 @@ public struct PeerMessages: AsyncSequence, Sendable {
 }
 
 extension LiquidAuthError {
-  /// The channel is closed.
-  static let channelClosed = Self("the channel to the dApp is closed", hint: newLink)
+  /// The channel is closed; a dApp that closed it may come back.
+  static let channelClosed = Self(.channelLost, "the channel to the dApp is closed", hint: newLink)
 
   /// The connection is lost; the reason is the adapter's.
   static func channelLost(_ reason: String) -> Self {

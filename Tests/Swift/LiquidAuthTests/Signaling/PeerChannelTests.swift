@@ -138,6 +138,7 @@ import Testing
     await #expect(throws: LiquidAuthError.channelClosed) { try await sending.value }
     #expect(await world.call() == .closePeer)
     await #expect(throws: LiquidAuthError.channelClosed) { try await channel.send("c") }
+    #expect(LiquidAuthError.channelClosed.kind == .channelLost, "the dApp may come back")
   }
 
   @Test func `a waiting send can be cancelled and leaves the channel open`() async throws {
