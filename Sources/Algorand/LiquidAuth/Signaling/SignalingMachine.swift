@@ -100,6 +100,8 @@ struct SignalingMachine: Sendable {
   /// when the channel was open, or those to which the user agreed.
   private var usualCount = 2
   private var hasOpened = false
+  /// Whether the page has left the server since its answer.
+  private var hasLeft = false
   /// Why the connection to the server ended while a channel was open.
   private var serverEnd: LiquidAuthError?
   /// When the next fresh offer may be made, so that a server cannot make the wallet work without pause.
@@ -281,7 +283,7 @@ struct SignalingMachine: Sendable {
       unusableAnswer = error
       return ignoreAnswer(at: now)
     }
-    phase = .connecting(answer)
+    (phase, hasLeft) = (.connecting(answer), false)
     defer { heldCandidates = [] }
     return [.setAnswer(answer.text)] + heldCandidates.map(Action.addCandidate)
       + [report(.stage(.connecting), at: now)] + sendCandidates(at: now)
@@ -327,8 +329,13 @@ struct SignalingMachine: Sendable {
     (deviceCount, isCountedAgain, recount.times) = (presence.deviceCount, true, 0)
     switch phase {
     case .away: return offerAgain(at: now)
-    // The page left again before the channel was open.
-    case .linking, .signalled, .connecting: return hasOpened && presence.deviceCount < 2 ? offerAgain(at: now) : []
+    // The page left again before it had the offer.
+    case .linking, .signalled: return hasOpened && presence.deviceCount < 2 ? offerAgain(at: now) : []
+    // A page may leave the server as soon as it has the channel; one that comes back before that waits for an offer.
+    case .connecting:
+      let isBack = hasLeft && presence.deviceCount >= 2
+      hasLeft = presence.deviceCount < 2
+      return hasOpened && isBack ? offerAgain(at: now) : []
     case .idle, .open, .asking, .ended: return []
     }
   }

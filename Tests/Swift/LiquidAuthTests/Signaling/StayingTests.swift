@@ -188,6 +188,20 @@ struct StayingTests {
     #expect(wallet.tick() == [told(.returned, after: .seconds(3)), .createOffer])
   }
 
+  @Test func `a page that leaves the server as soon as it has the channel keeps it`() throws {
+    var wallet = try Self.open()
+    _ = wallet.receive(try Self.presence(2))
+    _ = wallet.receive(.channelClosed)
+    _ = wallet.receive(.offer(Descriptions.offer))
+    _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    #expect(wallet.receive(try Self.presence(1)) == [])
+    #expect(Self.isOpened(wallet.receive(.channelOpen)))
+    #expect(wallet.receive(.channelClosed) == [told(.away)])
+    #expect(wallet.receive(try Self.presence(2)) == [], "three seconds lie between two offers")
+    wallet.wait(.seconds(3))
+    #expect(wallet.tick().last == .createOffer)
+  }
+
   @Test func `a path that is not found is tried again, and not at once`() throws {
     var wallet = try Self.open()
     _ = wallet.receive(try Self.presence(2))
