@@ -63,15 +63,20 @@ public struct AlgodClient: AlgodPort {
 
   /// `GET /v2/accounts/ADDRESS`: the address of the key that controls the account.
   public func signer(of account: AlgorandAddress) async throws(PortError) -> AlgorandAddress {
-    try await state(of: account).signer
+    try await answer(about: account).signer(of: account)
   }
 
   /// `GET /v2/accounts/ADDRESS`: the microalgos of the account, and the address of the key that controls it.
   public func state(of account: AlgorandAddress) async throws(PortError) -> (
     microalgos: UInt64, signer: AlgorandAddress
   ) {
-    let answer: Account = try await get("/v2/accounts/\(account.text)?exclude=all")
-    return (answer.amount ?? 0, try answer.signer(of: account))
+    let answer = try await answer(about: account)
+    guard let microalgos = answer.amount else { throw .broken("its answer is not that of a node") }
+    return (microalgos, try answer.signer(of: account))
+  }
+
+  private func answer(about account: AlgorandAddress) async throws(PortError) -> Account {
+    try await get("/v2/accounts/\(account.text)?exclude=all")
   }
 
   private func get<Answer: Decodable>(_ path: String) async throws(PortError) -> Answer {

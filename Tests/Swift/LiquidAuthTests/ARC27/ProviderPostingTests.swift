@@ -153,6 +153,20 @@ import Testing
     await #expect(throws: failure) { try await AlgodClient(url: "https://node.example", http: http).post([1]) }
   }
 
+  @Test func `an answer without an amount is not an account without ALGO`() async throws {
+    let account = AlgorandAddress(publicKey: [UInt8](repeating: 1, count: 32))
+    func node(_ body: String) -> AlgodClient {
+      AlgodClient(
+        url: "https://node.example", http: FakeHTTP(.success(HTTPResponse(status: 200, body: Array(body.utf8)))))
+    }
+    let (microalgos, signer) = try await node("{\"amount\":0}").state(of: account)
+    #expect(microalgos == 0 && signer == account)
+    #expect(try await node("{}").signer(of: account) == account)
+    await #expect(throws: PortError.broken("its answer is not that of a node")) {
+      try await node("{}").state(of: account)
+    }
+  }
+
   @Test(arguments: [
     PortError.timedOut, .unreachable("refused"), .untrusted("expired"), .broken("reset"), .tooLarge,
   ])
