@@ -115,7 +115,7 @@ public struct LiquidAuthResult: Equatable, Sendable {
   /// The pairing for later connections, if the server gave one.
   public let pairing: DurablePairing?
 
-  /// The headers for ``startSignaling(origin:headers:iceServers:timeout:ports:progress:)``.
+  /// The headers for ``startSignaling(origin:path:headers:iceServers:timeout:ports:progress:)``.
   public var signalingHeaders: [HTTPHeader] {
     [userAgent.header] + (cookies.header(forPath: path + "/socket.io/").map { [$0] } ?? [])
   }

@@ -6,6 +6,7 @@
 ///
 /// - Parameters:
 ///   - origin: the origin of the link.
+///   - path: the path below which the server is, as in the link; empty for the root.
 ///   - headers: the fields of every exchange with the server: `User-Agent`, and the ceremony's `Cookie`. Cookies that
 ///     the server sets from now on are ignored: none of them belongs to the session.
 ///   - iceServers: STUN and TURN servers of the configuration.
@@ -13,13 +14,15 @@
 ///   - progress: called at each stage, on the calling task.
 /// - Returns: the open channel; the web socket is closed by then.
 public func startSignaling(
-  origin: WebOrigin, headers: [HTTPHeader], iceServers: [ICEServer], timeout: Duration = .seconds(120),
-  ports: SignalingPorts, progress: @escaping @Sendable (SignalingProgress) -> Void
+  origin: WebOrigin, path: String = "", headers: [HTTPHeader], iceServers: [ICEServer],
+  timeout: Duration = .seconds(120), ports: SignalingPorts,
+  progress: @escaping @Sendable (SignalingProgress) -> Void
 ) async throws(LiquidAuthError) -> PeerChannel {
   if Task.isCancelled { throw .cancelled }
   let machine = SignalingMachine(timeout: timeout, randomness: ports.randomness)
   let outcome = try await withDiscardingTaskGroup { exchanges in
-    var driver = SignalingDriver(machine, origin: origin, headers: headers, ports: ports, progress: progress)
+    var driver = SignalingDriver(
+      machine, origin: origin, path: path, headers: headers, ports: ports, progress: progress)
     return await driver.run(iceServers: iceServers, &exchanges)
   }.get()
   guard case .channel(let channel) = outcome else { throw .cancelled }
@@ -113,7 +116,7 @@ private struct SignalingDriver {
   private var alarm: (deadline: Duration, cancel: @Sendable () -> Void)?
 
   init(
-    _ machine: SignalingMachine, origin: WebOrigin, path: String = "", headers: [HTTPHeader], ports: SignalingPorts,
+    _ machine: SignalingMachine, origin: WebOrigin, path: String, headers: [HTTPHeader], ports: SignalingPorts,
     progress: @escaping @Sendable (SignalingProgress) -> Void, isMeant: (@Sendable () async -> Bool)? = nil
   ) {
     self.machine = machine

@@ -114,7 +114,7 @@ func talk(
   after result: LiquidAuthResult, iceServers: [ICEServer], ports: SignalingPorts, signer: any TransactionSigner
 ) async throws {
   let channel = try await startSignaling(
-    origin: result.origin, headers: result.signalingHeaders, iceServers: iceServers, ports: ports
+    origin: result.origin, path: result.path, headers: result.signalingHeaders, iceServers: iceServers, ports: ports
   ) { progress in
     print(progress.elapsed, progress.event)
   }

@@ -24,11 +24,13 @@ import Testing
     var elapsed: [Duration] { list.withLock { $0.map(\.elapsed) } }
   }
 
-  func start(_ origin: String = "https://dapp.example:8443") throws -> Task<PeerChannel, any Error> {
+  func start(
+    _ origin: String = "https://dapp.example:8443", path: String = ""
+  ) throws -> Task<PeerChannel, any Error> {
     let (origin, world, told) = (try WebOrigin(origin), world, told)
     return Task {
       try await startSignaling(
-        origin: origin, headers: Self.headers, iceServers: Self.iceServers, ports: world.ports
+        origin: origin, path: path, headers: Self.headers, iceServers: Self.iceServers, ports: world.ports
       ) { told.append($0) }
     }
   }
@@ -98,11 +100,13 @@ import Testing
 
   // Holds: PEERSIGNIN-13
   @Test(arguments: [
-    ("https://dapp.example", "wss://dapp.example"), ("http://localhost:3000", "ws://localhost:3000"),
-    ("http://127.0.0.1", "ws://127.0.0.1"),
+    ("https://dapp.example", "", "wss://dapp.example"), ("http://localhost:3000", "", "ws://localhost:3000"),
+    ("http://127.0.0.1", "", "ws://127.0.0.1"), ("https://dapp.example", "/auth", "wss://dapp.example/auth"),
   ])
-  func `the web socket uses the link's host and scheme`(_ origin: String, _ address: String) async throws {
-    let task = try start(origin)
+  func `the web socket uses the link's host, path and scheme`(
+    _ origin: String, _ path: String, _ address: String
+  ) async throws {
+    let task = try start(origin, path: path)
     _ = (await world.call(), await world.call())
     #expect(await world.call() == Self.openWebSocket(address))
     task.cancel()
