@@ -75,6 +75,30 @@ def test_a_browser_whose_authenticator_has_gone_meanwhile():
     assert asyncio.run(run(goes=True)) == (True, False, False)
 
 
+# Holds: HYBRID-5
+def test_a_browser_that_comes_as_the_time_is_over(monkeypatch):
+    """The authenticator's side ends it no more, and it sends nothing that could fail."""
+
+    class Silent(Side):
+        async def __aiter__(self):
+            await asyncio.Event().wait()
+            yield
+
+    async def run():
+        service, browser, authenticator = script.Tunnel(), Silent(), Side()
+
+        async def opened(_request):
+            return browser
+
+        service.open = opened
+        service.waiting[NAME] = script.Waiting(authenticator, ROUTING_ID)
+        await service.connect(types.SimpleNamespace(match_info={"id": NAME, "routing": ROUTING_ID}))
+        return browser.is_closed, authenticator.is_closed
+
+    monkeypatch.setattr(script, "LONGEST_EXCHANGE", 0.01)
+    assert asyncio.run(asyncio.wait_for(run(), 30 * PATIENCE)) == (True, True)
+
+
 @pytest.mark.parametrize("request_", [b"GET / HTTP/1.1\r\nno field\r\n\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"])
 def test_a_request_is_in_no_log(authority, request_):
     """Neither the address of a client, nor anything of its request."""
