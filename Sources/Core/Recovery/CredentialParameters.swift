@@ -98,7 +98,7 @@ public struct CredentialParameters: Hashable, Sendable {
 }
 
 extension FixedWidthInteger {
-  /// BE16 and BE32 of the recovery contract.
+  /// BE16, BE32 and BE64 of the recovery contract.
   package var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 
   /// Reads the bytes of `bigEndianBytes`; there must be as many as the type has.

@@ -67,13 +67,9 @@ public struct HistoryMark: Sendable, Equatable {
   var bytes: [UInt8] { generation.bigEndianBytes + last.bigEndianBytes + hash }
 
   init(bytes: [UInt8]) {
-    (generation, last) = (UInt64(bigEndian: bytes[..<8]), UInt64(bigEndian: bytes[8..<16]))
+    (generation, last) = (UInt64(bigEndianBytes: bytes[..<8]), UInt64(bigEndianBytes: bytes[8..<16]))
     hash = Array(bytes[16...])
   }
-}
-
-extension UInt64 {
-  fileprivate init(bigEndian bytes: ArraySlice<UInt8>) { self = bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
 /// One entry as it is stored.
@@ -151,7 +147,7 @@ extension CredentialKeys {
     guard let plaintext = RowPadding.unpad(padded).map(Array.init), [80, 88].contains(plaintext.count) else {
       throw .malformed("two numbers with two hashes, and a generation")
     }
-    func number(_ start: Int) -> UInt64 { UInt64(bigEndian: plaintext[start..<start + 8]) }
+    func number(_ start: Int) -> UInt64 { UInt64(bigEndianBytes: plaintext[start..<start + 8]) }
     var head = HistoryHead(generation: plaintext.count == 80 ? 0 : number(80))
     (head.first, head.before) = (number(0), Array(plaintext[8..<40]))
     (head.last, head.hash) = (number(40), Array(plaintext[48..<80]))
