@@ -3,6 +3,7 @@ import ControlClient
 import ControlProtocol
 import ProcessIO
 import ProtectorProtocol
+import Recovery
 import Vault
 
 extension VaultCommand {
@@ -97,7 +98,7 @@ extension VaultCommand {
     private static func remains(of index: UInt32, _ name: String = "the old counter") -> String? {
       do throws(ProtectorFailure) {
         _ = try ProtectorProgram.answer(
-          ProtectorRequest(.delete, type: ProtectorRequest.counterType, data: index.bytes + [0]))
+          ProtectorRequest(.delete, type: ProtectorRequest.counterType, data: index.bigEndianBytes + [0]))
         return nil
       } catch {
         if error.kind == .absent { return nil }
@@ -115,13 +116,8 @@ private struct NewCounter {
   init() throws(CommandFailure) {
     let answer = try ProtectorProgram.ask(.make, type: ProtectorRequest.counterType, data: [])
     guard answer.data.count == 12 else { throw ProtectorProgram.failure(.malformed(.protector)) }
-    index = answer.data.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    index = UInt32(bigEndianBytes: answer.data.prefix(4))
     command = ChangeCounter(
-      .on(index: index, auth: answer.key, value: answer.data.dropFirst(4).reduce(0) { $0 << 8 | UInt64($1) }))
+      .on(index: index, auth: answer.key, value: UInt64(bigEndianBytes: answer.data.dropFirst(4))))
   }
-}
-
-extension UInt32 {
-  /// Big-endian.
-  fileprivate var bytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 }
