@@ -3,6 +3,7 @@ import ArgumentParser
 import ControlProtocol
 import DeterministicKeys
 import LiquidAuth
+import ProcessIO
 
 /// `liquid-auth-wallet accounts`: what a network knows of the phrase's accounts.
 struct BalancesCommand: WalletOperation {

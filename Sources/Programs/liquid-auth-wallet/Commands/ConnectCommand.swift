@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LiquidAuth
+import ProcessIO
 
 /// `liquid-auth-wallet connect`: opens a dApp's link and a channel over which the dApp requests signatures.
 struct ConnectCommand: ParsableCommand, WalletOperation {

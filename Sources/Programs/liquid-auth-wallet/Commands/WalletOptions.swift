@@ -4,18 +4,6 @@ import LiquidAuth
 import ProcessIO
 import StateDirectory
 
-/// Reads the whole number of an option; for any other text, the error gives the range.
-func wholeNumber<Number: FixedWidthInteger & Sendable>(
-  _ range: ClosedRange<Number>
-) -> @Sendable (String) throws -> Number {
-  { text in
-    guard let number = Number(text), range.contains(number) else {
-      throw ValidationError("it is a whole number, \(range.lowerBound) to \(range.upperBound)")
-    }
-    return number
-  }
-}
-
 /// The options of every command: for its output, the authenticator's socket and the network.
 struct WalletOptions: ParsableArguments {
   @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false

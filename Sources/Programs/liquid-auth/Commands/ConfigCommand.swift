@@ -2,6 +2,7 @@ import ArgumentParser
 import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
+import ProcessIO
 
 /// `liquid-auth config`.
 struct ConfigCommand: ParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlProtocol
 import CryptoPrimitives
+import ProcessIO
 import StateDirectory
 
 /// `liquid-auth recover`.

@@ -1,18 +1,6 @@
 import ArgumentParser
 import ProcessIO
 
-/// Reads the whole number of an option; for any other text, the error gives the range.
-func wholeNumber<Number: FixedWidthInteger & Sendable>(
-  _ range: ClosedRange<Number>
-) -> @Sendable (String) throws -> Number {
-  { text in
-    guard let number = Number(text), range.contains(number) else {
-      throw ValidationError("it is a whole number, \(range.lowerBound) to \(range.upperBound)")
-    }
-    return number
-  }
-}
-
 /// How results are written.
 struct OutputOptions: ParsableArguments {
   @Flag(help: "Write the result, or the error, as JSON.")
