@@ -20,17 +20,7 @@ extension [UInt8] {
   }
 
   /// Base64 with padding (RFC 4648 §4), as Algorand's tools write hashes and keys.
-  var base64: String {
-    let alphabet = Array<Character>("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-    var text = ""
-    for start in stride(from: 0, to: count, by: 3) {
-      let group = self[start..<Swift.min(start + 3, count)]
-      let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-      for digit in 0...group.count { text.append(alphabet[bits >> (18 - 6 * digit) & 63]) }
-      text += String(repeating: "=", count: 3 - group.count)
-    }
-    return text
-  }
+  var base64: String { Base64.encode(self) }
 
   /// All bytes: as text if they are text, or nearly all of them; otherwise in hexadecimal.
   var shown: Message { text.map { Message(verbatim: $0.quoted) } ?? countedAsText ?? counted }
