@@ -132,3 +132,25 @@ enum SecretMember {
     return start..<start + count
   }
 }
+
+extension SecretBytes {
+  /// Two secrets, one after the other.
+  convenience init(_ first: SecretBytes, _ second: SecretBytes) {
+    self.init(count: first.count + second.count) { buffer in
+      first.withUnsafeBytes { buffer.copyMemory(from: $0) }
+      second.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[first.count...]).copyMemory(from: $0)
+      }
+    }
+  }
+
+  /// The first `count` bytes, and the others.
+  func parted(at count: Int) -> (SecretBytes, SecretBytes) {
+    withUnsafeBytes { bytes in
+      (
+        SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<count])),
+        SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[count...]))
+      )
+    }
+  }
+}

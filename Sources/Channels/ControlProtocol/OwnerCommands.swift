@@ -283,12 +283,7 @@ package struct KeepTrezorKeys: SecretCommand {
 
   /// - Parameter mainKey: shows that the phrase is that of the vault.
   package init(mainKey: SecretBytes, keys: SecretBytes) {
-    secret = SecretBytes(count: mainKey.count + keys.count) { buffer in
-      mainKey.withUnsafeBytes { buffer.copyMemory(from: $0) }
-      keys.withUnsafeBytes {
-        UnsafeMutableRawBufferPointer(rebasing: buffer[mainKey.count...]).copyMemory(from: $0)
-      }
-    }
+    secret = SecretBytes(mainKey, keys)
   }
 
   /// The two secrets.
@@ -298,12 +293,7 @@ package struct KeepTrezorKeys: SecretCommand {
     guard secret.count == Self.size else {
       throw ControlFailure(.invalidLength, "the keys have \(Self.size) bytes, not \(secret.count)")
     }
-    return secret.withUnsafeBytes { bytes in
-      (
-        SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<Self.mainKeySize])),
-        SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[Self.mainKeySize...]))
-      )
-    }
+    return secret.parted(at: Self.mainKeySize)
   }
 }
 

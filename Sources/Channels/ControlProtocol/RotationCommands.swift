@@ -15,12 +15,7 @@ package struct BeginRotation: SecretCommand {
   package init(_ secret: SecretBytes) { self.secret = secret }
 
   package init(mainKey: SecretBytes, ed25519Root: SecretBytes) {
-    secret = SecretBytes(count: mainKey.count + ed25519Root.count) { buffer in
-      mainKey.withUnsafeBytes { buffer.copyMemory(from: $0) }
-      ed25519Root.withUnsafeBytes {
-        UnsafeMutableRawBufferPointer(rebasing: buffer[mainKey.count...]).copyMemory(from: $0)
-      }
-    }
+    secret = SecretBytes(mainKey, ed25519Root)
   }
 
   /// The two secrets.
@@ -30,12 +25,7 @@ package struct BeginRotation: SecretCommand {
     guard secret.count == Self.size else {
       throw ControlFailure(.invalidLength, "the secrets of a phrase have \(Self.size) bytes, not \(secret.count)")
     }
-    return secret.withUnsafeBytes { bytes in
-      (
-        SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<Self.mainKeySize])),
-        SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[Self.mainKeySize...]))
-      )
-    }
+    return secret.parted(at: Self.mainKeySize)
   }
 }
 
