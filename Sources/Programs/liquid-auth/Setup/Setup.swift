@@ -1,5 +1,4 @@
 import ControlProtocol
-import CryptoPrimitives
 import Doctor
 import Glibc
 import ProcessIO
@@ -337,12 +336,6 @@ struct Setup {
 // MARK: - Questions
 
 extension TerminalDevice {
-  /// Asks for a line that is no secret, without white space around it.
-  func ask(_ prompt: String) throws(CommandFailure) -> String {
-    let line = try askLine(prompt).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-    return String(line.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
-  }
-
   /// Asks for one of several things, up to three times; Enter takes the first.
   ///
   /// - Returns: its index.

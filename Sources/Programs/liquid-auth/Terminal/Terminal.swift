@@ -38,6 +38,12 @@ extension TerminalDevice {
     }
   }
 
+  /// Asks for a line that is no secret, without white space around it.
+  func ask(_ prompt: String) throws(CommandFailure) -> String {
+    let line = try askLine(prompt).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    return String(line.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+  }
+
   /// Waits for Enter; after any other line, asks again.
   func askForEnter(_ prompt: String) throws(CommandFailure) {
     while try askLine(prompt).count > 0 { show("press Enter alone\n") }
