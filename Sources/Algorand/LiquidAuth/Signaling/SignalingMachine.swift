@@ -6,19 +6,12 @@
 /// candidates once. Only the first usable answer counts, because anybody in the room can send others. Other offers are
 /// ignored, but reveal that another wallet of the account is connected.
 ///
-/// A machine that stays keeps the connection while the channel is open, if the server reports `presence`: how many
-/// devices are connected for the dApp's request, with this one. When the channel has ended and two devices are there,
-/// it makes a fresh offer, since a page that was reloaded waits for one. A page that leaves closes the channel a moment
-/// before the server counts again, so on an old number the machine makes its offer a little later. The server does not
-/// say which session of the page came back; only a device more than before shows that there is another one, and then
-/// the user is asked.
+/// A machine that stays keeps the connection while the channel is open, if the server reports ``SignalingPresence``.
+/// When the channel has ended and the page is there, it makes a fresh offer, since a page that was reloaded waits for
+/// one.
 struct SignalingMachine: Sendable {
   /// The interval at which the offer is repeated until it is answered.
   static let offerInterval = Duration.seconds(3)
-  /// The time after the end of a channel in which the server counts a page that leaves.
-  ///
-  /// It doubles, 6 times at most, while a page closes one channel after the other and stays.
-  static let farewell = Duration.seconds(1)
   /// The time until the first report of a missing answer.
   static let timeout = Duration.seconds(15)
   /// The most candidates of the dApp that are used, and of ours that are sent.
@@ -90,22 +83,12 @@ struct SignalingMachine: Sendable {
   /// When the offer was first sent, and the waiting time at which the next report is due.
   private var waiting = (since: Duration.zero, next: timeout)
   private var hasHeardOtherOffer = false
-  /// The devices for the request, as the server counts them; `nil` until it has reported them.
-  private var deviceCount: Int?
-  /// Whether the server has counted them since the last channel was opened.
-  private var isCountedAgain = false
-  /// When an old number may be used, and how often one was used since the server counted.
-  private var recount = (due: Duration.zero, times: 0)
-  /// The most devices at which no question is needed: the wallet and one session of the page, or those that were there
-  /// when the channel was open, or those to which the user agreed.
-  private var usualCount = 2
+  private var presence = SignalingPresence()
   private var hasOpened = false
   /// Whether the page has left the server since its answer.
   private var hasLeft = false
   /// Why the connection to the server ended while a channel was open.
   private var serverEnd: LiquidAuthError?
-  /// When the next fresh offer may be made, so that a server cannot make the wallet work without pause.
-  private var nextOffer = Duration.zero
 
   /// A machine that has not begun.
   ///
@@ -160,7 +143,7 @@ struct SignalingMachine: Sendable {
   mutating func answer(isMeant: Bool, at now: Duration) -> [Action] {
     guard case .asking(let devices) = phase else { return [] }
     guard isMeant else { return end(.refused) }
-    usualCount = devices
+    presence.agree(to: devices)
     return offerAgain(at: now)
   }
 
@@ -219,7 +202,7 @@ struct SignalingMachine: Sendable {
       case .lost(let loss, let delay):
         isConnected = false
         self.loss = loss
-        if deviceCount != nil { deviceCount = 0 }
+        presence.serverLost()
         // The server does so to the other sessions of a passkey that signs in; a new connection would count twice.
         if hasOpened, loss == .removed {
           handled += loseServer(.removedByServer, at: now)
@@ -323,18 +306,18 @@ struct SignalingMachine: Sendable {
 
   /// Takes the number of devices for this request; those of other requests of the account are ignored.
   private mutating func handlePresence(_ event: SocketIOEvent, at now: Duration) -> [Action] {
-    guard let requestID, let presence = try? event.argument(PresencePayload.self), presence.requestId == requestID,
-      presence.deviceCount >= 0
+    guard let requestID, let payload = try? event.argument(PresencePayload.self), payload.requestId == requestID,
+      payload.deviceCount >= 0
     else { return [] }
-    (deviceCount, isCountedAgain, recount.times) = (presence.deviceCount, true, 0)
+    presence.count(payload.deviceCount)
     switch phase {
     case .away: return offerAgain(at: now)
     // The page left again before it had the offer.
-    case .linking, .signalled: return hasOpened && presence.deviceCount < 2 ? offerAgain(at: now) : []
+    case .linking, .signalled: return hasOpened && !presence.hasPage ? offerAgain(at: now) : []
     // A page may leave the server as soon as it has the channel; one that comes back before that waits for an offer.
     case .connecting:
-      let isBack = hasLeft && presence.deviceCount >= 2
-      hasLeft = presence.deviceCount < 2
+      let isBack = hasLeft && presence.hasPage
+      hasLeft = !presence.hasPage
       return hasOpened && isBack ? offerAgain(at: now) : []
     case .idle, .open, .asking, .ended: return []
     }
@@ -343,31 +326,28 @@ struct SignalingMachine: Sendable {
   /// The channel of a machine that stays has ended.
   private mutating func endChannel(at now: Duration) -> [Action] {
     if let serverEnd { return end(.byServer(serverEnd)) }
-    guard deviceCount != nil else { return end(.done) }
+    guard presence.isReported else { return end(.done) }
     limit = now + timeout
-    recount = (now + Self.farewell * (1 << min(recount.times, 6)), recount.times + 1)
+    presence.channelEnded(at: now)
     return [report(.away, at: now)] + offerAgain(at: now)
   }
 
   /// Makes a fresh offer if a page is there; asks first if there are more devices than before.
   private mutating func offerAgain(at now: Duration) -> [Action] {
-    phase = .away(retry: nil)
-    guard let deviceCount, deviceCount >= 2 else { return [] }
-    let due = isCountedAgain ? nextOffer : max(nextOffer, recount.due)
-    guard now >= due else {
-      phase = .away(retry: due)
+    switch presence.nextOffer(at: now) {
+    case .notYet(let retry):
+      phase = .away(retry: retry)
       return []
+    case .ifAgreed(let devices):
+      phase = .asking(devices: devices)
+      return [report(.otherSession(devices: devices), at: now), .ask]
+    case .now:
+      phase = .linking
+      (offer, unusableAnswer, hasHeardOtherOffer) = (nil, nil, false)
+      (ownCandidates, heldCandidates, handledCandidates) = ([], [], 0)
+      waiting = (since: now, next: Self.timeout)
+      return [report(.returned, at: now), .createOffer]
     }
-    nextOffer = now + Self.offerInterval
-    guard deviceCount <= usualCount else {
-      phase = .asking(devices: deviceCount)
-      return [report(.otherSession(devices: deviceCount), at: now), .ask]
-    }
-    phase = .linking
-    (offer, unusableAnswer, hasHeardOtherOffer) = (nil, nil, false)
-    (ownCandidates, heldCandidates, handledCandidates) = ([], [], 0)
-    waiting = (since: now, next: Self.timeout)
-    return [report(.returned, at: now), .createOffer]
   }
 
   // MARK: The peer
@@ -381,10 +361,9 @@ struct SignalingMachine: Sendable {
     case (.channelOpen, .connecting(let answer)):
       let actions = [report(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
       guard requestID != nil else { return end() + actions }
-      (phase, hasOpened, isCountedAgain) = (.open, true, false)
-      guard let deviceCount else { return closeSocket() + actions }
-      usualCount = max(usualCount, deviceCount)
-      return actions
+      (phase, hasOpened) = (.open, true)
+      presence.channelOpened()
+      return presence.isReported ? actions : closeSocket() + actions
     case (.noRelay, _): return [report(.noRelay, at: now)]
     case (.channelClosed, .open), (.failed, .open): return endChannel(at: now)
     // The peer connection whose end is known.
@@ -397,7 +376,7 @@ struct SignalingMachine: Sendable {
 
   private mutating func failPeer(_ reason: String, at now: Duration) -> [Action] {
     if hasOpened {
-      nextOffer = now + Self.offerInterval
+      presence.delayOffer(at: now)
       return offerAgain(at: now)
     }
     if case .connecting = phase, hasHeardOtherOffer { return fail(.otherWallet(reason)) }
