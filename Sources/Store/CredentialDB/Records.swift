@@ -10,7 +10,7 @@ extension CredentialDB {
   /// The number of records that a request without an allowList may use; with `userVerified` it opens none of them.
   public func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
     try with { session throws(StoreFault) in
-      try session.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified).count
+      try session.credentials.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified).count
     }
   }
 
@@ -19,9 +19,9 @@ extension CredentialDB {
     rpIDHash: RPIDHash, userVerified: Bool, at place: Int
   ) throws(RecoveryError) -> CredentialSource? {
     try with { session throws(StoreFault) in
-      let places = try session.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified)
+      let places = try session.credentials.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified)
       guard places.indices.contains(place) else { return nil }
-      return try session.entries(session.ofPlace, [.integer(places[place])]).first?.record
+      return try session.credentials.record(at: places[place])
     }
   }
 
@@ -32,17 +32,17 @@ extension CredentialDB {
 
   /// The relying party whose oldest record follows `place`, or the first for `nil`; opens one record.
   public func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)? {
-    try with { session throws(StoreFault) in try session.relyingParty(after: place ?? .min) }
+    try with { session throws(StoreFault) in try session.credentials.relyingParty(after: place ?? .min) }
   }
 
   /// The record with this id at this relying party.
   public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
-    try with { session throws(StoreFault) in try session.record(id: id, rpIDHash: rpIDHash) }
+    try with { session throws(StoreFault) in try session.credentials.record(id: id, rpIDHash: rpIDHash) }
   }
 
   /// The newest record with this id, of any relying party; opens all that are newer.
   public func credential(id: [UInt8]) throws(RecoveryError) -> CredentialSource? {
-    try with { session throws(StoreFault) in try session.record(id: id) }
+    try with { session throws(StoreFault) in try session.credentials.record(id: id) }
   }
 
   /// The record or tombstone of one account.
@@ -52,18 +52,18 @@ extension CredentialDB {
 
   /// The record or tombstone with this tag.
   public func entry(accountTag: [UInt8]) throws(RecoveryError) -> AccountEntry? {
-    try with { session throws(StoreFault) in try session.entries(session.ofAccount, [.blob(accountTag)]).first }
+    try with { session throws(StoreFault) in try session.credentials.entry(accountTag: accountTag) }
   }
 
   /// At most `count` records and tombstones after `tag`, in the order of their tags; opens these.
   public func entries(after tag: [UInt8]?, count: Int) throws(RecoveryError) -> [StoredAccount] {
-    try with { session throws(StoreFault) in try session.accounts(after: tag, count: count) }
+    try with { session throws(StoreFault) in try session.credentials.accounts(after: tag, count: count) }
   }
 
   /// All records with this public key, of any relying party.
   public func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource] {
     try with { session throws(StoreFault) in
-      try session.records(session.ofKey, keys.keyTag(publicKey: publicKey))
+      try session.credentials.records(keyTag: keys.keyTag(publicKey: publicKey))
     }
   }
 
@@ -72,7 +72,7 @@ extension CredentialDB {
   public func forEachCredential(
     before place: Int64?, _ body: (_ source: CredentialSource, _ place: Int64) -> Bool
   ) throws(RecoveryError) {
-    try with { session throws(StoreFault) in try session.forEachRecord(before: place ?? .max, body) }
+    try with { session throws(StoreFault) in try session.credentials.forEachRecord(before: place ?? .max, body) }
   }
 
   /// How many records there are, without opening one.
@@ -112,7 +112,7 @@ extension CredentialDB {
   public func remove(_ source: CredentialSource, changed: UInt64, state: StoreState?) throws(RecoveryError) {
     try durably { session throws(StoreFault) in
       let accountTag = keys.accountTag(of: source)
-      guard let record = try session.entries(session.ofAccount, [.blob(accountTag)]).first?.record else { return }
+      guard let record = try session.credentials.entry(accountTag: accountTag)?.record else { return }
       try session.writeTombstone(accountTag: accountTag, counter: record.counter, changed: changed)
       if let state { try session.write(state) }
     }

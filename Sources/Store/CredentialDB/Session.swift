@@ -1,22 +1,13 @@
 import CryptoPrimitives
 import Recovery
 
-/// A connection with its prepared statements; each look-up uses one index, whatever the number of rows.
+/// A connection with its prepared statements: what is read and written together, in one transaction.
 final class Session {
   let connection: Connection
+  let credentials: CredentialTable
   let history: HistoryTable
   let keys: CredentialKeys
 
-  let ofPlace: Statement
-  private let ofRP: Statement
-  private let placesOfRP: Statement
-  private let nextRP: Statement
-  let ofID: Statement
-  let ofKey: Statement
-  let ofAccount: Statement
-  let older: Statement
-  private let first: Statement
-  private let next: Statement
   private let removeCredentials: Statement
   private let oneOrTwoOfRP: Statement
   private let removeBlobs: Statement
@@ -31,50 +22,15 @@ final class Session {
   private var knownState: StoreState?
   /// The totals, counted when the store was opened and updated with each change.
   var knownTotals: StoreRows.Totals?
-  /// The places of the relying party that was looked up last, until one of its records changes.
-  private var knownSite: Site?
-  /// The record of the last lookup: a browser first asks for it without presence, and then signs in with it.
-  private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
   /// The hash over the rows with the changes of the open transaction, or as it was read since the last one.
   var knownRows: RowSet?
-
-  /// The `sequence` of each record of a relying party, the newest first.
-  private struct Site {
-    let rpTag: [UInt8]
-    let places: [Int64]
-    /// Those of credProtect level 1; the level is sealed, so all records are opened once to find them.
-    var unprotected: [Int64]?
-  }
 
   /// Prepares the statements on a connection whose tables exist.
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
     self.connection = connection
     self.keys = keys
+    credentials = try CredentialTable(connection, keys: keys)
     history = try HistoryTable(connection, keys: keys)
-    func select(_ condition: String) throws(StoreFault) -> Statement {
-      try Statement("SELECT \(StoreRows.columns) FROM credential WHERE \(condition)", connection)
-    }
-    ofRP = try select("rpTag = ? ORDER BY sequence DESC")
-    ofPlace = try select("sequence = ?")
-    placesOfRP = try Statement("SELECT sequence FROM credential WHERE rpTag = ? ORDER BY sequence DESC", connection)
-    // Selects the next record that is the oldest of its relying party.
-    nextRP = try Statement(
-      """
-      SELECT \(StoreRows.columns) FROM credential AS record INDEXED BY credentialInSequence
-      WHERE sequence > ? AND rpTag IS NOT NULL AND NOT EXISTS
-        (SELECT 1 FROM credential AS older WHERE older.rpTag = record.rpTag AND older.sequence < record.sequence)
-      ORDER BY sequence LIMIT 1
-      """, connection)
-    ofID = try select("credentialTag = ?")
-    ofKey = try select("keyTag = ? ORDER BY sequence DESC")
-    ofAccount = try select("accountTag = ?")
-    older = try Statement(
-      """
-      SELECT \(StoreRows.columns) FROM credential INDEXED BY credentialInSequence
-      WHERE sequence < ? AND rpTag IS NOT NULL ORDER BY sequence DESC
-      """, connection)
-    first = try select("TRUE ORDER BY accountTag LIMIT ?")
-    next = try select("accountTag > ? ORDER BY accountTag LIMIT ?")
     oneOrTwoOfRP = try Statement("SELECT sequence FROM credential WHERE rpTag = ? LIMIT 2", connection)
     removeCredentials = try Statement("DELETE FROM credential", connection)
     removeBlobs = try Statement("DELETE FROM blobs", connection)
@@ -117,59 +73,6 @@ final class Session {
     return state
   }
 
-  func entries(
-    _ statement: Statement, _ parameters: [Statement.Parameter] = [], isOld: Bool = false
-  ) throws(StoreFault) -> [AccountEntry] {
-    var entries: [AccountEntry] = []
-    try statement.forEach(parameters) { row throws(StoreFault) in
-      entries.append(try StoreRows.entry(row, keys: keys, isOld: isOld))
-    }
-    return entries
-  }
-
-  func records(_ statement: Statement, _ tag: [UInt8]) throws(StoreFault) -> [CredentialSource] {
-    try entries(statement, [.blob(tag)]).compactMap(\.record)
-  }
-
-  /// The record with this id at this relying party; if a derived and an imported passkey have the id, the derived one.
-  func record(id: [UInt8], rpIDHash: RPIDHash) throws(StoreFault) -> CredentialSource? {
-    if let knownRecord, knownRecord.rpIDHash == rpIDHash, knownRecord.id == id { return knownRecord.record }
-    let records = try records(ofID, keys.credentialTag(rpIDHash, id: id))
-    let record = records.first(where: \.isDerivable) ?? records.first
-    knownRecord = (id, rpIDHash, record)
-    return record
-  }
-
-  /// The newest record with this id, of any relying party; opens rows until one has the id, because no tag covers an id
-  /// alone.
-  func record(id: [UInt8]) throws(StoreFault) -> CredentialSource? {
-    try older.first([.integer(.max)]) { row throws(StoreFault) in
-      let record = try StoreRows.entry(row, keys: keys).record
-      return record?.id == id ? record : nil
-    }
-  }
-
-  /// Calls `body` with the records before `place` and their places, the newest first, until it returns `false`.
-  func forEachRecord(
-    before place: Int64, _ body: (_ source: CredentialSource, _ place: Int64) -> Bool
-  ) throws(StoreFault) {
-    _ = try older.first([.integer(place)]) { row throws(StoreFault) -> Bool? in
-      guard let record = try StoreRows.entry(row, keys: keys).record else { return nil }
-      return body(record, StoreRows.place(row)) ? nil : true
-    }
-  }
-
-  /// Records and tombstones in the order of their tags, after `tag`.
-  func accounts(after tag: [UInt8]?, count: Int) throws(StoreFault) -> [StoredAccount] {
-    var accounts: [StoredAccount] = []
-    let limit = Statement.Parameter.integer(Int64(count))
-    try (tag == nil ? first : next).forEach(tag.map { [.blob($0), limit] } ?? [limit]) { row throws(StoreFault) in
-      accounts.append(
-        StoredAccount(accountTag: StoreRows.accountTag(row), entry: try StoreRows.entry(row, keys: keys)))
-    }
-    return accounts
-  }
-
   func totals() throws(StoreFault) -> StoreRows.Totals {
     if let knownTotals { return knownTotals }
     let totals = try StoreRows.totals(of: connection)
@@ -181,33 +84,6 @@ final class Session {
   var known: (credentials: Int?, state: StoreState?)? {
     guard let knownTotals, let state = try? state() else { return nil }
     return (knownTotals.records, state)
-  }
-
-  /// The `sequence` of each record that a request without an allowList may use, the newest first.
-  func places(ofRP tag: [UInt8], userVerified: Bool) throws(StoreFault) -> [Int64] {
-    if knownSite?.rpTag != tag {
-      var places: [Int64] = []
-      try placesOfRP.forEach([.blob(tag)]) { places.append($0.integer(0)) }
-      knownSite = Site(rpTag: tag, places: places)
-    }
-    if userVerified { return knownSite?.places ?? [] }
-    if let unprotected = knownSite?.unprotected { return unprotected }
-    var unprotected: [Int64] = []
-    try ofRP.forEach([.blob(tag)]) { row throws(StoreFault) in
-      let record = try StoreRows.entry(row, keys: keys).record
-      if record?.policy.credProtect == .userVerificationOptional { unprotected.append(StoreRows.place(row)) }
-    }
-    knownSite?.unprotected = unprotected
-    return unprotected
-  }
-
-  /// The relying party whose oldest record is the next after `place`, and the place of that record.
-  func relyingParty(after place: Int64) throws(StoreFault) -> (rpID: String, place: Int64)? {
-    var next: (String, Int64)?
-    try nextRP.forEach([.integer(place)]) { row throws(StoreFault) in
-      next = try StoreRows.entry(row, keys: keys).record.map { ($0.rpID, StoreRows.place(row)) }
-    }
-    return next
   }
 
   /// The sum over the rows of `credential`: each write of a row draws a new nonce, and so changes its MAC.
@@ -251,7 +127,7 @@ final class Session {
 
   /// Commits that transaction, with the new hash over the rows, and moves the log into the file; `mark` is its nonce.
   func commit(mark: [UInt8]) throws(StoreFault) {
-    defer { knownRecord = nil }
+    defer { credentials.forgetRecord() }
     try writeRowSet(nonce: mark)
     try connection.commitAndMoveLog()
   }
@@ -259,8 +135,9 @@ final class Session {
   /// Takes that transaction back.
   func rollBack() {
     connection.rollBack()
+    credentials.forget()
     history.forget()
-    (knownState, knownRows, knownTotals, knownSite, knownRecord) = (nil, nil, nil, nil, nil)
+    (knownState, knownRows, knownTotals) = (nil, nil, nil)
   }
 
   /// Runs `body` as one transaction, synchronised, which also writes the new hash over the rows.
@@ -268,15 +145,16 @@ final class Session {
     mark: [UInt8]? = nil, _ body: () throws(StoreFault) -> Void
   ) throws(StoreFault) {
     knownState = nil
-    defer { knownRecord = nil }
+    defer { credentials.forgetRecord() }
     do throws(StoreFault) {
       try connection.transaction { () throws(StoreFault) in
         try body()
         try writeRowSet(nonce: mark)
       }
     } catch {
+      credentials.forget()
       history.forget()
-      (knownState, knownRows, knownTotals, knownSite) = (nil, nil, nil, nil)
+      (knownState, knownRows, knownTotals) = (nil, nil, nil)
       throw error
     }
   }
@@ -377,7 +255,8 @@ final class Session {
     var rows = try rows()
     try removeCredentials.run()
     rows.credentials = MultisetHash()
-    (knownRows, knownTotals, knownSite) = (rows, StoreRows.Totals(), nil)
+    (knownRows, knownTotals) = (rows, StoreRows.Totals())
+    credentials.forget()
     try replaceBlobs { () throws(StoreFault) in try removeBlobs.run() }
   }
 
@@ -398,7 +277,7 @@ final class Session {
   func merge(_ accounts: [MergedAccount]) throws(StoreFault) -> [AccountMerge] {
     var merged: [AccountMerge] = []
     for account in accounts {
-      let merge = AccountMerge(of: account.entry, into: try entries(ofAccount, [.blob(account.accountTag)]).first)
+      let merge = AccountMerge(of: account.entry, into: try credentials.entry(accountTag: account.accountTag))
       merged.append(merge)
       guard merge.isWritten else { continue }
       switch account.entry {
@@ -413,9 +292,9 @@ final class Session {
   private func write(_ row: CredentialRow) throws(StoreFault) {
     let before = try totals()
     var replaced: [UInt8]?
-    try ofAccount.forEach([.blob(row.accountTag)]) { replaced = $0.blob(StoreRows.rpTagColumn) }
+    try credentials.ofAccount.forEach([.blob(row.accountTag)]) { replaced = $0.blob(StoreRows.rpTagColumn) }
     try replace(
-      ofAccount, [.blob(row.accountTag)], in: \.credentials,
+      credentials.ofAccount, [.blob(row.accountTag)], in: \.credentials,
       mac: { [keys] row throws(StoreFault) in try StoreRows.mac(row, keys: keys) }
     ) { () throws(StoreFault) in
       try putRow.run(
@@ -423,7 +302,7 @@ final class Session {
         .blob(row.nonce), .blob(row.sealed))
     }
     knownTotals = try totals(after: before, replacing: replaced, by: row.tags?.rpTag)
-    if let tag = row.tags?.rpTag ?? replaced, tag == knownSite?.rpTag { knownSite = nil }
+    if let tag = row.tags?.rpTag ?? replaced { credentials.forgetSite(tag) }
   }
 
   /// The totals after an account's record was added or removed; a record that replaces another changes nothing.

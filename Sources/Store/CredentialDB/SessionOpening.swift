@@ -81,16 +81,16 @@ extension Session {
   /// - Throws: `damaged` if two imported passkeys have the same id and different keys, because one of them would be lost.
   func moveImported() throws(StoreFault) {
     var tags: [[UInt8]] = []
-    try older.forEach([.integer(.max)]) { row throws(StoreFault) in
+    try credentials.older.forEach([.integer(.max)]) { row throws(StoreFault) in
       guard let record = try StoreRows.entry(row, keys: keys, isOld: true).record, !record.isDerivable else { return }
       if StoreRows.accountTag(row) != keys.accountTag(of: record) { tags.append(StoreRows.accountTag(row)) }
     }
     // The oldest first: each one that is written becomes the newest. So they keep their order, after the derived ones.
     for tag in tags.reversed() {
-      guard let record = try entries(ofAccount, [.blob(tag)], isOld: true).first?.record,
+      guard let record = try credentials.entry(accountTag: tag, isOld: true)?.record,
         let imported = record.withoutCounter
       else { continue }
-      let before = try entries(ofAccount, [.blob(keys.accountTag(of: imported))]).first?.record
+      let before = try credentials.entry(accountTag: keys.accountTag(of: imported))?.record
       if let before, !before.hasSameSecrets(as: imported) {
         throw .damaged("two imported passkeys of one site have the same id, and different keys")
       }

@@ -80,7 +80,7 @@ import Testing
         let session = try session(of: count, in: directory)
         let record = try Given.source(site: user == 0 ? 1 : count, user: count + user)
         var found: CredentialSource?
-        let cost = try turns(of: session) { found = try session.record(id: record.id) }
+        let cost = try turns(of: session) { found = try session.credentials.record(id: record.id) }
         #expect(found == record, "\(what)")
         return cost
       }
@@ -90,8 +90,8 @@ import Testing
 
   @Test func `each relying party is listed at the same cost`() throws {
     try expectEqual("the first two") { session in
-      let first = try #require(try session.relyingParty(after: .min))
-      _ = try #require(try session.relyingParty(after: first.place))
+      let first = try #require(try session.credentials.relyingParty(after: .min))
+      _ = try #require(try session.credentials.relyingParty(after: first.place))
     }
   }
 
@@ -101,7 +101,7 @@ import Testing
     let costs = try [600, 300, 8].map { place in
       var places: [Int64] = []
       let cost = try turns(of: session) {
-        try session.forEachRecord(before: Int64(place)) { _, place in
+        try session.credentials.forEachRecord(before: Int64(place)) { _, place in
           places.append(place)
           return places.count < 5
         }
@@ -115,16 +115,17 @@ import Testing
   @Test func `the passkeys of a site are searched for once`() throws {
     let directory = try TemporaryDirectory()
     let session = try session(of: 600, in: directory)
+    let table = session.credentials
     let tag = Given.keys.rpTag(Given.rp(1))
     for userVerified in [true, false] {
-      #expect(try turns(of: session) { _ = try session.places(ofRP: tag, userVerified: userVerified) } > 0)
+      #expect(try turns(of: session) { _ = try table.places(ofRP: tag, userVerified: userVerified) } > 0)
       var places: [Int64] = []
-      #expect(try turns(of: session) { places = try session.places(ofRP: tag, userVerified: userVerified) } == 0)
+      #expect(try turns(of: session) { places = try table.places(ofRP: tag, userVerified: userVerified) } == 0)
       #expect(places.count == 200)
     }
     let other = try Given.source(site: 5000)
     try session.durably { () throws(StoreFault) in try session.write(other) }
-    #expect(try turns(of: session) { _ = try session.places(ofRP: tag, userVerified: false) } == 0)
+    #expect(try turns(of: session) { _ = try table.places(ofRP: tag, userVerified: false) } == 0)
   }
 
   // MARK: - Opening
@@ -138,7 +139,7 @@ import Testing
     var rows = try #require(try StoreRows.rowSet(rowSet, keys: Given.keys))
     let mac = { () throws -> [UInt8] in
       var mac: [UInt8] = []
-      try session.ofAccount.forEach([.blob(tag)]) { row throws(StoreFault) in
+      try session.credentials.ofAccount.forEach([.blob(tag)]) { row throws(StoreFault) in
         mac = try StoreRows.mac(row, keys: Given.keys)
       }
       return mac
