@@ -2,8 +2,8 @@
 ///
 /// The server reports how many devices are connected for the request, with this one; so two or more mean that a page of
 /// the dApp is there. A page that leaves closes the channel a moment before the server counts again, so on an old number
-/// the wallet makes its offer a little later. The server does not say which session of the page came back; only a device more than
-/// before shows that there is another one, and then the user is asked.
+/// the wallet makes its offer a little later. The server does not say which session of the page came back; only a
+/// device more than before shows that there is another one, and then the user is asked.
 struct SignalingPresence: Sendable {
   /// The time after the end of a channel in which the server counts a page that leaves.
   ///
