@@ -9,12 +9,8 @@ package struct GetStatus: PlainCommand {
 }
 
 /// The status of the authenticator, which is returned without waiting:
-/// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: [means of verification …], 8: prompts,
-/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
-/// 15: Algorand signatures, 16: association signatures, 17: has readers?, 18: lock reason?, 19: unlocked by?,
-/// 20: counter?, 21: default policy?, 22: backup time?, 23: check time?, 24: folder of backups?, 25: report on it?,
-/// 28: fingerprint of the previous phrase?, 29: prompts answer by themselves?, 30: open dApps?,
-/// 31: dApps that are away?}.
+/// {1: process id, 2: state directory, 3: [problem …], 4: [means of verification …], 5: vault, 6: device, 7: prompts,
+/// 8: store, 9: backup, 10: wallets}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -30,146 +26,237 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
 
   /// The authenticator's process.
   package var processID: Int32
-  /// The state of the vault.
-  package var vault: VaultCondition
-  /// `broker`, `uhid`, `unix:PATH` or `pty`.
-  package var transport: String
-  /// Whether the device is plugged in.
-  package var attached: Bool
-  /// The path that programs open: `/dev/hidrawN`, a pty or a socket.
-  package var node: String?
-  /// Who may open it, in words.
-  package var access: String?
-  /// What verifies without a PIN, in order: `fingerprint`, `pam` and `passphrase`; or only `none`.
-  package var verification: [String]
-  /// How prompts are shown.
-  package var prompts: PromptReport
-  /// Identifies the phrase, 4 bytes; only while unlocked.
-  package var fingerprint: [UInt8]?
-  /// Whether a prompt waits for a person.
-  package var waiting: Bool
-  /// What is wrong and what to do.
-  package var problems: [Problem]
   /// Where vault and store are.
   package var stateDirectory: String
-  /// How many credentials the store has; only while unlocked.
-  package var credentials: UInt64?
-  /// The other key, `/dev/hidrawN` and its name, for which the device is detached.
-  package var steppedAsideFor: String?
-  /// How many signatures the Algorand accounts have given since the start: challenges, transactions and messages.
-  package var algorandSignatures: UInt64
-  /// How many signatures association keys have given since the start.
-  package var associationSignatures: UInt64
-
-  /// Whether a program may list the passkeys without asking again (permission pcmr); only while unlocked.
-  package var hasReaders: Bool?
-  /// Why the vault was locked, in words, if it was open before.
-  package var lockReason: String?
-  /// What unlocked the vault, in words, if not the passphrase.
-  package var unlockedBy: String?
-  /// The value of the counter in the TPM; `nil` while locked, without a counter, or if the store does not agree with it.
-  package var counter: UInt64?
-  /// The policy of all sites that have none, as it is stored; only while unlocked.
-  package var defaultPolicy: UInt8?
-  /// When a backup was written last, also in the followed folder, Unix milliseconds; only while unlocked.
-  package var backupTime: UInt64?
-  /// When a check last found a backup complete, Unix milliseconds; only while unlocked.
-  package var backupCheckTime: UInt64?
-  /// The folder of backups that the store follows; only while unlocked.
-  package var backupFolder: String?
-  /// What the program that follows it reported last; `nil` if none runs.
-  package var followReport: FollowReport?
-  /// Identifies the previous phrase, 4 bytes; only while unlocked, during a move to a new phrase.
-  package var previousFingerprint: [UInt8]?
-  /// Whether the last prompts were answered faster than a person can read them.
-  package var promptsAnswerByThemselves: Bool
-  /// How many wallets have an open channel to a dApp.
-  package var openDApps: UInt64 = 0
-  /// How many wallets wait for a dApp to come back.
-  package var awayDApps: UInt64 = 0
+  /// What is wrong and what to do.
+  package var problems: [Problem]
+  /// What verifies without a PIN, in order: `fingerprint`, `pam` and `passphrase`; or only `none`.
+  package var verification: [String]
+  package var vault: Vault
+  package var device: Device
+  package var prompts: PromptReport
+  package var store = Store()
+  package var backup = Backup()
+  package var wallets = Wallets()
 
   package init(
-    processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
-    access: String? = nil, verification: [String], prompts: PromptReport, fingerprint: [UInt8]? = nil,
-    waiting: Bool = false, problems: [Problem] = [], stateDirectory: String, credentials: UInt64? = nil,
-    steppedAsideFor: String? = nil, algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0,
-    hasReaders: Bool? = nil, lockReason: String? = nil, unlockedBy: String? = nil, counter: UInt64? = nil,
-    defaultPolicy: UInt8? = nil, backupTime: UInt64? = nil, backupCheckTime: UInt64? = nil,
-    backupFolder: String? = nil, followReport: FollowReport? = nil, previousFingerprint: [UInt8]? = nil,
-    promptsAnswerByThemselves: Bool = false
+    processID: Int32, stateDirectory: String, problems: [Problem] = [], verification: [String], vault: Vault,
+    device: Device, prompts: PromptReport
   ) {
-    self.previousFingerprint = previousFingerprint
-    self.promptsAnswerByThemselves = promptsAnswerByThemselves
-    (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
-    (self.node, self.access, self.verification, self.prompts) = (node, access, verification, prompts)
-    (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
-    (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
-    (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
-    (self.hasReaders, self.lockReason, self.unlockedBy) = (hasReaders, lockReason, unlockedBy)
-    (self.counter, self.defaultPolicy) = (counter, defaultPolicy)
-    (self.backupTime, self.backupCheckTime) = (backupTime, backupCheckTime)
-    (self.backupFolder, self.followReport) = (backupFolder, followReport)
+    (self.processID, self.stateDirectory, self.problems) = (processID, stateDirectory, problems)
+    (self.verification, self.vault, self.device, self.prompts) = (verification, vault, device, prompts)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
     processID = try members.requiredInteger(1, as: Int32.self)
-    let condition = try members.requiredInteger(2, as: UInt8.self)
-    guard let vault = VaultCondition(rawValue: condition) else {
-      throw ControlFailure(.invalidParameter, "unknown state of a vault: \(condition)")
-    }
-    self.vault = vault
-    transport = try decoded(members.requiredText(3))
-    attached = try decoded(members.requiredBool(4))
-    node = try decoded(members.optionalText(5))
-    access = try decoded(members.optionalText(6))
-    verification = try members.texts(7, "a means of verification")
-    prompts = try PromptReport(decoded(members.requiredMap(8)))
-    fingerprint = try decoded(members.optionalBytes(9))
-    waiting = try decoded(members.requiredBool(10))
+    stateDirectory = try decoded(members.requiredText(2))
     problems = []
-    for value in try decoded(members.requiredArray(11)) {
+    for value in try decoded(members.requiredArray(3)) {
       guard let problem = value.map else { throw ControlFailure(.unexpectedType, "a problem is not a map") }
       problems.append(try Problem(problem))
     }
-    stateDirectory = try decoded(members.requiredText(12))
-    credentials = try decoded(members.optionalUnsigned(13))
-    steppedAsideFor = try decoded(members.optionalText(14))
-    algorandSignatures = try decoded(members.requiredUnsigned(15))
-    associationSignatures = try decoded(members.requiredUnsigned(16))
-    hasReaders = try decoded(members.optionalBool(17))
-    lockReason = try decoded(members.optionalText(18))
-    unlockedBy = try decoded(members.optionalText(19))
-    counter = try decoded(members.optionalUnsigned(20))
-    defaultPolicy = try members.integer(21, as: UInt8.self)
-    backupTime = try decoded(members.optionalUnsigned(22))
-    backupCheckTime = try decoded(members.optionalUnsigned(23))
-    backupFolder = try decoded(members.optionalText(24))
-    followReport = try decoded(members.optionalMap(25)).map { (map) throws(ControlFailure) in try FollowReport(map) }
-    previousFingerprint = try decoded(members.optionalBytes(28))
-    promptsAnswerByThemselves = try decoded(members.optionalBool(29)) ?? false
-    openDApps = try decoded(members.optionalUnsigned(30)) ?? 0
-    awayDApps = try decoded(members.optionalUnsigned(31)) ?? 0
+    verification = try members.texts(4, "a means of verification")
+    vault = try Vault(decoded(members.requiredMap(5)))
+    device = try Device(decoded(members.requiredMap(6)))
+    prompts = try PromptReport(decoded(members.requiredMap(7)))
+    store = try Store(decoded(members.requiredMap(8)))
+    backup = try Backup(decoded(members.requiredMap(9)))
+    wallets = try Wallets(decoded(members.requiredMap(10)))
   }
-
-  /// The transport if it is not a device of the kernel, so that browsers do not see it.
-  package var otherTransport: String? { ["broker", "uhid"].contains(transport) ? nil : transport }
 
   /// The problem of a kind of which there is at most one.
   package func problem(_ kind: Problem.Kind) -> Problem? { problems.first { $0.kind == kind } }
 
   package var members: CBORMap {
     CBORMap(present: [
-      1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
-      5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .texts(verification), 8: .map(prompts.members),
-      9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .array(problems.map { .map($0.members) }),
-      12: .text(stateDirectory), 13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
-      15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
-      18: lockReason.map(CBORValue.text), 19: unlockedBy.map(CBORValue.text), 20: counter.map(CBORValue.unsigned),
-      21: defaultPolicy.map(CBORValue.number), 22: backupTime.map(CBORValue.unsigned),
-      23: backupCheckTime.map(CBORValue.unsigned), 24: backupFolder.map(CBORValue.text),
-      25: followReport.map { .map($0.members) }, 28: previousFingerprint.map(CBORValue.bytes),
-      29: promptsAnswerByThemselves ? .bool(true) : nil, 30: openDApps == 0 ? nil : .unsigned(openDApps),
-      31: awayDApps == 0 ? nil : .unsigned(awayDApps),
+      1: CBORValue(Int64(max(0, processID))), 2: .text(stateDirectory), 3: .array(problems.map { .map($0.members) }),
+      4: .texts(verification), 5: .map(vault.members), 6: .map(device.members), 7: .map(prompts.members),
+      8: .map(store.members), 9: .map(backup.members), 10: .map(wallets.members),
     ])
+  }
+}
+
+extension AuthenticatorStatus {
+  /// The vault: {1: condition, 2: fingerprint?, 3: previous fingerprint?, 4: lock reason?, 5: unlocked by?}.
+  package struct Vault: Equatable, Sendable {
+    package var condition: VaultCondition
+    /// Identifies the phrase, 4 bytes; only while unlocked.
+    package var fingerprint: [UInt8]?
+    /// Identifies the previous phrase, 4 bytes; only while unlocked, during a move to a new phrase.
+    package var previousFingerprint: [UInt8]?
+    /// Why it was locked, in words, if it was open before.
+    package var lockReason: String?
+    /// What unlocked it, in words, if not the passphrase.
+    package var unlockedBy: String?
+
+    package init(
+      _ condition: VaultCondition, fingerprint: [UInt8]? = nil, previousFingerprint: [UInt8]? = nil,
+      lockReason: String? = nil, unlockedBy: String? = nil
+    ) {
+      (self.condition, self.fingerprint, self.previousFingerprint) = (condition, fingerprint, previousFingerprint)
+      (self.lockReason, self.unlockedBy) = (lockReason, unlockedBy)
+    }
+
+    init(_ members: CBORMap) throws(ControlFailure) {
+      let number = try members.requiredInteger(1, as: UInt8.self)
+      guard let condition = VaultCondition(rawValue: number) else {
+        throw ControlFailure(.invalidParameter, "unknown state of a vault: \(number)")
+      }
+      self.condition = condition
+      fingerprint = try decoded(members.optionalBytes(2))
+      previousFingerprint = try decoded(members.optionalBytes(3))
+      lockReason = try decoded(members.optionalText(4))
+      unlockedBy = try decoded(members.optionalText(5))
+    }
+
+    var members: CBORMap {
+      CBORMap(present: [
+        1: .number(condition.rawValue), 2: fingerprint.map(CBORValue.bytes),
+        3: previousFingerprint.map(CBORValue.bytes), 4: lockReason.map(CBORValue.text),
+        5: unlockedBy.map(CBORValue.text),
+      ])
+    }
+  }
+
+  /// The device: {1: transport, 2: attached, 3: node?, 4: access?, 5: stepped aside for?}.
+  package struct Device: Equatable, Sendable {
+    /// `broker`, `uhid`, `unix:PATH` or `pty`.
+    package var transport: String
+    /// Whether it is plugged in.
+    package var attached: Bool
+    /// The path that programs open: `/dev/hidrawN`, a pty or a socket.
+    package var node: String?
+    /// Who may open it, in words.
+    package var access: String?
+    /// The other key, `/dev/hidrawN` and its name, for which it is detached.
+    package var steppedAsideFor: String?
+
+    package init(
+      transport: String, attached: Bool, node: String? = nil, access: String? = nil, steppedAsideFor: String? = nil
+    ) {
+      (self.transport, self.attached) = (transport, attached)
+      (self.node, self.access, self.steppedAsideFor) = (node, access, steppedAsideFor)
+    }
+
+    init(_ members: CBORMap) throws(ControlFailure) {
+      transport = try decoded(members.requiredText(1))
+      attached = try decoded(members.requiredBool(2))
+      node = try decoded(members.optionalText(3))
+      access = try decoded(members.optionalText(4))
+      steppedAsideFor = try decoded(members.optionalText(5))
+    }
+
+    /// The transport if it is not a device of the kernel, so that browsers do not see it.
+    package var otherTransport: String? { ["broker", "uhid"].contains(transport) ? nil : transport }
+
+    var members: CBORMap {
+      CBORMap(present: [
+        1: .text(transport), 2: .bool(attached), 3: node.map(CBORValue.text), 4: access.map(CBORValue.text),
+        5: steppedAsideFor.map(CBORValue.text),
+      ])
+    }
+  }
+
+  /// The store; only while the vault is unlocked: {1: credentials?, 2: has readers?, 3: counter?, 4: default policy?}.
+  package struct Store: Equatable, Sendable {
+    /// How many credentials it has.
+    package var credentials: UInt64?
+    /// Whether a program may list the passkeys without asking again (permission pcmr).
+    package var hasReaders: Bool?
+    /// The value of the counter in the TPM; `nil` without a counter, or if the store does not agree with it.
+    package var counter: UInt64?
+    /// The policy of all sites that have none, as it is stored.
+    package var defaultPolicy: UInt8?
+
+    package init(
+      credentials: UInt64? = nil, hasReaders: Bool? = nil, counter: UInt64? = nil, defaultPolicy: UInt8? = nil
+    ) {
+      (self.credentials, self.hasReaders) = (credentials, hasReaders)
+      (self.counter, self.defaultPolicy) = (counter, defaultPolicy)
+    }
+
+    init(_ members: CBORMap) throws(ControlFailure) {
+      credentials = try decoded(members.optionalUnsigned(1))
+      hasReaders = try decoded(members.optionalBool(2))
+      counter = try decoded(members.optionalUnsigned(3))
+      defaultPolicy = try members.integer(4, as: UInt8.self)
+    }
+
+    var members: CBORMap {
+      CBORMap(present: [
+        1: credentials.map(CBORValue.unsigned), 2: hasReaders.map(CBORValue.bool), 3: counter.map(CBORValue.unsigned),
+        4: defaultPolicy.map(CBORValue.number),
+      ])
+    }
+  }
+
+  /// Backups of the store; only while the vault is unlocked: {1: [file …]?, 2: problem?, 3: written?, 4: checked?,
+  /// 5: folder?}.
+  ///
+  /// 1 and 2 are the members of ``report``: in a map of their own, the files would be nested too deeply for CTAP's CBOR
+  /// (CTAP §8).
+  package struct Backup: Equatable, Sendable {
+    /// When one was written last, also in the followed folder, Unix milliseconds.
+    package var written: UInt64?
+    /// When a check last found one complete, Unix milliseconds.
+    package var checked: UInt64?
+    /// The folder that the store follows.
+    package var folder: String?
+    /// What the program that follows it reported last; `nil` if none runs.
+    package var report: FollowReport?
+
+    package init(
+      written: UInt64? = nil, checked: UInt64? = nil, folder: String? = nil, report: FollowReport? = nil
+    ) {
+      (self.written, self.checked, self.folder, self.report) = (written, checked, folder, report)
+    }
+
+    init(_ members: CBORMap) throws(ControlFailure) {
+      report = try members[1] == nil ? nil : FollowReport(members)
+      written = try decoded(members.optionalUnsigned(3))
+      checked = try decoded(members.optionalUnsigned(4))
+      folder = try decoded(members.optionalText(5))
+    }
+
+    var members: CBORMap {
+      var members = report?.members ?? [:]
+      members[3] = written.map(CBORValue.unsigned)
+      members[4] = checked.map(CBORValue.unsigned)
+      members[5] = folder.map(CBORValue.text)
+      return members
+    }
+  }
+
+  /// What wallets get: {1: Algorand signatures, 2: association signatures, 3: open dApps, 4: dApps that are away}.
+  package struct Wallets: Equatable, Sendable {
+    /// How many signatures the Algorand accounts have given since the start: challenges, transactions and messages.
+    package var algorandSignatures: UInt64
+    /// How many signatures association keys have given since the start.
+    package var associationSignatures: UInt64
+    /// How many wallets have an open channel to a dApp.
+    package var openDApps: UInt64
+    /// How many wallets wait for a dApp to come back.
+    package var awayDApps: UInt64
+
+    package init(
+      algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, openDApps: UInt64 = 0, awayDApps: UInt64 = 0
+    ) {
+      (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
+      (self.openDApps, self.awayDApps) = (openDApps, awayDApps)
+    }
+
+    init(_ members: CBORMap) throws(ControlFailure) {
+      algorandSignatures = try decoded(members.requiredUnsigned(1))
+      associationSignatures = try decoded(members.requiredUnsigned(2))
+      openDApps = try decoded(members.requiredUnsigned(3))
+      awayDApps = try decoded(members.requiredUnsigned(4))
+    }
+
+    var members: CBORMap {
+      [
+        1: .unsigned(algorandSignatures), 2: .unsigned(associationSignatures), 3: .unsigned(openDApps),
+        4: .unsigned(awayDApps),
+      ]
+    }
   }
 }

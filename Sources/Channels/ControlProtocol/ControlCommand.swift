@@ -148,7 +148,7 @@ package struct Done: ControlAnswer, Equatable {
 package enum ControlMessage {
   /// The protocol version, which both sides must share: an older authenticator ignores new members, and would answer a
   /// different request.
-  package static let version: UInt64 = 7
+  package static let version: UInt64 = 8
 
   /// The packet that comes before the answer to a request of ``ControlWait/queue`` if a prompt is open, of this request
   /// or of another one, or opens meanwhile: at most once for each request.

@@ -1,6 +1,6 @@
 package import CBOR
 
-/// How the authenticator shows prompts: {1: choice?, 2: [back end …]}.
+/// How the authenticator shows prompts: {1: choice?, 2: [back end …], 3: one waits?, 4: they answer by themselves?}.
 package struct PromptReport: Equatable, Sendable {
   /// What shows dialogs: {1: kind, 2: program?, 3: fault?}.
   package struct BackEnd: Equatable, Sendable {
@@ -35,6 +35,10 @@ package struct PromptReport: Equatable, Sendable {
   package var choice: String?
   /// In the order in which they are tried.
   package var backEnds: [BackEnd]
+  /// Whether a prompt waits for a person; only in a status.
+  package var isWaiting = false
+  /// Whether the last prompts were answered faster than a person can read them; only in a status.
+  package var answerByThemselves = false
 
   package init(choice: String? = nil, _ backEnds: [BackEnd]) { (self.choice, self.backEnds) = (choice, backEnds) }
 
@@ -66,10 +70,15 @@ extension PromptReport {
           BackEnd.Kind(rawValue: decoded(members.requiredText(1))), program: decoded(members.optionalText(2)),
           fault: decoded(members.optionalText(3))))
     }
+    isWaiting = try decoded(members.optionalBool(3)) ?? false
+    answerByThemselves = try decoded(members.optionalBool(4)) ?? false
   }
 
   package var members: CBORMap {
-    CBORMap(present: [1: choice.map(CBORValue.text), 2: .array(backEnds.map { .map($0.members) })])
+    CBORMap(present: [
+      1: choice.map(CBORValue.text), 2: .array(backEnds.map { .map($0.members) }), 3: isWaiting ? true : nil,
+      4: answerByThemselves ? true : nil,
+    ])
   }
 }
 

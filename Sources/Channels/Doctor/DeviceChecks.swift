@@ -85,7 +85,7 @@ extension DoctorFindings {
       }
       return .problem(.broker, problem.text(with: options), remedy: problem.remedy)
     }
-    if status?.transport == "uhid" {
+    if status?.device.transport == "uhid" {
       return .note(.broker, "not used: the authenticator opens /dev/uhid itself (--transport uhid)")
     }
     let unit = "liquid-auth-broker.socket"
@@ -163,7 +163,7 @@ extension DoctorFindings {
 
   /// With the broker, the group needs no members: their programs could make any HID device.
   private var membership: Check? {
-    guard hasSystemd, status?.transport != "uhid" else { return nil }
+    guard hasSystemd, status?.device.transport != "uhid" else { return nil }
     if let member {
       return .problem(
         .rule,
@@ -192,12 +192,12 @@ extension DoctorFindings {
         remedy: isStartable ? starting : nil)
     }
     let attach = Remedy(["liquid-auth", "device", "attach"])
-    if let other = status.steppedAsideFor {
+    if let other = status.device.steppedAsideFor {
       return .note(.node, "the device is detached while \(other) is plugged in", remedy: attach)
     }
-    guard status.attached else { return .problem(.node, "the device is detached", remedy: attach) }
+    guard status.device.attached else { return .problem(.node, "the device is detached", remedy: attach) }
     let replug = Remedy(["liquid-auth", "device", "replug"])
-    guard let path = status.node else {
+    guard let path = status.device.node else {
       return .problem(.node, "the device has no node that udev has handled", remedy: replug)
     }
     guard let node = ownNode, let access = node.access else {
@@ -254,7 +254,7 @@ extension DoctorFindings {
     guard !others.isEmpty else { return [.ok(.secondKey, "no other security key is plugged in")] }
     return others.map { other in
       let name = other.product.isEmpty ? other.path : "\(other.path) \(other.product)"
-      guard status?.steppedAsideFor == nil else {
+      guard status?.device.steppedAsideFor == nil else {
         return .note(
           .secondKey, "only this key answers while it is plugged in (--beside-hardware-key step-aside)", about: name,
           remedy: Remedy(["liquid-auth", "device", "attach"]))
@@ -263,7 +263,7 @@ extension DoctorFindings {
         .secondKey,
         "browsers ask both keys; detach that of Liquid Auth, or start the authenticator with "
           + "--beside-hardware-key step-aside",
-        about: name, remedy: status?.attached == true ? Remedy(["liquid-auth", "device", "detach"]) : nil)
+        about: name, remedy: status?.device.attached == true ? Remedy(["liquid-auth", "device", "detach"]) : nil)
     }
   }
 }

@@ -248,11 +248,11 @@ extension DoctorFindings {
   var isByHand: Bool { status != nil && ![socketUnit, serviceUnit].contains { $0.value?.active == "active" } }
 
   /// The transport of the running authenticator if that is not a device of the kernel.
-  var otherTransport: String? { status?.otherTransport }
+  var otherTransport: String? { status?.device.otherTransport }
 
   /// The node of this user's authenticator.
   var ownNode: Node? {
-    if let path = status?.node { return nodes.first { $0.path == path } }
+    if let path = status?.device.node { return nodes.first { $0.path == path } }
     return nodes.first { $0.place == UHIDIdentity.Maker.broker.rawValue && $0.serial == String(user) }
   }
 

@@ -25,7 +25,7 @@ extension DoctorFindings {
   /// It locks the vault and withdraws a prompt.
   var restarting: Remedy? {
     guard hasUserService, !isByHand else { return nil }
-    let isSafe = status.map { $0.vault != .unlocked && !$0.waiting } ?? true
+    let isSafe = status.map { $0.vault.condition != .unlocked && !$0.prompts.isWaiting } ?? true
     return Remedy(systemctl("restart") + [UserService.units[1]], isSafe: isSafe)
   }
 
@@ -40,7 +40,7 @@ extension DoctorFindings {
     guard problem.kind == .vault, let remedy = problem.remedy else { return (text, problem.remedy) }
     var commands = remedy.commands
     // An existing vault is never overwritten.
-    if status.map({ $0.vault != .missing }) ?? (vault.isThere == true) {
+    if status.map({ $0.vault.condition != .missing }) ?? (vault.isThere == true) {
       guard let path = status.map({ "\($0.stateDirectory)/vault" }) ?? vault.path else { return (text, remedy) }
       commands.insert(["mv", "--no-clobber", path, "\(path).damaged"], at: 0)
     }
@@ -75,16 +75,17 @@ extension DoctorFindings {
       let problems = status.problems.filter { $0.kind != .pin }
       guard problems.isEmpty else {
         let repairs = problems.map(repair)
-        let texts = repairs.map(\.text) + (status.waiting ? [waiting] : [])
+        let texts = repairs.map(\.text) + (status.prompts.isWaiting ? [waiting] : [])
         // A restart gets the present display and limits; it does not repair a vault or a broker.
-        let restart = status.vault != .unusable && status.attached && (hasX || hasWayland) ? restarting : nil
+        let isUsable = status.vault.condition != .unusable && status.device.attached
+        let restart = isUsable && (hasX || hasWayland) ? restarting : nil
         return .problem(
           .authenticator, texts.joined(separator: "; also: "),
           remedy: repairs.lazy.compactMap(\.remedy).first ?? restart)
       }
-      if status.waiting { return .note(.authenticator, waiting) }
+      if status.prompts.isWaiting { return .note(.authenticator, waiting) }
       let text = "it answers as process \(status.processID)"
-      guard !status.attached, status.steppedAsideFor == nil else { return .ok(.authenticator, text) }
+      guard !status.device.attached, status.device.steppedAsideFor == nil else { return .ok(.authenticator, text) }
       // The line about the node is only for devices of the kernel.
       guard otherTransport != nil else { return .ok(.authenticator, "\(text); its device is detached") }
       return .problem(
@@ -146,16 +147,15 @@ extension DoctorFindings {
       if let problem = vault.problem.map(repair) { return .problem(.vault, problem.text, remedy: problem.remedy) }
       return .ok(.vault, "there is one, and no authenticator uses it")
     }
-    switch status.vault {
+    switch status.vault.condition {
     case .missing, .unusable:
       let problem = status.problems.first.map(repair) ?? (text: "it cannot be used", remedy: nil)
       return .problem(.vault, problem.text, remedy: problem.remedy)
     case .unlocked: return .ok(.vault, "unlocked")
     case .locked:
+      let reason = status.vault.lockReason.map { " \($0)" } ?? ""
       return .ok(
-        .vault,
-        "locked\(status.lockReason.map { " \($0)" } ?? ""); the next request asks for the passphrase, unless another slot "
-          + "unlocks the vault")
+        .vault, "locked\(reason); the next request asks for the passphrase, unless another slot unlocks the vault")
     }
   }
 

@@ -31,7 +31,7 @@ extension DoctorFindings {
   private static let ofDesktop = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"]
 
   var prompts: Check {
-    if let status, status.promptsAnswerByThemselves {
+    if let status, status.prompts.answerByThemselves {
       return .note(.pinentry, "prompts: \(status.prompts.text); \(AuthenticatorStatus.quickAnswers)")
     }
     if let prompts = status?.prompts {
@@ -88,7 +88,7 @@ extension DoctorFindings {
     if let other = otherTransport {
       return .note(.session, "not needed: the authenticator uses \(other), which browsers do not see")
     }
-    if status?.transport == "uhid" { return .note(.session, "not needed with --transport uhid") }
+    if status?.device.transport == "uhid" { return .note(.session, "not needed with --transport uhid") }
     guard hasSystemd else { return .note(.session, "not used without systemd") }
     switch session {
     case .unknown(let reason): return .note(.session, "cannot be checked: \(reason)")

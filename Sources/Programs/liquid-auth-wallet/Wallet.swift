@@ -112,7 +112,7 @@ struct Wallet: Sendable {
 
   private var isVaultLocked: Bool {
     get async throws(WalletFailure) {
-      do throws(PortError) { return try await ports.socket.ask(GetStatus()).vault == .locked } catch {
+      do throws(PortError) { return try await ports.socket.ask(GetStatus()).vault.condition == .locked } catch {
         throw WalletFailure(error.reason, code: ports.socket.isNotRunning ? .notRunning : .failed)
       }
     }

@@ -18,8 +18,8 @@ from support import ceremonies, on_screen, wire
 from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, grouped
 from support.control_socket import (
-    ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, OK, SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS,
-    STATUS, WALLET_PASSKEY, WRONG_GROUP, WRONG_PASSPHRASE, ControlProtocol,
+    ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, OK, PROMPTS, SIGN_ASSOCIATION, SIGN_MESSAGE,
+    SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, WRONG_PASSPHRASE, ControlProtocol,
 )
 
 PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
@@ -271,7 +271,7 @@ class TestTurns:
             channel.send(wire.CBOR, b"\x0b")
             wait_for("dialog", lambda: key.pinentry.asked() > shown)
             control.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
-            assert other.ask(STATUS)[1][10] is True
+            assert other.ask(STATUS)[1][PROMPTS][3] is True
             key.pinentry.set("approve")
             assert channel.final()[0] == (wire.CBOR, b"\x00")
             assert control.receive()[0] == OK

@@ -15,15 +15,15 @@ from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2, LargeBlobs
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, client, client_data_hash, refused, register, sign_in
-from support.control_socket import OK, STATUS, UNLOCK, ControlProtocol
+from support.control_socket import OK, STATUS, STORE, UNLOCK, VAULT, ControlProtocol
 from support.patience import PATIENCE
 from support.slots import place
 
 PIN, OTHER_PIN, WRONG_PIN = "4711-first", "4711-second", "4711-wrong"
 OTHER_PASSPHRASE = "another long passphrase"
 PERMISSION = ClientPin.PERMISSION
-#: A vault in the status, and the numbers of members there.
-LOCKED, VAULT, COUNTER = 1, 2, 20
+#: Members of groups of the status, and the condition of a locked vault.
+CONDITION, COUNTER, LOCKED = 1, 3, 1
 
 
 class NotAcknowledged(Exception):
@@ -436,13 +436,13 @@ class PassphraseChanged(Commanded):
         assert changed or not is_acknowledged, "the change was acknowledged, and is lost"
         right, wrong = (OTHER_PASSPHRASE, PASSPHRASE) if changed else (PASSPHRASE, OTHER_PASSPHRASE)
         if changed and is_same:
-            assert status(key)[VAULT] == LOCKED, "the old passphrase could still verify"
+            assert status(key)[VAULT][CONDITION] == LOCKED, "the old passphrase could still verify"
         key.ask("lock")
         with client(key) as ctap:
             key.pinentry.set(passphrase=wrong)
             with refused("OPERATION_DENIED"):
                 sign_in(ctap, self.kept, uv=True)
-            assert status(key)[VAULT] == LOCKED
+            assert status(key)[VAULT][CONDITION] == LOCKED
             key.pinentry.set(passphrase=right)
             sign_in(ctap, self.kept, uv=True)
         key.pinentry.set()
@@ -476,7 +476,7 @@ class CounterOn(WithPIN, Commanded):
         # The right PIN of an earlier check gave all tries back.
         left = retries(ctap)
         assert left in (8 - self.wrong, 8) and pin_token(ctap, PIN), left
-        return status(key).get(COUNTER) is not None
+        return status(key)[STORE].get(COUNTER) is not None
 
 
 class Merge(Commanded):

@@ -16,7 +16,9 @@ import time
 from fido2 import cbor
 from support import wire
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
-from support.control_socket import DEVICE, OK, POWER_CYCLE, STATUS, UNLOCK, WRONG_PASSPHRASE, ControlProtocol
+from support.control_socket import (
+    DEVICE, OK, POWER_CYCLE, STATUS, STORE, UNLOCK, VAULT, WRONG_PASSPHRASE, ControlProtocol,
+)
 from support.patience import PATIENCE
 from support.pinentry import AT_ONCE, EXTRAS, READING
 
@@ -132,7 +134,7 @@ class Device:
         while True:
             status, members = self.control.ask(STATUS)
             assert status == OK
-            is_locked, count = members[2] == 1, members.get(13)
+            is_locked, count = members[VAULT][1] == 1, members[STORE].get(1)
             if is_locked or count is not None:
                 return is_locked, count
             assert time.monotonic() < end, "the daemon does not count its passkeys"

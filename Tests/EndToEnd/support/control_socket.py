@@ -9,12 +9,14 @@ ACCOUNT, WALLET_PASSKEY, SIGN_TRANSACTIONS, SIGN_MESSAGE = 0x61, 0x62, 0x63, 0x6
 ACCOUNTS, ASSOCIATION_KEY, SIGN_ASSOCIATION, FORGET_READERS = 0x65, 0x66, 0x67, 0x68
 KEEP_PAIRING, GET_PAIRING = 0x90, 0x91
 STATUS, UNLOCK, DEVICE, UNLOCK_BY_SLOT = 0x51, 0x53, 0x5B, 0x7E
+#: The groups of a status that tests read (AuthenticatorStatus).
+VAULT, PROMPTS, STORE, WALLETS = 5, 7, 8, 10
 POWER_CYCLE = 4
 OK, DENIED, WITHDRAWN, BUSY = 0x00, 0x27, 0x2D, 0xF4
 PASSPHRASE_REQUIRED, WRONG_PASSPHRASE, WRONG_GROUP, NOT_OUR_SIGNER, CANNOT_BE_SHOWN = 0xF1, 0xF2, 0xF5, 0xF6, 0xF7
 LONGEST = 65_536
 #: Of the protocol (ControlMessage.version).
-VERSION = 7
+VERSION = 8
 
 
 class ControlProtocol:
@@ -46,5 +48,5 @@ class ControlProtocol:
 
     def signatures(self):
         """Return the number of signatures by Algorand accounts and by association keys."""
-        _, status = self.ask(STATUS)
-        return status[15], status[16]
+        wallets = self.ask(STATUS)[1][WALLETS]
+        return wallets[1], wallets[2]

@@ -45,7 +45,7 @@ import UHID
 
   @Test func `without uhid, the last lines of setup say when browsers can see the key`() {
     var status = StatusReportTests.running()
-    status.transport = "pty"
+    status.device.transport = "pty"
     let system = SystemFindings(uhid: .absent, groupExists: true, isMember: true, sessionHasGroup: true)
     #expect(
       SetupText.closing(status, system: system, hasSignedIn: false, doctor: "liquid-auth doctor") == """
@@ -60,7 +60,7 @@ import UHID
     let remain = "Problems remain; to see them, run: liquid-auth doctor --state-dir /s"
     let blocked = StatusReportTests.running(problems: [Problem("the PIN is blocked", kind: .pin)])
     var other = StatusReportTests.running()
-    other.transport = "unix:/k"
+    other.device.transport = "unix:/k"
     let cases: [(status: AuthenticatorStatus?, skipped: [String], signedIn: [String])] = [
       (StatusReportTests.running(), [register], [register]),
       (StatusReportTests.running(vault: .locked), [register], [register]),
@@ -95,7 +95,7 @@ import UHID
       #expect(
         end(status) == ["sign-in without a user name; to make one, run:", "liquid-auth backup FILE --state-dir /s"])
     }
-    status.backupTime = 1_795_662_062_000
+    status.backup.written = 1_795_662_062_000
     #expect(end(status) == ["sign-in without a user name.", "The last backup was made on 2026-11-26 03:01:02 UTC."])
   }
 
@@ -118,7 +118,7 @@ import UHID
         SetupText.withoutDesktop(status)
           == "There is no desktop in this session. On the desktop, run: liquid-auth demo --browser\n")
     }
-    status.transport = "pty"
+    status.device.transport = "pty"
     #expect(
       SetupText.withoutDesktop(status)
         == "There is no desktop in this session, and browsers do not see this key.\n"

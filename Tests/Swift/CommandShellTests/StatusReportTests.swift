@@ -15,11 +15,14 @@ import UHID
   static func running(
     vault: AuthenticatorStatus.VaultCondition = .unlocked, attached: Bool = true, problems: [Problem] = []
   ) -> AuthenticatorStatus {
-    AuthenticatorStatus(
-      processID: 42, vault: vault, transport: "uhid", attached: attached, node: attached ? "/dev/hidraw3" : nil,
-      access: attached ? "you" : nil, verification: ["passphrase"], prompts: PromptReport(.pinentry),
-      fingerprint: vault == .unlocked ? [0xC0, 0xFF, 0xEE, 0x00] : nil, problems: problems, stateDirectory: "/s",
-      credentials: vault == .unlocked ? 3 : nil)
+    var status = AuthenticatorStatus(
+      processID: 42, stateDirectory: "/s", problems: problems, verification: ["passphrase"],
+      vault: .init(vault, fingerprint: vault == .unlocked ? [0xC0, 0xFF, 0xEE, 0x00] : nil),
+      device: .init(
+        transport: "uhid", attached: attached, node: attached ? "/dev/hidraw3" : nil, access: attached ? "you" : nil),
+      prompts: PromptReport(.pinentry))
+    status.store.credentials = vault == .unlocked ? 3 : nil
+    return status
   }
 
   @Test func `a running authenticator without problems`() {
@@ -43,7 +46,7 @@ import UHID
   @Test(arguments: ["pty", "unix:/k"])
   func `a device that browsers do not see is shown as such, and is no problem`(_ transport: String) {
     var status = Self.running()
-    status.transport = transport
+    status.device.transport = transport
     let report = StatusReport(running: status, system: Self.fine)
     #expect(
       report.text.contains(
@@ -54,7 +57,7 @@ import UHID
   @Test func `a locked vault shows why it was locked`() {
     var status = Self.running(vault: .locked)
     #expect(StatusReport(running: status, system: Self.fine).text.contains("\nvault          locked\n"))
-    status.lockReason = "when the screen was locked"
+    status.vault.lockReason = "when the screen was locked"
     let report = StatusReport(running: status, system: Self.fine)
     #expect(report.text.contains("\nvault          locked, when the screen was locked\n"))
     #expect(report.json.description.contains(#""lockReason": "when the screen was locked""#))
@@ -63,7 +66,7 @@ import UHID
   // Holds: BACKUP-11
   @Test func `the times of the last backup and of the last check are shown`() {
     var status = Self.running()
-    (status.backupTime, status.backupCheckTime) = (1_795_662_062_000, 1_795_662_063_999)
+    (status.backup.written, status.backup.checked) = (1_795_662_062_000, 1_795_662_063_999)
     let report = StatusReport(running: status, system: Self.fine)
     #expect(
       report.text.contains("\nbackup         2026-11-26 03:01:02 UTC\nbackup check   2026-11-26 03:01:03 UTC\n"))
@@ -76,7 +79,7 @@ import UHID
   // Holds: FOLLOW-1
   @Test func `the folder of backups is shown, with the last result for each file`() {
     var status = Self.running()
-    status.backupFolder = "/home/a/Sync"
+    status.backup.folder = "/home/a/Sync"
     let idle = StatusReport(running: status, system: Self.fine)
     #expect(idle.text.contains("\nbackup check   none yet\nbackup folder  /home/a/Sync\nverification"))
     let problem = "no program keeps the backups in /home/a/Sync up to date; start it with: "
@@ -86,7 +89,7 @@ import UHID
         == [problem + "systemctl --user start liquid-auth-backup.service"])
     #expect(idle.json.description.contains(#""backupFolder": "/home/a/Sync""#))
     #expect(idle.json.description.contains(#""backupFiles": null"#))
-    status.followReport = FollowReport(
+    status.backup.report = FollowReport(
       files: [
         FollowReport.File(name: "c0-b-1.liquid", time: 1_795_662_062_000, isMerged: true, result: "1 passkey added"),
         FollowReport.File(name: "x\u{1B}.liquid", time: 5, isMerged: false, result: "not merged: it is empty"),
@@ -103,7 +106,7 @@ import UHID
 
   @Test func `an open vault shows what else than the passphrase unlocked it`() {
     var status = Self.running()
-    status.unlockedBy = "keyring"
+    status.vault.unlockedBy = "keyring"
     let report = StatusReport(running: status, system: Self.fine)
     #expect(report.text.contains("\nvault          unlocked by the keyring, fingerprint "))
     #expect(report.json.description.contains(#""unlockedBy": "keyring""#))
@@ -111,7 +114,7 @@ import UHID
 
   @Test func `the signature counts are one line`() {
     var status = Self.running()
-    (status.algorandSignatures, status.associationSignatures) = (12, 3)
+    (status.wallets.algorandSignatures, status.wallets.associationSignatures) = (12, 3)
     let report = StatusReport(running: status, system: Self.fine)
     #expect(report.text.contains("\nsigned         12 by Algorand accounts, 3 for Keyri, since the start\n"))
     #expect(report.json.description.contains(#""algorandSignatures": 12"#))
@@ -121,7 +124,7 @@ import UHID
   @Test func `connected dApps are one line, and none without them`() {
     var status = Self.running()
     #expect(!StatusReport(running: status, system: Self.fine).text.contains("dApps"))
-    (status.openDApps, status.awayDApps) = (1, 2)
+    (status.wallets.openDApps, status.wallets.awayDApps) = (1, 2)
     let report = StatusReport(running: status, system: Self.fine)
     #expect(report.text.contains("\ndApps          1 connected, 2 away"))
     #expect(report.json.description.contains(#""openDApps": 1"#))
@@ -133,7 +136,7 @@ import UHID
     let row =
       "\nreaders        a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers\n"
     for (hasReaders, json) in [(true, "true"), (false, "false"), (nil, "null")] as [(Bool?, String)] {
-      status.hasReaders = hasReaders
+      status.store.hasReaders = hasReaders
       var report = StatusReport(running: status, system: Self.fine)
       #expect(report.text.contains(row) == (hasReaders == true))
       report.options = " --state-dir /s"
@@ -152,7 +155,7 @@ import UHID
     )
   {
     var status = Self.running()
-    status.defaultPolicy = policy
+    status.store.defaultPolicy = policy
     let report = StatusReport(running: status, system: Self.fine)
     let row = word.map { "policies       \($0) for all sites that have no policy" }
     #expect(
@@ -179,7 +182,7 @@ import UHID
 
   @Test func `a waiting prompt is shown`() {
     var status = Self.running()
-    status.waiting = true
+    status.prompts.isWaiting = true
     #expect(
       StatusReport(running: status, system: Self.fine).text.contains(
         "prompts        pinentry, one is waiting for you\n"))
@@ -188,7 +191,7 @@ import UHID
   // Holds: PERSON-13
   @Test func `a prompt that answers by itself is named, and is no problem`() {
     var status = Self.running()
-    status.promptsAnswerByThemselves = true
+    status.prompts.answerByThemselves = true
     let report = StatusReport(running: status, system: Self.fine)
     #expect(
       report.text.contains(
@@ -218,7 +221,7 @@ import UHID
 
   @Test func `a device that has stepped aside names the other key, and how to attach anyway`() {
     var status = Self.running(attached: false)
-    status.steppedAsideFor = "/dev/hidraw4 Example Key"
+    status.device.steppedAsideFor = "/dev/hidraw4 Example Key"
     var system = Self.fine
     system.uhid = .absent
     let report = StatusReport(running: status, system: system)
@@ -234,7 +237,7 @@ import UHID
   @Test(arguments: [nil, "/dev/hidraw4 Example Key"])
   func `a problem of the PIN does not hide that the device is detached`(_ other: String?) {
     var status = Self.running(attached: false, problems: [OwnerSettings.pinMustBeChanged])
-    status.steppedAsideFor = other
+    status.device.steppedAsideFor = other
     let problems = StatusReport(running: status, system: Self.fine).problems
     #expect(problems.count == 2 && problems.first == OwnerSettings.pinMustBeChanged)
     #expect(problems.last?.remedy == Remedy(["liquid-auth", "device", "attach"]))

@@ -20,8 +20,9 @@ import UHID
     vault: AuthenticatorStatus.VaultCondition = .locked, transport: String = "broker"
   ) -> AuthenticatorStatus {
     AuthenticatorStatus(
-      processID: 42, vault: vault, transport: transport, attached: true, node: "/dev/hidraw3", access: "you",
-      verification: ["passphrase"], prompts: PromptReport(.pinentry, program: "pinentry"), stateDirectory: "/s")
+      processID: 42, stateDirectory: "/s", verification: ["passphrase"], vault: .init(vault),
+      device: .init(transport: transport, attached: true, node: "/dev/hidraw3", access: "you"),
+      prompts: PromptReport(.pinentry, program: "pinentry"))
   }
 
   static func information(pin: Bool = false, alwaysUV: Bool = false, uv: Bool = true, change: Bool = false)
@@ -96,7 +97,7 @@ import UHID
     ] {
       #expect(
         lines {
-          Self.change(&$0) { status in (status.attached, status.transport) = (false, transport) }
+          Self.change(&$0) { ($0.device.attached, $0.device.transport) = (false, transport) }
         } == [line])
     }
     #expect(
@@ -185,8 +186,8 @@ import UHID
     // A restart does not help without a display, or with a damaged vault or broker; and systemd can only restart its
     // service.
     for work: (inout Findings) -> Void in [
-      { ($0.hasX, $0.hasWayland) = (false, false) }, { Self.change(&$0) { $0.vault = .unusable } },
-      { Self.change(&$0) { $0.attached = false } }, { $0.isUserService = false },
+      { ($0.hasX, $0.hasWayland) = (false, false) }, { Self.change(&$0) { $0.vault.condition = .unusable } },
+      { Self.change(&$0) { $0.device.attached = false } }, { $0.isUserService = false },
       {
         $0.socketUnit = .known(.init(load: "loaded", active: "inactive", file: "enabled"))
         $0.serviceUnit = $0.socketUnit
@@ -195,7 +196,7 @@ import UHID
       #expect(lines([Problem("a")], work) == ["problem|a|-"])
     }
     // It locks the vault and withdraws a prompt, so --fix leaves it to the person.
-    let unlocked = lines([Problem("a")]) { Self.change(&$0) { $0.vault = .unlocked } }
+    let unlocked = lines([Problem("a")]) { Self.change(&$0) { $0.vault.condition = .unlocked } }
     #expect(unlocked == ["problem|a|systemctl --user restart liquid-authenticator.service"])
   }
 
@@ -211,9 +212,11 @@ import UHID
         for transport in ["broker", words] {
           let prompts = PromptReport(choice: words, [.init(.pinentry, program: words, fault: words)])
           let status = AuthenticatorStatus(
-            processID: 42, vault: vault, transport: transport, attached: true, node: words, access: words,
-            verification: [words], prompts: prompts, problems: [problem], stateDirectory: words,
-            steppedAsideFor: words, lockReason: words, unlockedBy: words)
+            processID: 42, stateDirectory: words, problems: [problem], verification: [words],
+            vault: .init(vault, lockReason: words, unlockedBy: words),
+            device: .init(
+              transport: transport, attached: true, node: words, access: words, steppedAsideFor: words),
+            prompts: prompts)
           var findings = Self.healthy
           // As it comes from the socket.
           findings.authenticator = .running(
@@ -234,8 +237,8 @@ import UHID
     let lines = { (work: (inout AuthenticatorStatus) -> Void) in
       Self.lines(.authenticator) {
         Self.change(&$0) {
-          $0.waiting = true
           work(&$0)
+          $0.prompts.isWaiting = true
         }
       }
     }
@@ -401,7 +404,7 @@ import UHID
       lines { ($0.hasSystemd, $0.system.uhid, $0.driver) = (false, .absent, .absent) }
         == ["note|not used without systemd|-"])
     #expect(
-      lines { Self.change(&$0) { $0.transport = "uhid" } }
+      lines { Self.change(&$0) { $0.device.transport = "uhid" } }
         == ["note|not used: the authenticator opens /dev/uhid itself (--transport uhid)|-"])
   }
 
@@ -498,7 +501,7 @@ import UHID
     #expect(
       lines {
         $0.member = "anna"
-        Self.change(&$0) { $0.transport = "uhid" }
+        Self.change(&$0) { $0.device.transport = "uhid" }
       } == ok)
   }
 
@@ -511,13 +514,16 @@ import UHID
         "problem|there is no device, because the authenticator is not running|*\(Self.enable)"
       ])
     #expect(
-      lines { Self.change(&$0) { ($0.attached, $0.node, $0.steppedAsideFor) = (false, nil, "/dev/hidraw4 Other") } }
-        == ["note|the device is detached while /dev/hidraw4 Other is plugged in|liquid-auth device attach"])
+      lines {
+        Self.change(&$0) {
+          $0.device = .init(transport: "broker", attached: false, steppedAsideFor: "/dev/hidraw4 Other")
+        }
+      } == ["note|the device is detached while /dev/hidraw4 Other is plugged in|liquid-auth device attach"])
     #expect(
-      lines { Self.change(&$0) { $0.attached = false } }
+      lines { Self.change(&$0) { $0.device.attached = false } }
         == ["problem|the device is detached|liquid-auth device attach"])
     #expect(
-      lines { Self.change(&$0) { $0.node = nil } }
+      lines { Self.change(&$0) { $0.device.node = nil } }
         == ["problem|the device has no node that udev has handled|liquid-auth device replug"])
     for work: (inout Findings) -> Void in [{ $0.nodes = [] }, { $0.nodes[0].access = nil }] {
       #expect(lines(work) == ["problem|/dev/hidraw3 is gone|liquid-auth device replug"])
@@ -536,7 +542,7 @@ import UHID
           + "sudo udevadm control --reload && \(trigger)"
       ])
     let uhid = { (findings: inout Findings) in
-      Self.change(&findings) { $0.transport = "uhid" }
+      Self.change(&findings) { $0.device.transport = "uhid" }
       findings.nodes[0].place = "liquid-authenticator"
       (findings.nodes[0].access, findings.nodes[0].tags) = (
         .init(mode: 0o660, owner: 0, group: 0, hasACL: true), ["uaccess"]
@@ -604,7 +610,7 @@ import UHID
         $0.authenticator = .notRunning(Problem("x"))
       } == ["note|[/dev/hidraw4] \(beside)|-"])
     #expect(
-      with { Self.change(&$0) { $0.steppedAsideFor = "/dev/hidraw4 Example Key" } } == [
+      with { Self.change(&$0) { $0.device.steppedAsideFor = "/dev/hidraw4 Example Key" } } == [
         "note|[/dev/hidraw4 Example Key] only this key answers while it is plugged in "
           + "(--beside-hardware-key step-aside)|liquid-auth device attach"
       ])
@@ -620,7 +626,7 @@ import UHID
     ] {
       #expect(
         Self.lines(name) { findings in
-          Self.change(&findings) { $0.transport = "pty" }
+          Self.change(&findings) { $0.device.transport = "pty" }
           (findings.driver, findings.rule, findings.nodes, findings.session) = (.absent, .missing, [], .known(nil))
         } == ["note|not needed: the authenticator uses pty, which browsers do not see|-"])
     }

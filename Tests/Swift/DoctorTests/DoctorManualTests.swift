@@ -25,7 +25,7 @@ import Testing
       ($0.pinentry.target, $0.notifications) = ("pinentry-curses", .known(nil))
       $0.session = .known(.init(id: "7", isActive: true, isRemote: false, isAtSeat: true, isLocked: true))
     },
-    { findings in DoctorChecksTests.change(&findings) { $0.waiting = true } },
+    { findings in DoctorChecksTests.change(&findings) { $0.prompts.isWaiting = true } },
     { $0.authenticator = .running(DoctorChecksTests.status(), DoctorChecksTests.information(alwaysUV: true), nil) },
     {
       $0.firefoxOff = [.init(files: ["/h/prefs.js"], name: "security.webauthn.ctap2")]
@@ -45,12 +45,14 @@ import Testing
       (other.name, other.place) = ("hidraw4", "usb-1")
       $0.nodes.append(other)
     },
-    { findings in DoctorChecksTests.change(&findings) { $0.vault = .missing } },
+    { findings in DoctorChecksTests.change(&findings) { $0.vault.condition = .missing } },
     { $0.authenticator = .running(DoctorChecksTests.status(), .init([:]), nil) },
     { _ in },
     { findings in
       findings.nodes = []
-      DoctorChecksTests.change(&findings) { ($0.vault, $0.problems) = (.unusable, [Problem("it is damaged")]) }
+      DoctorChecksTests.change(&findings) {
+        ($0.vault.condition, $0.problems) = (.unusable, [Problem("it is damaged")])
+      }
     },
     { $0.snapApplications = ["bitwarden"] },
     { $0.driver = .unavailable(in: "6.1.0") },

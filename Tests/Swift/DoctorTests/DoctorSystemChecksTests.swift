@@ -73,7 +73,7 @@ import Testing
         $0.snapApplications = ["bitwarden", "enpass"]
       } == ["note|the Flatpak application b.B cannot open the key; \(snaps)|-"])
     #expect(
-      lines(.applications) { DoctorChecksTests.change(&$0) { $0.transport = "unix:/run/key.sock" } } == [
+      lines(.applications) { DoctorChecksTests.change(&$0) { $0.device.transport = "unix:/run/key.sock" } } == [
         "note|browsers cannot use this device: the authenticator uses unix:/run/key.sock; only programs that are given its "
           + "path can|-"
       ])
@@ -109,7 +109,7 @@ import Testing
     let next = "the next request asks for the passphrase, unless another slot unlocks the vault"
     #expect(lines(.vault) { _ in } == ["ok|locked; \(next)|-"])
     let with = { (vault: AuthenticatorStatus.VaultCondition, problems: [Problem]) in
-      lines(.vault) { DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (vault, problems) } }
+      lines(.vault) { DoctorChecksTests.change(&$0) { ($0.vault.condition, $0.problems) = (vault, problems) } }
     }
     #expect(with(.unlocked, []) == ["ok|unlocked|-"])
     #expect(with(.unusable, [Problem("it is damaged")]) == ["problem|it is damaged|-"])
@@ -134,7 +134,7 @@ import Testing
     #expect(with(.missing, [missing]) == ["problem|\(missing.text)|\(stop) && liquid-auth setup"])
     #expect(
       lines(.vault) {
-        DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (.missing, [missing]) }
+        DoctorChecksTests.change(&$0) { ($0.vault.condition, $0.problems) = (.missing, [missing]) }
         $0.isUserService = false
       } == [
         "problem|there is no vault /s/vault; stop the authenticator first, then make one with: liquid-auth setup|-"
@@ -154,7 +154,7 @@ import Testing
       for name: Check.Name in [.vault, .authenticator] {
         #expect(
           lines(name) {
-            DoctorChecksTests.change(&$0) { ($0.vault, $0.problems) = (.unusable, [damaged]) }
+            DoctorChecksTests.change(&$0) { ($0.vault.condition, $0.problems) = (.unusable, [damaged]) }
             work(&$0)
           } == ["problem|\(stopping)|-"])
       }
@@ -183,7 +183,7 @@ import Testing
     #expect(with(.unusable, [foreign]) == ["problem|\(foreign.text)|-"])
     #expect(with(.unusable, []) == ["problem|it cannot be used|-"])
     #expect(
-      lines(.vault) { DoctorChecksTests.change(&$0) { $0.lockReason = "before a suspend" } }
+      lines(.vault) { DoctorChecksTests.change(&$0) { $0.vault.lockReason = "before a suspend" } }
         == ["ok|locked before a suspend; \(next)|-"])
     for (found, line) in [
       (VaultFinding(isThere: true), "ok|there is one, and no authenticator uses it|-"),
@@ -295,7 +295,8 @@ import Testing
   @Test func `a prompt that answers by itself`() {
     let found = lines(.pinentry) {
       DoctorChecksTests.change(&$0) {
-        ($0.prompts, $0.promptsAnswerByThemselves) = (PromptReport(.askpass, program: "/bin/true"), true)
+        $0.prompts = PromptReport(.askpass, program: "/bin/true")
+        $0.prompts.answerByThemselves = true
       }
     }
     #expect(
@@ -461,7 +462,7 @@ import Testing
         == ["problem|you have no session: the broker makes a key for a user at this machine; log in there|-"])
     #expect(
       lines(.session) { findings in
-        DoctorChecksTests.change(&findings) { $0.transport = "uhid" }
+        DoctorChecksTests.change(&findings) { $0.device.transport = "uhid" }
         findings.session = .known(nil)
       } == ["note|not needed with --transport uhid|-"])
     #expect(with(.session, .unknown("x")) == ["note|cannot be checked: x|-"])

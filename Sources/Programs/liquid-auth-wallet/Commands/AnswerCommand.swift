@@ -112,7 +112,7 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
   ) async throws(WalletFailure) -> HybridSession {
     let (vault, answer): (AuthenticatorStatus.VaultCondition, [UInt8])
     do throws(PortError) {
-      vault = try await socket.ask(GetStatus()).vault
+      vault = try await socket.ask(GetStatus()).vault.condition
       // authenticatorGetInfo
       answer = try await socket.ask(PerformHybrid([0x04])).bytes
     } catch {

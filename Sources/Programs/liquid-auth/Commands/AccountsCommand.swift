@@ -58,7 +58,7 @@ struct AccountsCommand: ParsableCommand {
       let drawn = try drawnIndex()
       let first = drawn ?? 0
       let connection = try place.connect()
-      if try connection.ask(GetStatus()).vault != .unlocked { try connection.unlock() }
+      if try connection.ask(GetStatus()).vault.condition != .unlocked { try connection.unlock() }
       let answer = try connection.ask(GetAddresses(account: account, first: first, count: count))
       let list = AccountList(account: account, first: first, addresses: answer.addresses)
       guard drawn != nil else { return output.write(list.text, json: list.json) }

@@ -130,7 +130,7 @@ struct BlobsCommand: ParsableCommand {
       let terminal = try TerminalDevice.forQuestion(unless: yes, to: "delete them")
       let connection = try place.connectAsOwner()
       // During a move, the list of passkeys has only those of the new phrase.
-      guard try connection.ask(GetStatus()).previousFingerprint == nil else {
+      guard try connection.ask(GetStatus()).vault.previousFingerprint == nil else {
         throw CommandFailure(
           "the passkeys of the old phrase still open their large blobs",
           hint: "first end the move to the new phrase:", run: ["liquid-auth", "rotate", "list"])

@@ -75,9 +75,10 @@ extension DemoCommand {
   static func obstacle(at place: PlaceOptions) -> String? {
     do throws(CommandFailure) {
       let status = try place.connect().ask(GetStatus())
-      if status.vault == .missing { return "the authenticator has no vault; make one with: liquid-auth setup" }
-      if let other = status.otherTransport { return "the authenticator uses \(other), which browsers do not see" }
-      return status.attached ? nil : "the device is detached, so browsers do not see it; run: liquid-auth status"
+      let (vault, device) = (status.vault.condition, status.device)
+      if vault == .missing { return "the authenticator has no vault; make one with: liquid-auth setup" }
+      if let other = device.otherTransport { return "the authenticator uses \(other), which browsers do not see" }
+      return device.attached ? nil : "the device is detached, so browsers do not see it; run: liquid-auth status"
     } catch {
       return error.description
     }

@@ -64,9 +64,9 @@ struct DeviceCommand: ParsableCommand {
     let connection = try place.connect()
     if action == .powerCycle { try connection.unlock() }
     try connection.ask(PlugDevice(action))
-    let status = try connection.ask(GetStatus())
+    let device = try connection.ask(GetStatus()).device
     output.write(
-      status.attached ? "attached\(status.node.map { " as \($0)" } ?? "")" : "detached",
-      json: ["attached": .bool(status.attached), "node": JSON(status.node)])
+      device.attached ? "attached\(device.node.map { " as \($0)" } ?? "")" : "detached",
+      json: ["attached": .bool(device.attached), "node": JSON(device.node)])
   }
 }

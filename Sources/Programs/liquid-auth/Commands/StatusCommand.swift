@@ -24,7 +24,7 @@ struct StatusCommand: PlacedCommand {
     let pointer = report.problems.isEmpty ? "" : Self.pointer + place.arguments
     output.write((report.text + pointer).wrappedForTerminal, json: report.json)
     guard report.problems.isEmpty else {
-      throw ExitCode(report.isRunning == false || report.status?.vault == .missing ? 2 : 1)
+      throw ExitCode(report.isRunning == false || report.status?.vault.condition == .missing ? 2 : 1)
     }
   }
 

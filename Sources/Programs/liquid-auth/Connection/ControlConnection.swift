@@ -90,7 +90,7 @@ extension ControlConnection {
   /// passphrase, a store whose copy differs does not open.
   func certainInformation() throws(CommandFailure) -> KeyInformation? {
     // In this order: if the vault is locked in between, getInfo still reports the settings that it had.
-    guard try ask(GetStatus()).vault == .unlocked else { return nil }
+    guard try ask(GetStatus()).vault.condition == .unlocked else { return nil }
     return try keyInformation()
   }
 

@@ -84,9 +84,9 @@ enum OwnedVault {
   func fingerprints() throws(CommandFailure) -> Fingerprints {
     switch self {
     case .there(let connection, _):
-      let status = try connection.ask(GetStatus())
-      guard let present = status.fingerprint else { throw CommandFailure("the vault was locked meanwhile") }
-      return (present, status.previousFingerprint)
+      let vault = try connection.ask(GetStatus()).vault
+      guard let present = vault.fingerprint else { throw CommandFailure("the vault was locked meanwhile") }
+      return (present, vault.previousFingerprint)
     case .here(_, _, let unlocked, _):
       let fingerprint = { (content: VaultContent) in CredentialKeys(mainKey: content.mainKey).fingerprint }
       return (fingerprint(unlocked.content), unlocked.content.previous.map(fingerprint))

@@ -30,7 +30,7 @@ struct StatusReport: Equatable {
     isRunning = true
     stateDirectory = status.stateDirectory
     vault =
-      switch status.vault {
+      switch status.vault.condition {
       case .missing: "missing"
       case .locked: "locked"
       case .unlocked: "unlocked"
@@ -39,18 +39,18 @@ struct StatusReport: Equatable {
     var problems = status.problems
     // A problem of the PIN does not detach the device.
     let hasReason = problems.contains { $0.kind != .pin }
-    if let other = status.steppedAsideFor, !hasReason {
+    if let other = status.device.steppedAsideFor, !hasReason {
       problems.append(
         Problem(
           "the device is detached while \(other) is plugged in",
           hint: "unplug that key, or attach the device beside it", with: Self.attaching))
-    } else if !status.attached, !hasReason {
+    } else if !status.device.attached, !hasReason {
       problems.append(
-        status.otherTransport == nil ? system.uhidProblem ?? Self.detached : Self.detached)
+        status.device.otherTransport == nil ? system.uhidProblem ?? Self.detached : Self.detached)
     }
-    if let folder = status.backupFolder {
-      if let problem = status.followReport?.problem { problems.append(Problem(problem)) }
-      if status.followReport == nil {
+    if let folder = status.backup.folder {
+      if let problem = status.backup.report?.problem { problems.append(Problem(problem)) }
+      if status.backup.report == nil {
         let start = hasBackupService() ? BackupService.starting : ["liquid-auth", "backup", "follow"]
         problems.append(
           Problem("no program keeps the backups in \(folder) up to date", hint: "start it", with: start))
@@ -89,28 +89,28 @@ extension StatusReport {
     if let status {
       rows = [
         ["authenticator", "running, process \(status.processID)"],
-        ["device", Self.device(status)],
-        ["vault", vault + Self.detail(status)],
+        ["device", Self.device(status.device)],
+        ["vault", vault + Self.detail(status.vault)],
         ["verification", status.verification.joined(separator: ", ")],
-        ["prompts", status.prompts.text + (status.waiting ? ", one is waiting for you" : "") + Self.warning(status)],
-        ["signed", Self.signed(status)],
+        ["prompts", Self.prompts(status.prompts)],
+        ["signed", Self.signed(status.wallets)],
       ]
-      if let count = status.credentials {
+      if let count = status.store.credentials {
         let time = { (time: UInt64?) in time.map { UTCTime(milliseconds: $0).text } ?? "none yet" }
         rows.insert(
           contentsOf: [
-            ["passkeys", "\(count) on this machine"], ["backup", time(status.backupTime)],
-            ["backup check", time(status.backupCheckTime)],
-          ] + Self.followed(status), at: 3)
+            ["passkeys", "\(count) on this machine"], ["backup", time(status.backup.written)],
+            ["backup check", time(status.backup.checked)],
+          ] + Self.followed(status.backup), at: 3)
       }
-      if status.openDApps > 0 || status.awayDApps > 0 {
-        rows.append(["dApps", "\(status.openDApps) connected, \(status.awayDApps) away"])
+      if status.wallets.openDApps > 0 || status.wallets.awayDApps > 0 {
+        rows.append(["dApps", "\(status.wallets.openDApps) connected, \(status.wallets.awayDApps) away"])
       }
-      if let value = status.counter { rows.append(["counter", "in the TPM, at \(value)"]) }
-      if let policy = status.defaultPolicy, policy != SitePolicy.allow.rawValue {
+      if let value = status.store.counter { rows.append(["counter", "in the TPM, at \(value)"]) }
+      if let policy = status.store.defaultPolicy, policy != SitePolicy.allow.rawValue {
         rows.append(["policies", "\(PolicyReport.word(policy)) for all sites that have no policy"])
       }
-      if status.hasReaders == true {
+      if status.store.hasReaders == true {
         rows.append([
           "readers",
           "a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers\(options)",
@@ -126,40 +126,41 @@ extension StatusReport {
   }
 
   /// The folder of backups, and the last result for each file of another machine.
-  private static func followed(_ status: AuthenticatorStatus) -> [[String]] {
-    guard let folder = status.backupFolder else { return [] }
-    let files = (status.followReport?.files ?? []).map { file in
+  private static func followed(_ backup: AuthenticatorStatus.Backup) -> [[String]] {
+    guard let folder = backup.folder else { return [] }
+    let files = (backup.report?.files ?? []).map { file in
       ["", "\(file.name): \(file.result), \(UTCTime(milliseconds: file.time).text)"]
     }
     return [["backup folder", folder]] + files
   }
 
   /// What unlocked the vault, if not the passphrase, and its fingerprint; or why it is locked.
-  private static func detail(_ status: AuthenticatorStatus) -> String {
-    let opener = status.unlockedBy.map { " by the \($0)" } ?? ""
-    if let fingerprint = status.fingerprint {
-      let previous = status.previousFingerprint.map { "; old phrase \($0.hexadecimal)" } ?? ""
+  private static func detail(_ vault: AuthenticatorStatus.Vault) -> String {
+    let opener = vault.unlockedBy.map { " by the \($0)" } ?? ""
+    if let fingerprint = vault.fingerprint {
+      let previous = vault.previousFingerprint.map { "; old phrase \($0.hexadecimal)" } ?? ""
       return opener + ", fingerprint \(fingerprint.hexadecimal)" + previous
     }
-    return status.vault == .locked ? status.lockReason.map { ", \($0)" } ?? "" : ""
+    return vault.condition == .locked ? vault.lockReason.map { ", \($0)" } ?? "" : ""
   }
 
-  private static func warning(_ status: AuthenticatorStatus) -> String {
-    status.promptsAnswerByThemselves ? "; \(AuthenticatorStatus.quickAnswers)" : ""
+  private static func prompts(_ prompts: PromptReport) -> String {
+    prompts.text + (prompts.isWaiting ? ", one is waiting for you" : "")
+      + (prompts.answerByThemselves ? "; \(AuthenticatorStatus.quickAnswers)" : "")
   }
 
-  private static func device(_ status: AuthenticatorStatus) -> String {
-    if let other = status.steppedAsideFor { return "detached while \(other) is plugged in" }
-    guard status.attached else { return "detached (\(status.transport))" }
-    let node = status.node.map { " as \($0)" } ?? ""
-    let access = status.access.map { "; \($0) may open it" } ?? ""
-    let limit = status.otherTransport == nil ? "" : ", which browsers do not see"
-    return "attached\(node) (\(status.transport)\(limit))\(access)"
+  private static func device(_ device: AuthenticatorStatus.Device) -> String {
+    if let other = device.steppedAsideFor { return "detached while \(other) is plugged in" }
+    guard device.attached else { return "detached (\(device.transport))" }
+    let node = device.node.map { " as \($0)" } ?? ""
+    let access = device.access.map { "; \($0) may open it" } ?? ""
+    let limit = device.otherTransport == nil ? "" : ", which browsers do not see"
+    return "attached\(node) (\(device.transport)\(limit))\(access)"
   }
 
   /// Signatures other than those of passkeys; a wallet program gets none without a prompt.
-  private static func signed(_ status: AuthenticatorStatus) -> String {
-    "\(status.algorandSignatures) by Algorand accounts, \(status.associationSignatures) for Keyri, since the start"
+  private static func signed(_ wallets: AuthenticatorStatus.Wallets) -> String {
+    "\(wallets.algorandSignatures) by Algorand accounts, \(wallets.associationSignatures) for Keyri, since the start"
   }
 
   /// For programs; members that are not known are `null`.
@@ -168,30 +169,30 @@ extension StatusReport {
       "running": isRunning.map(JSON.bool) ?? .null,
       "processId": status.map { .number(Int64($0.processID)) } ?? .null,
       "vault": .string(vault),
-      "fingerprint": status?.fingerprint.map(JSON.hex) ?? .null,
-      "previousFingerprint": status?.previousFingerprint.map(JSON.hex) ?? .null,
-      "credentials": status?.credentials.map { .number(Int64(clamping: $0)) } ?? .null,
-      "transport": JSON(status?.transport),
-      "attached": status.map { .bool($0.attached) } ?? .null,
-      "node": JSON(status?.node),
-      "access": JSON(status?.access),
-      "steppedAsideFor": JSON(status?.steppedAsideFor),
+      "fingerprint": status?.vault.fingerprint.map(JSON.hex) ?? .null,
+      "previousFingerprint": status?.vault.previousFingerprint.map(JSON.hex) ?? .null,
+      "credentials": status?.store.credentials.map { .number(Int64(clamping: $0)) } ?? .null,
+      "transport": JSON(status?.device.transport),
+      "attached": status.map { .bool($0.device.attached) } ?? .null,
+      "node": JSON(status?.device.node),
+      "access": JSON(status?.device.access),
+      "steppedAsideFor": JSON(status?.device.steppedAsideFor),
       "verification": JSON(status?.verification.joined(separator: ", ")),
       "prompt": JSON(status?.prompts.text),
-      "waiting": status.map { .bool($0.waiting) } ?? .null,
-      "promptsAnswerByThemselves": status.map { .bool($0.promptsAnswerByThemselves) } ?? .null,
-      "algorandSignatures": status.map { .number(Int64(clamping: $0.algorandSignatures)) } ?? .null,
-      "associationSignatures": status.map { .number(Int64(clamping: $0.associationSignatures)) } ?? .null,
-      "openDApps": status.map { .number(Int64(clamping: $0.openDApps)) } ?? .null,
-      "awayDApps": status.map { .number(Int64(clamping: $0.awayDApps)) } ?? .null,
-      "lockReason": status?.lockReason.map(JSON.string) ?? .null,
-      "unlockedBy": JSON(status?.unlockedBy),
-      "readers": status?.hasReaders.map(JSON.bool) ?? .null,
-      "counter": status?.counter.map { .number(Int64(clamping: $0)) } ?? .null,
-      "backupTime": status?.backupTime.map { .number(Int64(clamping: $0)) } ?? .null,
-      "backupCheckTime": status?.backupCheckTime.map { .number(Int64(clamping: $0)) } ?? .null,
-      "backupFolder": JSON(status?.backupFolder),
-      "backupFiles": status?.followReport.map { report in
+      "waiting": status.map { .bool($0.prompts.isWaiting) } ?? .null,
+      "promptsAnswerByThemselves": status.map { .bool($0.prompts.answerByThemselves) } ?? .null,
+      "algorandSignatures": status.map { .number(Int64(clamping: $0.wallets.algorandSignatures)) } ?? .null,
+      "associationSignatures": status.map { .number(Int64(clamping: $0.wallets.associationSignatures)) } ?? .null,
+      "openDApps": status.map { .number(Int64(clamping: $0.wallets.openDApps)) } ?? .null,
+      "awayDApps": status.map { .number(Int64(clamping: $0.wallets.awayDApps)) } ?? .null,
+      "lockReason": status?.vault.lockReason.map(JSON.string) ?? .null,
+      "unlockedBy": JSON(status?.vault.unlockedBy),
+      "readers": status?.store.hasReaders.map(JSON.bool) ?? .null,
+      "counter": status?.store.counter.map { .number(Int64(clamping: $0)) } ?? .null,
+      "backupTime": status?.backup.written.map { .number(Int64(clamping: $0)) } ?? .null,
+      "backupCheckTime": status?.backup.checked.map { .number(Int64(clamping: $0)) } ?? .null,
+      "backupFolder": JSON(status?.backup.folder),
+      "backupFiles": status?.backup.report.map { report in
         .array(
           report.files.map {
             [
@@ -200,7 +201,7 @@ extension StatusReport {
             ]
           })
       } ?? .null,
-      "defaultPolicy": JSON(status?.defaultPolicy.map(PolicyReport.word)),
+      "defaultPolicy": JSON(status?.store.defaultPolicy.map(PolicyReport.word)),
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map { .string($0.text(with: options)) }),
     ]

@@ -229,7 +229,7 @@ struct Setup {
         running: status, system: .current, hasBackupService: BackupService.isFor(place)
       ).problems
       guard !problems.isEmpty else {
-        if let other = status.otherTransport {
+        if let other = status.device.otherTransport {
           terminal.show(SetupText.unseen(other.printable, status: command("liquid-auth status")))
         }
         return
@@ -287,9 +287,9 @@ struct Setup {
       """)
     guard try terminal.choose(["open the page now", "not now"]) == 0 else { return .skipped }
     terminal.show("\n")
-    let before = try status()?.credentials ?? passkeys.map(UInt64.init)
+    let before = try status()?.store.credentials ?? passkeys.map(UInt64.init)
     let results = try BrowserDemo(port: 0, opensBrowser: true, isJSON: false).run()
-    let after = try status()?.credentials
+    let after = try status()?.store.credentials
     let isOfAnotherKey = !results.storedIDs.isEmpty && before != nil && after == before
     guard !results.holds || isOfAnotherKey else { return .succeeded }
     let isStopped = results.failures == 0 && !isOfAnotherKey

@@ -47,7 +47,7 @@ enum SetupText {
   /// How to see a sign-in, in a session without a desktop; one or two lines.
   static func withoutDesktop(_ status: AuthenticatorStatus?) -> String {
     let session = "There is no desktop in this session"
-    return status?.otherTransport == nil
+    return status?.device.otherTransport == nil
       ? "\(session). On the desktop, run: liquid-auth demo --browser\n"
       : "\(session), and browsers do not see this key.\nTo see a sign-in without a browser, run: liquid-auth demo\n"
   }
@@ -61,8 +61,8 @@ enum SetupText {
     _ status: AuthenticatorStatus?, system: SystemFindings, hasSignedIn: Bool, doctor: String
   ) -> String {
     var lines: [String] = []
-    let isUsable = status.map { $0.attached && [.locked, .unlocked].contains($0.vault) } ?? false
-    if hasSignedIn || isUsable && status?.otherTransport == nil {
+    let isUsable = status.map { $0.device.attached && [.locked, .unlocked].contains($0.vault.condition) } ?? false
+    if hasSignedIn || isUsable && status?.device.otherTransport == nil {
       lines.append("Register your key at a site with passkeys now, such as https://webauthn.io.")
     } else if isUsable {
       let moment = system.uhidProblem == nil ? "" : ",\nas soon as /dev/uhid can be used"
@@ -87,7 +87,7 @@ enum SetupText {
       accounts. A backup also brings back names of accounts, large blobs and
       sign-in without a user name
       """
-    guard let time = status?.backupTime else { return "\(text); to make one, run:\n\(backup)" }
+    guard let time = status?.backup.written else { return "\(text); to make one, run:\n\(backup)" }
     return "\(text).\nThe last backup was made on \(UTCTime(milliseconds: time).text)."
   }
 }

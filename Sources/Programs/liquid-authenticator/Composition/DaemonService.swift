@@ -49,25 +49,32 @@ struct DaemonService: ControlService {
     let open = router.vault.current
     let (credentials, state) = open?.store.overview() ?? (nil, nil)
     let reported = open == nil ? router.vault.reported : state?.settings.reported
+    var prompts = router.prompter.report
+    prompts.isWaiting = router.prompter.isAsking
+    prompts.answerByThemselves = await router.prompter.answersByItself
     var status = AuthenticatorStatus(
-      processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
-      attached: await key.isAttached, node: node?.path, access: node?.access,
-      verification: verification(reported), prompts: router.prompter.report,
-      fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
+      processID: getpid(), stateDirectory: router.directory.path,
       problems: problems(
         vault, reported, device: await key.problem,
         prompts: [await router.prompter.problem] + (await router.prompter.problems(of: reported?.means ?? []))),
-      stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
-      steppedAsideFor: await key.steppedAsideFor?.description,
+      verification: verification(reported),
+      vault: .init(
+        condition(of: vault), fingerprint: vault.fingerprint, previousFingerprint: vault.previousFingerprint,
+        lockReason: vault.lockReason?.description, unlockedBy: vault.unlockedBy),
+      device: .init(
+        transport: router.options.transport.name, attached: await key.isAttached, node: node?.path,
+        access: node?.access, steppedAsideFor: await key.steppedAsideFor?.description),
+      prompts: prompts)
+    status.store = .init(
+      credentials: credentials.map(UInt64.init), hasReaders: state?.settings.hasPersistentToken,
+      counter: vault.counterProblem == nil ? state?.counter?.value : nil,
+      defaultPolicy: state?.policies.standard.rawValue)
+    status.backup = .init(
+      written: state?.backup.lastWritten, checked: state?.backup.checked, folder: state?.backup.folder,
+      report: state?.backup.folder == nil ? nil : followers.report)
+    status.wallets = .init(
       algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
-      hasReaders: state?.settings.hasPersistentToken, lockReason: vault.lockReason?.description,
-      unlockedBy: vault.unlockedBy, counter: vault.counterProblem == nil ? state?.counter?.value : nil,
-      defaultPolicy: state?.policies.standard.rawValue, backupTime: state?.backup.lastWritten,
-      backupCheckTime: state?.backup.checked, backupFolder: state?.backup.folder,
-      followReport: state?.backup.folder == nil ? nil : followers.report,
-      previousFingerprint: vault.previousFingerprint,
-      promptsAnswerByThemselves: await router.prompter.answersByItself)
-    (status.openDApps, status.awayDApps) = (UInt64(dApps.openCount), UInt64(dApps.awayCount))
+      openDApps: UInt64(dApps.openCount), awayDApps: UInt64(dApps.awayCount))
     return status
   }
 

@@ -61,9 +61,8 @@ final class ScriptedService: ControlService {
 
   func status() async -> AuthenticatorStatus {
     AuthenticatorStatus(
-      processID: 7, vault: .locked, transport: "pty", attached: true, verification: ["none"],
-      prompts: PromptReport(.terminal),
-      stateDirectory: "/s")
+      processID: 7, stateDirectory: "/s", verification: ["none"], vault: .init(.locked),
+      device: .init(transport: "pty", attached: true), prompts: PromptReport(.terminal))
   }
 
   func lock() async { note("lock") }
