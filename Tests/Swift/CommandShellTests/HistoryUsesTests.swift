@@ -55,6 +55,7 @@ import Testing
   @Test func `each kind has words of its own`() {
     let kinds = (1...39).filter { $0 != 12 }.map { Self.rows([Self.entry($0, at: nil)])[0] }
     #expect(Set(kinds).count == 38 && kinds.last == "kind 39, -, -")
+    #expect(Set((1...39).map { HistoryWords.kind($0).name }).count == 39)
     // The first PIN, another one, and none; the site of keys that were given up, and none for those of U2F.
     #expect(kinds[9] == "PIN set or removed, -, -" && kinds[26] == "keys of the old phrase given up, -, -")
     #expect(Self.rows([Self.entry(28)]) == ["keys of the old phrase given up, -, a.example"])

@@ -22,8 +22,9 @@ enum HistoryText {
             return [String(entry.number), changed]
           }
           return [
-            String(entry.number), time(content.time, isUTC: isUTC), kind(content.kind),
-            outcome(content.outcome), verification(content.verification), Self.site(content),
+            String(entry.number), time(content.time, isUTC: isUTC), HistoryWords.kind(content.kind).name,
+            HistoryWords.outcome(content.outcome).name, HistoryWords.verification(content.verification).name,
+            Self.site(content),
           ]
         })
   }
@@ -62,83 +63,6 @@ enum HistoryText {
   }
 
   private static let shownFaults = 10
-
-  /// A number that this version does not know is shown as it is.
-  fileprivate static func kind(_ number: UInt8) -> String {
-    switch HistoryEntry.Kind(rawValue: number) {
-    case .register: "register"
-    case .signIn: "sign-in"
-    case .u2fRegister: "u2f-register"
-    case .u2fSignIn: "u2f-sign-in"
-    case .verify: "verify"
-    case .signTransactions: "transactions"
-    case .signMessage: "message"
-    case .signAssociation: "association"
-    case .showPasskey: "show-passkey"
-    case .changePIN: "pin-change"
-    case .reset: "reset"
-    case .nextSignIn: "next-sign-in"
-    case .removePasskey: "remove"
-    case .renamePasskey: "rename"
-    case .recoverPasskey: "recover"
-    case .changeSettings: "settings"
-    case .replaceLargeBlobs: "large-blobs"
-    case .changePolicy: "policy"
-    case .changePassphrase: "passphrase-change"
-    case .addSlot: "slot-add"
-    case .removeSlot: "slot-remove"
-    case .findOldStore: "old-store"
-    case .acceptOldStore: "old-store-accept"
-    case .makeBackup: "backup"
-    case .mergeBackup: "merge"
-    case .importPasskeys: "import"
-    case .beginRotation: "rotate-begin"
-    case .giveUpSite: "rotate-give-up"
-    case .endRotation: "rotate-end"
-    case .exportPasskeys: "export"
-    case .turnOnCounter: "counter-on"
-    case .turnOffCounter: "counter-off"
-    case .followFolder: "folder-on"
-    case .leaveFolder: "folder-off"
-    case .acceptBeforeReset: "before-reset-accept"
-    case .forgetReaders: "readers-forget"
-    case .rememberDApp: "dapp-remember"
-    case .useDApp: "dapp-use"
-    case nil: String(number)
-    }
-  }
-
-  fileprivate static func door(_ number: UInt8) -> String {
-    switch HistoryEntry.Door(rawValue: number) {
-    case .hybrid: "qr-code"
-    case nil: String(number)
-    }
-  }
-
-  fileprivate static func outcome(_ number: UInt8) -> String {
-    switch HistoryEntry.Outcome(rawValue: number) {
-    case .done: "done"
-    case .denied: "denied"
-    case .timedOut: "timed-out"
-    case .cancelled: "cancelled"
-    case .verificationFailed: "verification-failed"
-    case .alreadyRegistered: "already-registered"
-    case .deniedByPolicy: "denied-by-policy"
-    case nil: String(number)
-    }
-  }
-
-  fileprivate static func verification(_ number: UInt8) -> String {
-    switch HistoryEntry.Verification(rawValue: number) {
-    case .some(.none): "none"
-    case .passphrase: "passphrase"
-    case .pin: "pin"
-    case .token: "token"
-    case .fingerprint: "fingerprint"
-    case .pam: "pam"
-    case nil: String(number)
-    }
-  }
 }
 
 extension HistoryDescription {
@@ -156,12 +80,12 @@ extension HistoryDescription {
     var members: [JSON.Member] = [
       number,
       .init(name: "time", value: .number(Int64(clamping: content.time))),
-      .init(name: "kind", value: .string(HistoryText.kind(content.kind))),
-      .init(name: "outcome", value: .string(HistoryText.outcome(content.outcome))),
-      .init(name: "verification", value: .string(HistoryText.verification(content.verification))),
+      .init(name: "kind", value: .string(HistoryWords.kind(content.kind).name)),
+      .init(name: "outcome", value: .string(HistoryWords.outcome(content.outcome).name)),
+      .init(name: "verification", value: .string(HistoryWords.verification(content.verification).name)),
       .init(name: "site", value: JSON(content.site)),
     ]
-    if let door = content.door { members.append(.init(name: "door", value: .string(HistoryText.door(door)))) }
+    if let door = content.door { members.append(.init(name: "door", value: .string(HistoryWords.door(door)))) }
     return .object(members)
   }
 }

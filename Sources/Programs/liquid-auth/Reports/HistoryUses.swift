@@ -27,7 +27,7 @@ struct HistoryUses {
     let isDone = HistoryEntry.Outcome(rawValue: content.outcome) == .done
     // Another account of the sign-in before it.
     guard kind != .nextSignIn || !isDone else { return }
-    var means = Self.means(content.verification)
+    var means = HistoryWords.verification(content.verification).text
     if HistoryEntry.Verification(rawValue: content.verification) == .token, let verified,
       verified.site == nil || verified.site == content.site
     {
@@ -42,77 +42,8 @@ struct HistoryUses {
   }
 
   private static func use(_ content: HistoryDescription.Content) -> String {
-    let end = outcome(content.outcome)
-    return kind(content.kind) + (end.isEmpty ? "" : ": \(end)")
-  }
-
-  private static func kind(_ number: UInt8) -> String {
-    switch HistoryEntry.Kind(rawValue: number) {
-    case .register: "new passkey"
-    case .signIn, .nextSignIn: "sign-in"
-    case .u2fRegister: "new U2F key"
-    case .u2fSignIn: "U2F sign-in"
-    case .verify: "verification for a program"
-    case .signTransactions: "signature of transactions"
-    case .signMessage: "signature of a message"
-    case .signAssociation: "Keyri login"
-    case .showPasskey: "passkey shown to a wallet"
-    case .changePIN: "PIN set or removed"
-    case .reset: "reset of the key"
-    case .removePasskey: "passkey removed"
-    case .renamePasskey: "passkey renamed"
-    case .recoverPasskey: "passkey recovered"
-    case .changeSettings: "settings changed"
-    case .replaceLargeBlobs: "large blobs changed"
-    case .changePolicy: "policy changed"
-    case .changePassphrase: "new passphrase"
-    case .addSlot: "slot added to the vault"
-    case .removeSlot: "slot removed from the vault"
-    case .findOldStore: "old copy of the store found"
-    case .acceptOldStore: "store accepted as it is"
-    case .makeBackup: "backup made"
-    case .mergeBackup: "backup merged"
-    case .importPasskeys: "passkeys imported"
-    case .beginRotation: "move to a new phrase begun"
-    case .giveUpSite: "keys of the old phrase given up"
-    case .endRotation: "move to a new phrase ended"
-    case .exportPasskeys: "passkeys exported"
-    case .turnOnCounter: "counter in the TPM turned on"
-    case .turnOffCounter: "counter in the TPM turned off"
-    case .followFolder: "backups to a folder turned on"
-    case .leaveFolder: "backups to a folder turned off"
-    case .acceptBeforeReset: "passkeys from before a reset accepted"
-    case .forgetReaders: "permission to list passkeys revoked"
-    case .rememberDApp: "dApp remembered"
-    case .useDApp: "connection to a remembered dApp"
-    case nil: "kind \(number)"
-    }
-  }
-
-  /// How it ended; empty if it was done.
-  private static func outcome(_ number: UInt8) -> String {
-    switch HistoryEntry.Outcome(rawValue: number) {
-    case .done: ""
-    case .denied: "refused"
-    case .timedOut: "not answered in time"
-    case .cancelled: "withdrawn"
-    case .verificationFailed: "not verified"
-    case .alreadyRegistered: "already registered"
-    case .deniedByPolicy: "refused by a policy"
-    case nil: "outcome \(number)"
-    }
-  }
-
-  private static func means(_ number: UInt8) -> String {
-    switch HistoryEntry.Verification(rawValue: number) {
-    case .some(.none): "-"
-    case .passphrase: "passphrase"
-    case .pin: "PIN"
-    case .token: "an earlier verification"
-    case .fingerprint: "fingerprint"
-    case .pam: "PAM"
-    case nil: "way \(number)"
-    }
+    let end = HistoryWords.outcome(content.outcome).text
+    return HistoryWords.kind(content.kind).text + (end.isEmpty ? "" : ": \(end)")
   }
 }
 
