@@ -52,6 +52,9 @@ def test_strings_comments_and_regular_expressions_are_single_tokens():
     ("func f() { switch a { case .b where c: d = e\n case .g: throw h } }", [
         ("c", "a condition is always true"), ("c", "a condition is always false"),
         ("d = e", "an assignment is left out"), ("throw h", "a throw is left out")]),
+    ("func f() { guard let a else { return }\n if b { c() }\n while d {} }", [
+        ("b", "a condition is always true"), ("b", "a condition is always false"), ("c()", "a call is left out"),
+        ("d", "a condition is always true"), ("d", "a condition is always false")]),
     ("enum A: Int { case b = 1 }", []),
     ("init(a: Int = 1) { self.a = a }", []),
     ("func f() -> [A] { g(h) }", []),

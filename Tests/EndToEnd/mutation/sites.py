@@ -104,8 +104,10 @@ def _conditions(tokens, structure):
     for index, token in enumerate(tokens):
         if token.kind != "word" or token.text not in ("if", "guard", "while"):
             continue
+        before = tokens[index - 1] if index else token
         # Not the end of a `repeat`, which has no mark after it, nor the label of a parameter.
-        if index and tokens[index - 1].text in (".", "#", "}", ",") or tokens[index + 1].text == ":":
+        is_end = token.text == "while" and before.text == "}" and before.line == token.line
+        if is_end or before.text in (".", "#", ",") or tokens[index + 1].text == ":":
             continue
         yield from _clauses(tokens, index + 1, {"else" if token.text == "guard" else "{"})
     for statement in structure.statements:
