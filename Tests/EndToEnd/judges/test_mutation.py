@@ -55,6 +55,8 @@ def test_strings_comments_and_regular_expressions_are_single_tokens():
     ("func f() { guard let a else { return }\n if b { c() }\n while d {} }", [
         ("b", "a condition is always true"), ("b", "a condition is always false"), ("c()", "a call is left out"),
         ("d", "a condition is always true"), ("d", "a condition is always false")]),
+    ("func f() -> A { while true { if b { return c } } }", [
+        ("b", "a condition is always true"), ("b", "a condition is always false")]),
     ("enum A: Int { case b = 1 }", []),
     ("init(a: Int = 1) { self.a = a }", []),
     ("func f() -> [A] { g(h) }", []),
@@ -111,6 +113,17 @@ def test_a_compiler_error_leaves_out_the_place_that_it_is_about(tmp_path):
     assert made.exclude(f"{place}:4:1: error: missing return\n") == 1
     assert [source.text[site.start:site.end] for site in source.excluded] == ["<", "g()"]
     assert made.exclude("/other/file.swift:1:1: error: something else\n") == 0
+
+
+def test_a_variable_without_a_value_leaves_out_the_statement_before(tmp_path):
+    (tmp_path / "Sources/Core/A").mkdir(parents=True)
+    (tmp_path / "Sources/Core/A/B.swift").write_text(
+        "func f() throws -> B {\n  let c: B\n  do { c = try g() } catch { throw h(error) }\n  return i(c, d ? 1 : 2)\n}\n")
+    made = project.Project(tmp_path, tmp_path / "build", ["Sources/Core/A/B.swift"], {"ATests"})
+    source, = made.sources
+    error = f"{made.copy / 'Sources/Core/A/B.swift'}:4:12: error: constant 'c' used before being initialized\n"
+    assert [made.exclude(error), made.exclude(error)] == [1, 1]
+    assert [source.text[site.start:site.end] for site in source.excluded] == ["throw h(error)", "c = try g()"]
 
 
 def test_the_suites_of_a_module():

@@ -65,7 +65,8 @@ class Source:
         if "reasonable time" in text:
             return self._of_statement(line)
         on_line = [site for site in self.used if site.line == line]
-        if on_line:
+        # A statement that is left out is missing later: where its variable is used, or the function ends.
+        if on_line and "before being initialized" not in text and "missing return" not in text:
             # The nearest change is most often the cause.
             return [min(on_line, key=lambda site: abs(self._column(site) - column))]
         before = [site for site in self.used if site.line <= line and site.kind == "statement"]

@@ -63,7 +63,8 @@ def _literals(tokens, structure):
     for before, token in zip(tokens, tokens[1:]):
         if token.start in raw or before.text == ".":
             continue
-        if token.text in ("true", "false"):
+        # `while true` ends by a return or a break: without its body, most functions do not compile.
+        if token.text in ("true", "false") and before.text != "while":
             other = "false" if token.text == "true" else "true"
             yield Site("literal", token.line, token.start, token.end, [f"`{token.text}` becomes `{other}`"])
         elif token.kind == "number" and (text := _next_number(token.text)):
@@ -132,7 +133,7 @@ def _clauses(tokens, start, ends):
         text = tokens[index].text
         if text not in ends and text != ",":
             continue
-        if tokens[first].text not in ("let", "var", "case", "#"):
+        if tokens[first].text not in ("let", "var", "case", "#", "true"):
             last = tokens[index - 1]
             yield Site("condition", last.line + last.text.count("\n"), last.end, last.end, list(CONDITION))
         first = index + 1
