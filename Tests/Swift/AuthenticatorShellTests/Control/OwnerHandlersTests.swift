@@ -1,11 +1,16 @@
+import CBOR
 import CTAP2
 import ControlProtocol
+import CredentialDB
 import CryptoPrimitives
 import DeterministicKeys
 import EventLoop
 import Recovery
+import StateDirectory
 import Testing
+import Vault
 
+@testable import PromptsTests
 @testable import liquid_authenticator
 
 extension OpenVault {
@@ -62,6 +67,37 @@ extension OpenVault {
     #expect(try vault.ask(ShowCredential(found.reference)).dApps == ["https://w.a.example"])
     try vault.ask(RemoveCredential(found.reference), now: 6)
     #expect(try vault.store.state().pairings.all.map(\.origin) == ["https://b.example"])
+  }
+
+  @Test func `a passkey with a large blob is shown with the key that opens the blob`() throws {
+    let source = try #require(
+      CredentialSource(
+        rpID: "a.example", userID: [7], id: [UInt8](repeating: 1, count: 32), algorithm: .edDSA, counter: 0,
+        policy: CredentialPolicy(largeBlobKey: true), created: 5, changed: 0, origin: .imported,
+        importedKey: SecretBytes.random(count: 32)))
+    try vault.store.save(source, state: nil)
+    let key = vault.keys.largeBlobKey(source.rpIDHash, id: source.id).withUnsafeBytes { Array($0) }
+    let reference = CredentialReference(rpID: "a.example", credentialID: source.id, isImported: true)
+    #expect(try vault.ask(ShowCredential(reference)).largeBlobKey == key)
+    #expect(try vault.ask(ListCredentials()).credentials.map(\.largeBlobKey) == [nil])
+  }
+
+  @Test func `a change by the owner ends an unfinished sign-in, and a list does not`() async throws {
+    for user in [1, 2] as [UInt8] { try vault.ask(RecoverCredential(rpID: "a.example", userHandle: [user])) }
+    var authenticator = Authenticator.quiet(vault)
+    let context = RequestContext(channel: 1, poweredUpAt: .zero)
+    let silent: CBORMap = [1: "a.example", 2: .bytes([UInt8](repeating: 0, count: 32)), 5: ["up": false]]
+    let signIn = [0x02] + CBOREncoder.encode(.map(silent))
+    let commands: [(any OwnerCommand, CTAPStatus)] = [
+      (GetSettings(), .success), (ChangePolicy(), .success), (ChangePolicy(.site("b.example", 2)), .notAllowed),
+      (ForgetTrezorKeys(), .notAllowed),
+    ]
+    for (command, status) in commands {
+      #expect(await authenticator.respond(to: signIn, in: context).first == CTAPStatus.success.rawValue)
+      try ControlSession.serve(&authenticator, for: vault.unlocking) { owner in _ = try command.handle(&owner) }
+      let next = await authenticator.respond(to: [0x08], in: context)
+      #expect(next.first == status.rawValue, "\(type(of: command))")
+    }
   }
 
   @Test func `keys of a Trezor are kept for the phrase of the vault only, until they are removed`() throws {
@@ -346,6 +382,15 @@ extension OpenVault {
     #expect(try vault.ask(ChangeSettings(alwaysUV: false)).minimumPINLengthRPIDs == ["a.example"])
   }
 
+  @Test func `programs that list passkeys without a prompt can no longer when the owner forgets them`() throws {
+    var state = try vault.store.state()
+    state.settings.persistentToken = SecretBytes.random(count: 32)
+    try vault.store.setState(state)
+    #expect(try vault.settings().hasPersistentToken)
+    try vault.ask(ForgetReaders())
+    #expect(try !vault.settings().hasPersistentToken)
+  }
+
   @Test func `a PIN must be changed if it is too short, or if the owner requests it`() throws {
     try vault.ask(SetPIN(Self.secret("1234")))
     #expect(try vault.ask(ChangeSettings(minimumPINLength: 5)).forcePINChange)
@@ -371,5 +416,26 @@ extension OpenVault {
       try vault.ask(SetLargeBlobArray(long + SHA256.hash(long).prefix(16), changedFrom: nil))
     }
     #expect(try vault.store.largeBlobArray() == array)
+  }
+}
+
+@Suite struct StoredHistoryTests {
+  private let made: MadeVault
+
+  init() throws { made = try MadeVault(passphrase: "right") }
+
+  @Test func `the history comes in pages, and only the last one has nothing after it`() throws {
+    let content = try made.directory.unlock(passphrase: secret("right")).content
+    let store = try made.directory.openStore(of: content, keys: made.keys)
+    let vault = OpenVault(keys: made.keys, ed25519Root: SecretBytes.random(count: 96), store: store)
+    #expect(try vault.ask(ListHistory()) == ListHistory.Answer(entries: []))
+    let times = Array(1...UInt64(ListHistory.pageSize) + 1)
+    try store.appendDurably(
+      times.map { HistoryEntry(time: $0, site: nil, kind: .signIn, outcome: .done, verification: .none) })
+    let first = try vault.ask(ListHistory())
+    #expect(first.entries.compactMap(\.content?.time) == Array(times.dropLast()))
+    #expect(first.next != nil && first.next == first.entries.last?.number)
+    let last = try vault.ask(ListHistory(after: first.next))
+    #expect(last.entries.compactMap(\.content?.time) == [UInt64(times.count)] && last.next == nil)
   }
 }
