@@ -102,8 +102,9 @@ struct RefusedProgramsTests {
     #expect(clock.sleeperCount == 0)
   }
 
-  @Test func `the number of programs is limited, and they are forgotten after an hour`() async throws {
-    for process in 0..<Int32(RefusedPrograms.capacity) + 1 {
+  @Test func `64 programs are remembered, and the one whose refusal is the oldest makes room`() async throws {
+    let processes: Range<Int32> = 0..<65
+    for process in processes {
       for _ in 0..<2 { _ = try await request(.declined, from: .controlSocket(process: process)) }
       clock.advance(by: .milliseconds(1))
     }
@@ -113,10 +114,26 @@ struct RefusedProgramsTests {
     await clock.sleepers(1)
     clock.advance(by: .seconds(1))
     _ = try await waiting.value
-    clock.advance(by: RefusedPrograms.memory)
-    for process in 2..<Int32(RefusedPrograms.capacity) + 1 {
+    // An hour later, all are forgotten.
+    clock.advance(by: .seconds(3600))
+    for process in processes.dropFirst(2) {
       for _ in 0..<2 { _ = try await request(.declined, from: .controlSocket(process: process)) }
     }
+  }
+
+  @Test func `a program is forgotten an hour after its last refusal, and not before`() async throws {
+    let (program, other) = (Door.controlSocket(process: 7), Door.controlSocket(process: 8))
+    for door in [program, other] { for _ in 0..<2 { _ = try await request(.declined, from: door) } }
+    clock.advance(by: .milliseconds(3_599_999))
+    _ = try await request(.declined, from: program)
+    let waiting = Task { try await request(nil, from: program) }
+    await clock.sleeper(until: time(after: .seconds(2)))
+    clock.advance(by: .milliseconds(1))
+    // Its next refusal is the first again.
+    for _ in 0..<2 { _ = try await request(.declined, from: other) }
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .seconds(2))
+    _ = try await waiting.value
   }
 
   // Holds: CONTROL-19
@@ -132,6 +149,20 @@ struct RefusedProgramsTests {
     for _ in 0..<2 {
       _ = try await request(.cancelled, from: program, Withdrawal())
     }
+    try await waits(program)
+  }
+
+  // Holds: CONTROL-19
+  @Test func `a person who refuses while the authenticator withdraws the request has refused`() async throws {
+    let program = Door.controlSocket(process: 7)
+    let withdrawal = Withdrawal()
+    withdrawal.note()
+    for _ in 0..<2 { _ = try await request(.declined, from: program, withdrawal) }
+    try await waits(program)
+  }
+
+  /// Fails, by a wait without end, unless the next request of a program waits for a second.
+  private func waits(_ program: Door) async throws {
     let waiting = Task { try await request(nil, from: program) }
     await clock.sleepers(1)
     clock.advance(by: .seconds(1))

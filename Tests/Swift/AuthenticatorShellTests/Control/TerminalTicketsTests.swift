@@ -70,8 +70,13 @@ struct TerminalTicketsTests {
     #expect(tickets.unlocking(of: Self.terminal) === next)
   }
 
-  @Test func `the number of tickets is limited, and the oldest makes room`() {
-    let terminals = (0...Int32(TerminalTickets.capacity)).map { TerminalSession(device: $0, leader: 100, start: 5000) }
+  /// 65 terminals: one more than have tickets at a time.
+  private static let terminals = (0...64 as ClosedRange<Int32>).map {
+    TerminalSession(device: $0, leader: 100, start: 5000)
+  }
+
+  @Test func `64 terminals have a ticket, and the oldest makes room`() {
+    let terminals = Self.terminals
     for terminal in terminals.dropLast() {
       tickets.give(to: terminal, for: unlocking)
       clock.advance(by: .milliseconds(1))
@@ -79,8 +84,18 @@ struct TerminalTicketsTests {
     // One that it has already needs no room.
     tickets.give(to: terminals[1], for: unlocking)
     #expect(terminals.dropLast().allSatisfy { has($0) })
-    tickets.give(to: terminals[TerminalTickets.capacity], for: unlocking)
+    tickets.give(to: terminals[64], for: unlocking)
     #expect(terminals.filter { !has($0) } == [terminals[0]])
+  }
+
+  @Test func `a ticket that has ended takes no place from one that lasts`() {
+    let ended = Unlocking()
+    tickets.give(to: Self.terminals[0], for: unlocking)
+    clock.advance(by: .milliseconds(1))
+    for terminal in Self.terminals[1..<64] { tickets.give(to: terminal, for: ended) }
+    ended.end()
+    tickets.give(to: Self.terminals[64], for: unlocking)
+    #expect(Self.terminals.filter { has($0) } == [Self.terminals[0], Self.terminals[64]])
   }
 
   // MARK: The terminal of a process
@@ -103,6 +118,15 @@ struct TerminalTicketsTests {
     #expect(ProcessStatus(Array(line.prefix(60))) == nil)
     #expect(ProcessStatus(Array("4711 (sh) S".utf8)) == nil)
     #expect(ProcessStatus(Array(String(decoding: line, as: UTF8.self).replacing("34817", with: "x").utf8)) == nil)
+  }
+
+  @Test func `a line needs all up to the time of the start, and nothing after it`() {
+    let line = Self.line("sh", session: 4700, terminal: 34817, start: 123_456)
+    let before = line.count - "123456 9 10 11\n".utf8.count
+    for count in 0...before { #expect(ProcessStatus(Array(line.prefix(count))) == nil) }
+    #expect(
+      ProcessStatus(Array(line.prefix(before + 6)))
+        == ProcessStatus(session: 4700, terminal: 34817, start: 123_456))
   }
 
   @Test func `the session of this process is found`() {
@@ -130,7 +154,14 @@ struct TerminalTicketsTests {
     #expect(terminal(program, none) == nil)
     #expect(terminal(program, ProcessStatus(session: 99, terminal: 0x8801, start: 5000)) == nil)
     // The leader is outside of what /proc shows.
-    #expect(terminal(ProcessStatus(session: 0, terminal: 0x8801, start: 6000), shell) == nil)
+    let outside = ProcessStatus(session: 0, terminal: 0x8801, start: 6000)
+    #expect(terminal(outside, shell) == nil)
+    #expect(TerminalSession(of: 200) { $0 == 0 || $0 == 200 ? outside : nil } == nil, "no process has the number 0")
+    // In a container, the shell can be the first process.
+    let first = ProcessStatus(session: 1, terminal: 0x8801, start: 5000)
+    #expect(
+      TerminalSession(of: 200) { $0 == 1 || $0 == 200 ? first : nil }
+        == TerminalSession(device: 0x8801, leader: 1, start: 5000))
   }
 }
 
