@@ -276,7 +276,7 @@ import Testing
 
   static let malformed: [(String, [UInt8], ControlStatus)] = [
     ("nothing", [], .invalidLength),
-    ("a message that is too long", [0x51] + [UInt8](repeating: 0, count: ControlMessage.maximumSize), .invalidLength),
+    ("a message that is too long", [0x51] + [UInt8](repeating: 0, count: 163_840), .invalidLength),
     ("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), .invalidLength),
     ("a command of our range that does not exist", [0x7F], .invalidCommand),
     ("another", [0x7F, 0xA0], .invalidCommand),
