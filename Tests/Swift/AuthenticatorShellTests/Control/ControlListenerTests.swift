@@ -161,7 +161,7 @@ final class Client: Sendable {
     async throws
   {
     let control = try OpenControlSocket()
-    let (curious, other) = (try control.connect(), try control.connect())
+    let (curious, other, stranger) = (try control.connect(), try control.connect(), try control.connect())
     let hello = Hello(hearsOfPrompts: true).encoded.withUnsafeBytes { Array($0) }
     #expect(await curious.ask(hello)?.first == 0x00)
     await other.greet()
@@ -185,6 +185,8 @@ final class Client: Sendable {
     control.service.gate.open()
     #expect(await curious.receive() == [0x00, 0x02])
     #expect(await other.ask([0x02]) == [0x00, 0x02])
+    // The first answer tells the listener what the client has said so far.
+    for _ in 0..<2 { #expect(await stranger.ask([0x02])?.first == 0xF0, "it has not said hello") }
 
     // A request that waits for nobody, and none.
     #expect(await curious.ask([0x52]) == [0x00])

@@ -138,6 +138,30 @@ import Testing
       ])
   }
 
+  @Test func `a way to verify that cannot work is refused, before any setting changes`() async throws {
+    let vault = try Self.vault(CredentialKeys(mainKey: SecretBytes.random(count: 64)), [])
+    service.vault.withLock { $0 = vault }
+    let change = ChangeSettings(alwaysUV: true, means: ["fingerprint"])
+    _ = await ask(Hello())
+    #expect(await ask(change) == .passphraseRequired)
+    #expect(service.calls.withLock { $0 }.isEmpty, "other programs do not learn which ways work")
+    #expect(await ask(Unlock(Self.passphrase())) == .ok)
+    #expect(await ask(change) == .notAllowed)
+    #expect(service.calls.withLock { $0 } == ["unlock", "check fingerprint"])
+    #expect(try vault.settings() == AuthenticatorSettings())
+  }
+
+  @Test func `what a wallet tells of its dApp is forgotten with its connection`() async {
+    for isOpen in [true, false] {
+      var wallet: ControlSession? = ControlSession(client: 7, service: service, log: { _ in })
+      _ = await wallet?.answer(to: .command(Hello()))
+      _ = await wallet?.answer(to: .command(ReportDApp(isOpen: isOpen)))
+      #expect((service.dApps.openCount, service.dApps.awayCount) == (isOpen ? 1 : 0, isOpen ? 0 : 1))
+      wallet = nil
+      #expect((service.dApps.openCount, service.dApps.awayCount) == (0, 0))
+    }
+  }
+
   @Test func `a failure is answered with its reason`() async {
     _ = await ask(Hello())
     let answer = await session.answer(to: .command(PlugDevice(.attach)))
@@ -566,7 +590,11 @@ import Testing
     #expect(ControlRequest.commands.filter { $0.wait == .work }.map { $0.code }.sorted() == [0x53, 0x5B, 0x76])
   }
 
-  @Test(arguments: [[0x04], [0x02, 0xA0], [0x41]] as [[UInt8]])
+  static let passedOn: [[UInt8]] = [
+    [0x04], [0x02, 0xA0], [0x41], [0x4F], [0xA0], [0x01] + [UInt8](repeating: 0, count: 7_608),
+  ]
+
+  @Test(arguments: passedOn)
   func `a CTAP2 message or an unknown vendor command is passed on unchanged`(_ message: [UInt8]) throws {
     let request = try message.withUnsafeBytes { bytes throws(ControlFailure) in
       try ControlRequest(decoding: bytes, isGreeted: true)
@@ -576,5 +604,15 @@ import Testing
       return
     }
     #expect(request.wait == .queue)
+  }
+
+  @Test func `each command byte from 50 to 9F is ours, also one without a command`() {
+    for code in 0x50...0x9F as ClosedRange<UInt8> where !ControlRequest.commands.contains(where: { $0.code == code }) {
+      #expect(throws: ControlFailure(.invalidCommand, "")) {
+        try [code].withUnsafeBytes { bytes throws(ControlFailure) in
+          try ControlRequest(decoding: bytes, isGreeted: true)
+        }
+      }
+    }
   }
 }

@@ -21,6 +21,8 @@ final class ScriptedService: ControlService {
   let calls = Mutex<[String]>([])
   /// The vault; `nil` while it is locked.
   let vault: Mutex<OpenVault?>
+  /// The vault's file, whose slots are changed, and how it was opened; `nil` for a service without one.
+  let file = Mutex<(file: VaultFile, opened: UnlockedVault)?>(nil)
   /// CTAP2 requests wait here.
   let gate = Gate()
   /// Tries of the passphrase wait here.
@@ -98,6 +100,12 @@ final class ScriptedService: ControlService {
   ) async throws {
     try check(unlocking)
     note("changeSlots as \(kind)")
+    try file.withLock { held throws(VaultError) in
+      guard let (before, opened) = held else { return }
+      var changed = before
+      try change(&changed, opened)
+      held = (changed, opened)
+    }
   }
 
   /// Throws if the vault is open, and was not opened by `unlocking`.

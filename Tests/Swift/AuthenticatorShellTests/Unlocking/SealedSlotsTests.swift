@@ -1,4 +1,5 @@
 import CBOR
+import ControlProtocol
 import CryptoPrimitives
 import Foundation
 import StateDirectory
@@ -55,6 +56,28 @@ import Testing
     let slot = try made.directory.slots()[2]
     #expect(!slot.unlocksAtStart && lines.all == [StateDirectory.noLongerAtStart(3, slot)])
     #expect(source.current != nil)
+  }
+
+  // Holds: PROTECT-22
+  @Test func `a slot that is added opens the vault, and those of an earlier version are authenticated`() async throws {
+    let made = try MadeVault(passphrase: "right")
+    let unlocked = try made.directory.unlock(passphrase: secret("right"))
+    let service = ScriptedService()
+    let earlier = try VaultFile(decoding: Self.earlier(made.directory.readVault(), unlocked))
+    service.file.withLock { $0 = (earlier, unlocked) }
+    let session = ControlSession(client: 5, service: service, log: { _ in })
+    let (key, id) = (SecretBytes.random(count: 32), [UInt8](repeating: 2, count: 16))
+    let passphrase = ScriptedService.passphrase.withUnsafeBytes { SecretBytes(copying: $0) }
+    let requests: [any ServedCommand] = [
+      Hello(), Unlock(passphrase), SealSlot(key: key, protector: [1: 4, 2: .bytes(id), 3: true]),
+    ]
+    for request in requests { #expect(await session.answer(to: .command(request)).first == ControlStatus.ok.rawValue) }
+    #expect(service.calls.withLock { $0 } == ["unlock", "changeSlots as addSlot"])
+    let file = try #require(service.file.withLock { $0?.file })
+    #expect(file.sealsSlots)
+    let slot = try #require(file.slots.last)
+    #expect(file.slots.count == 2 && slot.protector == .secretService(id: id, autoUnlock: true))
+    #expect(try file.open(slot: slot.id, key: key).content.payload == unlocked.content.payload)
   }
 
   @Test func `a public key that is stored is in the vault's file`() throws {
