@@ -229,6 +229,14 @@ import Testing
   }
 
   // Holds: POLICY-6
+  @Test func `always-verify lets the user sign who is verified`() async throws {
+    let world = TestWorld()
+    try set(.alwaysVerify, of: "d.example", in: world)
+    #expect(try await world.authenticator.sign([.transaction([0x80])], asking: Self.prompt).count == 1)
+    #expect(world.person.shown.map(\.verification) == [true])
+  }
+
+  // Holds: POLICY-6
   @Test func `deny refuses a ceremony with the extension liquid`() async throws {
     var world = TestWorld()
     try set(.deny, of: Requests.rpID, in: world)
