@@ -310,6 +310,11 @@ import Testing
       "a report of 5 files with 8,192 bytes each",
       [0x76, 0xA1, 0x02, 0xA1, 0x01, 0x85] + [[UInt8]](repeating: longResult, count: 5).flatMap { $0 }, .invalidLength
     ),
+    (
+      "a report with a text of 8,193 bytes",
+      [0x76, 0xA1, 0x02, 0xA1, 0x01, 0x81, 0x84, 0x60, 0, 0xF4, 0x79, 0x20, 0x01]
+        + [UInt8](repeating: 0x61, count: 8193), .invalidLength
+    ),
     ("a new phrase without one", [0x78], .missingParameter),
     ("a new phrase that is a text", [0x78, 0xA1, 0x00, 0x61, 0x61], .unexpectedType),
     ("a page that is a text", [0x79, 0xA1, 0x01, 0x61, 0x61], .unexpectedType),
@@ -331,6 +336,7 @@ import Testing
     ("keys of a Trezor without them", [0x92], .missingParameter),
     ("a report of a dApp without a state", [0x94], .missingParameter),
     ("501 sites", [0x7A, 0xA1, 0x01, 0x99, 0x01, 0xF5] + [UInt8](repeating: 0x60, count: 501), .invalidLength),
+    ("a slot with a key of one byte", [0x6B, 0xA2, 0x00, 0x41, 0x61, 0x01, 0xA0], .invalidLength),
     ("a counter without a change", [0x6F], .missingParameter),
     ("a counter with a change that does not exist", [0x6F, 0xA1, 0x01, 0x04], .invalidParameter),
     ("a counter without an auth value", [0x6F, 0xA1, 0x01, 0x01], .missingParameter),

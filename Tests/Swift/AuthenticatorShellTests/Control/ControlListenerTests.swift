@@ -165,6 +165,7 @@ final class Client: Sendable {
     let hello = Hello(hearsOfPrompts: true).encoded.withUnsafeBytes { Array($0) }
     #expect(await curious.ask(hello)?.first == 0x00)
     await other.greet()
+    #expect(await curious.ask([0x03]) == [0x00, 0x03], "no prompt is open")
     control.service.gate.close()
     curious.send([0x01])
     other.send([0x01])
@@ -457,6 +458,42 @@ final class Client: Sendable {
     }
     // After the right passphrase, the process has not failed any more.
     #expect(await attackers.last?.ask(Self.unlock) == [0x00])
+    service.unlocking.close()
+    for attacker in attackers.dropLast() { attacker.send(Self.wrong) }
+    await eventually { service.unlocking.count == attackers.count - 1 }
+    let next = try await processes.connect(pid_t(attackers.count), to: control)
+    next.send(Self.unlock)
+    await eventually { service.unlocking.count == attackers.count }
+    service.unlocking.open()
+    #expect(await next.receive() == [0x00])
+  }
+
+  // Holds: CONTROL-18
+  @Test func `256 processes whose try failed are remembered, and the oldest makes room`() async throws {
+    let processes = Processes()
+    let control = try OpenControlSocket(processes)
+    let service = control.service
+    for number in 1...257 as ClosedRange<pid_t> {
+      let client = try await processes.connect(number, to: control)
+      #expect(await client.ask(Self.wrong)?.first == ControlStatus.wrongPassphrase.rawValue)
+    }
+    service.unlocking.close()
+    var waiting: [Client] = []
+    for number in 1001..<1000 + pid_t(ControlListener.maximumUnlocking) {
+      let client = try await processes.connect(number, to: control)
+      client.send(Self.wrong)
+      waiting.append(client)
+    }
+    await eventually { service.unlocking.count == waiting.count }
+    let second = try await processes.connect(2, to: control)
+    #expect(await second.ask(Self.wrong)?.first == Self.busy)
+    let first = try await processes.connect(1, to: control)
+    first.send(Self.wrong)
+    await eventually { service.unlocking.count == waiting.count + 1 }
+    service.unlocking.open()
+    for client in waiting + [first] {
+      #expect(await client.receive()?.first == ControlStatus.wrongPassphrase.rawValue)
+    }
   }
 
   // Holds: CONTROL-9

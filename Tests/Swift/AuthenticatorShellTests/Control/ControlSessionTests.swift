@@ -236,6 +236,20 @@ import Testing
   }
 
   // Holds: BACKUP-1
+  @Test func `a backup of two fragments is read to its end, and not beyond`() async throws {
+    let vault = try Self.vault(CredentialKeys(mainKey: SecretBytes.random(count: 64)), [])
+    try vault.store.setLargeBlobArray([UInt8](repeating: 0, count: 140_000))
+    service.vault.withLock { $0 = vault }
+    _ = await ask(Hello())
+    _ = await ask(Unlock(Self.passphrase()))
+    let first = try ReadBackup.Answer(decoding: await session.answer(to: .command(ReadBackup(offset: 0))))
+    #expect(first.fragment.count == 131_072 && first.size > 140_000)
+    #expect(await ask(ReadBackup(offset: first.size)) == .invalidParameter)
+    let last = try ReadBackup.Answer(decoding: await session.answer(to: .command(ReadBackup(offset: 131_072))))
+    #expect(last.fragment.count == Int(first.size) - 131_072)
+  }
+
+  // Holds: BACKUP-1
   @Test func `a fragment that does not follow the one before ends the transfer`() async throws {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     let vault = try Self.vault(keys, [])

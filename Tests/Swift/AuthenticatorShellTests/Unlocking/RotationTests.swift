@@ -91,6 +91,7 @@ import Vault
     await #expect(throws: ControlFailure(.invalidParameter, "")) { try await page(1) }
     let first = try await page(0)
     let next = try #require(first.next)
+    await #expect(throws: ControlFailure(.invalidParameter, "")) { try await page(UInt64(sites.count)) }
     // The list of the next page is the same, although there is one key more.
     try #require(source.vault.openStore).append(
       HistoryEntry(time: 9, site: sites[799], kind: .giveUpSite, outcome: .done, verification: .passphrase))
