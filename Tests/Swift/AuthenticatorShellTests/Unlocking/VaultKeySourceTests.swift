@@ -630,6 +630,22 @@ import Vault
     #expect(await verifier.verify(secret("new")) == .right)
   }
 
+  @Test(arguments: [false, true])
+  func `a vault that another slot opened is locked by a new passphrase, and by the removal of that slot`(
+    isRemoved: Bool
+  ) async throws {
+    try addSlots(1)
+    let source = source(ScriptedBackEnd(), Keyring(1))
+    let unlocking = try await source.open(for: nil).unlocking
+    let slot = try made.directory.slots()[1].id
+    if isRemoved {
+      try source.vault.changeSlots(since: unlocking) { (file, _) throws(VaultError) in try file.removeSlot(slot) }
+    } else {
+      try source.vault.changeSlots(since: unlocking, sealing("new"))
+    }
+    #expect(source.current == nil && source.vault.status.lockReason == .slotChanged)
+  }
+
   @Test func `an unlocking that a lock ended changes no slot`() async throws {
     let source = source(ScriptedBackEnd())
     let unlocking = try #require(try await source.unlock(passphrase: secret("right")))

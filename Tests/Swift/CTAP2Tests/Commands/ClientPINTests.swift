@@ -626,6 +626,18 @@ import Testing
 
   // MARK: The owner, and the history
 
+  @Test func `a PIN can be changed to the same one, unless a change is forced`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    #expect(try await platform.changePIN("1234", to: "1234", in: &world).status == .success)
+    var state = try world.store.state()
+    state.settings.forcePINChange = true
+    try world.store.setState(state)
+    #expect(try await platform.changePIN("1234", to: "1234", in: &world).status == .pinPolicyViolation)
+    #expect(try await platform.changePIN("1234", to: "4321", in: &world).status == .success)
+  }
+
   @Test(arguments: [true, false])
   func `a PIN that the owner sets or removes ends the lock, a forced change and all tokens`(sets: Bool) async throws {
     var world = TestWorld()
