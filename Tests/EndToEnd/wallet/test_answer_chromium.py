@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from judges import hybrid
-from judges.relying_parties import PyWebAuthn, b64
+from judges.relying_parties import Credential, PyWebAuthn, b64
 from selenium import webdriver
 from support.authenticator import wait_for
 from support.patience import PATIENCE
@@ -69,16 +69,16 @@ class Chromium:
         self.driver.execute_script(
             "window.request = arguments[0]; window.outcome = null; document.getElementById('go').click()", request)
 
+    def seen(self, picture):
+        """Take a picture of the screen; return the link of the code on it, or None."""
+        self.screen.picture(picture)
+        read = subprocess.run(["zbarimg", "-q", "--raw", picture], capture_output=True, text=True, timeout=60 * PATIENCE)
+        return next((line for line in read.stdout.upper().split() if line.startswith("FIDO:/")), None)
+
     def code(self):
         """Return a picture with the code, once it is on the screen, and the code's link."""
         picture = self.folder / "screen.png"
-
-        def seen():
-            self.screen.picture(picture)
-            read = subprocess.run(["zbarimg", "-q", "--raw", picture], capture_output=True, text=True, timeout=60 * PATIENCE)
-            return next((line for line in read.stdout.upper().split() if line.startswith("FIDO:/")), None)
-
-        return picture, wait_for("code on the screen", seen, 60)
+        return picture, wait_for("code on the screen", lambda: self.seen(picture), 60)
 
     def answer(self, key, picture=None, *, number=0, tunnel=None, adverts=None):
         """Answer the code of the screen, or of a picture from before; return the process.
@@ -100,12 +100,14 @@ class Chromium:
         return wait_for("outcome", self.found, seconds)
 
     def cancel(self):
-        """Close the browser's dialog as a person does; return what the page got."""
+        """Close the browser's dialog as a person does; return what the page got, and the link of a code in it, or None."""
+        link = None
         for _ in range(10):
+            link = self.seen(self.folder / "dialog.png") or link
             self.screen.press("Escape")
             # The dialog ignores keys soon after it has changed, and also after other ignored keys.
             with contextlib.suppress(AssertionError):
-                return self.outcome(3)
+                return self.outcome(3), link
         raise AssertionError("the browser's dialog is still open")
 
     def perform(self, key, site, **request):
@@ -168,6 +170,23 @@ def test_registration_sign_in_and_prf(browser, site, key):
 
 
 # Holds: HYBRID-10
+def test_a_code_is_shown_only_for_passkeys_that_are_stored_with_hybrid(browser, site):
+    """Sites store what getInfo tells: with `usb` alone, Chromium neither scans nor shows a code."""
+    site.account("ada").credentials.append(Credential(bytes(32), b"", b"", b"", "none"))
+    request = {"ceremony": "authenticate", "account": "ada", "uv": "required"}
+    scans = len(browser.bluetooth.events("scan"))
+    browser.begin(site, **request, transports=["usb"])
+    found, link = browser.cancel()
+    assert found["error"] == "NotAllowedError" and link is None
+    assert len(browser.bluetooth.events("scan")) == scans
+
+    browser.begin(site, **request, transports=["usb", "hybrid"])
+    browser.code()
+    wait_for("scan", lambda: len(browser.bluetooth.events("scan")) > scans, 60)
+    assert browser.cancel()[0]["error"] == "NotAllowedError"
+
+
+# Holds: HYBRID-10
 def test_a_refusal_reaches_the_page(browser, site, key):
     key.pinentry.set("deny")
     found, status, said = browser.perform(key, site, ceremony="register", account="ada", uv="required", rk="required")
@@ -192,7 +211,7 @@ def test_a_cancel_in_the_browser_withdraws_the_dialog(browser, site, key):
     browser.begin(site, ceremony="register", account="ada", uv="required", rk="required")
     process = browser.answer(key)
     wait_for("dialog", key.pinentry.asked, 60)
-    found = browser.cancel()
+    found, _ = browser.cancel()
     said = process.communicate(timeout=60 * PATIENCE)[1]
     assert found["error"] == "NotAllowedError"
     assert process.returncode == 1 and "the browser ended the request" in said

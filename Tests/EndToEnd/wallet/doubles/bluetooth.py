@@ -121,7 +121,11 @@ class Double:
             self.end((message.get_sender(), str(arguments[0])), "unregistered")
             self.answer(message)
         elif interface == ADAPTER and member in ("StartDiscovery", "StopDiscovery"):
-            (self.scanners.add if member == "StartDiscovery" else self.scanners.discard)(message.get_sender())
+            if member == "StartDiscovery":
+                self.scanners.add(message.get_sender())
+                self.note("scan")
+            else:
+                self.scanners.discard(message.get_sender())
             self.answer(message)
             GLib.timeout_add(50, self.show)
         elif interface.startswith("org.bluez."):
