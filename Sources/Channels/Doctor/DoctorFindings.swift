@@ -238,6 +238,20 @@ package struct DoctorFindings: Equatable {
   var bluetooth = Bluetooth()
 }
 
+extension DoctorFindings.Bluetooth {
+  /// What the kernel says; asks no program.
+  init(_ tree: SystemTree) {
+    // Beside an adapter there can be its connections, such as hci0:64.
+    adapters = tree.names("/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") }
+    isBlocked = tree.names("/sys/class/rfkill").map { "/sys/class/rfkill/\($0)" }.contains { path in
+      tree.lines("\(path)/type").first == "bluetooth"
+        && ["soft", "hard"].contains { tree.lines("\(path)/\($0)").first == "1" }
+    }
+  }
+
+  var condition: BluetoothCondition { adapters.isEmpty ? .absent : isBlocked ? .blocked : .present }
+}
+
 extension DoctorFindings {
   var status: AuthenticatorStatus? {
     guard case .running(let status, _, _) = authenticator else { return nil }

@@ -155,13 +155,7 @@ package struct FindingsReader {
 
   /// Starts no bluetoothd.
   private var bluetooth: DoctorFindings.Bluetooth {
-    // Beside an adapter there can be its connections, such as hci0:64.
-    var found = DoctorFindings.Bluetooth(
-      adapters: tree.names("/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") })
-    found.isBlocked = tree.names("/sys/class/rfkill").map { "/sys/class/rfkill/\($0)" }.contains { path in
-      tree.lines("\(path)/type").first == "bluetooth"
-        && ["soft", "hard"].contains { tree.lines("\(path)/\($0)").first == "1" }
-    }
+    var found = DoctorFindings.Bluetooth(tree)
     guard let adapter = found.adapters.first else { return found }
     let answer = ask([
       "busctl", "--system", "--auto-start=no", "--timeout=2", "get-property", "org.bluez", "/org/bluez/\(adapter)",

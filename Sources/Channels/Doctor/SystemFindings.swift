@@ -10,6 +10,14 @@ package enum UserService {
   package static let enabling = ["systemctl", "--user", "enable", "--now"] + units
 }
 
+/// The Bluetooth adapter, as the kernel says without bluetoothd: whether it is on, only `doctor` finds out.
+package enum BluetoothCondition: String, Sendable {
+  case absent
+  /// A switch of rfkill is off.
+  case blocked
+  case present
+}
+
 /// The parts of this system that the user's authenticator needs.
 package struct SystemFindings: Equatable {
   /// The group to which udev gives access to `/dev/uhid` on machines without the broker.
@@ -24,12 +32,15 @@ package struct SystemFindings: Equatable {
   package var sessionHasGroup: Bool
   /// Whether systemd is the first process: then the broker makes the device.
   package var hasSystemd: Bool
+  /// Only `liquid-auth answer` needs it.
+  package var bluetooth: BluetoothCondition
 
   package init(
-    uhid: UHIDAccess, groupExists: Bool, isMember: Bool, sessionHasGroup: Bool, hasSystemd: Bool = false
+    uhid: UHIDAccess, groupExists: Bool, isMember: Bool, sessionHasGroup: Bool, hasSystemd: Bool = false,
+    bluetooth: BluetoothCondition = .absent
   ) {
     (self.uhid, self.groupExists, self.isMember) = (uhid, groupExists, isMember)
-    (self.sessionHasGroup, self.hasSystemd) = (sessionHasGroup, hasSystemd)
+    (self.sessionHasGroup, self.hasSystemd, self.bluetooth) = (sessionHasGroup, hasSystemd, bluetooth)
   }
 
   /// The command that starts an authenticator here.
@@ -69,7 +80,7 @@ package struct SystemFindings: Equatable {
 }
 
 extension SystemFindings {
-  /// Examines this system; opens nothing.
+  /// Examines this system; opens no device, and asks no program.
   package static var current: SystemFindings {
     let record = getgrnam(group)
     var isMember = false
@@ -80,7 +91,8 @@ extension SystemFindings {
     }
     return SystemFindings(
       uhid: .current, groupExists: record != nil, isMember: isMember, sessionHasGroup: sessionHasGroup,
-      hasSystemd: access("/run/systemd/system", F_OK) == 0)
+      hasSystemd: access("/run/systemd/system", F_OK) == 0,
+      bluetooth: DoctorFindings.Bluetooth(SystemTree(root: "")).condition)
   }
 
   private static var currentGroups: [gid_t] {

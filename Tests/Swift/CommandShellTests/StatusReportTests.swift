@@ -326,8 +326,23 @@ import UHID
         "running", "processId", "vault", "fingerprint", "previousFingerprint", "credentials", "transport", "attached",
         "node", "access", "steppedAsideFor", "verification", "prompt", "waiting", "promptsAnswerByThemselves",
         "algorandSignatures", "associationSignatures", "openDApps", "awayDApps", "lockReason", "unlockedBy", "readers",
-        "counter", "backupTime", "backupCheckTime", "backupFolder", "backupFiles", "defaultPolicy", "stateDirectory",
-        "problems",
+        "counter", "backupTime", "backupCheckTime", "backupFolder", "backupFiles", "defaultPolicy", "bluetooth",
+        "stateDirectory", "problems",
       ])
+  }
+
+  @Test(arguments: [BluetoothCondition.absent, .blocked, .present])
+  func `the adapter is a member of JSON alone, and never a problem`(_ condition: BluetoothCondition) {
+    var system = Self.fine
+    system.bluetooth = condition
+    let reports = [
+      StatusReport(running: Self.running(), system: system),
+      StatusReport(
+        stateDirectory: "/s", vault: VaultFinding(isThere: true), failure: CommandFailure("x"), system: system),
+    ]
+    for report in reports {
+      #expect(report.json.description.contains("\"bluetooth\": \"\(condition.rawValue)\""))
+    }
+    #expect(reports[0].problems.isEmpty)
   }
 }

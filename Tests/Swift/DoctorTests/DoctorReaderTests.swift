@@ -494,7 +494,7 @@ import UHID
   }
 
   @Test func `the Bluetooth adapter, its switch, and BlueZ`() {
-    #expect(scratch.findings().bluetooth == .init())
+    #expect(scratch.findings().bluetooth == .init() && scratch.findings().bluetooth.condition == .absent)
     scratch.directory("/sys/class/bluetooth/hci0")
     scratch.directory("/sys/class/bluetooth/hci0:64")
     scratch.put("/sys/class/rfkill/rfkill0/type", "wlan\n")
@@ -508,9 +508,10 @@ import UHID
       powered: .ended(0, "b true\n"), "bluetoothctl --version": .ended(0, "bluetoothctl: 5.66\n"),
     ]).bluetooth
     #expect(found == .init(adapters: ["hci0"], isOn: .known(true), version: .known("5.66")))
+    #expect(found.condition == .present)
     scratch.put("/sys/class/rfkill/rfkill1/hard", "1\n")
     let blocked = scratch.findings(answers: [powered: .ended(0, "b false\n")]).bluetooth
-    #expect(blocked.isBlocked && blocked.isOn == .known(false))
+    #expect(blocked.isBlocked && blocked.condition == .blocked && blocked.isOn == .known(false))
     #expect(blocked.version == .unknown("bluetoothctl is not installed"))
   }
 

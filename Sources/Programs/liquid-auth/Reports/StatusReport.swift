@@ -14,6 +14,7 @@ struct StatusReport: Equatable {
   /// One of missing, locked, unlocked, unusable; without an authenticator one of present, missing, unusable,
   /// unknown.
   let vault: String
+  let bluetooth: BluetoothCondition
   /// What is wrong and what to do, in the order to do it.
   var problems: [Problem]
   /// The place options, each after a space, for the end of one of our commands.
@@ -29,6 +30,7 @@ struct StatusReport: Equatable {
     self.status = status
     isRunning = true
     stateDirectory = status.stateDirectory
+    bluetooth = system.bluetooth
     vault =
       switch status.vault.condition {
       case .missing: "missing"
@@ -71,6 +73,7 @@ struct StatusReport: Equatable {
     status = nil
     isRunning = failure.code == .notRunning ? false : nil
     self.stateDirectory = stateDirectory
+    bluetooth = system.bluetooth
     self.vault =
       vault.isThere.map { $0 ? vault.problem == nil ? "present" : "unusable" : "missing" } ?? Self.unknown
     // The authenticator does not start before the vault is repaired.
@@ -202,6 +205,7 @@ extension StatusReport {
           })
       } ?? .null,
       "defaultPolicy": JSON(status?.store.defaultPolicy.map(PolicyReport.word)),
+      "bluetooth": .string(bluetooth.rawValue),
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map { .string($0.text(with: options)) }),
     ]
