@@ -14,8 +14,6 @@ import threading
 import aiohttp
 import cbor2
 import pytest
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
 from judges import events, hybrid
 from support import figures, memory, stacks
 from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
@@ -24,7 +22,7 @@ from support.patience import PATIENCE
 
 from .doubles import hybrid_client, tunnels
 from .doubles.bluetooth import Bluetooth
-from .doubles.hybrid_client import Browser, get_assertion, make_credential
+from .doubles.hybrid_client import Browser, credential, get_assertion, make_credential, verify
 
 EVENTS = events.documented("Of all commands", "Of `answer`")
 QUESTION = r"Answer it\? \[y/N\] "
@@ -138,22 +136,6 @@ class Exchange:
 @pytest.fixture
 def exchange(loop, authority, tunnel, bluetooth, answer, key):
     return Exchange(loop, authority, tunnel, bluetooth, answer, key)
-
-
-def credential(made: dict) -> tuple[bytes, ec.EllipticCurvePublicKey]:
-    """Return the id and the key of a registration with user verification."""
-    data = made[2]
-    assert data[32] & 0x45 == 0x45, "presence, verification and a credential"
-    length = int.from_bytes(data[53:55], "big")
-    cose = cbor2.loads(data[55 + length:])
-    numbers = ec.EllipticCurvePublicNumbers(int.from_bytes(cose[-2], "big"), int.from_bytes(cose[-3], "big"), ec.SECP256R1())
-    return data[55:55 + length], numbers.public_key()
-
-
-def verify(assertion: dict, public_key, rp_id="login.example"):
-    data = assertion[2]
-    assert data[:32] == hybrid.sha256(rp_id.encode()) and data[32] & 0x05 == 0x05
-    public_key.verify(assertion[3], data + bytes(range(32)), ec.ECDSA(hashes.SHA256()))
 
 
 def entries(key):

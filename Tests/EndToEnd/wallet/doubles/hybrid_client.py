@@ -4,6 +4,8 @@ import asyncio
 
 import aiohttp
 import cbor2
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from judges import hybrid
 
 #: What a browser can do wrong; only after "update" does the exchange go on.
@@ -110,3 +112,19 @@ def get_assertion(rp_id="login.example", **members):
     content = {1: rp_id, 2: bytes(range(32)), 5: {"uv": True}}
     content |= {int(key.removeprefix("member")): value for key, value in members.items()}
     return b"\x02" + cbor2.dumps({key: value for key, value in content.items() if value is not None}, canonical=True)
+
+
+def credential(made: dict) -> tuple[bytes, ec.EllipticCurvePublicKey]:
+    """Return the id and the key of a registration with user verification."""
+    data = made[2]
+    assert data[32] & 0x45 == 0x45, "presence, verification and a credential"
+    length = int.from_bytes(data[53:55], "big")
+    cose = cbor2.loads(data[55 + length:])
+    numbers = ec.EllipticCurvePublicNumbers(int.from_bytes(cose[-2], "big"), int.from_bytes(cose[-3], "big"), ec.SECP256R1())
+    return data[55:55 + length], numbers.public_key()
+
+
+def verify(assertion: dict, public_key, rp_id="login.example"):
+    data = assertion[2]
+    assert data[:32] == hybrid.sha256(rp_id.encode()) and data[32] & 0x05 == 0x05
+    public_key.verify(assertion[3], data + bytes(range(32)), ec.ECDSA(hashes.SHA256()))
