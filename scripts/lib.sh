@@ -28,7 +28,8 @@ packages_for_protectors=(strace dbus libglib2.0-bin gnome-keyring keepassxc libk
 # The numbers of the system calls, for Tests/EndToEnd/support/tracer.py; and what keeps the keys of slots.
 packages_for_faults=(linux-libc-dev strace dbus python3-dbus python3-gi swtpm tpm2-tools)
 # These go into the guest only, see Tests/EndToEnd/tools/run.
-packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin dmsetup)
+packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin dmsetup bluez
+    bluez-test-tools)
 packages_for_browsers=(gcc libc6-dev iproute2 cpio chromium chromium-driver firefox-esr xvfb xdotool imagemagick openbox pinentry-gtk2 gtk2-engines
     x11-xserver-utils fonts-dejavu-core "${packages_for_fingerprints[@]}")
 packages_for_desktop=(acl strace python3-dbus python3-dbusmock)
