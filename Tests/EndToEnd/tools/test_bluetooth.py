@@ -25,6 +25,7 @@ from support.authenticator import Authenticator, wait_for
 from support.patience import PATIENCE
 from wallet.doubles import tunnels
 from wallet.doubles.certificates import Authority
+from wallet.doubles.hybrid_chromium import Chromium, Site
 from wallet.doubles.hybrid_client import Browser, credential, get_assertion, make_credential, verify
 from wallet.doubles.loop import Loop
 
@@ -38,8 +39,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 # Types of packets, events, and commands.
 COMMAND, EVENT = 0x01, 0x04
 COMMAND_COMPLETE, LE_META, EXTENDED_REPORT = 0x0E, 0x3E, 0x0D
-SET_SCAN_PARAMETERS, SET_SCAN = 0x2041, 0x2042
-SUCCESS, DISALLOWED = 0x00, 0x0C
+SET_ADVERT, SET_SCAN_PARAMETERS, SET_SCAN = 0x2039, 0x2041, 0x2042
+SUCCESS, DISALLOWED, UNKNOWN_ADVERT = 0x00, 0x0C, 0x42
 #: The type of a legacy advert that nobody can connect to or ask for more.
 BROADCAST = 0x0010
 
@@ -52,6 +53,9 @@ def ask(*words):
 
 class Radio:
     """bluetoothd on the system bus, and two controllers that hear each other."""
+
+    #: What programs need to find this bus.
+    environment = {}
 
     def __init__(self):
         self.processes = []
@@ -89,6 +93,20 @@ class Radio:
         """Return how many adverts bluetoothd has on the air."""
         found = [self.adapter(number, "get-property", "LEAdvertisingManager1", "ActiveInstances") for number in CONTROLLERS]
         return sum(int(text.removeprefix("y ")) for text in found)
+
+    def repeat_advert(self):
+        """Turn the advert off and on, where it is: btvirt sends it again then, as a controller does all the time."""
+        for number in CONTROLLERS:
+            with contextlib.closing(Controller(number)) as controller:
+                for is_on in (False, True):
+                    advert = struct.pack("<BBBHB", is_on, 1, 1, 0, 0)
+                    controller.command(SET_ADVERT, advert, SUCCESS, DISALLOWED, UNKNOWN_ADVERT)
+
+    def __str__(self):
+        """For a failure: which adapters scan, and which advertise."""
+        return "; ".join(
+            f"hci{number}: discovering {self.adapter(number, 'get-property', 'Adapter1', 'Discovering')}, adverts "
+            f"{self.adapter(number, 'get-property', 'LEAdvertisingManager1', 'ActiveInstances')}" for number in CONTROLLERS)
 
     def close(self):
         for process in reversed(self.processes):
@@ -275,6 +293,35 @@ def test_an_ordinary_user_advertises_by_bluetoothd(key, sign):
     for listed in ([{"type": "public-key", "id": identity}], None):
         verify(sign("ga", get_assertion(member3=listed)), public_key)
     assert key.pinentry.asked() == 3
+
+
+@pytest.fixture
+def chromium(radio, authority, tunnel):
+    made = Chromium(WORK / "chromium", authority, radio, tunnel)
+    yield made
+    made.close()
+
+
+# Holds: HYBRID-11
+def test_chromium_hears_it_from_bluetoothd(radio, key, chromium, answer):
+    """Chromium scans with the first adapter by name; bluetoothd names the newest one first, with which `answer` advertises."""
+
+    def outcome():
+        for _ in range(60):
+            if radio.adverts():
+                radio.repeat_advert()
+            with contextlib.suppress(AssertionError):
+                return chromium.outcome(1)
+        raise AssertionError(f"the page got nothing; {radio}")
+
+    with contextlib.closing(Site("login.localhost")) as site:
+        for request in ({"ceremony": "register", "account": "ada", "rk": "required"}, {"ceremony": "authenticate"}):
+            chromium.begin(site, **request, uv="required")
+            process = answer(hybrid.SeenCode(chromium.code()[1]))
+            # bluetoothd has taken the advert then.
+            assert any("looking for the browser" in line for line in process.stderr), "it ended before the advert"
+            found = outcome()
+            assert "error" not in found and process.wait(60 * PATIENCE) == 0, (found, process.stderr.read())
 
 
 # Holds: HYBRID-6
