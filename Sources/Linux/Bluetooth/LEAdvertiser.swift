@@ -248,7 +248,8 @@ private final class Advert {
     return sent < 0 ? sent : 1
   }
 
-  /// {Type: "broadcast", ServiceData: {UUID: data}, Timeout}: with this type nobody can connect, and no flags are sent.
+  /// {Type: "broadcast", ServiceData: {UUID: data}, Timeout}: with this type no flags are sent, and nobody can connect,
+  /// unless the adapter is discoverable: then the kernel lets every advert be connected to.
   private func fill(_ reply: OpaquePointer) -> Int32 {
     var timeout = Self.timeout
     let steps: [() -> Int32] = [
