@@ -72,11 +72,13 @@ public protocol CredentialStore: Sendable {
   /// The number of a relying party's records that a request without an allowList may use: with `userVerified` all,
   /// without it those of credProtect level 1 (CTAP §12.1).
   func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int
-  /// The record at `place` among those that ``credentialCount(rpIDHash:userVerified:)`` counts, 0 for the newest; `nil`
-  /// after the oldest.
+  /// The newest record before `place`, with its own place, of those that ``credentialCount(rpIDHash:userVerified:)``
+  /// counts.
+  ///
+  /// For a `place` of `nil` it is the newest of all. `nil` after the oldest.
   func credential(
-    rpIDHash: RPIDHash, userVerified: Bool, at place: Int
-  ) throws(RecoveryError) -> CredentialSource?
+    rpIDHash: RPIDHash, userVerified: Bool, before place: Int64?
+  ) throws(RecoveryError) -> (source: CredentialSource, place: Int64)?
   /// The number of relying parties that have a record.
   func relyingPartyCount() throws(RecoveryError) -> Int
   /// The relying party whose oldest record follows `place`, the place of the relying party before it.

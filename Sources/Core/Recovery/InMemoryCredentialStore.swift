@@ -19,8 +19,11 @@ public final class InMemoryCredentialStore: CredentialStore {
     var isFull = false
     var largeBlobArray: [UInt8]?
 
-    var newestFirst: [CredentialSource] {
-      entries.values.sorted { $0.sequence > $1.sequence }.compactMap(\.entry.record)
+    /// The records with their places.
+    var newestFirst: [(source: CredentialSource, place: Int64)] {
+      entries.values.sorted { $0.sequence > $1.sequence }.compactMap { row in
+        row.entry.record.map { (source: $0, place: Int64(row.sequence)) }
+      }
     }
 
     mutating func put(_ entry: AccountEntry, _ accountTag: [UInt8], publicKey: [UInt8]? = nil) {
@@ -59,9 +62,12 @@ public final class InMemoryCredentialStore: CredentialStore {
   /// Replaces the state row.
   public func setState(_ state: StoreState) throws(RecoveryError) { try write { $0.state = state } }
 
-  private func credentials(rpIDHash: RPIDHash, userVerified: Bool = true) -> [CredentialSource] {
-    content.withLock { $0.newestFirst }.filter { record in
-      record.rpIDHash == rpIDHash && (userVerified || record.policy.credProtect == .userVerificationOptional)
+  private func credentials(
+    rpIDHash: RPIDHash, userVerified: Bool = true
+  ) -> [(source: CredentialSource, place: Int64)] {
+    content.withLock { $0.newestFirst }.filter {
+      $0.source.rpIDHash == rpIDHash
+        && (userVerified || $0.source.policy.credProtect == .userVerificationOptional)
     }
   }
 
@@ -70,11 +76,11 @@ public final class InMemoryCredentialStore: CredentialStore {
     credentials(rpIDHash: rpIDHash, userVerified: userVerified).count
   }
 
-  /// The record at `place` among them, 0 for the newest.
+  /// The newest record before `place` among them, or the newest of all for `nil`.
   public func credential(
-    rpIDHash: RPIDHash, userVerified: Bool, at place: Int
-  ) throws(RecoveryError) -> CredentialSource? {
-    credentials(rpIDHash: rpIDHash, userVerified: userVerified).dropFirst(place).first
+    rpIDHash: RPIDHash, userVerified: Bool, before place: Int64?
+  ) throws(RecoveryError) -> (source: CredentialSource, place: Int64)? {
+    credentials(rpIDHash: rpIDHash, userVerified: userVerified).first { $0.place < place ?? .max }
   }
 
   /// The number of relying parties that have a record.
@@ -91,7 +97,7 @@ public final class InMemoryCredentialStore: CredentialStore {
 
   /// The record with this id at this relying party.
   public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
-    let records = credentials(rpIDHash: rpIDHash).filter { $0.id == id }
+    let records = credentials(rpIDHash: rpIDHash).map { $0.source }.filter { $0.id == id }
     return records.first(where: \.isDerivable) ?? records.first
   }
 
@@ -135,10 +141,8 @@ public final class InMemoryCredentialStore: CredentialStore {
   public func forEachCredential(
     before place: Int64?, _ body: (_ source: CredentialSource, _ place: Int64) -> Bool
   ) throws(RecoveryError) {
-    let rows = content.withLock { $0.entries.values.sorted { $0.sequence > $1.sequence } }
-    for row in rows where Int64(row.sequence) < place ?? .max {
-      guard let record = row.entry.record else { continue }
-      guard body(record, Int64(row.sequence)) else { return }
+    for record in content.withLock({ $0.newestFirst }) where record.place < place ?? .max {
+      guard body(record.source, record.place) else { return }
     }
   }
 

@@ -9,26 +9,18 @@ final class CredentialTable {
   /// The records before a place, the newest first.
   let older: Statement
   private let keys: CredentialKeys
-  private let ofPlace: Statement
   private let ofRP: Statement
-  private let placesOfRP: Statement
+  private let countOfRP: Statement
   private let nextRP: Statement
   private let ofID: Statement
   private let ofKey: Statement
   private let first: Statement
   private let next: Statement
-  /// The places of the relying party that was looked up last, until one of its records changes.
-  private var knownSite: Site?
+  /// How many records of credProtect level 1 the relying party has that was looked up last, until one of its records
+  /// changes.
+  private var knownSite: (rpTag: [UInt8], unprotected: Int)?
   /// The record of the last lookup: a browser first asks for it without presence, and then signs in with it.
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
-
-  /// The `sequence` of each record of a relying party, the newest first.
-  private struct Site {
-    let rpTag: [UInt8]
-    let places: [Int64]
-    /// Those of credProtect level 1; the level is sealed, so all records are opened once to find them.
-    var unprotected: [Int64]?
-  }
 
   /// Prepares the statements on a connection whose tables exist.
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
@@ -36,9 +28,8 @@ final class CredentialTable {
     func select(_ condition: String) throws(StoreFault) -> Statement {
       try Statement("SELECT \(StoreRows.columns) FROM credential WHERE \(condition)", connection)
     }
-    ofRP = try select("rpTag = ? ORDER BY sequence DESC")
-    ofPlace = try select("sequence = ?")
-    placesOfRP = try Statement("SELECT sequence FROM credential WHERE rpTag = ? ORDER BY sequence DESC", connection)
+    ofRP = try select("rpTag = ? AND sequence < ? ORDER BY sequence DESC")
+    countOfRP = try Statement("SELECT count(*) FROM credential WHERE rpTag = ?", connection)
     // Selects the next record that is the oldest of its relying party.
     nextRP = try Statement(
       """
@@ -109,11 +100,6 @@ final class CredentialTable {
     }
   }
 
-  /// The record at one of the ``places(ofRP:userVerified:)``.
-  func record(at place: Int64) throws(StoreFault) -> CredentialSource? {
-    try entries(ofPlace, .integer(place)).first?.record
-  }
-
   /// The records with this tag of a public key, of any relying party.
   func records(keyTag: [UInt8]) throws(StoreFault) -> [CredentialSource] { try records(ofKey, tag: keyTag) }
 
@@ -133,22 +119,32 @@ final class CredentialTable {
 
   // MARK: - Relying parties
 
-  /// The `sequence` of each record that a request without an allowList may use, the newest first.
-  func places(ofRP tag: [UInt8], userVerified: Bool) throws(StoreFault) -> [Int64] {
-    if knownSite?.rpTag != tag {
-      var places: [Int64] = []
-      try placesOfRP.forEach([.blob(tag)]) { places.append($0.integer(0)) }
-      knownSite = Site(rpTag: tag, places: places)
-    }
-    if userVerified { return knownSite?.places ?? [] }
-    if let unprotected = knownSite?.unprotected { return unprotected }
-    var unprotected: [Int64] = []
-    try ofRP.forEach([.blob(tag)]) { row throws(StoreFault) in
+  /// The number of records that a request without an allowList may use.
+  ///
+  /// The level of credProtect is sealed, so without verification all records of the relying party are opened once.
+  func count(ofRP tag: [UInt8], userVerified: Bool) throws(StoreFault) -> Int {
+    if userVerified { return try countOfRP.first([.blob(tag)]) { Int($0.integer(0)) } ?? 0 }
+    if let knownSite, knownSite.rpTag == tag { return knownSite.unprotected }
+    var unprotected = 0
+    try ofRP.forEach([.blob(tag), .integer(.max)]) { row throws(StoreFault) in
       let record = try StoreRows.entry(row, keys: keys).record
-      if record?.policy.credProtect == .userVerificationOptional { unprotected.append(StoreRows.place(row)) }
+      if record?.policy.credProtect == .userVerificationOptional { unprotected += 1 }
     }
-    knownSite?.unprotected = unprotected
+    knownSite = (tag, unprotected)
     return unprotected
+  }
+
+  /// The newest of these records before `place`.
+  func record(
+    ofRP tag: [UInt8], userVerified: Bool, before place: Int64
+  ) throws(StoreFault) -> (source: CredentialSource, place: Int64)? {
+    try ofRP.first([.blob(tag), .integer(place)]) {
+      row throws(StoreFault) -> (source: CredentialSource, place: Int64)? in
+      guard let record = try StoreRows.entry(row, keys: keys).record,
+        userVerified || record.policy.credProtect == .userVerificationOptional
+      else { return nil }
+      return (record, StoreRows.place(row))
+    }
   }
 
   /// The relying party whose oldest record is the next after `place`, and the place of that record.

@@ -7,21 +7,21 @@ extension CredentialDB {
     try durably { session throws(StoreFault) in try session.write(state) }
   }
 
-  /// The number of records that a request without an allowList may use; with `userVerified` it opens none of them.
+  /// The number of records that a request without an allowList may use; with `userVerified` it opens none of them,
+  /// without it all, once.
   public func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
     try with { session throws(StoreFault) in
-      try session.credentials.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified).count
+      try session.credentials.count(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified)
     }
   }
 
-  /// The record at `place` among them, 0 for the newest.
+  /// The newest record before `place` among them, or the newest of all for `nil`; without `userVerified` it also opens
+  /// those between.
   public func credential(
-    rpIDHash: RPIDHash, userVerified: Bool, at place: Int
-  ) throws(RecoveryError) -> CredentialSource? {
+    rpIDHash: RPIDHash, userVerified: Bool, before place: Int64?
+  ) throws(RecoveryError) -> (source: CredentialSource, place: Int64)? {
     try with { session throws(StoreFault) in
-      let places = try session.credentials.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified)
-      guard places.indices.contains(place) else { return nil }
-      return try session.credentials.record(at: places[place])
+      try session.credentials.record(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified, before: place ?? .max)
     }
   }
 
@@ -139,7 +139,7 @@ extension CredentialDB {
       let isHigher = state.see(epoch: epoch)
       // The pairings of a site go with its last passkey.
       let isForgotten = try state.pairings.forget { (rpIDHash) throws(StoreFault) in
-        try !session.places(ofRP: keys.rpTag(rpIDHash), userVerified: true).isEmpty
+        try session.credentials.count(ofRP: keys.rpTag(rpIDHash), userVerified: true) > 0
       }
       if isHigher || isForgotten { try session.write(state) }
       merged.largeBlobs = LargeBlobsMerge(

@@ -1,11 +1,15 @@
 package import Recovery
 
 extension CredentialStore {
-  /// Reads all records of a relying party, newest first.
-  package func credentials(rpIDHash: RPIDHash) throws -> [CredentialSource] {
-    try (0..<credentialCount(rpIDHash: rpIDHash, userVerified: true)).compactMap {
-      try credential(rpIDHash: rpIDHash, userVerified: true, at: $0)
+  /// Reads all records of a relying party, or those that a sign-in without verification may use; newest first.
+  package func credentials(rpIDHash: RPIDHash, userVerified: Bool = true) throws -> [CredentialSource] {
+    var sources: [CredentialSource] = []
+    var place: Int64?
+    while let next = try credential(rpIDHash: rpIDHash, userVerified: userVerified, before: place) {
+      sources.append(next.source)
+      place = next.place
     }
+    return sources
   }
 
   /// Merges as for the owner, who may bring back large blobs.

@@ -75,22 +75,23 @@ struct StoredCredentials: Sendable {
   let rpIDHash: RPIDHash
   /// Whether the records of credProtect levels 2 and 3 count too.
   let userVerified: Bool
-  private var next = 0
-  private let end: Int
+  /// The number of credentials.
+  private(set) var count: Int
+  /// The place of the one that was returned last.
+  private var place: Int64?
 
   init(rpIDHash: RPIDHash, userVerified: Bool, in vault: OpenVault) throws(CTAPError) {
     (self.rpIDHash, self.userVerified) = (rpIDHash, userVerified)
-    end = try stored(vault.store.credentialCount(rpIDHash: rpIDHash, userVerified: userVerified))
+    count = try stored(vault.store.credentialCount(rpIDHash: rpIDHash, userVerified: userVerified))
   }
-
-  /// The number of credentials.
-  var count: Int { end - next }
 
   /// Removes and returns the first; `nil` if none is left.
   mutating func popFirst(in vault: OpenVault) throws(CTAPError) -> CredentialSource? {
-    guard next < end else { return nil }
-    let record = try stored(vault.store.credential(rpIDHash: rpIDHash, userVerified: userVerified, at: next))
-    next += 1
-    return record
+    guard count > 0,
+      let next = try stored(vault.store.credential(rpIDHash: rpIDHash, userVerified: userVerified, before: place))
+    else { return nil }
+    count -= 1
+    place = next.place
+    return next.source
   }
 }

@@ -38,10 +38,12 @@ extension OpenVault {
   /// Whether one of the newest passkeys of a site is derived from the phrase.
   private func hasDerivedPasskey(_ rpID: String) throws(CTAPError) -> Bool {
     let rpIDHash = RPIDHash(rpID: rpID)
-    for place in 0..<Self.comparedSites {
-      let record = try stored(store.credential(rpIDHash: rpIDHash, userVerified: true, at: place))
-      guard let record else { return false }
-      if record.isDerivable { return true }
+    var place: Int64?
+    for _ in 0..<Self.comparedSites {
+      let next = try stored(store.credential(rpIDHash: rpIDHash, userVerified: true, before: place))
+      guard let next else { return false }
+      if next.source.isDerivable { return true }
+      place = next.place
     }
     return false
   }

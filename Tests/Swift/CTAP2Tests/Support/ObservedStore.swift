@@ -38,10 +38,10 @@ final class ObservedStore: CredentialStore {
     try read().credentialCount(rpIDHash: rpIDHash, userVerified: userVerified)
   }
   func credential(
-    rpIDHash: RPIDHash, userVerified: Bool, at place: Int
-  ) throws(RecoveryError) -> CredentialSource? {
+    rpIDHash: RPIDHash, userVerified: Bool, before place: Int64?
+  ) throws(RecoveryError) -> (source: CredentialSource, place: Int64)? {
     observation.withLock { $0.recordsRead += 1 }
-    return try read().credential(rpIDHash: rpIDHash, userVerified: userVerified, at: place)
+    return try read().credential(rpIDHash: rpIDHash, userVerified: userVerified, before: place)
   }
   func relyingPartyCount() throws(RecoveryError) -> Int { try read().relyingPartyCount() }
   func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)? {
