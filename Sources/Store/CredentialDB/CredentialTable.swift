@@ -119,11 +119,15 @@ final class CredentialTable {
 
   // MARK: - Relying parties
 
-  /// The number of records that a request without an allowList may use.
+  /// The number of records, counted in the index.
+  func count(ofRP tag: [UInt8]) throws(StoreFault) -> Int {
+    try countOfRP.first([.blob(tag)]) { Int($0.integer(0)) } ?? 0
+  }
+
+  /// The number of records of credProtect level 1.
   ///
-  /// The level of credProtect is sealed, so without verification all records of the relying party are opened once.
-  func count(ofRP tag: [UInt8], userVerified: Bool) throws(StoreFault) -> Int {
-    if userVerified { return try countOfRP.first([.blob(tag)]) { Int($0.integer(0)) } ?? 0 }
+  /// The level is sealed, so all records of the relying party are opened once.
+  func unprotected(ofRP tag: [UInt8]) throws(StoreFault) -> Int {
     if let knownSite, knownSite.rpTag == tag { return knownSite.unprotected }
     var unprotected = 0
     try ofRP.forEach([.blob(tag), .integer(.max)]) { row throws(StoreFault) in
@@ -134,7 +138,7 @@ final class CredentialTable {
     return unprotected
   }
 
-  /// The newest of these records before `place`.
+  /// The newest record before `place`; without `userVerified` of those of credProtect level 1.
   func record(
     ofRP tag: [UInt8], userVerified: Bool, before place: Int64
   ) throws(StoreFault) -> (source: CredentialSource, place: Int64)? {

@@ -11,7 +11,7 @@ extension CredentialDB {
   /// without it all, once.
   public func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
     try with { session throws(StoreFault) in
-      try session.credentials.count(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified)
+      try session.count(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified)
     }
   }
 
@@ -139,7 +139,7 @@ extension CredentialDB {
       let isHigher = state.see(epoch: epoch)
       // The pairings of a site go with its last passkey.
       let isForgotten = try state.pairings.forget { (rpIDHash) throws(StoreFault) in
-        try session.credentials.count(ofRP: keys.rpTag(rpIDHash), userVerified: true) > 0
+        try session.count(ofRP: keys.rpTag(rpIDHash), userVerified: true) > 0
       }
       if isHigher || isForgotten { try session.write(state) }
       merged.largeBlobs = LargeBlobsMerge(

@@ -86,6 +86,15 @@ final class Session {
     return (knownTotals.records, state)
   }
 
+  /// The number of records of a relying party that a request without an allowList may use.
+  func count(ofRP tag: [UInt8], userVerified: Bool) throws(StoreFault) -> Int {
+    guard userVerified else { return try credentials.unprotected(ofRP: tag) }
+    if let count = try totals().ofLarge[tag] { return count }
+    let count = try credentials.count(ofRP: tag)
+    if count >= StoreRows.Totals.many { knownTotals?.ofLarge[tag] = count }
+    return count
+  }
+
   /// The sum over the rows of `credential`: each write of a row draws a new nonce, and so changes its MAC.
   func revision() throws(StoreFault) -> [UInt8] { try rows().credentials.bytes }
 
@@ -313,6 +322,7 @@ final class Session {
     var (totals, ofRP) = (before, 0)
     try oneOrTwoOfRP.forEach([.blob(tag)]) { _ in ofRP += 1 }
     totals.records += new == nil ? -1 : 1
+    totals.ofLarge[tag]? += new == nil ? -1 : 1
     if new == nil, ofRP == 0 { totals.relyingParties -= 1 }
     if new != nil, ofRP == 1 { totals.relyingParties += 1 }
     return totals

@@ -148,16 +148,24 @@ enum StoreRows {
     var records = 0
     /// Relying parties that have a record.
     var relyingParties = 0
+    /// The records of each relying party that has at least ``many``, by its tag: a request need not count them.
+    var ofLarge: [[UInt8]: Int] = [:]
+
+    /// Bounds the time to count those of another relying party, and the memory for ``ofLarge``.
+    static let many = 100
   }
 
   /// Counts with the index of the relying parties, without reading rows.
   static func totals(of connection: Connection) throws(StoreFault) -> Totals {
     var totals = Totals()
     try Statement(
-      "SELECT count(*) FROM credential INDEXED BY credentialOfRP WHERE rpTag IS NOT NULL GROUP BY rpTag", connection
+      "SELECT count(*), rpTag FROM credential INDEXED BY credentialOfRP WHERE rpTag IS NOT NULL GROUP BY rpTag",
+      connection
     ).forEach { row in
-      totals.records += Int(row.integer(0))
+      let count = Int(row.integer(0))
+      totals.records += count
       totals.relyingParties += 1
+      if count >= Totals.many, let tag = row.blob(1) { totals.ofLarge[tag] = count }
     }
     return totals
   }

@@ -96,6 +96,31 @@ enum StoreKind: CaseIterable {
     #expect(try store.credentials(rpIDHash: Given.rp(1)) == [sources[4], sources[2], sources[1], sources[0]])
   }
 
+  @Test(arguments: StoreKind.allCases)
+  func `the number of a site's records follows each change, also of many`(kind: StoreKind) throws {
+    let store = try make(kind)
+    func count() throws -> Int { try store.credentialCount(rpIDHash: Given.rp(1), userVerified: true) }
+    let first = try (1...99).map { user in
+      let source = try Given.source(user: user)
+      return (source: source, publicKey: try Given.keys.privateKey(of: source).publicKey)
+    }
+    try store.save(count: first.count) { first[$0] }
+    #expect(try count() == 99)
+    for user in 100...102 {
+      try store.save(Given.source(user: user), state: nil)
+      #expect(try count() == user)
+    }
+    try store.save(Given.source(user: 5, name: "renamed"), state: nil)
+    try store.save(Given.source(user: 6, counter: 1), state: nil)
+    try store.save(Given.source(site: 2), state: nil)
+    #expect(try count() == 102)
+    for user in [102, 1, 101, 5] { try store.remove(Given.source(user: user), changed: 20) }
+    #expect(try count() == 98)
+    #expect(try store.credentials(rpIDHash: Given.rp(1)).count == 98)
+    try store.removeAll(state: Given.state)
+    #expect(try count() == 0)
+  }
+
   /// The relying parties of a store, in the order of an enumeration.
   private func relyingParties(of store: any CredentialStore) throws -> [String] {
     var told: [String] = []
