@@ -112,6 +112,13 @@ extension CredentialKeys {
     return entry
   }
 
+  /// The policy of a record; its columns are not compared with its content.
+  package func policy(of row: CredentialRow) throws(RecoveryError) -> CredentialPolicy {
+    var plaintext = try openPadded(row.sealed, nonce: row.nonce, ad: Self.rowAD(row.accountTag))
+    defer { wipe(&plaintext) }
+    return try AccountEntry.policy(plaintext: plaintext)
+  }
+
   private func isTag(_ tag: [UInt8], of source: CredentialSource, isOld: Bool) -> Bool {
     constantTimeEqual(tag, accountTag(of: source))
       || isOld && !source.isDerivable && constantTimeEqual(tag, accountTag(source.rpIDHash, userID: source.userID))

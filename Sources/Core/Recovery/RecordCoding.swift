@@ -90,6 +90,26 @@ extension AccountEntry {
     }
   }
 
+  /// The policy in the map of a record; the other members are passed over, and no secret is copied.
+  static func policy(plaintext: [UInt8]) throws(RecoveryError) -> CredentialPolicy {
+    do throws(CBORError) {
+      var cursor = CBORCursor(plaintext.indices)
+      guard case .map(let count) = try cursor.next(in: plaintext) else { throw .unexpectedType("not a map") }
+      for _ in 0..<count {
+        // Each member is a number or a string, so one item.
+        let isPolicy = try cursor.next(in: plaintext) == .unsigned(8)
+        guard case .unsigned(let number) = try cursor.next(in: plaintext), isPolicy else { continue }
+        guard let policy = UInt8(exactly: number).flatMap(CredentialPolicy.init(byte:)) else {
+          throw .invalid("a policy that does not exist")
+        }
+        return policy
+      }
+      throw .missing("a policy")
+    } catch {
+      throw .malformed(error.description)
+    }
+  }
+
   /// Takes the private key, and the CredRandoms that can follow it, into locked memory; the other members stay a map.
   ///
   /// A plaintext in which these are not the last members is returned whole.

@@ -126,13 +126,12 @@ final class CredentialTable {
 
   /// The number of records of credProtect level 1.
   ///
-  /// The level is sealed, so all records of the relying party are opened once.
+  /// The level is sealed, so the policies of all records of the relying party are read once.
   func unprotected(ofRP tag: [UInt8]) throws(StoreFault) -> Int {
     if let knownSite, knownSite.rpTag == tag { return knownSite.unprotected }
     var unprotected = 0
     try ofRP.forEach([.blob(tag), .integer(.max)]) { row throws(StoreFault) in
-      let record = try StoreRows.entry(row, keys: keys).record
-      if record?.policy.credProtect == .userVerificationOptional { unprotected += 1 }
+      if try StoreRows.policy(row, keys: keys).credProtect == .userVerificationOptional { unprotected += 1 }
     }
     knownSite = (tag, unprotected)
     return unprotected

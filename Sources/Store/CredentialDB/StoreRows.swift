@@ -28,6 +28,18 @@ enum StoreRows {
     }
   }
 
+  /// The policy of a record, without the comparison of ``entry(_:keys:isOld:)``: for a row that is counted, not used.
+  ///
+  /// The hash over all rows covered its columns when the store was opened.
+  static func policy(_ row: Statement.Row, keys: CredentialKeys) throws(StoreFault) -> CredentialPolicy {
+    let sealed = try credentialRow(row)
+    do {
+      return try keys.policy(of: sealed)
+    } catch {
+      throw .damaged("a row does not open: \(error)")
+    }
+  }
+
   /// A row of `credential`, still sealed.
   private static func credentialRow(_ row: Statement.Row) throws(StoreFault) -> CredentialRow {
     let tags: CredentialRow.Tags?

@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  @Test func `without verification the passkeys of a site are opened once to count them`() throws {
+  @Test func `without verification the policies of a site's passkeys are read once to count them`() throws {
     let directory = try TemporaryDirectory()
     let session = try session(of: 600, in: directory)
     let tag = Given.keys.rpTag(Given.rp(1))

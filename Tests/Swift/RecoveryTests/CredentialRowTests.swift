@@ -91,6 +91,35 @@ import Testing
     #expect(opened.record?.importedKey?.hex == Hex([UInt8](0..<32)))
   }
 
+  @Test func `the policy of a record is read without the record`() throws {
+    let nonce = [UInt8](repeating: 1, count: 24)
+    let policies = (UInt8.min...0x0F).compactMap { CredentialPolicy(byte: $0) }
+    #expect(policies.count == 12)
+    for policy in policies {
+      var derived = try alice()
+      derived.policy = policy
+      let imported = try #require(
+        CredentialSource(
+          rpID: "example.com", userID: [1], id: [9], algorithm: .edDSA, counter: 0, policy: policy, created: 0,
+          changed: 0, origin: .imported, credBlob: [1, 2, 3], importedKey: Hex([UInt8](0..<32)).secret,
+          credRandoms: Hex([UInt8](0..<64)).secret))
+      for source in [derived, imported] {
+        #expect(try keys.policy(of: keys.row(of: source, nonce: nonce)) == policy)
+      }
+    }
+    var row = try keys.row(of: alice(), nonce: nonce)
+    row.sealed[0] ^= 1
+    #expect(throws: RecoveryError.notAuthentic) { try keys.policy(of: row) }
+    let removal = try keys.tombstoneRow(accountTag: row.accountTag, counter: 0, changed: 1, nonce: nonce)
+    #expect(throws: RecoveryError.self, "a tombstone has none") { try keys.policy(of: removal) }
+    let others: [[UInt8]] = [
+      [0xA1, 8, 0], [0xA1, 8, 0x10], [0xA1, 8, 0x19, 1, 1], [0xA1, 8], [0xA1, 8, 0x41, 1], [0x80], [],
+    ]
+    for encoding in others {
+      #expect(throws: RecoveryError.self, "\(encoding)") { try AccountEntry.policy(plaintext: encoding) }
+    }
+  }
+
   @Test func `the private key is the last member of a record, and at no other place`() throws {
     let source = try #require(
       CredentialSource(
