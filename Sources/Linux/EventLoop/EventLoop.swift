@@ -33,7 +33,7 @@ package final class EventLoop: TaskExecutor, MonotonicClock {
       return sleeper
     }
 
-    mutating func findAlarm() { alarm = sleepers.values.lazy.map(\.until).min() }
+    mutating func findAlarm() { alarm = sleepers.values.lazy.map { $0.until }.min() }
   }
 
   /// A job, and the executor of the actor that it runs in, if any.

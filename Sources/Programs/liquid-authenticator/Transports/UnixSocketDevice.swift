@@ -122,7 +122,8 @@ final class UnixSocketDevice: DeviceLink, Polled {
     descriptors.append(arriving)
     return clients.withLock { clients in
       descriptors += clients.connected.keys.map(pollfd.readable)
-      return clients.connected.values.allSatisfy(\.waiting.isEmpty) ? timeout : 0
+      // A key path of two members would be made at run time, in each turn of the loop.
+      return clients.connected.values.allSatisfy { $0.waiting.isEmpty } ? timeout : 0
     }
   }
 
