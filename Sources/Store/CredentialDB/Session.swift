@@ -80,6 +80,9 @@ final class Session {
     return totals
   }
 
+  /// Whether ``known`` reads nothing from the file.
+  var isKnown: Bool { knownTotals != nil && knownState != nil }
+
   /// The number of records and the state row; `nil` if the records have not been counted, or after a failure.
   var known: (credentials: Int?, state: StoreState?)? {
     guard let knownTotals, let state = try? state() else { return nil }
