@@ -22,9 +22,11 @@ extension OpenVault {
   ) throws(RecoveryError) -> [Credential] {
     let recognition = CredentialRecognition(vault: self, rpID: rpID, state: try store.state())
     var (matches, left) = try recognition.recognise(ids)
-    if !matches.usable(userVerified: userVerified).isEmpty { left = [] }
+    let usable = matches.usable(userVerified: userVerified)
+    if !usable.isEmpty { left = [] }
     left += matches.importedHashLengthIDs
-    if !left.isEmpty { matches.add(try recognition.match(left, against: recognition.phoneCandidates())) }
+    guard !left.isEmpty else { return usable }
+    matches.add(try recognition.match(left, against: recognition.phoneCandidates()))
     return matches.usable(userVerified: userVerified)
   }
 
