@@ -20,11 +20,11 @@ struct Ceremony: Sendable {
     let data = authenticatorData(of: credential, attested: attested, signCount: 0, outputs, consent: consent)
     let attestation: AttestationObject
     switch format {
-    case .none: attestation = .none(authenticatorData: data.bytes)
+    case .none: attestation = .none(authenticatorData: data)
     case .packed:
       attestation = .packed(
-        authenticatorData: data.bytes, algorithm: credential.algorithm,
-        signature: try key.signature(over: data.bytes + clientDataHash, consent: consent))
+        authenticatorData: data, algorithm: credential.algorithm,
+        signature: try key.signature(over: data + clientDataHash, consent: consent))
     }
     return MakeCredential.Response(attestation: attestation, extensionMembers: outputs.members)
   }
@@ -41,23 +41,23 @@ struct Ceremony: Sendable {
       ExtensionCeremony(present: present, vault: vault, credential: credential), consent: consent)
     let data = authenticatorData(of: credential, attested: nil, signCount: signCount, outputs, consent: consent)
     let user = credential.user(userVerified: consent.userVerified)
-    let signature = try vault.privateKey(of: credential)
-      .signature(over: data.bytes + clientDataHash, consent: consent)
+    let signature = try vault.privateKey(of: credential).signature(over: data + clientDataHash, consent: consent)
     return GetAssertion.Response(
-      credential: PublicKeyCredentialDescriptor(id: credential.id), authenticatorData: data.bytes,
+      credential: PublicKeyCredentialDescriptor(id: credential.id), authenticatorData: data,
       signature: signature, user: user, extensionMembers: outputs.members)
   }
 
   private func authenticatorData(
     of credential: Credential, attested: AttestedCredentialData?, signCount: UInt32, _ outputs: ExtensionOutputs,
     consent: borrowing UserConsent
-  ) -> AuthenticatorData {
+  ) -> [UInt8] {
     var flags = credential.backupFlags
     if consent.userPresent { flags.insert(.userPresent) }
     if consent.userVerified { flags.insert(.userVerified) }
-    return AuthenticatorData(
+    let data = AuthenticatorData(
       rpIDHash: credential.rpIDHash, flags: flags, signCount: signCount, attestedCredentialData: attested,
       extensions: outputs.authenticatorData)
+    return data.bytes
   }
 }
 
