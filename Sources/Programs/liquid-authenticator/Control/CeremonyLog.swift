@@ -10,25 +10,22 @@ enum CeremonyLog {
   static func line(_ report: CommandReport) -> LogLine? {
     let refusal = report.error.map { "\($0.reason) (\($0.status))" }
     guard let command = report.command else {
-      return refusal.map { refusal in LogLine(about: nil) { _ in "refused: \(refusal)" } }
+      return refusal.map { LogLine("refused: \($0)") }
     }
     if report.error == nil, report.site == nil {
       if command == GetInfo.name || command == ClientPIN.name && report.kind == nil { return nil }
     }
     let (seconds, attoseconds) = report.elapsed.components
     let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
-    return LogLine(about: report.site) { site in
-      var line = command
-      line.reserveCapacity(128)
-      line += site
-      if case .anotherComputer = (report.client as? RequestOrigin)?.door { line += " for another computer" }
-      // A refusal can be a whole sentence.
-      line += refusal.map { ": \($0)" } ?? " done"
-      line += ", "
-      line += String(milliseconds)
-      line += " ms"
-      return line
-    }
+    var outcome = ""
+    outcome.reserveCapacity(128)
+    if case .anotherComputer = (report.client as? RequestOrigin)?.door { outcome += " for another computer" }
+    // A refusal can be a whole sentence.
+    outcome += refusal.map { ": \($0)" } ?? " done"
+    outcome += ", "
+    outcome += String(milliseconds)
+    outcome += " ms"
+    return LogLine(command, about: report.site, outcome)
   }
 
   /// The line for a wallet's signature request that was refused before its prompt: the dApp and the transaction;
@@ -43,6 +40,6 @@ enum CeremonyLog {
     case .cannotBeShown: reason = "\(subject) cannot be shown"
     default: return nil
     }
-    return LogLine(about: dApp) { dApp in "sign for a wallet\(dApp) refused before a prompt: \(reason)" }
+    return LogLine("sign for a wallet", about: dApp, " refused before a prompt: \(reason)")
   }
 }

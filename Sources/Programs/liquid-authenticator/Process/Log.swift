@@ -8,16 +8,19 @@ import Synchronization
 
 /// A line about a request, which can name its site: the log decides whether it does.
 struct LogLine: Sendable, Equatable {
-  /// The line without the site.
-  let text: String
-  /// The line with it.
-  let textWithSite: String
+  private let before: String
+  private let site: SiteName?
+  private let after: String
 
-  /// - Parameter text: the line with a name, which has a space before it, or is empty.
-  init(about site: SiteName?, _ text: (_ site: String) -> String) {
-    self.text = text("")
-    textWithSite = site.map { text(" " + $0.text) } ?? self.text
+  /// A line of two parts; the site can be named between them.
+  init(_ before: String, about site: SiteName? = nil, _ after: String = "") {
+    (self.before, self.site, self.after) = (before, site, after)
   }
+
+  /// The line without the site.
+  var text: String { before + after }
+  /// The line with it.
+  var textWithSite: String { site.map { before + " " + $0.text + after } ?? text }
 }
 
 /// Whether the log names the sites of requests.
