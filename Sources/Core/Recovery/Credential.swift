@@ -34,9 +34,9 @@ public struct Credential: Sendable, Equatable {
   /// The credential of a record.
   public init(record: CredentialSource) { self.init(record: record, derivedKey: nil) }
 
-  init(record: CredentialSource, derivedKey: CredentialPrivateKey?) {
+  init(record: CredentialSource, rpIDHash: RPIDHash? = nil, derivedKey: CredentialPrivateKey?) {
     self.init(
-      id: record.id, rpID: record.rpID, parameters: record.parameters, provenance: .record(record),
+      id: record.id, rpID: record.rpID, parameters: record.parameters, provenance: .record(record), rpIDHash: rpIDHash,
       derivedKey: derivedKey)
   }
 

@@ -107,7 +107,9 @@ struct CredentialRecognition {
     var left: [[UInt8]] = []
     for id in ids {
       if let record = try vault.store.credential(id: id, rpIDHash: rpIDHash) {
-        matches.append(Match(credential: Credential(record: record), isLive: true))
+        // It was found by this hash.
+        let credential = Credential(record: record, rpIDHash: rpIDHash, derivedKey: nil)
+        matches.append(Match(credential: credential, isLive: true))
       } else if let parameters = vault.keys.open(sealedID: id, rpIDHash: rpIDHash) {
         guard let key = try? vault.keys.privateKey(parameters, rpID: rpID, rpIDHash) else { continue }
         matches.append(try match(id, parameters, .sealedID, key))
