@@ -38,14 +38,15 @@ public struct Report: Hashable, Sendable {
       headerSize = 5
       payload = content
     }
-    // Written in place: appending part by part costs more than all else that a report takes.
-    bytes = Array(unsafeUninitializedCapacity: Self.size) { room, count in
-      room.initialize(repeating: 0)
+    // Written in place: appending part by part costs more than all else that a report takes. An array that is made without
+    // initial values looks its type up at run time, which takes longer than to write them.
+    var bytes = Array(repeatElement(0 as UInt8, count: Self.size))
+    bytes.withUnsafeMutableBufferPointer { room in
       UnsafeMutableRawBufferPointer(room).storeBytes(of: channel.rawValue.bigEndian, as: UInt32.self)
       (room[4], room[5], room[6]) = header
       _ = room[headerSize...].update(fromContentsOf: payload.prefix(Self.size - headerSize))
-      count = Self.size
     }
+    self.bytes = bytes
   }
 
   /// The channel that the report belongs to: bytes 0 to 3, big-endian.
