@@ -46,7 +46,8 @@ extension Session {
       connection.emptyLog()
     }
     try self.init(connection, keys: keys)
-    knownTotals = found.totals
+    // In an older store, two records of one imported passkey can have become one.
+    if found.version >= Schema.firstVersionWithImported { knownTotals = found.totals }
     shrink()
     if rule != .unjudged { markHistory() }
   }

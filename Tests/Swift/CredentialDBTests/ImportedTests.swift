@@ -91,6 +91,15 @@ import Testing
   }
 
   // Holds: IMPORT-1
+  @Test func `an imported passkey that two accounts of a store of version 7 have is one passkey`() throws {
+    try makeOld(imported(counter: 3), imported(user: 3))
+    let store = try CredentialDB.open(directory)
+    #expect(try store.credentialCount() == 1)
+    #expect(try store.credentialCount(rpIDHash: Given.rp(1), userVerified: true) == 1)
+    #expect(try store.allCredentials() == [imported(user: 3)])
+  }
+
+  // Holds: IMPORT-1
   @Test func `an imported passkey under the tag of its account is refused in a store of version 8`() throws {
     try makeOld(imported(counter: 3))
     do { try Connection(path: directory.path()).execute("PRAGMA user_version = 8") }
