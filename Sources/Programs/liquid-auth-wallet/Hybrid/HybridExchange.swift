@@ -200,6 +200,8 @@ struct HybridExchange: Sendable {
     }
 
     private mutating func forward(_ message: [UInt8]) {
+      // That an earlier request failed, such as getInfo, says nothing about this one.
+      reason = nil
       if let (kind, rpID) = HybridRequestKind.read(message) {
         self.kind = kind
         exchange.report(.requested(kind, rpID: rpID))
