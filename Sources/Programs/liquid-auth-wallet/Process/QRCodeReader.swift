@@ -31,7 +31,7 @@ struct QRCodeReader {
     // A path that begins with a hyphen must not be read as an option.
     if let code = try await code(in: path.hasPrefix("/") ? path : "./" + path, input: nil, of: path) { return code }
     for copy in PictureFile.bytes(of: path).map({ Self.copies(of: $0, at: path) }) ?? [] {
-      guard let file = PictureFile(copy.bytes) else { break }
+      guard let file = PictureFile(copy.bytes()) else { break }
       defer { file.close() }
       if let code = try await code(in: copy.name, input: file.descriptor, of: path) { return code }
     }
@@ -39,14 +39,18 @@ struct QRCodeReader {
   }
 
   /// The copies of a picture for further tries, and their names for ImageMagick.
-  private static func copies(of bytes: [UInt8], at path: String) -> [(name: String, bytes: [UInt8])] {
+  ///
+  /// Each is made when it is tried: a copy of the largest PNG picture takes 85 MB.
+  private static func copies(of bytes: [UInt8], at path: String) -> [(name: String, bytes: () -> [UInt8])] {
     guard let picture = GrayscalePicture(png: bytes) else {
+      guard let framed = FramedPicture(of: bytes, at: path) else { return [] }
       // ImageMagick reads a drawing in a file in memory by this name only.
-      return FramedPicture(of: bytes, at: path).map { framed in
-        ["white", "black"].map { ("mvg:-", framed.drawing(over: $0)) }
-      } ?? []
+      return ["white", "black"].map { colour in (name: "mvg:-", bytes: { framed.drawing(over: colour) }) }
     }
-    return [picture.bordered, picture.bordered.thresholded, picture.inverted.bordered].map { ("pgm:fd:0", $0.pgm) }
+    let copies: [() -> GrayscalePicture] = [
+      { picture.bordered }, { picture.bordered.thresholded }, { picture.inverted.bordered },
+    ]
+    return copies.map { copy in (name: "pgm:fd:0", bytes: { copy().pgm }) }
   }
 
   /// The text that zbarimg finds in a picture; `nil` if there is none.
