@@ -14,6 +14,8 @@ struct SignalingMachine: Sendable {
   static let offerInterval = Duration.seconds(3)
   /// The time until the first report of a missing answer.
   static let timeout = Duration.seconds(15)
+  /// A connection that fails within this time after its channel was opened was of no use to the dApp.
+  static let shortestUse = Duration.seconds(5)
   /// The most candidates of the dApp that are used, and of ours that are sent.
   static let maximumCandidates = 64
 
@@ -85,6 +87,8 @@ struct SignalingMachine: Sendable {
   private var hasHeardOtherOffer = false
   private var presence = SignalingPresence()
   private var hasOpened = false
+  /// When the last channel was opened.
+  private var opened = Duration.zero
   /// Whether the page has left the server since its answer.
   private var hasLeft = false
   /// Why the connection to the server ended while a channel was open.
@@ -93,7 +97,8 @@ struct SignalingMachine: Sendable {
   /// A machine that has not begun.
   ///
   /// - Parameters:
-  ///   - timeout: from the beginning to the open channel, and from the end of a channel to the next.
+  ///   - timeout: from the beginning to the open channel, and from the end of a channel to the next; a connection that
+  ///     fails at once gives no further time.
   ///   - requestID: the dApp's request, for a machine that stays.
   ///   - pairing: proves to the server who connects, if it gave one.
   init(
@@ -324,10 +329,12 @@ struct SignalingMachine: Sendable {
   }
 
   /// The channel of a machine that stays has ended.
-  private mutating func endChannel(at now: Duration) -> [Action] {
+  private mutating func endChannel(hasFailed: Bool, at now: Duration) -> [Action] {
     if let serverEnd { return end(.byServer(serverEnd)) }
     guard presence.isReported else { return end(.done) }
-    limit = now + timeout
+    // A page that opens a channel of its own does so at each return, and would keep the wallet at work without end.
+    if !hasFailed || now - opened >= Self.shortestUse { limit = now + timeout }
+    guard now < limit else { return end(.nobodyReturned) }
     presence.channelEnded(at: now)
     return [report(.away, at: now)] + offerAgain(at: now)
   }
@@ -361,11 +368,13 @@ struct SignalingMachine: Sendable {
     case (.channelOpen, .connecting(let answer)):
       let actions = [report(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
       guard requestID != nil else { return end() + actions }
-      (phase, hasOpened) = (.open, true)
+      if !hasOpened { limit = now + timeout }
+      (phase, hasOpened, opened) = (.open, true, now)
       presence.channelOpened()
       return presence.isReported ? actions : closeSocket() + actions
     case (.noRelay, _): return [report(.noRelay, at: now)]
-    case (.channelClosed, .open), (.failed, .open): return endChannel(at: now)
+    case (.channelClosed, .open): return endChannel(hasFailed: false, at: now)
+    case (.failed, .open): return endChannel(hasFailed: true, at: now)
     // The peer connection whose end is known.
     case (.channelClosed, .away), (.channelClosed, .asking), (.failed, .away), (.failed, .asking): return []
     case (.channelClosed, _): return failPeer("it was closed", at: now)

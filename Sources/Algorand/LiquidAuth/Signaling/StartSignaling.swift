@@ -41,7 +41,8 @@ public func startSignaling(
 ///   - requestID: the dApp's request.
 ///   - pairing: sent to the server with each connection, if it gave one; without a sign-in, it takes the place of the
 ///     cookie.
-///   - timeout: the time until the first channel must be open, and from the end of a channel until the next must be.
+///   - timeout: the time until the first channel must be open, and from the end of a channel until the next must be; a
+///     connection that fails at once gives no further time.
 ///   - isMeant: asks the user whether another session of the page may get the channel, because more devices than before
 ///     are connected for the request; called on a task of its own, which is cancelled when the answer is not needed.
 ///   - serve: uses a channel until it is closed. It returns whether another channel is wanted.

@@ -103,6 +103,51 @@ struct StayingTests {
   }
 
   // Holds: SIGNAL-20
+  @Test(arguments: [true, false])
+  func `a connection that fails at once at each return gives no further time, and a closed channel does`(
+    fails: Bool
+  ) throws {
+    let event: PeerEvent = fails ? .failed("the dApp opened a channel of its own: another") : .channelClosed
+    var wallet = try Self.open()
+    wallet.wait(.seconds(40))
+    _ = wallet.receive(.failed("silence"))
+    for _ in 1...39 {
+      _ = wallet.receive(.text("2"))
+      _ = wallet.receive(try Self.presence(1))
+      wallet.wait(.seconds(3))
+      #expect(wallet.receive(try Self.presence(2)).last == .createOffer)
+      _ = wallet.receive(.offer(Descriptions.offer))
+      _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+      #expect(Self.isOpened(wallet.receive(.channelOpen)))
+      _ = wallet.receive(event)
+    }
+    // Two minutes after the channel that was used.
+    wallet.wait(.seconds(3))
+    let last: SignalingMachine.Action = fails ? .ended(.nobodyReturned) : .createOffer
+    #expect(wallet.tick().last == last)
+  }
+
+  // Holds: SIGNAL-20
+  @Test func `a connection that fails at once after the time to come back is the end`() throws {
+    var wallet = try Self.open()
+    _ = wallet.receive(try Self.presence(1))
+    _ = wallet.receive(.failed("the dApp opened a channel of its own: another"))
+    for _ in 1...4 {
+      wallet.wait(.seconds(29))
+      _ = wallet.receive(.text("2"))
+    }
+    wallet.wait(.seconds(2))
+    #expect(wallet.receive(try Self.presence(2)).last == .createOffer)
+    _ = wallet.receive(.offer(Descriptions.offer))
+    _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    #expect(Self.isOpened(wallet.receive(.channelOpen)))
+    wallet.wait(.seconds(3))
+    #expect(
+      wallet.receive(.failed("the dApp opened a channel of its own: another"))
+        == [.transport(.close(id(1))), .ended(.nobodyReturned)])
+  }
+
+  // Holds: SIGNAL-20
   @Test func `presence of other requests does not count`() throws {
     var wallet = try Self.open()
     _ = wallet.receive(try Self.presence(1))
