@@ -105,11 +105,14 @@ def test_a_request_is_in_no_log(authority, request_):
     process = subprocess.Popen(
         [sys.executable, SCRIPT, "--cert", authority.chain_file, "--key", authority.key_file, "--listen", "127.0.0.1",
          "--port", "0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    port = int(process.stdout.readline())
-    context = authority.client_context()
-    with (socket.create_connection(("127.0.0.1", port), 30 * PATIENCE) as plain,
-          context.wrap_socket(plain, server_hostname="localhost") as client):
-        client.sendall(request_)
-        assert client.recv(16).split()[1] in (b"400", b"404")
-    process.terminate()
-    assert process.communicate(timeout=30 * PATIENCE) == ("", "")
+    try:
+        port = int(process.stdout.readline())
+        context = authority.client_context()
+        with (socket.create_connection(("127.0.0.1", port), 30 * PATIENCE) as plain,
+              context.wrap_socket(plain, server_hostname="localhost") as client):
+            client.sendall(request_)
+            assert client.recv(16).split()[1] in (b"400", b"404")
+    finally:
+        process.terminate()
+        said = process.communicate(timeout=30 * PATIENCE)
+    assert said == ("", "")
