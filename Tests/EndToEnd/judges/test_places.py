@@ -1,67 +1,19 @@
-"""The files that CONTRIBUTING and the lists of Sources/README name are there, and so are the tests in the commands."""
+"""scripts/places, which scripts/check runs: what the guides name is there, and each thing is named in its places."""
 
+import importlib.machinery
+import importlib.util
 import pathlib
-import re
 
 import pytest
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
-PART = r"(?:[\w.*-]|<\w+>)+"
-PATH = re.compile(rf"{PART}(?:/{PART})*/?")
-#: In a command: a path from the root, perhaps with a function in Python; and a suite in Swift, perhaps with a function.
-PYTHON = re.compile(r"(?<![\w./])((?:scripts|Sources|Tests)/[\w./-]+)(?:::(\w+))?")
-SWIFT = re.compile(r"\b(\w+Tests)\.(\w+)(?:/(`[^`]+`\(\)))?")
+SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts/places"
+spec = importlib.util.spec_from_loader("places", importlib.machinery.SourceFileLoader("places", str(SCRIPT)))
+script = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(script)
 
 
-def places(path: str, root: pathlib.Path, before: list[pathlib.Path]) -> list[pathlib.Path]:
-    """Return the places of a path: in the root, in Sources or a layer of it, or, without a folder, beside the one before it.
-
-    `*` and `<name>` stand for any name that is there.
-    """
-    pattern = re.sub(r"<\w+>", "*", path)
-    roots = [root, root / "Sources"]
-    roots += [*root.glob("Sources/*/")] if "/" in path else [one if one.is_dir() else one.parent for one in before]
-    found = [place for one in roots for place in one.glob(pattern)]
-    return [place for place in found if place.is_dir()] if path.endswith("/") else found
-
-
-def faults(text: str, root: pathlib.Path) -> list[str]:
-    """Return what the page names and is not there.
-
-    Code is a path if it has a slash, or the ending of a file of this tree: `scripts/test` and `AppID.swift`, not `Kind.all`.
-    """
-    endings = {path.suffix for folder in ("scripts", "Sources", "Tests") for path in (root / folder).rglob("?*.*")} | {".md"}
-    found, before = [], []
-    for line in text.splitlines():
-        if line.startswith("    "):
-            command = line.split(" # ")[0]
-            for path, name in PYTHON.findall(command):
-                if not (root / path).exists():
-                    found.append(f"there is no {path}")
-                elif name and f"\ndef {name}(" not in (root / path).read_text("utf-8"):
-                    found.append(f"{path} has no {name}")
-            for module, suite, name in SWIFT.findall(command):
-                files = [file.read_text("utf-8") for file in root.glob(f"Tests/Swift/{module}/**/*.swift")]
-                if not any(f"struct {suite} " in file and f"func {name}" in file for file in files):
-                    found.append(f"there is no {module}.{suite} {name}".rstrip())
-            continue
-        for path in re.findall(r"`([^`]+)`", line):
-            if PATH.fullmatch(path) and ("/" in path or pathlib.PurePath(path).suffix in endings):
-                if there := places(path, root, before):
-                    before = there
-                else:
-                    found.append(f"there is no {path}")
-    return found
-
-
-def lists(page: str) -> str:
-    """Return the chapter of Sources/README that has lists of files."""
-    return re.search(r"^## How to add\n.*?(?=^## )", page, re.MULTILINE | re.DOTALL)[0]
-
-
-def test_what_the_pages_name_is_there():
-    assert faults((REPOSITORY / ".github/CONTRIBUTING.md").read_text("utf-8"), REPOSITORY) == []
-    assert faults(lists((REPOSITORY / "Sources/README.md").read_text("utf-8")), REPOSITORY) == []
+def test_the_pages_and_the_tree_agree(capfd):
+    assert script.main([]) == 0, capfd.readouterr().err
 
 
 @pytest.mark.parametrize("text, fault", [
@@ -85,4 +37,21 @@ def test_a_name(tmp_path, text, fault):
     }.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(content)
-    assert faults(text, tmp_path) == ([fault] if fault else [])
+    assert script.faults(text, tmp_path) == ([fault] if fault else [])
+
+
+def test_a_name_that_a_place_lacks(tmp_path):
+    for path, content in {
+        "Sources/A.swift": "struct Get: PlainCommand {\n}\nstruct Set: ControlCommand, Equatable {\n}\nstruct Got: ControlAnswer {\n",
+        "Sources/Help.swift": '"What: one, two-2 or three."', "Tests/All.swift": "Get.self, Set()",
+        "Tests/Some.swift": "Get, Sets", "Tests/a.txt": "one two-2", "Tests/b.txt": "one|two-2|three",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(content)
+    table = [
+        ("command", "Sources/*.swift", r"struct (\w+): (?:Plain|Control)Command\b", ["Tests/All.swift", "Tests/Some.swift"]),
+        ("way", "Sources/Help.swift", r"What: ([\w, -]+)\.", ["Tests/*.txt"]),
+        ("thing", "Sources/Help.swift", "no such (.*)", ["Tests/none"])]
+    assert script.unnamed(table, tmp_path) == [
+        "Tests/Some.swift does not name the command Set", "Tests/a.txt does not name the way three",
+        "Sources/Help.swift declares no thing", "there is no Tests/none"]
