@@ -27,9 +27,9 @@ public struct DurablePairing: Equatable, Sendable {
   }
 
   /// The JSON object for Socket.IO's `auth`, which has the token.
-  func auth() throws(LiquidAuthError) -> String {
-    try SocketIOJSON.encode(
-      Form(version: Self.version, pairingId: pairingID, role: Self.role, credential: credential))
+  func auth() throws(JSONError) -> String {
+    let form = Form(version: Self.version, pairingId: pairingID, role: Self.role, credential: credential)
+    return String(decoding: try JSONCoding.encode(form), as: UTF8.self)
   }
 }
 

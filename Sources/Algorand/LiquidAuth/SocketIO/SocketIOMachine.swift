@@ -238,7 +238,8 @@ struct SocketIOMachine: Sendable {
     guard let handshake = connection.handshake else {
       guard case .open(let handshake) = packet else { throw .malformed("handshake") }
       connection.handshake = handshake
-      let auth = try pairing?.auth() ?? ""
+      let auth: String
+      do throws(JSONError) { auth = try pairing?.auth() ?? "" } catch { throw .malformed("JSON") }
       return try send(.message(SocketIOPacket.connect(auth: auth)), on: connection)
     }
     if connection.connected != nil { connection.deadline = now + handshake.longestSilence }
