@@ -121,7 +121,8 @@ extension Authenticator {
     }
   }
 
-  /// Keeps the pairing with a dApp in the store, if the user wants to remember the dApp.
+  /// Keeps the pairing with a dApp in the store, if the user wants to remember the dApp; the prompt says whether it
+  /// replaces one.
   ///
   /// - Throws: `invalidParameter` for a pairing that is not within the limits, or whose relying party is not that of its
   ///   origin; `noCredentials` without a passkey of the site, whose removal would forget it. Nobody is asked.
@@ -130,11 +131,14 @@ extension Authenticator {
     guard pairing.isOfRelyingParty else {
       throw CTAPError(.invalidParameter, "the relying party of the pairing is not that of its origin")
     }
-    let prompt = UserPrompt(purpose: .wallet(.rememberDApp), rpID: pairing.rpID, origin: pairing.origin)
+    var prompt = UserPrompt(
+      purpose: .wallet(.rememberDApp(replaces: false)), rpID: pairing.rpID, origin: pairing.origin)
     let vault = try await vault(for: .prompt(prompt), reporting: Self.unlocking)
     let count: Int
     do throws(RecoveryError) {
       count = try vault.store.credentialCount(rpIDHash: RPIDHash(rpID: pairing.rpID), userVerified: true)
+      let old = try vault.store.state().pairings.pairing(with: pairing.origin)
+      prompt.purpose = .wallet(.rememberDApp(replaces: old != nil))
     } catch {
       throw CTAPError(error)
     }

@@ -51,14 +51,15 @@ extension WalletPurpose {
           Message("The site protects it. The passkey's id alone is not enough to sign in.")
         ],
         agree: Message("Show"), refuse: Message("Deny"), closing: doorLines, in: catalogue)
-    case .rememberDApp:
+    case .rememberDApp(let replaces):
+      let old = replaces ? [Message("It is remembered already; the new entry replaces the old one.")] : []
       return PromptPages(
         question: Message("Remember this dApp?"), heading: prompt.heading(in: catalogue) + doorLines,
         body: WalletText.wrapped(
-          [
+          old + [
             Message("Later connections to it need no link and no sign-in, only your consent."),
             Message("To forget it, remove your passkeys of the site."),
-          ], in: catalogue), agree: Message("Remember"), in: catalogue)
+          ], in: catalogue), agree: replaces ? Message("Replace") : Message("Remember"), in: catalogue)
     case .useDApp:
       return PromptPages(
         question: Message("Connect to this dApp again?"), heading: prompt.heading(in: catalogue) + doorLines,

@@ -397,7 +397,7 @@ import Testing
     for site in ["https://d.example", "d.example"] {
       #expect(try await world.authenticator.pairing(with: site) == Self.pairing)
     }
-    let shown = [WalletPurpose.rememberDApp, .useDApp, .useDApp].map { purpose in
+    let shown = [WalletPurpose.rememberDApp(replaces: false), .useDApp, .useDApp].map { purpose in
       ScriptedPerson.Shown(
         prompt: UserPrompt(purpose: .wallet(purpose), rpID: "d.example", origin: "https://d.example"),
         verification: true)
@@ -406,6 +406,20 @@ import Testing
     let entries = world.reports.all.compactMap { $0.historyEntry(at: 1) }
     #expect(entries.map(\.kind) == [.rememberDApp, .useDApp, .useDApp])
     #expect(entries.allSatisfy { $0.outcome == .done && $0.site == "https://d.example" })
+  }
+
+  // Holds: WALLET-29
+  @Test func `the prompt says if the pairing replaces that of its origin, and no other`() async throws {
+    let world = try Self.worldWithPasskey()
+    var pairing = Self.pairing
+    for origin in ["https://d.example", "https://w.d.example", "https://d.example"] {
+      pairing.origin = origin
+      pairing.id += "+"
+      try await world.authenticator.keep(pairing)
+    }
+    let purposes = [false, false, true].map { UserPrompt.Purpose.wallet(.rememberDApp(replaces: $0)) }
+    #expect(world.person.shown.map(\.prompt.purpose) == purposes)
+    #expect(try world.store.state().pairings.all.map(\.id) == ["p++", "p+++"])
   }
 
   // Holds: WALLET-29

@@ -296,8 +296,9 @@ public enum WalletPurpose: Sendable, Equatable {
   case signTransactions(UserPrompt.TransactionTexts)
   /// The account in use would sign a message of a dApp.
   case signMessage(String)
-  /// Keep the pairing with a dApp, so that the wallet can connect to it again without a sign-in.
-  case rememberDApp
+  /// Keep the pairing with a dApp, so that the wallet can connect to it again without a sign-in; it may replace the one
+  /// that the store has.
+  case rememberDApp(replaces: Bool)
   /// Give the wallet the pairing with a dApp, which stands for a sign-in.
   case useDApp
   /// An association key would sign data of a service.

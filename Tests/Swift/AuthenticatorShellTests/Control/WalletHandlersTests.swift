@@ -310,6 +310,21 @@ import Testing
   }
 
   // Holds: WALLET-29
+  @Test func `a dialog says that the pairing replaces another, which stays if the user refuses`() async throws {
+    try registerAtItsSite()
+    _ = try await world.ask(pairing)
+    world.dialogs.agree(to: 0)
+    var other = pairing
+    other.pairingID = "q"
+    #expect(await refusal(other)?.status == .operationDenied)
+    let line = "It is remembered already; the new entry replaces the old one."
+    #expect(world.dialogs.read.map { $0.details.contains(line) } == [false, true])
+    #expect(world.dialogs.read.last?.agree == "Replace")
+    world.dialogs.agree(to: .max)
+    #expect(try await world.ask(GetPairing(site: "d.example")).pairingID == "p")
+  }
+
+  // Holds: WALLET-29
   @Test func `a pairing that the user refuses is neither kept nor given`() async throws {
     try registerAtItsSite()
     world.dialogs.agree(to: 0)

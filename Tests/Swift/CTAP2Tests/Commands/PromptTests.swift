@@ -16,7 +16,7 @@ import Testing
     (.signInSecondFactor, false), (.select, false), (.reset(importedPasskeys: 0), true), (.wallet(.showPasskey), false),
     (.wallet(.signTransactions(transactions)), true), (.wallet(.signMessage("a")), true),
     (.wallet(.signAssociation(publicUserID: "a", data: "b", service: "c")), false),
-    (.wallet(.rememberDApp), true), (.wallet(.useDApp), true),
+    (.wallet(.rememberDApp(replaces: false)), true), (.wallet(.useDApp), true),
     (.authorize(.makeCredential), false), (.authorize([.makeCredential, .getAssertion]), false),
     (.authorize(.persistentCredentialManagementReadOnly), false), (.authorize(.credentialManagement), true),
     (.authorize([.getAssertion, .largeBlobWrite]), true), (.authorize(.authenticatorConfiguration), true),
