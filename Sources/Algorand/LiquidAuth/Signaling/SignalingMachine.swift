@@ -56,7 +56,7 @@ struct SignalingMachine: Sendable {
     case open
     /// The channel has ended, and the dApp is not back; at `retry`, if it is there, the next offer is made.
     case away(retry: Duration?)
-    /// The user is asked about another session of the page, with which there are so many devices.
+    /// The user is asked about another session of the page, with which there were so many devices.
     case asking(devices: Int)
     case ended
   }
@@ -339,7 +339,7 @@ struct SignalingMachine: Sendable {
     return [report(.away, at: now)] + offerAgain(at: now)
   }
 
-  /// Makes a fresh offer if a page is there; asks first if there are more devices than before.
+  /// Makes a fresh offer if a page is there; asks first if there were more devices than before.
   private mutating func offerAgain(at now: Duration) -> [Action] {
     switch presence.nextOffer(at: now) {
     case .notYet(let retry):

@@ -3,7 +3,8 @@
 /// The server reports how many devices are connected for the request, with this one; so two or more mean that a page of
 /// the dApp is there. A page that leaves closes the channel a moment before the server counts again, so on an old number
 /// the wallet makes its offer a little later. The server does not say which session of the page came back; only a
-/// device more than before shows that there is another one, and then the user is asked.
+/// device more than before shows that there is another one, and then the user is asked. One that has left meanwhile
+/// counts too, since it may be the page that had the channel.
 struct SignalingPresence: Sendable {
   /// The time after the end of a channel in which the server counts a page that leaves.
   ///
@@ -13,7 +14,7 @@ struct SignalingPresence: Sendable {
   /// Whether a fresh offer may be made.
   enum NextOffer {
     case now
-    /// After the user has agreed to another session of the page, with which there are so many devices.
+    /// After the user has agreed to another session of the page, with which there were so many devices.
     case ifAgreed(devices: Int)
     /// It may be at `retry`; `nil` while no page is there.
     case notYet(retry: Duration?)
@@ -21,6 +22,8 @@ struct SignalingPresence: Sendable {
 
   /// The devices for the request, as the server counts them; `nil` until it has reported them.
   private var deviceCount: Int?
+  /// The most devices that the server has counted since the last channel was opened.
+  private var peakCount = 0
   /// Whether the server has counted them since the last channel was opened.
   private var isCountedAgain = false
   /// When an old number may be used, and how often one was used since the server counted.
@@ -38,7 +41,10 @@ struct SignalingPresence: Sendable {
   var hasPage: Bool { deviceCount.map { $0 >= 2 } ?? false }
 
   /// The server has counted the devices.
-  mutating func count(_ devices: Int) { (deviceCount, isCountedAgain, recount.times) = (devices, true, 0) }
+  mutating func count(_ devices: Int) {
+    (deviceCount, isCountedAgain, recount.times) = (devices, true, 0)
+    peakCount = max(peakCount, devices)
+  }
 
   /// The connection to the server was lost: nobody is there until it reports again.
   mutating func serverLost() {
@@ -47,7 +53,7 @@ struct SignalingPresence: Sendable {
 
   /// A channel is open.
   mutating func channelOpened() {
-    isCountedAgain = false
+    (isCountedAgain, peakCount) = (false, 0)
     usualCount = max(usualCount, deviceCount ?? 0)
   }
 
@@ -68,6 +74,7 @@ struct SignalingPresence: Sendable {
     let due = isCountedAgain ? earliestOffer : max(earliestOffer, recount.due)
     guard now >= due else { return .notYet(retry: due) }
     delayOffer(at: now)
-    return deviceCount <= usualCount ? .now : .ifAgreed(devices: deviceCount)
+    let devices = max(deviceCount, peakCount)
+    return devices <= usualCount ? .now : .ifAgreed(devices: devices)
   }
 }

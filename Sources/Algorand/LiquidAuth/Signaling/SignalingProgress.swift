@@ -34,7 +34,7 @@ public struct SignalingProgress: Equatable, Sendable {
     case away
     /// The dApp is back; the wallet makes a fresh offer.
     case returned
-    /// More devices than before are connected for the request, this wallet among them; the user is asked.
+    /// More devices than before were connected for the request at once, this wallet among them; the user is asked.
     case otherSession(devices: Int)
     /// The connection to the server has ended for good. The open channel stays, and is the last.
     case serverLeft(LiquidAuthError)

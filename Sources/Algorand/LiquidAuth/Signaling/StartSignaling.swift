@@ -44,7 +44,7 @@ public func startSignaling(
 ///   - timeout: the time until the first channel must be open, and from the end of a channel until the next must be; a
 ///     connection that fails at once gives no further time.
 ///   - isMeant: asks the user whether another session of the page may get the channel, because more devices than before
-///     are connected for the request; called on a task of its own, which is cancelled when the answer is not needed.
+///     were connected for the request; called on a task of its own, which is cancelled when the answer is not needed.
 ///   - serve: uses a channel until it is closed. It returns whether another channel is wanted.
 /// - Throws: why the first channel was not opened.
 /// - Returns: how the last channel, or the wait for another, ended.

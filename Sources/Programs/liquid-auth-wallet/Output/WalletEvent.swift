@@ -202,7 +202,7 @@ extension SignalingProgress.Event {
     case .away: "the dApp left; waiting for it to come back; to end, press Ctrl-C"
     case .returned: "the dApp is back; making a new channel"
     case .otherSession(let devices):
-      "\(devices) devices are connected for the dApp's request, more than before, this one among them"
+      "another device was connected for the dApp's request, or still is: \(devices) at once, this one among them"
     case .serverLeft(let error): "the channel stays open, but is the last: \(error)"
     }
   }

@@ -201,6 +201,33 @@ struct StayingTests {
       ])
   }
 
+  // Holds: SIGNAL-20
+  @Test func `the user is asked if another device has joined and one has left, once`() throws {
+    var wallet = try Self.open()
+    _ = wallet.receive(try Self.presence(3))
+    _ = wallet.receive(try Self.presence(2))
+    #expect(wallet.receive(.channelClosed) == [told(.away), told(.otherSession(devices: 3)), .ask])
+    wallet.wait(.seconds(3))
+    #expect(wallet.machine.answer(isMeant: true, at: wallet.now).last == .createOffer)
+    _ = wallet.receive(.offer(Descriptions.offer))
+    _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    _ = wallet.receive(.channelOpen)
+    wallet.wait(.seconds(3))
+    _ = wallet.receive(try Self.presence(2))
+    #expect(wallet.receive(.channelClosed).last == .createOffer)
+  }
+
+  // Holds: SIGNAL-20
+  @Test func `the user is asked if a device has come and gone before the next offer`() throws {
+    var wallet = try Self.open()
+    _ = wallet.receive(try Self.presence(2))
+    _ = wallet.receive(.channelClosed)
+    _ = wallet.receive(.failed("no path"))
+    for devices in [3, 2] { #expect(wallet.receive(try Self.presence(devices)) == []) }
+    wallet.wait(.seconds(3))
+    #expect(wallet.tick() == [told(.otherSession(devices: 3), after: .seconds(3)), .ask])
+  }
+
   @Test func `devices that were there at the first channel need no question`() throws {
     var wallet = try Self.open(devices: 3)
     _ = wallet.receive(try Self.presence(2))
