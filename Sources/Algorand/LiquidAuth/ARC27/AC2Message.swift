@@ -35,14 +35,16 @@ struct AC2Message: Equatable {
     sender = head.from.flatMap { $0.utf8.count <= Self.maximumSize ? $0 : nil }
   }
 
-  /// The refusal, of the message's kind: `ac2/SigningRejected` for a request for a signature, otherwise DIDComm's problem
-  /// report.
+  /// The refusal, of the message's kind, which names what is missing: `ac2/SigningRejected` for a request for a signature,
+  /// otherwise DIDComm's problem report.
   ///
   /// It has no time, because this library reads no clock; DIDComm requires none.
   ///
   /// - Parameter id: the id of the refusal, a UUID.
   func refusal(id ownID: String, answering message: PeerMessage) -> PeerMessage {
-    let words = "this wallet does not serve AC2, which is a draft, and refuses \(type); nothing was signed"
+    let words =
+      "this wallet does not serve AC2, and refuses \(type): the draft neither binds an agent to this channel, nor names "
+      + "forms in which a payload could be shown before it is signed; nothing was signed"
     let refusal =
       type == Self.signingRequest
       ? Refusal(
