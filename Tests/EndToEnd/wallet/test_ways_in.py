@@ -52,13 +52,27 @@ def test_a_link_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
     opens(loop, dapp, connect(key, None, "--image", picture))
 
 
+LINK = "liquid://host.example/?requestId=abc"
+# A frame of a camera: at an angle, uneven, and with the edge of the picture at that of the code.
+FRAME = ["-background", "gray40", "-rotate", "7", "-seed", "36", "-attenuate", "0.5", "+noise", "Gaussian", "-blur", "0x0.7"]
+# The transparent ones lack their background, and zbarimg alone does not read them.
+PICTURES = {
+    "inverted.bmp": lambda: unusual_code.inverted_bmp(unusual_code.modules(LINK)),
+    "transparent.gif": lambda: unusual_code.transparent_gif(unusual_code.modules(LINK)),
+    "frame.jpg": lambda: unusual_code.converted(LINK, "jpg", *FRAME),
+    "inverted.jpg": lambda: unusual_code.converted(LINK, "jpg", "-negate"),
+    "transparent.webp": lambda: unusual_code.converted(LINK, "webp", "-transparent", "white"),
+    "inverted-transparent.webp": lambda: unusual_code.converted(LINK, "webp", "-negate", "-transparent", "black"),
+    "inverted.png": lambda: unusual_code.converted(LINK, "png", "-negate"),
+}
+
+
 # Holds: INPUT-9
-@pytest.mark.parametrize("kind", ["inverted BMP", "transparent GIF"])
-def test_a_link_from_an_unusual_picture(shared_key, connect, tmp_path, kind):
-    """The one is inverted. The other lacks its background, and zbarimg alone does not read it."""
-    rows = unusual_code.modules("liquid://host.example/?requestId=abc")
-    picture = tmp_path / f"code.{kind[-3:].lower()}"
-    picture.write_bytes(unusual_code.inverted_bmp(rows) if kind == "inverted BMP" else unusual_code.transparent_gif(rows))
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_link_from_an_unusual_picture(shared_key, connect, tmp_path, name):
+    """None has a border around its code."""
+    picture = tmp_path / name
+    picture.write_bytes(PICTURES[name]())
     wallet = connect(nobody(shared_key, tmp_path), None, "--image", picture)
     assert wallet.end() in (1, 2), wallet.text
     assert [event["requestId"] for event in wallet.events if event["event"] == "link"] == ["abc"], wallet.text
