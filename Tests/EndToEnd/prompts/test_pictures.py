@@ -20,16 +20,18 @@ from prompts.test_pinentry import Terminal
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import ES256, OWN, client, client_data_hash, parameters, register
-from support.control_socket import SIGN_MESSAGE, SIGN_TRANSACTIONS, ControlProtocol
+from support.control_socket import GET_PAIRING, KEEP_PAIRING, OK, SIGN_MESSAGE, SIGN_TRANSACTIONS, ControlProtocol
 from support.slots import add
 from support.tpm import TPM
 from wallet import transactions
 
 pytestmark = pytest.mark.whole("a person looks at the pictures")
 
-#: The sites of the passkeys that the store has.
+#: The sites of the passkeys that the store has; the dApp of the second is remembered.
 KNOWN, SITE = "github.com", "shop.example"
 DAPP = "https://dapp.example"
+#: Longer than eight lines of a dialog.
+NOTE = b"An order of 40 boxes of paper. " * 30
 ADDRESS = algorand_address(algorand_public_key(OWN.ed25519_root)).decode()
 #: The class of the windows of each pinentry.
 WINDOWS = {"pinentry-gtk-2": "pinentry", "pinentry-qt": "pinentry", "pinentry-gnome3": "gcr-prompter"}
@@ -37,12 +39,14 @@ WINDOWS = {"pinentry-gtk-2": "pinentry", "pinentry-qt": "pinentry", "pinentry-gn
 
 @pytest.fixture(scope="module")
 def stocked(tmp_path_factory):
-    """Return an authenticator that has stopped, and whose `made` has a passkey of each known site."""
+    """Return an authenticator that has stopped, whose `made` has a passkey of each known site, and which knows a dApp."""
     key = Authenticator(tmp_path_factory.mktemp("stocked") / "key").install()
     with key:
         key.unlock()
         with client(key) as ctap:
             key.made = {site: register(ctap, OWN, site, b"alice", rk=True, uv=True) for site in (KNOWN, SITE)}
+        with ControlProtocol(key.control_socket) as control:
+            assert control.ask(KEEP_PAIRING, pairing(SITE))[0] == OK
     return key
 
 
@@ -80,10 +84,20 @@ def at_the_control_socket(key, command, members):
         yield
 
 
-def signing(*payments):
+def pairing(site):
+    """Return what a wallet sends to keep the pairing with the dApp of a site."""
+    return {0: b"a bearer token", 1: f"https://{site}", 2: site, 3: "a-request"}
+
+
+def asking_for(command, members):
+    """Return a request of a wallet."""
+    return Kind(lambda key, made: at_the_control_socket(key, command, members))
+
+
+def signing(*payments, shows_all=False):
     """Return a request of a dApp that the account signs these."""
-    return lambda key, made: at_the_control_socket(
-        key, SIGN_TRANSACTIONS, {1: [[transactions.raw(one), True] for one in payments], 2: DAPP})
+    members = {1: [[transactions.raw(one), True] for one in payments], 2: DAPP, **({3: True} if shows_all else {})}
+    return lambda key, made: at_the_control_socket(key, SIGN_TRANSACTIONS, members)
 
 
 def payment(amount=1_500_000, **members):
@@ -142,8 +156,12 @@ KINDS = {
     "payments": Kind(signing(*transactions.group(payment(), payment(2_000_000)))),
     "rekey": Kind(signing(payment(0, rekey_to=transactions.OTHER))),
     "close-account": Kind(signing(payment(0, close_remainder_to=transactions.OTHER))),
-    "message": Kind(lambda key, made: at_the_control_socket(
-        key, SIGN_MESSAGE, {1: b"Sign in to dapp.example\nNonce: 5", 2: DAPP})),
+    "note-in-short": Kind(signing(payment(note=NOTE))),
+    "note-whole": Kind(signing(payment(note=NOTE), shows_all=True)),
+    "message": asking_for(SIGN_MESSAGE, {1: b"Sign in to dapp.example\nNonce: 5", 2: DAPP}),
+    "remember-dapp": asking_for(KEEP_PAIRING, pairing(KNOWN)),
+    "remember-dapp-again": asking_for(KEEP_PAIRING, pairing(SITE)),
+    "use-dapp": asking_for(GET_PAIRING, {1: SITE}),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
