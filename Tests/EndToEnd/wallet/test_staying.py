@@ -19,6 +19,12 @@ ACCOUNT = Account(PHRASE)
 RELOADS, IDLE_SECONDS = (1000, 600) if IS_LONG else (40, 60)
 #: The most bytes by which the wallet's own memory may grow in all.
 MOST_GROWTH = 16 << 20
+#: The names of the threads that an open channel does not need. The others are of libnice, usrsctp and GStreamer, and
+#: `peer connection`, which looks every three seconds whether packets arrive.
+OF_NO_CHANNEL = ("liquid-auth-wal", "network")
+#: The most wake-ups of these threads for one ping of the server, with its answer; and in a second, in which Swift's own pool
+#: wakes once.
+MOST_FOR_A_PING, MOST_IN_A_SECOND = 20, 2
 
 
 def of(wallet, name: str) -> list[dict]:
@@ -30,6 +36,12 @@ def wait_for_events(wallet, name: str, count: int) -> dict:
     return wait_for(
         lambda: f"event {name}, {count} times: {wallet.events} {wallet.text}",
         lambda: of(wallet, name)[count - 1] if len(of(wallet, name)) >= count else None, 60, wallet.process.pid)
+
+
+def note_return(what: str, page: DApp, since: float | None = None):
+    """Note the time until a page has its channel: from `since`, or else from when it is connected to the server."""
+    begun = page.times["connected"] if since is None else since
+    figures.note(f"back to open: {what}", figures.milliseconds(page.times["open"] - begun))
 
 
 def wait_for_dapps(key, is_open: int, away: int):
@@ -69,7 +81,8 @@ def test_a_page_that_is_reloaded_five_times(key, loop, serve, connect, authority
         since = time.monotonic()
         dapp = loop.run(come_back(server, authority, dapp))
         wait_for_events(wallet, "open", number + 1)
-        figures.note(f"reload {number}: channel open again", figures.milliseconds(time.monotonic() - since))
+        note_return(f"reload {number}, from the page's connection", dapp)
+        note_return(f"reload {number}, from the end of the old page", dapp, since)
         enabled = loop.run(dapp.ask("enable", genesisHash=TESTNET))
         assert [account["address"] for account in enabled["accounts"]] == [ACCOUNT.address]
     assert len(server.received) == requests, "no further sign-in"
@@ -87,15 +100,18 @@ def test_many_reloads(key, loop, serve, connect, authority):
     """What the wallet uses after the first reloads is enough for all later ones."""
     server = serve(reports_presence=True)
     dapp, wallet = begin(loop, authority, server, connect, key)
-    before = None
+    points = []
+    before = after = None
     for number in range(1, RELOADS + 1):
         dapp = loop.run(come_back(server, authority, dapp))
         wait_for_events(wallet, "open", number + 1)
-        if number == RELOADS // 4:
-            before = measures.at_rest(wallet.process.pid)
-    after = measures.at_rest(wallet.process.pid, before)
+        if number >= RELOADS // 4 and number % (RELOADS // 20) == 0:
+            after = measures.at_rest(wallet.process.pid, before)
+            before = before or after
+            points.append((number, after.anonymous))
     figures.note(f"wallet after {RELOADS // 4} reloads", str(before))
     figures.note(f"wallet after {RELOADS} reloads", str(after))
+    figures.note("wallet: growth for each reload", f"{measures.slope(points) / 1000:.2f} kB")
     assert after.anonymous < before.anonymous + MOST_GROWTH
     assert wallet.interrupt() == 130, wallet.text
     loop.run(dapp.close())
@@ -103,7 +119,7 @@ def test_many_reloads(key, loop, serve, connect, authority):
 
 @pytest.mark.whole("it counts wake-ups for a minute")
 def test_what_an_idle_channel_costs(key, loop, serve, connect, authority):
-    """The authenticator sleeps. The wallet wakes for the server's pings, and for the timers of ICE and SCTP."""
+    """The authenticator sleeps. The wallet wakes for the server's pings, Swift's pool, and the timers of ICE and SCTP."""
     server = serve(reports_presence=True)
     dapp, wallet = begin(loop, authority, server, connect, key)
     before, at_first = figures.at_rest(key.process.pid), figures.wake_ups(wallet.process.pid)
@@ -114,7 +130,10 @@ def test_what_an_idle_channel_costs(key, loop, serve, connect, authority):
         name = pathlib.Path(f"/proc/{wallet.process.pid}/task/{thread}/comm").read_text().strip()
         counts[name] = counts.get(name, 0) + number - at_first.get(thread, 0)
     figures.note(f"wallet: wake-ups in {IDLE_SECONDS} s of an idle channel",
-                 ", ".join(f"{number} of {name}" for name, number in counts.items() if number))
+                 ", ".join(f"{number} of {name}" for name, number in sorted(counts.items()) if number))
+    pings = int(IDLE_SECONDS // server.socket.eio.ping_interval) + 1
+    most = MOST_FOR_A_PING * pings + MOST_IN_A_SECOND * IDLE_SECONDS
+    assert sum(counts.get(name, 0) for name in OF_NO_CHANNEL) <= most, counts
     assert wallet.interrupt() == 130, wallet.text
     loop.run(dapp.close())
 
@@ -131,6 +150,7 @@ def test_a_server_that_restarts(key, loop, serve, connect, authority):
     wait_for("connection after the restart", lambda: len(server.handshakes) > known)
     dapp = loop.run(come_back(server, authority, dapp))
     wait_for_events(wallet, "open", 2)
+    note_return("a reload after a restart of the server", dapp)
     assert wallet.interrupt() == 130, wallet.text
     loop.run(dapp.close())
 
@@ -176,11 +196,13 @@ def test_another_session_of_the_page(key, loop, serve, connect, authority, is_kn
 
     dapp, wallet = begin(loop, authority, server, connect, key, is_known=is_known)
     other = loop.run(join(server, authority, dapp.request_id))
+    ended = time.monotonic()
     loop.run(dapp.peer.close())
     event = wallet.wait_for_event("otherSession")
     assert event["devices"] == 3
     if is_known:
         loop.run(_opened(other))
+        note_return("another session gets the channel, from the end of the first", other, ended)
         assert wallet.interrupt() == 130, wallet.text
     else:
         assert wallet.end() == 0, wallet.text
@@ -214,6 +236,7 @@ def test_a_remembered_dapp(key, loop, serve, connect, authority):
     wallet = connect(key, None, "--again", server.host)
     wallet.wait_for_event("open")
     enabled = loop.run(dapp.ask("enable", genesisHash=TESTNET))
+    note_return("a remembered dApp, from the start of the wallet, with a dialog", dapp, wallet.started)
     assert [account["address"] for account in enabled["accounts"]] == [ACCOUNT.address]
     assert len(server.received) == requests, "no sign-in"
     assert "Connect to this dApp again?" in str(key.pinentry.events("ask")[asked:])
@@ -275,6 +298,7 @@ def test_two_links_at_once(key, loop, serve, connect, authority):
     pairs = [begin(loop, authority, server, connect, key) for server in servers]
     dapp = loop.run(come_back(servers[0], authority, pairs[0][0]))
     wait_for_events(pairs[0][1], "open", 2)
+    note_return("a reload of the first of two links", dapp)
     assert len(of(pairs[1][1], "open")) == 1 and not of(pairs[1][1], "away")
     for (_, wallet), page in zip(pairs, (dapp, pairs[1][0]), strict=True):
         assert wallet.interrupt() == 130, wallet.text

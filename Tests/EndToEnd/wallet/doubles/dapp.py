@@ -55,6 +55,7 @@ class DApp:
         self.socket.on("offer-description", self._offer)
         await self.socket.connect(
             self.server.address, transports=self.transports, socketio_path=f"{self.server.path}/socket.io")
+        self.times["connected"] = time.monotonic()
         self._linking = asyncio.create_task(self._wait_for_wallet())
         while self.request_id not in self.server.linked:
             await asyncio.sleep(0.005)
