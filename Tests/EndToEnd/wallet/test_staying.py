@@ -12,6 +12,7 @@ from support.whole import IS_LONG
 
 from .doubles.arc27 import TESTNET
 from .doubles.dapp import DApp
+from .doubles.page_dapp import PAGE, PageDApp
 from .doubles.wallet import Account, Wallet
 
 ACCOUNT = Account(PHRASE)
@@ -38,7 +39,7 @@ def wait_for_events(wallet, name: str, count: int) -> dict:
         lambda: of(wallet, name)[count - 1] if len(of(wallet, name)) >= count else None, 60, wallet.process.pid)
 
 
-def note_return(what: str, page: DApp, since: float | None = None):
+def note_return(what: str, page: DApp | PageDApp, since: float | None = None):
     """Note the time until a page has its channel: from `since`, or else from when it is connected to the server."""
     begun = page.times["connected"] if since is None else since
     figures.note(f"back to open: {what}", figures.milliseconds(page.times["open"] - begun))
@@ -93,6 +94,26 @@ def test_a_page_that_is_reloaded_five_times(key, loop, serve, connect, authority
     assert wallet.events[-1]["reason"] == "wallet"
     wait_for("closed socket at the server", lambda: len(server.open_sockets) == 1)
     loop.run(dapp.close())
+
+
+@pytest.mark.whole("the wallet notices after 15 to 18 seconds that a page of a browser is gone")
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+def test_a_page_of_a_browser_that_is_reloaded(key, loop, serve, connect, request, browser):
+    """Chromium says nothing to the peer when a page is reloaded."""
+    server = serve(page=PAGE, reports_presence=True)
+    page = loop.run(PageDApp(server, request.getfixturevalue(browser)).link())
+    wallet = connect(key, server.link(page.request_id))
+    wallet.wait_for_event("open")
+    loop.run(page.ask("discover"))
+    since = time.monotonic()
+    page = loop.run(page.reload())
+    wait_for_events(wallet, "open", 2)
+    enabled = loop.run(page.ask("enable", genesisHash=TESTNET))
+    assert [account["address"] for account in enabled["accounts"]] == [ACCOUNT.address]
+    note_return(f"a reload in {browser}, from its beginning", page, since)
+    assert not of(wallet, "otherSession")
+    assert wallet.interrupt() == 130, wallet.text
+    loop.run(page.close())
 
 
 @pytest.mark.whole("it reloads a page forty times")

@@ -159,6 +159,12 @@ class PageDApp:
         """Close the tab without a message to the peer."""
         await asyncio.to_thread(self.browser.open, "about:blank")
 
+    async def reload(self) -> "PageDApp":
+        """Load the page again, for the same request; the browser keeps its session at the server."""
+        for waiting in (self.acknowledged, self.opened):
+            waiting.cancel()
+        return await PageDApp(self.server, self.browser, self.request_id).link()
+
     async def close(self):
         for waiting in (self.acknowledged, self.opened):
             waiting.cancel()
