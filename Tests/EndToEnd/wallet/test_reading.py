@@ -66,6 +66,9 @@ def test_the_number_of_pages(loop, dapp, shared_key, request_name):
     pages = shared_key.pinentry.events("ask")[mark:]
     figures.note(f"pages: {request_name}", str(len(pages)))
     assert len(pages) <= most
+    if len(txns) > 1:
+        first = pages[0]["description"]
+        assert f"Your account signs all {len(txns)}. They commit together or not at all." in first, first
     if len(pages) > 1:
         last = pages[-1]["description"]
         assert "Network: testnet-v1.0" in last and "dApp: " in last, last
