@@ -5,7 +5,7 @@ import TestVectors
 @testable import CTAPHID
 @testable import UHID
 
-/// Reports between a client and the device, and the events and packets that carry them.
+/// Reports between a client and the device, the events and packets that carry them, and the descriptors of other devices.
 enum TransportTargets {
   static let all: [Target] = [
     Target(
@@ -26,6 +26,15 @@ enum TransportTargets {
     Target(
       "broker-message", of: "a packet of liquid-auth-broker, or a report", atMost: 520,
       seeds: { [[1], [2], [0] + Array("no".utf8), [UInt8](repeating: 0, count: 65)] }, read: readBrokerMessage),
+    Target(
+      "report-descriptor", of: "the report descriptor of a HID device", atMost: 512,
+      seeds: {
+        let (ours, keyboard): ([UInt8], [UInt8]) = (
+          UHIDIdentity.reportDescriptor, [0x05, 0x01, 0x09, 0x06, 0xA1, 0x01, 0xC0]
+        )
+        // Our items after those of a keyboard, and after a long one; and a usage with its page.
+        return [ours, keyboard + ours, [0xFE, 0x01, 0x00, 0x06] + ours, [0x0B, 0x01, 0x00, 0xD0, 0xF1]]
+      }, read: readReportDescriptor),
   ]
 
   // MARK: - The device
@@ -231,5 +240,13 @@ enum TransportTargets {
     expect(bytes.count <= BrokerMessage.maximumSize, "a packet of \(bytes.count) bytes")
     // A long reason is cut.
     if bytes.count < BrokerMessage.maximumSize { expect(BrokerMessage(bytes) == message, "another message") }
+  }
+
+  /// What follows the usage of a security key does not matter.
+  private static func readReportDescriptor(_ input: [UInt8]) {
+    let isKey = UHIDIdentity.isSecurityKey(input)
+    expect(!isKey || input.contains(0xD0) && input.contains(0xF1), "a security key without the usage page of FIDO")
+    expect(!isKey || UHIDIdentity.isSecurityKey(input + [0x06]), "items after the usage matter")
+    expect(UHIDIdentity.isSecurityKey(UHIDIdentity.reportDescriptor + input), "items after ours matter")
   }
 }
