@@ -1,10 +1,12 @@
+import AlgorandTransaction
 import CryptoPrimitives
+import DeterministicKeys
 import TestVectors
 
 @testable import Keyri
 @testable import LiquidAuth
 
-/// What the servers of dApps and of Keyri send, and what comes through them.
+/// What the servers of dApps and of Keyri and the nodes of Algorand send, and what comes through them.
 enum ServerTargets {
   static let all: [Target] = [
     Target(
@@ -59,6 +61,19 @@ enum ServerTargets {
       ],
       seeds: { [Array(keyriSession.utf8), Array(#"{"status":400,"errors":true,"message":"no"}"#.utf8)] },
       read: readKeyriSession),
+    Target(
+      "algod-answer", of: "an answer of an Algorand node: a byte for its status, and JSON", atMost: 2048,
+      words: PasskeyFileTargets.json + [
+        "\"genesis-hash\"", "\"genesis-id\"", "\"last-round\"", "\"min-fee\"", "\"amount\"", "\"auth-addr\"",
+        "\"message\"",
+      ],
+      seeds: {
+        let (hash, signer) = (Base64.encode(Array(0..<32)), AlgorandAddress(publicKey: Array(0..<32)))
+        return [
+          #"{"genesis-hash":"\#(hash)","genesis-id":"voi","last-round":7,"min-fee":1000}"#,
+          #"{"amount":5,"auth-addr":"\#(signer.text)"}"#, #"{"message":"no"}"#,
+        ].enumerated().map { number, text in [UInt8(number)] + Array(text.utf8) }
+      }, read: readAlgodAnswer),
     Target(
       "cookies", of: "headers of a server's answer, each on a line", atMost: 4096,
       words: [
@@ -258,6 +273,51 @@ enum ServerTargets {
     expect(session.id == link.sessionID, "another session")
     expect(session.browserKey.raw.count == 64, "a key of \(session.browserKey.raw.count) bytes")
     _ = (session.asks(for: try KeyriEmail("alice@example.com")), session.risk?.isDenied)
+  }
+
+  /// A server that always gives the same answer.
+  private struct OneAnswer: HTTPPort {
+    let response: HTTPResponse
+
+    func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse { response }
+  }
+
+  private static func readAlgodAnswer(_ input: [UInt8]) throws {
+    var choices = Choices(input)
+    let status = choices.one(of: [200, 200, 400, 500])
+    let node = AlgodClient(
+      url: "https://node.example", http: OneAnswer(response: HTTPResponse(status: status, body: choices.remainder())))
+    let account = AlgorandAddress(publicKey: [UInt8](repeating: 1, count: 32))
+    let key = AlgorandAddress(publicKey: [UInt8](repeating: 2, count: 32))
+    try wait {
+      do throws(PortError) {
+        let parameters = try await node.transactionParameters()
+        expect(parameters.genesisHash.count == 32, "a hash of \(parameters.genesisHash.count) bytes")
+        expect(parameters.firstValid < parameters.lastValid, "no round is valid")
+        if let made = try? Transaction(rekeying: account, to: key, parameters) {
+          expect(made.isRekeying(account, to: key), "a transaction that does something else")
+        }
+      } catch {
+        expectLine(error)
+      }
+      do throws(PortError) {
+        let state = try await node.state(of: account)
+        let signer = try await node.signer(of: account)
+        expect(signer == state.signer, "two signers")
+      } catch {
+        expectLine(error)
+      }
+      do throws(PortError) {
+        try await node.post([1])
+        expect(status == 200, "status \(status) counts as accepted")
+      } catch {
+        expectLine(error)
+      }
+    }
+  }
+
+  private static func expectLine(_ error: PortError) {
+    expect(!error.description.unicodeScalars.contains("\n"), "an error on two lines: \(error)")
   }
 
   private static let keyriSession = """
