@@ -11,6 +11,10 @@ import TestVectors
 enum AuthenticatorTargets {
   static let all: [Target] = [
     Target("ctap", of: "one message of CTAP2", atMost: 1900, words: words, seeds: { messages }, read: readMessage),
+    Target(
+      "ctap-hybrid", of: "one message of a browser on another computer", atMost: 1900,
+      words: words + ["prf", "eval", "evalByCredential", "first", "second"], seeds: { messages + messagesWithSalts },
+      read: readHybridMessage),
     SessionTarget.target,
     Target(
       "u2f", of: "a message of U2F, after a byte for presence", atMost: 400,
@@ -44,6 +48,24 @@ enum AuthenticatorTargets {
     let (status, _) = try world.send(input)
     expect(!isReport || world.person.agreements == 0, "a report asks the person")
     if input.isEmpty || input.count > Authenticator.maxMsgSize { expect(status != .success, "\(input.count) bytes") }
+  }
+
+  /// Another computer gets getInfo, and what the person agreed to and was verified for.
+  private static func readHybridMessage(_ input: [UInt8]) throws {
+    var world = World()
+    // For a passkey with which a sign-in can succeed.
+    let made = try world.send(registration)
+    expect(made.status == .success, "no passkey: \(made.status)")
+    let agreements = world.person.agreements
+    world.context = RequestContext(channel: 1, poweredUpAt: world.clock.now, isHybrid: true)
+    let (status, members) = try world.send(input)
+    guard status == .success, input.first != 0x04 else { return }
+    expect(input.first == 0x01 || input.first == 0x02, "another computer uses another command")
+    guard let data = members[2]?.bytes, let flags = (try? AuthenticatorData(parsing: data))?.flags else {
+      fatalError("a ceremony without authenticator data")
+    }
+    expect(world.person.agreements > agreements, "nobody agreed")
+    expect(flags.isSuperset(of: [.userPresent, .userVerified]), "a ceremony without the person: \(flags)")
   }
 
   private static func readU2F(_ input: [UInt8]) {
@@ -113,5 +135,30 @@ enum AuthenticatorTargets {
       (0x0D, [1: 3, 2: [1: 5, 2: ["example.com"]], 3: 2, 4: hash]),
     ]
     return commands.map { [$0] + CBOREncoder.encode(.map($1)) } + [[0x04], [0x07], [0x08], [0x0B]]
+  }()
+
+  private static let registration: [UInt8] = {
+    let members: CBORMap = [
+      1: .bytes([UInt8](0..<32)), 2: ["id": "example.com", "name": "Example"], 3: ["id": .bytes([1]), "name": "alice"],
+      4: [["alg": -7, "type": "public-key"]], 7: ["rk": true],
+    ]
+    return [0x01] + CBOREncoder.encode(.map(members))
+  }()
+
+  /// A registration and sign-ins with the inputs of prf, which only another computer sends.
+  private static let messagesWithSalts: [[UInt8]] = {
+    let hash = CBORValue.bytes([UInt8](0..<32))
+    let salts: CBORValue = ["first": hash, "second": hash]
+    let made: CBORMap = [
+      1: hash, 2: ["id": "example.com"], 3: ["id": .bytes([2]), "name": "bob"],
+      4: [["alg": -8, "type": "public-key"]], 6: ["prf": ["eval": salts]], 7: ["rk": true],
+    ]
+    let inputs: [CBORValue] = [["eval": salts], ["evalByCredential": [.bytes([1]): salts]]]
+    var messages = [[0x01] + CBOREncoder.encode(.map(made))]
+    for input in inputs {
+      let members: CBORMap = [1: "example.com", 2: hash, 4: ["prf": input]]
+      messages.append([0x02] + CBOREncoder.encode(.map(members)))
+    }
+    return messages
   }()
 }

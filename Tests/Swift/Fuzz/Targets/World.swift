@@ -124,8 +124,9 @@ struct World {
     person = Person(canVerify: canVerify)
     vault = PersonsVault(store, of: person)
     authenticator = Authenticator(
-      keySource: vault, interaction: person, extensions: SupportedExtensions.all, randomness: FixedRandomness(),
-      now: { clock.now }, wallClock: { Self.wallClock }, report: { _ in })
+      keySource: vault, interaction: person, extensions: SupportedExtensions.all,
+      hybridExtensions: SupportedExtensions.hybrid, randomness: FixedRandomness(), now: { clock.now },
+      wallClock: { Self.wallClock }, report: { _ in })
     context = RequestContext(channel: 1, poweredUpAt: clock.now)
   }
 
