@@ -38,6 +38,15 @@ enum AuthenticatorTargets {
         let vectors = try Vector("u2f-and-ctap2-messages").ctap2
         return [vectors.authDataMakeCredential.bytes, vectors.authDataGetAssertion.bytes]
       }, read: readAuthenticatorData),
+    Target(
+      "site-names", of: "the ids of a new site and of a known one, each on a line", atMost: 520,
+      words: ["xn--", ".com", ".co.uk", "rn", "vv", "\u{430}", "\u{131}", "\u{301}"],
+      seeds: {
+        [
+          "exarnple.com\nexample.com", "xn--bcher-kva.example\nb\u{FC}cher.example", "exmaple.co.uk\nexample.co.uk",
+          "www.example.org\nexample.net", "EXAMPLE.com\nexample.com", "ssh:\nexample.com",
+        ].map { Array($0.utf8) }
+      }, read: readSiteNames),
   ]
 
   // MARK: - Single messages
@@ -98,6 +107,30 @@ enum AuthenticatorTargets {
   private static func readAuthenticatorData(_ input: [UInt8]) {
     guard let data = try? AuthenticatorData(parsing: input) else { return }
     expect(data.bytes == input, "other bytes")
+  }
+
+  /// Two sites resemble each other, or neither the other; letters of ASCII have no case; and what is decoded of a name is
+  /// letters that ASCII lacks.
+  private static func readSiteNames(_ input: [UInt8]) {
+    let text = String(decoding: input, as: UTF8.self)
+    let lines = text.utf8.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
+    let names = lines.map { String(Substring($0)) }
+    let (site, known) = (names[0], names.count > 1 ? names[1] : "")
+    let resemblance = SiteResemblance(of: site, to: [known])
+    expect(SiteResemblance(of: known, to: [site])?.kind == resemblance?.kind, "only one resembles the other")
+    expect(SiteResemblance(of: site, to: [site]) == nil, "a site resembles itself")
+    let isSame = !SiteResemblance.sites([known], ofTheDomainOf: site).isEmpty
+    expect(!isSame || resemblance == nil, "a known site resembles another one")
+    let capital = site.unicodeScalars.map { scalar in
+      ("a"..."z").contains(scalar) ? Unicode.Scalar(UInt8(scalar.value) - 0x20) : scalar
+    }
+    let other = SiteResemblance(of: String(String.UnicodeScalarView(capital)), to: [known])
+    expect(other == resemblance, "capital letters make another site")
+    guard let letters = SiteResemblance.letters(of: site) else { return }
+    expect(letters.unicodeScalars.contains { !$0.isASCII }, "nothing was decoded")
+    expect(letters.unicodeScalars.count <= site.unicodeScalars.count, "a name that becomes longer")
+    let (labels, before) = (letters.utf8.split(separator: 0x2E).count, site.utf8.split(separator: 0x2E).count)
+    expect(labels == before, "\(labels) labels of \(before)")
   }
 
   // MARK: - Seeds
