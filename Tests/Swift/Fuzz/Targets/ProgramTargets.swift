@@ -1,10 +1,10 @@
 import CBOR
 import CryptoPrimitives
-import Recovery
 
 @testable import Assuan
 @testable import ControlProtocol
 @testable import ProtectorProtocol
+@testable import Recovery
 
 /// Messages between the project's own programs, and those of pinentry.
 enum ProgramTargets {
@@ -110,10 +110,7 @@ enum ProgramTargets {
       DigestAccounts(challenge: Array(0..<32), after: Array(32..<64)),
       RecordBackup(.written, file: Array(0..<16), at: 5),
       ImportPasskeys(offset: 5, size: 9, fragment: secret([1, 2])), FollowBackups("/a"),
-      AwaitBackup(
-        seen: Array(0..<16),
-        report: FollowReport(
-          files: [FollowReport.File(name: "n", time: 5, isMerged: true, result: "r")], problem: "p")),
+      AwaitBackup(seen: Array(0..<16), report: report),
       ExportPasskeys(sites: ["a", "b"], start: 32),
       BeginRotation(
         mainKey: secret([UInt8](repeating: 1, count: 64)), ed25519Root: secret([UInt8](repeating: 2, count: 96))),
@@ -124,9 +121,45 @@ enum ProgramTargets {
     return requests.map { $0.encoded.withUnsafeBytes { Array($0) } }
   }()
 
+  private static let report = FollowReport(
+    files: [FollowReport.File(name: "n", time: 5, isMerged: true, result: "r")], problem: "p")
+
+  private static let status: AuthenticatorStatus = {
+    var status = AuthenticatorStatus(
+      processID: 7, stateDirectory: "/a", problems: [OwnerSettings.pinMustBeChanged], verification: ["passphrase"],
+      vault: AuthenticatorStatus.Vault(.unlocked, fingerprint: Array(0..<4), unlockedBy: "a slot"),
+      device: AuthenticatorStatus.Device(transport: "broker", attached: true, node: "/dev/hidraw0"),
+      prompts: PromptReport(choice: "auto", [PromptReport.BackEnd(.pinentry, program: "p", fault: "f")]))
+    status.store = AuthenticatorStatus.Store(credentials: 1, hasReaders: false, counter: 2, defaultPolicy: 1)
+    status.backup = AuthenticatorStatus.Backup(written: 1, checked: 2, folder: "/a", report: report)
+    status.wallets = AuthenticatorStatus.Wallets(algorandSignatures: 1, openDApps: 1)
+    return status
+  }()
+
+  private static let listed = CredentialDescription(
+    rpID: "a.example", userID: [7], name: "al", credentialID: [0xC0, 0xDE], algorithm: -7, counter: 1, policy: 1,
+    created: 5, changed: 6, source: 2, publicKey: [UInt8](repeating: 1, count: 64), hasCredBlob: true)
+
   /// An answer without members for each command, and some with members.
   private static let answers: [[UInt8]] = {
+    let keys = [
+      RotationEntry(site: "a", key: .others(before: 2, since: 1), state: .left),
+      RotationEntry(site: "b", key: .passkey(name: "al"), state: .moved),
+    ]
+    let settings = OwnerSettings(
+      alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a"], forcePINChange: false, isPINSet: true,
+      means: ["pam"])
+    let store = FollowedStore(
+      state: Array(0..<16), unlocking: Array(0..<8), fingerprint: Array(0..<4), store: Array(0..<4), folder: "/a")
+    let export = ExportPasskeys.Answer(
+      secrets: secret([UInt8](repeating: 1, count: 96)), passkeys: [listed], total: 2, next: 1)
     let answers: [(UInt8, [UInt8])] = [
+      (GetStatus.code, status.encoded), (GetSettings.code, settings.encoded), (AwaitBackup.code, store.encoded),
+      (ExportPasskeys.code, export.encoded),
+      (ListCredentials.code, ListCredentials.Answer(credentials: [listed], next: 3).encoded),
+      (ListRotation.code, ListRotation.Answer(of: keys, start: 0, fingerprint: Array(0..<4)).encoded),
+      (MergeBackup.code, MergeBackup.Answer(result: MergeResult(MergeReport())).encoded),
+      (ChangePolicy.code, PolicyList(others: 1, sites: [PolicyList.Entry(site: "a", policy: 2)]).encoded),
       (Hello.code, Hello.Answer(processID: 7).encoded),
       (AcceptStore.code, AcceptStore.Answer(entries: 7).encoded),
       (ChangeCounter.code, ChangeCounter.Answer(unused: 7).encoded),
