@@ -12,7 +12,9 @@ enum VaultTargets {
   static let all: [Target] = [
     Target(
       "vault-file", of: "a vault file", atMost: 2048,
-      seeds: { [try KeysAndRecovery.load().vault.file.bytes] + (try vaultsWithSlots()) }, read: readVault),
+      seeds: {
+        try [KeysAndRecovery.load().vault.file.bytes, Vector("vault-slots").sealedFile.bytes] + vaultsWithSlots()
+      }, read: readVault),
     Target(
       "vault-content", of: "the content of a vault: the first byte says if it has a previous phrase", atMost: 500,
       seeds: {

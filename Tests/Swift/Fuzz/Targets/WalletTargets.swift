@@ -11,8 +11,8 @@ enum WalletTargets {
       "wallet-conf", of: "the configuration file of the wallet", atMost: 2048,
       words: [
         "ice-server = ", "stun:", "turn:", "?transport=tcp", "none", "ca-file = ", "~/", "algod ", "testnet-v1.0",
-        "mainnet-v1.0", "keyri-api = ", "keyri ", "network ", " algod ", "https://", "http://127.0.0.1", "[::1]",
-        ":3478", "\n", " = ", "#",
+        "mainnet-v1.0", "keyri-api = ", "keyri ", "network ", " algod ", "tunnel = wss://", "tunnel-number = ",
+        "https://", "http://127.0.0.1", "[::1]", ":3478", "\n", " = ", "#",
       ],
       seeds: {
         let (hash, otherHash) = (Base64.encode(Array(0..<32)), Base64.encode(Array(1..<33)))
@@ -28,6 +28,8 @@ enum WalletTargets {
           keyri acme = https://app.example.org APP-KEY
           network sandnet-v1 = \(hash)
           network voi = \(otherHash) algod http://127.0.0.1:4002 token
+          tunnel = wss://127.0.0.1:4443
+          tunnel-number = 257
           """, "ice-server = none\n",
         ].map { Array($0.utf8) }
       }, read: read),
@@ -148,6 +150,7 @@ extension WalletTargets {
     let framed = picture.bordered.thresholded
     expect(framed.shades.count == framed.width * framed.height, "a border of another size")
     expect(framed.shades.allSatisfy { $0 == 0 || $0 == .max }, "a shade between black and white")
+    expect(picture.inverted.inverted == picture, "another picture after two inversions")
     return true
   }
 
