@@ -55,6 +55,7 @@ import Testing
     RequestCase("no presence, with verification", 5, ["up": false, "uv": true], .unsupportedOption),
     RequestCase("a pinUvAuthParam", [(6, .bytes([1])), (7, 2)], .invalidParameter),
     RequestCase("an empty pinUvAuthParam", [(6, .bytes([])), (7, 2)], .invalidParameter),
+    RequestCase("a pinUvAuthParam without its protocol", 6, .bytes([1]), .invalidParameter),
     RequestCase("options that are no map", 5, [true], .cborUnexpectedType),
     RequestCase("uv a number", 5, ["uv": 1], .cborUnexpectedType),
   ]
@@ -66,6 +67,22 @@ import Testing
     _ = await world.makeCredential(Requests.makeCredential(rk: true))
     #expect(await world.getAssertion(Requests.getAssertion(changes: refusal.changes)).status == refusal.status)
     #expect(world.person.shown.count == 1)
+  }
+
+  // Holds: HYBRID-2
+  @Test func `a registration with a pinUvAuthParam is refused`() async {
+    var world = Self.world()
+    #expect(
+      await world.makeCredential(Requests.makeCredential(changes: [(8, .bytes([1]))])).status == .invalidParameter)
+    #expect(world.person.shown.isEmpty)
+  }
+
+  // Holds: HYBRID-2
+  @Test func `only one more map may be open than in a request of this machine`() async {
+    var world = Self.world()
+    let inputs: CBORMap = ["prf": ["evalByCredential": [.bytes([1]): ["first": []]]]]
+    let answer = await world.getAssertion(Requests.getAssertion(changes: Requests.signingIn(inputs)))
+    #expect(answer.status == .invalidCBOR)
   }
 
   // Holds: HYBRID-1
