@@ -221,7 +221,7 @@ drop_stale_manifests() {
     done
     cmp -s "$kept" - <<<"$answers" && return 0
     mkdir -p "$repo/.build"
-    rm -f "$repo"/.build/{,tests/,fuzz/}{debug,release}.yaml
+    rm -f "$repo"/.build/{,tests/,fuzz/,coverage/,address/,thread/,mutate/build/}{debug,release}.yaml
     cat >"$kept" <<<"$answers"
 }
 
