@@ -145,6 +145,15 @@ import Testing
   }
 
   // Holds: MGMT-17
+  @Test func `a merge that brings large blobs ends a write in progress`() async {
+    var world = TestWorld(canVerify: false)
+    let array = Self.array(100)
+    #expect(await world.send(0x0C, Self.fragment(Array(array[..<50]), 0, 100, nil)).status == .success)
+    world.authenticator.forgetLargeBlobWrite()
+    #expect(await world.send(0x0C, Self.fragment(Array(array[50...]), 50, 100, nil)).status == .invalidSequence)
+  }
+
+  // Holds: MGMT-17
   @Test(arguments: [true, false])
   func `a lock ends a write that the user agreed to`(isOpenedAgain: Bool) async {
     var world = TestWorld(canVerify: false)
