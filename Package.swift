@@ -64,6 +64,14 @@ var targets: [Target] = [
     name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "Messages", "TestVectors"],
     path: "Tests/Swift/TestSupport",
     swiftSettings: settings),
+  // What scripts/fuzz fuzzes; no product uses it. The tests compile it, and read its seeds.
+  .target(
+    name: "FuzzTargets",
+    dependencies: [
+      "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "Keyri", "CTAP2", "CTAPHID", "UHID", "Recovery",
+      "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR", "DeterministicKeys",
+      "CryptoPrimitives", "DisplayText", "Hybrid", "HTTP", "Messages", "CZlib", "TestSupport", "TestVectors",
+    ], path: "Tests/Swift/Fuzz/Targets", swiftSettings: settings),
   // Uses of the libraries; `scripts/test unit` runs them.
   .executableTarget(
     name: "example-soft-key",
@@ -219,6 +227,8 @@ targets += [
       "SLIP39", "UHID", "CLinux", "TestSupport", "TestVectors", "Vault",
     ],
     swiftSettings: settings),
+  .testTarget(
+    name: "FuzzTargetsTests", dependencies: ["FuzzTargets", "TestSupport", "TestVectors"], swiftSettings: settings),
   // The code of the tutorials in Sources/*/*.docc.
   .testTarget(
     name: "TutorialTests",
@@ -233,13 +243,7 @@ targets += [
 if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
   targets.append(
     .executableTarget(
-      name: "Fuzz",
-      dependencies: [
-        "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "Keyri", "CTAP2", "CTAPHID", "UHID", "Recovery",
-        "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR",
-        "DeterministicKeys", "CryptoPrimitives", "DisplayText", "Hybrid", "HTTP", "Messages", "CZlib", "TestSupport",
-        "TestVectors",
-      ], path: "Tests/Swift/Fuzz/Targets", swiftSettings: settings))
+      name: "Fuzz", dependencies: ["FuzzTargets"], path: "Tests/Swift/Fuzz/Program", swiftSettings: settings))
 }
 
 /// The folders of Sources, each with those of its targets.

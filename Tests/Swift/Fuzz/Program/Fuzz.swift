@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import FuzzTargets
+
 // The functions that libFuzzer calls. It has the `main`. scripts/fuzz starts the program with one of:
 // FUZZ_LIST=1               print the names of all targets
 // FUZZ_TARGET=NAME          fuzz a target: the arguments are libFuzzer's
@@ -25,7 +27,7 @@ public func initialize(_ argumentCount: UnsafeMutableRawPointer?, _ arguments: U
     exit(0)
   }
   guard let folder = environment("FUZZ_SEEDS") else { return 0 }
-  do { try writeSeeds(to: URL(filePath: folder)) } catch { fatalError("the seeds of \(target.name): \(error)") }
+  do { try target.writeSeeds(to: URL(filePath: folder)) } catch { fatalError("the seeds of \(target.name): \(error)") }
   exit(0)
 }
 
@@ -35,25 +37,4 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let input = Array(UnsafeBufferPointer(start: bytes, count: count))
   do { try target.read(input) } catch { fatalError("\(target.name): an unexpected error: \(error)") }
   return 0
-}
-
-private func writeSeeds(to folder: URL) throws {
-  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  for (number, seed) in try target.seeds().enumerated() where seed.count <= target.maximumSize {
-    try Data(seed).write(to: folder.appending(path: "seed-\(number)"))
-  }
-  let lines = target.words.map { "\"\(escaped($0))\"\n" }
-  try Data(lines.joined().utf8).write(to: URL(filePath: folder.path + ".dict"))
-  print(target.maximumSize)
-}
-
-/// A word in the form of libFuzzer's dictionaries: all but printable ASCII as `\xHH`.
-private func escaped(_ word: String) -> String {
-  word.utf8.map { byte in
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"): "\\\(UnicodeScalar(byte))"
-    case 0x20...0x7E: "\(UnicodeScalar(byte))"
-    default: "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }
-  }.joined()
 }
