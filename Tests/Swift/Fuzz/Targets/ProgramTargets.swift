@@ -18,10 +18,12 @@ enum ProgramTargets {
     Target(
       "protector", of: "a message of liquid-auth-protector or liquid-auth-pam, or a request to them", atMost: 2100,
       seeds: {
-        [
-          ProtectorRequest(.get, type: 2, data: [1, 2, 3]).encodedWithoutPIN + Array("1234".utf8),
+        let pin = Array("1234".utf8)
+        return [
+          ProtectorRequest(.get, type: 2, data: [1, 2, 3], pin: secret(pin)).encodedWithoutPIN + pin,
+          ProtectorRequest(.make, type: 4, data: [UInt8](repeating: 7, count: 40)).encodedWithoutPIN,
           ProtectorFailure(.wrongPIN, "wrong", hint: "again").encoded, AccountMessage.asks("Password: ").encoded,
-          AccountMessage.accepted.encoded, [2, 0, 0, 40] + [UInt8](repeating: 7, count: 40),
+          AccountMessage.accepted.encoded,
         ]
       }, read: readProtectorMessage),
     Target(
