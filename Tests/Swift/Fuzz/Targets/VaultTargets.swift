@@ -98,8 +98,10 @@ enum VaultTargets {
 
   private static func readRow(_ input: [UInt8]) throws {
     if let plaintext = RowPadding.unpad(input) { expect(RowPadding.pad(plaintext) == input, "another padding") }
+    let policy = try? AccountEntry.policy(plaintext: input)
     guard let entry = try? AccountEntry(plaintext: input) else { return }
     expect(entry.plaintext == input, "bytes that are not canonical were read")
+    expect(policy == entry.record?.policy, "another policy")
     switch entry {
     case .record(let record):
       // A scalar that is out of range gives no row.
