@@ -205,7 +205,8 @@ public final class BackupMerge: Sendable {
     /// The number of entries that were read.
     var read = 0
     var preview = MergeReport()
-    /// The entries to write: their places in the backup, and the times at which their passkeys were made.
+    /// The entries to write: their places in the backup, and the times at which their passkeys were made; removals have
+    /// the last time.
     var winners: [(created: UInt64, index: Int)] = []
     var batch: [MergedAccount]?
     /// The number of winners that were written.
@@ -271,7 +272,7 @@ public final class BackupMerge: Sendable {
       for (merge, account) in zip(merges, page) {
         progress.preview.add(merge, of: account.entry)
         if account.entry.changed > latest { progress.preview.entriesAhead += 1 }
-        if merge.isWritten { progress.winners.append((account.entry.record?.created ?? 0, progress.read)) }
+        if merge.isWritten { progress.winners.append((account.entry.record?.created ?? .max, progress.read)) }
         progress.read += 1
       }
       progress.page = []
@@ -286,7 +287,8 @@ public final class BackupMerge: Sendable {
       precondition(progress.page != nil && progress.read == backup.count, "the backup was not compared")
       if progress.report == nil {
         guard progress.preview.changesStore else { return false }
-        // Removals first, then passkeys in the order in which they were made: lists show the newest first.
+        // Passkeys in the order in which they were made: lists show the newest first. Then removals: each transaction
+        // forgets the pairings of a site without a passkey, and another passkey of the site may come with this backup.
         progress.winners.sort { ($0.created, $0.index) < ($1.created, $1.index) }
         progress.report = progress.preview.unwritten
       } else if progress.written == progress.winners.count {

@@ -396,6 +396,22 @@ import Testing
     #expect(merge.report.noted == 500 && merge.report.same == 1 && merge.report.largeBlobs == .taken)
   }
 
+  @Test func `a site whose passkey is replaced keeps its pairings, also over two transactions`() throws {
+    let ours = try store(record())
+    var state = try ours.state()
+    let token = Hex([UInt8](repeating: 7, count: 9)).secret
+    try state.pairings.keep(
+      Pairing(origin: "https://example.com", rpID: "example.com", id: "p", credential: token))
+    try ours.setState(state)
+    // With the removal of our passkey, as many removals as one transaction has.
+    let theirs = try removals(499)
+    let changes = [AccountEntry.tombstone(counter: 1, changed: 101), try record(user: 2, created: 50)]
+    _ = try theirs.merge(changes.map { try MergedAccount(stored($0), keys: keys) }, epoch: 0, largeBlobArray: nil)
+    let report = try merge(theirs, into: ours)
+    #expect(report.removed.count == 1 && report.added == 1 && report.noted == 499)
+    #expect(try ours.state().pairings.all.map(\.rpID) == ["example.com"])
+  }
+
   @Test func `the epoch and the large blobs are merged with the first transaction only`() throws {
     let ours = try store()
     let merge = BackupMerge(try backup(of: removals(501)), now: Self.now)
