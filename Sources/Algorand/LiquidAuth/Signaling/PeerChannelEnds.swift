@@ -8,6 +8,8 @@ final class PeerChannelEnds: Sendable {
   private struct State {
     var connection: (any PeerConnection)?
     var isClosed = false
+    /// Why it was closed, if not in order.
+    var fault: LiquidAuthError?
     var unread = (count: 0, size: 0)
     var bells: [Int: AsyncStream<Void>.Continuation] = [:]
     var lastBell = 0
@@ -35,14 +37,18 @@ final class PeerChannelEnds: Sendable {
 
   /// The connection, unless the channel is closed.
   func connection() throws(LiquidAuthError) -> any PeerConnection {
-    guard let connection = state.withLock({ $0.connection }) else { throw .channelClosed }
+    let (connection, fault) = state.withLock { ($0.connection, $0.fault) }
+    guard let connection else { throw fault ?? .channelClosed }
     return connection
   }
 
-  /// Closes connection and inbox; the reader gets `error` after the messages received before.
+  /// Closes connection and inbox; a writer gets `error`, and the reader gets it after the messages received before.
   func close(_ error: LiquidAuthError?) {
     let (isFirst, connection, bells) = state.withLock { state in
-      defer { (state.isClosed, state.connection, state.bells) = (true, nil, [:]) }
+      defer {
+        if !state.isClosed { state.fault = error }
+        (state.isClosed, state.connection, state.bells) = (true, nil, [:])
+      }
       return (!state.isClosed, state.connection, state.bells)
     }
     guard isFirst else { return }

@@ -135,10 +135,23 @@ import Testing
     let sending = Task { try await channel.send("b") }
     await waiting()
     if isLost { world.peer(.failed("x")) } else { channel.close() }
-    await #expect(throws: LiquidAuthError.channelClosed) { try await sending.value }
+    let error = isLost ? LiquidAuthError.channelLost("x") : .channelClosed
+    await #expect(throws: error) { try await sending.value }
     #expect(await world.call() == .closePeer)
-    await #expect(throws: LiquidAuthError.channelClosed) { try await channel.send("c") }
-    #expect(LiquidAuthError.channelClosed.kind == .channelLost, "the dApp may come back")
+    channel.close()
+    await #expect(throws: error) { try await channel.send("c") }
+    #expect(error.kind == .channelLost, "the dApp may come back")
+  }
+
+  @Test func `a waiting send fails by the dApp's fault for which the channel closes`() async throws {
+    let channel = try await open()
+    world.setBufferedAmount(.max)
+    let sending = Task { try await channel.send("b") }
+    await waiting()
+    world.peer(.message(.text(String(repeating: "x", count: PeerChannel.maximumIncomingSize + 1))))
+    let error = LiquidAuthError.incomingTooLarge(size: 340_001)
+    await #expect(throws: error) { try await sending.value }
+    #expect(error.kind == .failed, "no other channel is made for this dApp")
   }
 
   @Test func `a waiting send can be cancelled and leaves the channel open`() async throws {
