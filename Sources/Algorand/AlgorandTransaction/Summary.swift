@@ -67,7 +67,8 @@ extension Transaction {
     }
     let hash = Message("genesis hash \(genesisHash.base64)")
     let text = genesisID.isEmpty ? hash : Message("\(hash), calls itself \(genesisID.quoted)")
-    return SummaryLine(Message("Network"), text, isWarning: true)
+    let short = Message("\(hash), name of \(Array(genesisID.utf8).short)")
+    return SummaryLine(Message("Network"), text, short: short, isWarning: true)
   }
 }
 

@@ -146,9 +146,10 @@ extension UserPrompt.TransactionTexts {
 
   /// The summary on the last page, with the final button.
   ///
+  /// The short form of one transaction has the warning about its network, too, which is said once, after the sums.
   /// A dApp chooses the names of unknown networks, and can name many: then they have only the room that the sums leave.
   fileprivate func ending(under heading: [String], in catalogue: Catalogue) -> [String] {
-    let sums = [Message("Summary:")] + inShort
+    let sums = [Message("Summary:")] + inShort.filter { !networks.contains($0) }
     let (places, signed) = (
       WalletText.wrapped(networks, in: catalogue), WalletText.wrapped([whatIsSigned], in: catalogue)
     )

@@ -167,6 +167,18 @@ import Testing
           + #"calls itself "mainnet-v1.0\u{200B}""#))
   }
 
+  // Holds: TXN-6
+  @Test func `a long name of a private network also has a short form`() throws {
+    let (name, hash) = (String(repeating: "n", count: 2000), [UInt8](repeating: 7, count: 32))
+    let line = try changed("gen", to: .text(name), beside: ("gh", .bytes(hash))).networkLine
+    #expect(line.value.description == "genesis hash \(hash.base64), calls itself \"\(name)\"")
+    #expect(
+      line.short?.description == "genesis hash \(hash.base64), name of 2000 bytes, beginning with "
+        + "\"nnnnnnnnnnnnnnnn\"..., SHA-256 \(SHA256.hash(Array(name.utf8)).hexadecimal)")
+    #expect(line.isWarning)
+    #expect(try changed("gen", to: .text("n"), beside: ("gh", .bytes(hash))).networkLine.short == nil)
+  }
+
   @Test func `a private network without a name is shown by its hash`() throws {
     let hash = [UInt8](repeating: 7, count: 32)
     let named = try changed("gen", to: .text("x"), beside: ("gh", .bytes(hash)))

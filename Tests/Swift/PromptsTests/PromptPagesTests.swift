@@ -289,6 +289,25 @@ import Testing
   }
 
   // Holds: WALLET-15
+  @Test(arguments: [(50, true), (2000, false)])
+  func `the last page names the network of the only transaction once, after what it moves`(
+    _ length: Int, _ isNamed: Bool
+  ) throws {
+    let network = "WARNING Network: calls itself \"\(String(repeating: "n", count: length))\""
+    let note = "Note: " + String(repeating: "x", count: 1000)
+    let text = UserPrompt.TransactionText(
+      kind: Message(verbatim: "payment"), lines: verbatim([network, note]), isToBeSigned: true)
+    let sums = ["WARNING Rekey: x", "To: y", "Amount: 1"]
+    var texts = UserPrompt.TransactionTexts(
+      each: NonEmpty(last: text), isGroup: false, common: [], inShort: verbatim([sums[0], network] + sums[1...]))
+    texts.networks = verbatim([network])
+    let last = try #require(Self.pages(.wallet(.signTransactions(texts))).last).details
+    let ending = isNamed ? WalletText.wrapped(network) : ["(1 more line in earlier parts)"]
+    #expect(Array(last.prefix(5)) == ["dApp: https://d.example", "Summary:"] + sums)
+    #expect(Array(last.dropFirst(5)) == ending + ["Your account signs this one transaction."])
+  }
+
+  // Holds: WALLET-15
   @Test func `wide characters take two columns`() {
     #expect(WalletText.quoted(String(repeating: "\u{4E2D}", count: 73)).map(\.unicodeScalars.count) == [38, 38, 3])
   }

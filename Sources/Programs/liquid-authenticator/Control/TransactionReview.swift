@@ -78,8 +78,8 @@ struct TransactionReview {
     }
     var texts = UserPrompt.TransactionTexts(
       each: each, isGroup: decoded.group.id != nil, common: summary.common.map { $0.text(isWhole: showsAll) },
-      inShort: summary.inShort.map { $0.text(isWhole: showsAll) } + (entries.count == 1 ? [] : hint))
-    texts.networks = summary.networks.map { $0.text(isWhole: true) }
+      inShort: summary.inShort.map { $0.text(isWhole: false) } + (entries.count == 1 ? [] : hint))
+    texts.networks = summary.networks.map { $0.text(isWhole: false) }
     let surrenders = entries.all.filter(\.item.isToBeSigned).compactMap(\.transaction.surrender)
     texts.surrender = surrenders.contains(.control) ? .control : surrenders.first
     prompt = UserPrompt(

@@ -252,6 +252,33 @@ import Testing
     #expect(read.dropLast().allSatisfy { $0.agree == "Next" && $0.needsReading })
   }
 
+  // Holds: WALLET-9
+  @Test(arguments: [false, true])
+  func `the last page names a network with a long name in short, after what is moved`(_ showsAll: Bool) async throws {
+    var payment = payment
+    payment.network = (String(repeating: "n", count: 2_000), [UInt8](repeating: 7, count: 32))
+    payment.note = String(repeating: "x", count: 500)
+    payment.rekeyTo = world.other
+    _ = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)], showsAll: showsAll))
+    let digest = SHA256.hash(Array(payment.network.name.utf8)).map { String(format: "%02x", $0) }.joined()
+    let network =
+      "genesis hash \(Data(payment.network.hash).base64EncodedString()), name of 2000 bytes, beginning with "
+      + "\"nnnnnnnnnnnnnnnn\"..., SHA-256 \(digest)"
+    let summary = """
+      dApp: https://d.example
+      Summary:
+      Transaction: payment
+      \(broken("WARNING Rekey: gives control of the account to \(world.other.grouped)"))
+      To: \(world.other.grouped)
+      Amount: 1.500000 ALGO
+      Fee: 0.001000 ALGO
+      \(broken("WARNING Network: \(network)"))
+      Your account signs this one transaction.
+      """
+    #expect(try #require(world.dialogs.read.last).details.joined(separator: "\n") == summary)
+    #expect((shown.count { $0 == "n" } > 2_000) == showsAll)
+  }
+
   // Holds: WALLET-14
   @Test(arguments: 0..<3)
   func `refusing any page signs nothing`(_ agreed: Int) async throws {

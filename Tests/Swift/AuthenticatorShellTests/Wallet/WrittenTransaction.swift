@@ -10,13 +10,16 @@ struct WrittenTransaction {
   var closeRemainderTo: AlgorandAddress?
   var rekeyTo: AlgorandAddress?
   var note: String?
+  var network = (
+    name: Network.testnet.genesisID, hash: [UInt8](Data(base64Encoded: Network.testnet.genesisHash) ?? Data())
+  )
   var group: [UInt8]?
 
   var bytes: [UInt8] {
     let members: [(String, [UInt8]?)] = [
       ("amt", Self.number(amount)), ("close", closeRemainderTo.map { Self.binary($0.publicKey) }),
-      ("fee", Self.number(1000)), ("fv", Self.number(10)), ("gen", Self.text("testnet-v1.0")),
-      ("gh", Self.binary([UInt8](Data(base64Encoded: Network.testnet.genesisHash) ?? Data()))),
+      ("fee", Self.number(1000)), ("fv", Self.number(10)), ("gen", Self.text(network.name)),
+      ("gh", Self.binary(network.hash)),
       ("grp", group.map(Self.binary)), ("lv", Self.number(1010)), ("note", note.map { Self.binary(Array($0.utf8)) }),
       ("rcv", Self.binary(receiver.publicKey)), ("rekey", rekeyTo.map { Self.binary($0.publicKey) }),
       ("snd", Self.binary(sender.publicKey)), ("type", Self.text("pay")),
@@ -43,7 +46,11 @@ struct WrittenTransaction {
     }
   }
 
-  private static func text(_ text: String) -> [UInt8] { [0xA0 | UInt8(text.utf8.count)] + text.utf8 }
+  /// A text of fewer than 32 bytes, or of at least 256.
+  private static func text(_ text: String) -> [UInt8] {
+    let count = text.utf8.count
+    return (count < 32 ? [0xA0 | UInt8(count)] : [0xDA, UInt8(count >> 8), UInt8(count & 0xFF)]) + text.utf8
+  }
 
   private static func binary(_ bytes: [UInt8]) -> [UInt8] {
     bytes.count < 256
