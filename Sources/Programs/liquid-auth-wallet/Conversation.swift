@@ -28,6 +28,8 @@ struct Conversation {
   private static let shortestStay = Duration.seconds(5)
 
   /// Runs until the channel is closed, the task is cancelled or, if `isOnce`, one request is answered.
+  ///
+  /// - Throws: `answerLost` if the dApp has left before it got the only answer; the fault or loss of the channel.
   func run(_ provider: Provider) async throws(LiquidAuthError) -> Ending {
     let (begin, hasRequested) = (ContinuousClock.now, Latch())
     let (frames, feed) = AsyncStream.makeStream(
@@ -37,8 +39,10 @@ struct Conversation {
       group.addTask { await answer(frames, by: provider) }
       let first = await group.next() ?? .success(.byDApp)
       group.cancelAll()
+      // The reader may be the first to learn that the dApp has left.
+      let (second, lost) = (await group.next(), Result<Ending, LiquidAuthError>.failure(.answerLost))
       // On cancellation both end as if the channel were at its end.
-      return Task.isCancelled ? .success(.asWanted) : first
+      return Task.isCancelled ? .success(.asWanted) : second == lost ? lost : first
     }
     if !hasRequested.isSet, ContinuousClock.now - begin < Self.shortestStay, !Task.isCancelled {
       switch outcome {
@@ -82,11 +86,13 @@ struct Conversation {
       case .reply(let reply):
         // Reported first: a network has accepted the transactions even if the dApp is gone.
         if !reply.posted.isEmpty { report(.signing(.posted(reply.posted))) }
-        if Task.isCancelled { return .success(.asWanted) }
+        // An error may tell only that a prompt was withdrawn, because the dApp had left.
+        let lost: Result<Ending, LiquidAuthError>? = isOnce && reply.error == nil ? .failure(.answerLost) : nil
+        if Task.isCancelled { return lost ?? .success(.asWanted) }
         do throws(LiquidAuthError) {
           try await channel.send(reply.frame)
         } catch {
-          return .failure(error)
+          return error.kind == .failed ? .failure(error) : lost ?? .failure(error)
         }
         if let introduction = reply.introduction { report(.introduced(introduction)) }
         report(.answered(method: reply.method, error: reply.error))
@@ -95,6 +101,11 @@ struct Conversation {
     }
     return .success(.asWanted)
   }
+}
+
+extension LiquidAuthError {
+  /// The dApp left before it got the only answer.
+  static let answerLost = Self("the answer did not reach the dApp, because the channel was closed", hint: newLink)
 }
 
 /// The conversations with one dApp, one after the other, each over a channel of its own.

@@ -127,6 +127,31 @@ import Testing
     #expect(dApp.sent.count == 1)
   }
 
+  // Holds: DAPP-19
+  @Test func `--once fails if the dApp leaves while the answer is made`() async {
+    let (conversation, provider) = conversation(isOnce: true)
+    ends.receive(.message(.text(Self.postTransactions)))
+    let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
+    await node.isAsked()
+    ends.receive(.channelClosed)
+    await #expect(throws: LiquidAuthError.answerLost) { try await talk.value }
+    #expect(dApp.sent.isEmpty)
+  }
+
+  // Holds: DAPP-19
+  /// Reader and sender learn of it at the same time.
+  @Test(arguments: [PeerEvent.channelClosed, .failed("ICE")])
+  func `--once fails if the dApp leaves while the answer waits to be sent`(_ event: PeerEvent) async {
+    dApp.fill()
+    let (conversation, provider) = conversation(isOnce: true)
+    ends.receive(.message(.text(Self.discover)))
+    let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
+    await dApp.isAskedForRoom()
+    ends.receive(event)
+    await #expect(throws: LiquidAuthError.answerLost) { try await talk.value }
+    #expect(dApp.sent.isEmpty)
+  }
+
   // Holds: DAPP-10
   @Test(arguments: [
     (PortError.declined, Conversation.Ending.refused(.methodCanceled(.signMessage, reason: "the user refused"))),
@@ -148,14 +173,21 @@ import Testing
 
 /// A peer connection that records sent messages.
 private final class DApp: PeerConnection {
-  private let state = Mutex((sent: [PeerMessage](), isClosed: false))
+  private let state = Mutex((sent: [PeerMessage](), isClosed: false, buffered: 0))
   private let (answers, feed) = AsyncStream.makeStream(of: Void.self)
+  private let (looks, looked) = AsyncStream.makeStream(of: Void.self)
 
   var sent: [PeerMessage] { state.withLock(\.sent) }
   var isClosed: Bool { state.withLock(\.isClosed) }
 
   /// Waits for this number of messages.
   func answers(_ count: Int) async { for await _ in answers.prefix(count) {} }
+
+  /// From now on, nothing can be sent.
+  func fill() { state.withLock { $0.buffered = .max } }
+
+  /// Waits until somebody looks whether there is room.
+  func isAskedForRoom() async { for await _ in looks.prefix(1) {} }
 
   func createOffer() {}
   func setAnswer(_ sdp: String) {}
@@ -164,7 +196,10 @@ private final class DApp: PeerConnection {
     state.withLock { $0.sent.append(message) }
     feed.yield()
   }
-  var bufferedAmount: Int { 0 }
+  var bufferedAmount: Int {
+    looked.yield()
+    return state.withLock(\.buffered)
+  }
   func close() { state.withLock { $0.isClosed = true } }
 }
 
