@@ -16,9 +16,9 @@ final class CredentialTable {
   private let ofKey: Statement
   private let first: Statement
   private let next: Statement
-  /// How many records of credProtect level 1 the relying party has that was looked up last, until one of its records
-  /// changes.
-  private var knownSite: (rpTag: [UInt8], unprotected: Int)?
+  /// How many records of credProtect level 1 the relying party has that was looked up last, and the place after the
+  /// newest of them, until one of its records changes.
+  private var knownSite: (rpTag: [UInt8], unprotected: Int, end: Int64)?
   /// The record of the last lookup: a browser first asks for it without presence, and then signs in with it.
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
 
@@ -129,19 +129,24 @@ final class CredentialTable {
   /// The level is sealed, so the policies of all records of the relying party are read once.
   func unprotected(ofRP tag: [UInt8]) throws(StoreFault) -> Int {
     if let knownSite, knownSite.rpTag == tag { return knownSite.unprotected }
-    var unprotected = 0
+    var (unprotected, end) = (0, Int64.min)
     try ofRP.forEach([.blob(tag), .integer(.max)]) { row throws(StoreFault) in
-      if try StoreRows.policy(row, keys: keys).credProtect == .userVerificationOptional { unprotected += 1 }
+      guard try StoreRows.policy(row, keys: keys).credProtect == .userVerificationOptional else { return }
+      if unprotected == 0 { end = StoreRows.place(row) + 1 }
+      unprotected += 1
     }
-    knownSite = (tag, unprotected)
+    knownSite = (tag, unprotected, end)
     return unprotected
   }
 
   /// The newest record before `place`; without `userVerified` of those of credProtect level 1.
+  ///
+  /// Once those are counted, the records that are newer than all of them are not opened.
   func record(
     ofRP tag: [UInt8], userVerified: Bool, before place: Int64
   ) throws(StoreFault) -> (source: CredentialSource, place: Int64)? {
-    try ofRP.first([.blob(tag), .integer(place)]) {
+    let end = userVerified || knownSite?.rpTag != tag ? nil : knownSite?.end
+    return try ofRP.first([.blob(tag), .integer(min(place, end ?? place))]) {
       row throws(StoreFault) -> (source: CredentialSource, place: Int64)? in
       guard let record = try StoreRows.entry(row, keys: keys).record,
         userVerified || record.policy.credProtect == .userVerificationOptional

@@ -153,6 +153,31 @@ import Testing
     #expect(try turns(of: session) { _ = try session.count(ofRP: tag, userVerified: false) } == 0)
   }
 
+  @Test func `without verification the newer passkeys of higher levels are not read once the others are counted`()
+    throws
+  {
+    let directory = try TemporaryDirectory()
+    let session = try session(of: 12, in: directory)
+    let (tag, newest) = (Given.keys.rpTag(Given.rp(1)), try Given.source(user: 12))
+    let protected = try (13...112).map { user in
+      var source = try Given.source(user: user)
+      source.policy = CredentialPolicy(credProtect: .userVerificationRequired)
+      return source
+    }
+    try session.durably { () throws(StoreFault) in for source in protected { try session.write(source) } }
+    func costOfNewest() throws -> Int {
+      var found: CredentialSource?
+      let cost = try turns(of: session) {
+        found = try session.credentials.record(ofRP: tag, userVerified: false, before: .max)?.source
+      }
+      #expect(found == newest)
+      return cost
+    }
+    #expect(try costOfNewest() > protected.count)
+    #expect(try session.count(ofRP: tag, userVerified: false) == 4)
+    #expect(try costOfNewest() < protected.count)
+  }
+
   // MARK: - Opening
 
   /// Replaces the content of a row with one that does not open, and counts it in the hash.

@@ -85,6 +85,7 @@ enum StoreKind: CaseIterable {
     func unprotected() throws -> [CredentialSource] {
       let unprotected = try store.credentials(rpIDHash: Given.rp(1), userVerified: false)
       #expect(try store.credentialCount(rpIDHash: Given.rp(1), userVerified: false) == unprotected.count)
+      #expect(try store.credentials(rpIDHash: Given.rp(1), userVerified: false) == unprotected)
       return unprotected
     }
     #expect(try unprotected() == [sources[3], sources[2], sources[0]])
@@ -94,6 +95,8 @@ enum StoreKind: CaseIterable {
     try store.remove(sources[3], changed: 13)
     #expect(try unprotected() == [sources[0]], "a record that changes or goes is counted anew")
     #expect(try store.credentials(rpIDHash: Given.rp(1)) == [sources[4], sources[2], sources[1], sources[0]])
+    try store.remove(sources[0], changed: 14)
+    #expect(try unprotected() == [])
   }
 
   @Test(arguments: StoreKind.allCases)
