@@ -77,6 +77,22 @@ import Testing
     #expect(try store.state().epoch == 7 && store.credentialCount() == 2)
   }
 
+  @Test func `or a transaction that is taken back leaves no number that was counted in it`() throws {
+    let tag = Given.keys.rpTag(Given.rp(1))
+    let sources = try (2...StoreRows.Totals.many).map { try Given.source(user: $0) }
+    var counted: Int?
+    #expect(throws: RecoveryError.self) {
+      try store.durably { (session) throws(StoreFault) -> Void in
+        for source in sources { try session.write(source) }
+        _ = try session.count(ofRP: tag, userVerified: true)
+        counted = try session.totals().ofLarge[tag]
+        throw .noHistoryHead
+      }
+    }
+    #expect(counted == StoreRows.Totals.many)
+    #expect(try store.credentialCount(rpIDHash: Given.rp(1), userVerified: true) == 1)
+  }
+
   // Holds: FAULT-14
   @Test func `explains later damage only with a number that SQLite takes for damage`() {
     for number in [EIO, ENXIO, ERANGE] { #expect(sqlite_shim_is_taken_for_damage(number) != 0) }
