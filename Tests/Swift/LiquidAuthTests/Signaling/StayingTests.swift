@@ -274,6 +274,28 @@ struct StayingTests {
     #expect(wallet.tick().last == .createOffer)
   }
 
+  /// Whether the page was reloaded meanwhile is not known, and the same page takes no second offer.
+  @Test(arguments: [true, false])
+  func `a server that is lost while a channel is about to open takes nothing away from it`(opens: Bool) throws {
+    var wallet = try Self.open()
+    _ = wallet.receive(try Self.presence(2))
+    _ = wallet.receive(.channelClosed)
+    _ = wallet.receive(.offer(Descriptions.offer))
+    _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    _ = wallet.receive(.closed(nil))
+    _ = wallet.tickAtDeadline()
+    wallet.connection += 1
+    _ = wallet.letIn()
+    #expect(wallet.receive(try Self.presence(2)) == [])
+    if opens {
+      #expect(Self.isOpened(wallet.receive(.channelOpen)))
+    } else {
+      #expect(wallet.receive(.failed("no path")) == [])
+      wallet.wait(.seconds(3))
+      #expect(wallet.tick().last == .createOffer)
+    }
+  }
+
   @Test func `a path that is not found is tried again, and not at once`() throws {
     var wallet = try Self.open()
     _ = wallet.receive(try Self.presence(2))
