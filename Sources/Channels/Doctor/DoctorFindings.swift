@@ -79,9 +79,9 @@ package struct DoctorFindings: Equatable {
 
   /// What `liquid-auth answer` needs to be heard by a browser nearby.
   struct Bluetooth: Equatable {
-    /// The adapters, such as `hci0`.
+    /// The adapters that are not blocked, such as `hci0`; all of them if all are.
     var adapters: [String] = []
-    /// Whether a switch of rfkill is off.
+    /// Whether rfkill blocks all of them.
     var isBlocked = false
     /// Whether bluetoothd has turned the first adapter on.
     var isOn: Asked<Bool> = .unknown("nobody was asked")
@@ -242,11 +242,13 @@ extension DoctorFindings.Bluetooth {
   /// What the kernel says; asks no program.
   init(_ tree: SystemTree) {
     // Beside an adapter there can be its connections, such as hci0:64.
-    adapters = tree.names("/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") }
-    isBlocked = tree.names("/sys/class/rfkill").map { "/sys/class/rfkill/\($0)" }.contains { path in
-      tree.lines("\(path)/type").first == "bluetooth"
-        && ["soft", "hard"].contains { tree.lines("\(path)/\($0)").first == "1" }
-    }
+    let all = tree.names("/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") }
+    // Each adapter has a switch with its name; a laptop's own switch takes the adapter away.
+    let blocked = tree.names("/sys/class/rfkill").map { "/sys/class/rfkill/\($0)" }.filter { path in
+      ["soft", "hard"].contains { tree.lines("\(path)/\($0)").first == "1" }
+    }.compactMap { tree.lines("\($0)/name").first }
+    let free = all.filter { !blocked.contains($0) }
+    (adapters, isBlocked) = free.isEmpty ? (all, !all.isEmpty) : (free, false)
   }
 
   var condition: BluetoothCondition { adapters.isEmpty ? .absent : isBlocked ? .blocked : .present }

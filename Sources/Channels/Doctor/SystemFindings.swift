@@ -13,7 +13,7 @@ package enum UserService {
 /// The Bluetooth adapter, as the kernel says without bluetoothd: whether it is on, only `doctor` finds out.
 package enum BluetoothCondition: String, Sendable {
   case absent
-  /// A switch of rfkill is off.
+  /// rfkill blocks each adapter.
   case blocked
   case present
 }

@@ -497,9 +497,9 @@ import UHID
     #expect(scratch.findings().bluetooth == .init() && scratch.findings().bluetooth.condition == .absent)
     scratch.directory("/sys/class/bluetooth/hci0")
     scratch.directory("/sys/class/bluetooth/hci0:64")
-    scratch.put("/sys/class/rfkill/rfkill0/type", "wlan\n")
+    scratch.put("/sys/class/rfkill/rfkill0/name", "phy0\n")
     scratch.put("/sys/class/rfkill/rfkill0/soft", "1\n")
-    scratch.put("/sys/class/rfkill/rfkill1/type", "bluetooth\n")
+    scratch.put("/sys/class/rfkill/rfkill1/name", "hci0\n")
     scratch.put("/sys/class/rfkill/rfkill1/soft", "0\n")
     scratch.put("/sys/class/rfkill/rfkill1/hard", "0\n")
     let powered =
@@ -513,6 +513,21 @@ import UHID
     let blocked = scratch.findings(answers: [powered: .ended(0, "b false\n")]).bluetooth
     #expect(blocked.isBlocked && blocked.condition == .blocked && blocked.isOn == .known(false))
     #expect(blocked.version == .unknown("bluetoothctl is not installed"))
+  }
+
+  @Test func `of several Bluetooth adapters, one that is not blocked counts`() {
+    for (number, hard) in ["1\n", "0\n"].enumerated() {
+      scratch.directory("/sys/class/bluetooth/hci\(number)")
+      scratch.put("/sys/class/rfkill/rfkill\(number)/name", "hci\(number)\n")
+      scratch.put("/sys/class/rfkill/rfkill\(number)/hard", hard)
+    }
+    let powered =
+      "busctl --system --auto-start=no --timeout=2 get-property org.bluez /org/bluez/hci1 org.bluez.Adapter1 Powered"
+    let found = scratch.findings(answers: [powered: .ended(0, "b true\n")]).bluetooth
+    #expect(found.adapters == ["hci1"] && found.isOn == .known(true) && found.condition == .present)
+    scratch.put("/sys/class/rfkill/rfkill1/soft", "1\n")
+    let blocked = scratch.findings().bluetooth
+    #expect(blocked.adapters == ["hci0", "hci1"] && blocked.condition == .blocked)
   }
 
   @Test func `files that are no regular files, or too large, are not read`() {
