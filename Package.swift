@@ -216,8 +216,8 @@ targets += [
     name: "WalletShellTests",
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "Keyri", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
-      "ControlProtocol", "CryptoPrimitives", "Hybrid", "HTTP", "ProcessIO", "StateDirectory", "TestSupport",
-      "TestVectors", "CLinux", "CWebRTC", "CGStreamer", argumentParser,
+      "ControlProtocol", "CryptoPrimitives", "Hybrid", "HTTP", "EventLoop", "ProcessIO", "StateDirectory",
+      "TestSupport", "TestVectors", "CLinux", "CWebRTC", "CGStreamer", argumentParser,
     ], swiftSettings: settings),
   .testTarget(
     name: "CommandShellTests",

@@ -2,6 +2,7 @@ import ArgumentParser
 import CTAPHID
 import CVersion
 import DisplayText
+import EventLoop
 import Glibc
 import LiquidAuth
 import ProcessIO
@@ -32,7 +33,7 @@ struct LiquidAuthWalletCommand: ParsableCommand {
   /// Parses, runs, and ends the process; failures go to standard error, with their exit code.
   ///
   /// The main thread only waits for signals. The first one cancels the operation, which then closes all that it opened;
-  /// a second one ends the process at once.
+  /// a second one ends the process at once. All tasks run on one loop, because Swift's own pool wakes once a second.
   static func start() -> Never {
     let signals = StopSignals()
     // A closed pipe makes a write fail, and must not end the process.
@@ -41,9 +42,14 @@ struct LiquidAuthWalletCommand: ParsableCommand {
     signal(SIGXFSZ, SIG_IGN)
     let operation = parsed()
     WalletSandbox.restrictFiles(operation.files)
+    let loop: EventLoop
+    do { loop = try EventLoop() } catch {
+      operation.options.output.report(.failed(WalletFailure(OwnThread.nothingLeft)))
+      Glibc.exit(WalletFailure.Code.failed.rawValue)
+    }
     let isOver = Latch()
-    let running = Task.detached {
-      let ending = await status(of: operation)
+    let running = Task(executorPreference: loop) {
+      let ending = await status(of: operation, on: loop)
       isOver.set()
       if operation.hold, !Task.isCancelled { TerminalQuestion.waitForEnter() }
       Glibc.exit(ending)
@@ -83,9 +89,9 @@ struct LiquidAuthWalletCommand: ParsableCommand {
     }
   }
 
-  private static func status(of operation: any WalletOperation) async -> Int32 {
+  private static func status(of operation: any WalletOperation, on loop: EventLoop) async -> Int32 {
     do {
-      try await operation.perform()
+      try await operation.perform(on: loop)
       return Task.isCancelled ? WalletFailure.Code.interrupted.rawValue : 0
     } catch {
       var failure = WalletFailure(ending: error)
@@ -133,7 +139,9 @@ protocol WalletOperation: ParsableCommand, Sendable {
   /// The files and directories that the command line and the settings name.
   var files: [String] { get }
   /// Runs the command; closes all that it opened before it returns.
-  func perform() async throws
+  ///
+  /// - Parameter loop: runs this task; every other task of the command needs it too.
+  func perform(on loop: EventLoop) async throws
 }
 
 extension WalletOperation {

@@ -185,7 +185,7 @@ extension Wallet {
   ) async throws(LiquidAuthError) -> SignalingEnding {
     let (output, ports, networks) = (output, ports, networks)
     let (isAsked, showsAll) = (isAskedAboutHosts, showsAll)
-    let status = ports.socket.dAppReport()
+    let status = ports.dAppReport()
     defer { status.end() }
     // A shorter wait is not reported.
     let cancelAlarm = ports.timer.wake(after: .seconds(1)) {

@@ -1,4 +1,5 @@
 import CPSL
+import CTAPHID
 import EventLoop
 import LiquidAuth
 import StateDirectory
@@ -9,17 +10,20 @@ struct WalletPorts: Sendable {
   let webSockets: WebSockets
   let peerConnections = GStreamerPeerConnections()
   let publicSuffixes: PublicSuffixList
-  let timer = TaskTimer()
+  let timer: TaskTimer
   let socket: ControlSocket
   private let network: NetworkThread
   /// Loads GStreamer.
   private let loading: Task<Void, Never>
 
   /// Makes the ports; opens no connection.
+  ///
+  /// - Parameter loop: runs the tasks of the ports.
   init(
-    controlPath: String, in place: CommandPlace, configuration: WalletConfiguration,
+    controlPath: String, in place: CommandPlace, configuration: WalletConfiguration, on loop: EventLoop,
     onPrompt: @escaping @Sendable () -> Void
   ) throws(WalletFailure) {
+    timer = TaskTimer(on: loop)
     publicSuffixes = try PublicSuffixList()
     // After the parts that can fail and need no shutdown.
     network = try NetworkThread(certificateAuthorities: configuration.certificateAuthorities)
@@ -27,8 +31,13 @@ struct WalletPorts: Sendable {
     http = HTTPExchanges(on: network)
     socket = ControlSocket(controlPath, in: place, onPrompt: onPrompt)
     // In the background, to be ready when it is needed.
-    loading = Task.detached { [peerConnections] in await OwnThread.run { peerConnections.loadAhead() } }
+    loading = Task(executorPreference: loop) { [peerConnections] in
+      await OwnThread.run { peerConnections.loadAhead() }
+    }
   }
+
+  /// Makes a report of the connection to a dApp.
+  func dAppReport() -> DAppReport { socket.dAppReport(on: timer.loop) }
 
   /// Runs `body`, and closes all ports.
   ///
@@ -73,15 +82,20 @@ final class PublicSuffixList: PublicSuffixes {
   func isPublicSuffix(_ domain: String) -> Bool { psl_is_public_suffix(list, domain) != 0 }
 }
 
-/// A timer with tasks that sleep.
+/// A timer with tasks that sleep on a loop.
 struct TaskTimer: TimerPort {
-  private let start = ContinuousClock.now
+  /// Runs the tasks; others may run on it too.
+  let loop: EventLoop
+  private let start: Instant
 
-  var now: Duration { ContinuousClock.now - start }
+  init(on loop: EventLoop) { (self.loop, start) = (loop, loop.now) }
+
+  var now: Duration { start.duration(to: loop.now) }
 
   func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
-    let alarm = Task.detached {
-      do { try await Task.sleep(for: max(.zero, delay)) } catch { return }
+    let end = loop.now.advanced(by: max(.zero, delay))
+    let alarm = Task(executorPreference: loop) { [loop] in
+      do { try await loop.sleep(until: end) } catch { return }
       deliver()
     }
     return { alarm.cancel() }

@@ -23,9 +23,8 @@ MOST_GROWTH = 16 << 20
 #: The names of the threads that an open channel does not need. The others are of libnice, usrsctp and GStreamer, and
 #: `peer connection`, which looks every three seconds whether packets arrive.
 OF_NO_CHANNEL = ("liquid-auth-wal", "network")
-#: The most wake-ups of these threads for one ping of the server, with its answer; and in a second, in which Swift's own pool
-#: wakes once.
-MOST_FOR_A_PING, MOST_IN_A_SECOND = 20, 2
+#: The most wake-ups of these threads for one ping of the server, with its answer.
+MOST_FOR_A_PING = 20
 
 
 def of(wallet, name: str) -> list[dict]:
@@ -140,7 +139,7 @@ def test_many_reloads(key, loop, serve, connect, authority):
 
 @pytest.mark.whole("it counts wake-ups for a minute")
 def test_what_an_idle_channel_costs(key, loop, serve, connect, authority):
-    """The authenticator sleeps. The wallet wakes for the server's pings, Swift's pool, and the timers of ICE and SCTP."""
+    """The authenticator sleeps. The wallet wakes for the server's pings, and for the timers of ICE and SCTP."""
     server = serve(reports_presence=True)
     dapp, wallet = begin(loop, authority, server, connect, key)
     before, at_first = figures.at_rest(key.process.pid), figures.wake_ups(wallet.process.pid)
@@ -153,8 +152,7 @@ def test_what_an_idle_channel_costs(key, loop, serve, connect, authority):
     figures.note(f"wallet: wake-ups in {IDLE_SECONDS} s of an idle channel",
                  ", ".join(f"{number} of {name}" for name, number in sorted(counts.items()) if number))
     pings = int(IDLE_SECONDS // server.socket.eio.ping_interval) + 1
-    most = MOST_FOR_A_PING * pings + MOST_IN_A_SECOND * IDLE_SECONDS
-    assert sum(counts.get(name, 0) for name in OF_NO_CHANNEL) <= most, counts
+    assert sum(counts.get(name, 0) for name in OF_NO_CHANNEL) <= MOST_FOR_A_PING * pings, counts
     assert wallet.interrupt() == 130, wallet.text
     loop.run(dapp.close())
 

@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 import LiquidAuth
 import ProcessIO
@@ -226,7 +227,7 @@ struct AdaptersTests {
   }
 
   @Test func `an alarm rings; a cancelled one does not`() async throws {
-    let timer = TaskTimer()
+    let timer = TaskTimer(on: try EventLoop())
     let (rings, feed) = AsyncStream.makeStream(of: Int.self)
     let takeBack = timer.wake(after: .milliseconds(1)) { feed.yield(1) }
     takeBack()

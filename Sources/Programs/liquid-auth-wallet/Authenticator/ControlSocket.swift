@@ -29,7 +29,9 @@ struct ControlSocket: Sendable {
   var isNotRunning: Bool { notRunning.isSet }
 
   /// Makes a report of the connection to a dApp.
-  func dAppReport() -> DAppReport { DAppReport(path, in: place) }
+  ///
+  /// - Parameter loop: runs its task.
+  func dAppReport(on loop: EventLoop) -> DAppReport { DAppReport(path, in: place, on: loop) }
 
   /// Sends a command on a connection of its own.
   func ask<Command: ControlCommand>(_ command: Command) async throws(PortError) -> Command.Answer {

@@ -13,10 +13,11 @@ final class DAppReport: Sendable {
   /// - Parameters:
   ///   - path: the socket's path.
   ///   - place: the place options that gave the path.
-  init(_ path: String, in place: CommandPlace) {
+  ///   - loop: runs its task.
+  init(_ path: String, in place: CommandPlace, on loop: EventLoop) {
     let (states, feed) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(1))
     self.feed = feed
-    Task.detached {
+    Task(executorPreference: loop) {
       var client: ControlClient?
       for await isOpen in states {
         client = await OwnThread.run { [client] in Self.send(isOpen, over: client, to: path, in: place) }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Bluetooth
 import CBOR
 import ControlProtocol
+import EventLoop
 import Glibc
 import Hybrid
 import LiquidAuth
@@ -64,7 +65,7 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     return number
   }
 
-  func perform() async throws {
+  func perform(on loop: EventLoop) async throws {
     // The code, and the keys of the exchange, must be in no core dump.
     do { try Hardening.apply() } catch { throw WalletFailure("cannot forbid core dumps: \(error)") }
     let code = try await read(LinkSource(link: link, image: image).read())
@@ -86,7 +87,9 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
       try await askPerson()
       // No other program is started from here on.
       WalletSandbox.restrictSystemCalls()
-      try await HybridExchange(tunnel: place, network: thread, advertiser: advertiser, socket: socket) {
+      try await HybridExchange(
+        tunnel: place, network: thread, advertiser: advertiser, socket: socket, timer: TaskTimer(on: loop)
+      ) {
         output.report(.hybrid($0))
       }.run(session)
       result = .success(())

@@ -2,6 +2,7 @@ import AlgorandTransaction
 import ArgumentParser
 import ControlProtocol
 import DeterministicKeys
+import EventLoop
 import LiquidAuth
 import ProcessIO
 
@@ -39,7 +40,7 @@ struct BalancesCommand: WalletOperation {
     throw ValidationError(unknownNetwork(in: configuration))
   }
 
-  func perform() async throws {
+  func perform(on loop: EventLoop) async throws {
     let (output, configuration) = (options.output, try options.configuration())
     guard let hash = configuration.genesisHash(of: network) else {
       throw WalletFailure(unknownNetwork(in: configuration), code: .mistake)
@@ -52,7 +53,7 @@ struct BalancesCommand: WalletOperation {
       throw WalletFailure("\(configuration.file) names no node of \(network); \(remedy)")
     }
     let ports = try WalletPorts(
-      controlPath: options.controlPath(), in: options.place, configuration: configuration
+      controlPath: options.controlPath(), in: options.place, configuration: configuration, on: loop
     ) {
       output.report(.prompt)
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import EventLoop
 import Glibc
 import LiquidAuth
 import ProcessIO
@@ -96,7 +97,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     }
   }
 
-  func perform() async throws {
+  func perform(on loop: EventLoop) async throws {
     let output = options.output
     var link: LiquidURI?
     if again == nil {
@@ -107,7 +108,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     let configuration = try options.configuration()
     let servers = try iceServers(configuration)
     let ports = try WalletPorts(
-      controlPath: options.controlPath(), in: options.place, configuration: configuration
+      controlPath: options.controlPath(), in: options.place, configuration: configuration, on: loop
     ) {
       output.report(.prompt)
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import EventLoop
 import Keyri
 import LiquidAuth
 
@@ -35,8 +36,8 @@ struct KeyriCommand: ParsableCommand {
     @OptionGroup var account: KeyriAccount
     @OptionGroup var options: WalletOptions
 
-    func perform() async throws {
-      try await withWallet { wallet in
+    func perform(on loop: EventLoop) async throws {
+      try await withWallet(on: loop) { wallet in
         try await wallet.register(account.email, at: wallet.services.service(named: account.service))
       }
     }
@@ -51,8 +52,8 @@ struct KeyriCommand: ParsableCommand {
     @OptionGroup var account: KeyriAccount
     @OptionGroup var options: WalletOptions
 
-    func perform() async throws {
-      try await withWallet { wallet in
+    func perform(on loop: EventLoop) async throws {
+      try await withWallet(on: loop) { wallet in
         try await wallet.login(account.email, at: wallet.services.service(named: account.service))
       }
     }
@@ -99,10 +100,10 @@ struct KeyriCommand: ParsableCommand {
       do { return try WebOrigin(text) } catch { throw ValidationError(error.inConfiguration) }
     }
 
-    func perform() async throws {
+    func perform(on loop: EventLoop) async throws {
       let text = try await LinkSource(link: link, image: image).read()
       if let kind = LinkKind(of: text), kind != .keyri { throw kind.isAnother }
-      try await withWallet { wallet in
+      try await withWallet(on: loop) { wallet in
         try await wallet.answer(text, confirm.map(KeyriDecision.confirm) ?? (deny ? .deny : .ask), as: user)
       }
     }
@@ -129,11 +130,11 @@ extension KeyriEmail {
 extension WalletOperation {
   /// Opens the wallet's ports, and closes them when `body` returns.
   fileprivate func withWallet(
-    _ body: (KeyriWallet) async throws -> Void
+    on loop: EventLoop, _ body: (KeyriWallet) async throws -> Void
   ) async throws {
     let (output, configuration) = (options.output, try options.configuration())
     let ports = try WalletPorts(
-      controlPath: options.controlPath(), in: options.place, configuration: configuration
+      controlPath: options.controlPath(), in: options.place, configuration: configuration, on: loop
     ) {
       output.report(.prompt)
     }

@@ -3,6 +3,7 @@ import ArgumentParser
 import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
+import EventLoop
 import LiquidAuth
 
 /// `liquid-auth-wallet rekey`: gives the Algorand account of the old phrase to that of the new phrase.
@@ -44,7 +45,7 @@ struct RekeyCommand: WalletOperation {
   /// The account of the option; `nil` without one, or if it is no address.
   private var givenAccount: AlgorandAddress? { account.flatMap { AlgorandAddress(text: Array($0.utf8)) } }
 
-  func perform() async throws {
+  func perform(on loop: EventLoop) async throws {
     let (output, configuration) = (options.output, try options.configuration())
     guard let network = Network(rawValue: network), let node = configuration.nodes[network.genesisID] else {
       throw WalletFailure(
@@ -52,7 +53,7 @@ struct RekeyCommand: WalletOperation {
           + "https://node.example.org")
     }
     let ports = try WalletPorts(
-      controlPath: options.controlPath(), in: options.place, configuration: configuration
+      controlPath: options.controlPath(), in: options.place, configuration: configuration, on: loop
     ) {
       output.report(.prompt)
     }

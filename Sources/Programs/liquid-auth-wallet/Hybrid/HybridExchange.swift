@@ -28,7 +28,8 @@ struct HybridExchange: Sendable {
   let network: NetworkThread
   let advertiser: LEAdvertiser
   let socket: ControlSocket
-  let timer = TaskTimer()
+  /// Its loop runs the tasks.
+  let timer: TaskTimer
   let report: @Sendable (HybridEvent) -> Void
 
   /// Runs the exchange to its end; when it returns, nothing is left: no advert, no connection, no dialog.
@@ -181,7 +182,7 @@ struct HybridExchange: Sendable {
     }
 
     private mutating func advertise(_ data: [UInt8]) {
-      advert = Task.detached { [advertiser = exchange.advertiser, input] in
+      advert = Task(executorPreference: exchange.timer.loop) { [advertiser = exchange.advertiser, input] in
         let outcome = await OwnThread.run(cancellable: { cancellation -> BluetoothFailure? in
           do throws(BluetoothFailure) {
             try advertiser.advertise(data, until: cancellation) { input.yield(.advertising) }
@@ -206,7 +207,7 @@ struct HybridExchange: Sendable {
         self.kind = kind
         exchange.report(.requested(kind, rpID: rpID))
       }
-      request = Task.detached { [socket = exchange.socket, input] in
+      request = Task(executorPreference: exchange.timer.loop) { [socket = exchange.socket, input] in
         do throws(PortError) {
           input.yield(.answer(.success(try await socket.ask(PerformHybrid(message)).bytes)))
         } catch {
