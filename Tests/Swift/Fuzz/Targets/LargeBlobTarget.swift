@@ -12,8 +12,8 @@ enum LargeBlobTarget {
       seeds: {
         let text = Array("a text, a text, a text".utf8)
         let compressed = Deflate.compress(text, capacity: 100) ?? []
-        let array = try array(of: compressed, size: text.count)
-        return [[0, 0x80], [0] + array, [1, 0, UInt8(text.count)] + compressed]
+        let sealed = try array(of: compressed, size: text.count)
+        return [[0, 0x80], [0] + sealed, [1, 0, UInt8(text.count)] + compressed]
       }, read: read)
   ]
 
