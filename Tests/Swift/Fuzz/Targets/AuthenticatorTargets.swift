@@ -173,7 +173,7 @@ enum AuthenticatorTargets {
   private static let registration: [UInt8] = {
     let members: CBORMap = [
       1: .bytes([UInt8](0..<32)), 2: ["id": "example.com", "name": "Example"], 3: ["id": .bytes([1]), "name": "alice"],
-      4: [["alg": -7, "type": "public-key"]], 7: ["rk": true],
+      4: [["alg": -7, "type": "public-key"]], 7: ["rk": true, "uv": true],
     ]
     return [0x01] + CBOREncoder.encode(.map(members))
   }()
