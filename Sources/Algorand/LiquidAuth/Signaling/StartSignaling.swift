@@ -30,7 +30,7 @@ public func startSignaling(
 }
 
 /// Opens channels to the dApp that shows the link, one after the other, each as
-/// ``startSignaling(origin:headers:iceServers:timeout:ports:progress:)`` opens one.
+/// ``startSignaling(origin:path:headers:iceServers:timeout:ports:progress:)`` opens one.
 ///
 /// If the server reports who is present for the request, the wallet keeps the connection to it. When a channel has
 /// ended and the dApp's page is there again, as after a reload, the wallet makes a fresh offer. Without such reports
