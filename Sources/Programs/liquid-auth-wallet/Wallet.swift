@@ -209,7 +209,7 @@ extension Wallet {
       isMeant: {
         guard isAsked else { return true }
         return await TerminalQuestion()?.ask(
-          "Another device or page is connected for the request of \(dApp.origin.host). "
+          "The device or page that is connected for the request of \(dApp.origin.host) may be another one than before. "
             + "Give it the channel? [y/N] ") ?? false
       },
       serve: { channel in

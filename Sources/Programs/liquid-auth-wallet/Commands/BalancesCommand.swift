@@ -48,7 +48,7 @@ struct BalancesCommand: WalletOperation {
     guard let node = configuration.node(of: network) else {
       let remedy =
         Network(rawValue: network) == nil
-        ? "end the line of the network with: algod https://node.example.org"
+        ? "add to the end of the network's line: algod https://node.example.org"
         : "add the line: algod \(network) = https://node.example.org"
       throw WalletFailure("\(configuration.file) names no node of \(network); \(remedy)")
     }

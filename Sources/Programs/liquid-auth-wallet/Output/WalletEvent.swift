@@ -202,7 +202,7 @@ extension SignalingProgress.Event {
     case .away: "the dApp left; waiting for it to come back; to end, press Ctrl-C"
     case .returned: "the dApp is back; making a new channel"
     case .otherSession(let devices):
-      "another device was connected for the dApp's request, or still is: \(devices) at once, this one among them"
+      "another device is or was connected for the dApp's request: \(devices) devices at once, with this one"
     case .serverLeft(let error): "the channel stays open, but is the last: \(error)"
     }
   }
