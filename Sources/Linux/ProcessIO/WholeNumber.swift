@@ -4,7 +4,7 @@ package func wholeNumber<Number: FixedWidthInteger & Sendable>(
 ) -> @Sendable (String) throws -> Number {
   { text in
     guard let number = Number(text), range.contains(number) else {
-      throw OtherText(description: "it is a whole number, \(range.lowerBound) to \(range.upperBound)")
+      throw OtherText(description: "give a whole number, \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }

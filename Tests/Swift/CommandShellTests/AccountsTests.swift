@@ -113,16 +113,16 @@ import Testing
   }
 
   static let refused: [([String], String)] = [
-    (["--count", "0"], "the value '0' is invalid for '--count <number>': it is a whole number, 1 to 32"),
-    (["--count", "33"], "the value '33' is invalid for '--count <number>': it is a whole number, 1 to 32"),
-    (["--count", "-1"], "the value '-1' is invalid for '--count <number>': it is a whole number, 1 to 32"),
-    (["--count=one"], "the value 'one' is invalid for '--count <number>': it is a whole number, 1 to 32"),
+    (["--count", "0"], "the value '0' is invalid for '--count <number>': give a whole number, 1 to 32"),
+    (["--count", "33"], "the value '33' is invalid for '--count <number>': give a whole number, 1 to 32"),
+    (["--count", "-1"], "the value '-1' is invalid for '--count <number>': give a whole number, 1 to 32"),
+    (["--count=one"], "the value 'one' is invalid for '--count <number>': give a whole number, 1 to 32"),
     (
       ["--account", "2147483648"],
-      "the value '2147483648' is invalid for '--account <number>': it is a whole number, 0 to 2147483647"
+      "the value '2147483648' is invalid for '--account <number>': give a whole number, 0 to 2147483647"
     ),
     (
-      ["--account=0'"], "the value '0'' is invalid for '--account <number>': it is a whole number, 0 to 2147483647"
+      ["--account=0'"], "the value '0'' is invalid for '--account <number>': give a whole number, 0 to 2147483647"
     ),
     (["--account"], "missing value for '--account <number>'"),
     (["--qr=-1"], "the value '-1' is invalid for '--qr': an index is a whole number, 0 to 2147483647"),

@@ -132,19 +132,19 @@ import Testing
     (["lock", "--state-dir", ""], "--state-dir takes the path of a directory"),
     (
       ["recover", "--rp", "a", "--user-handle", "b", "--counter", "-1"],
-      "the value '-1' is invalid for '--counter <number>': it is a whole number, 0 to 4294967295"
+      "the value '-1' is invalid for '--counter <number>': give a whole number, 0 to 4294967295"
     ),
     (
       ["recover", "--rp", "a", "--user-handle", "b", "--cred-protect=4"],
-      "the value '4' is invalid for '--cred-protect <number>': it is a whole number, 1 to 3"
+      "the value '4' is invalid for '--cred-protect <number>': give a whole number, 1 to 3"
     ),
     (
       ["derive", "--rp", "a", "--user-handle", "b", "--counter", "4294967296"],
-      "the value '4294967296' is invalid for '--counter <number>': it is a whole number, 0 to 4294967295"
+      "the value '4294967296' is invalid for '--counter <number>': give a whole number, 0 to 4294967295"
     ),
     (
       ["config", "min-pin-length", "64"],
-      "the value '64' is invalid for '<length>': it is a whole number, 4 to 63"
+      "the value '64' is invalid for '<length>': give a whole number, 4 to 63"
     ),
     (
       ["policy", "a b", "deny"],

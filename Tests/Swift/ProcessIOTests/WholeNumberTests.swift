@@ -12,6 +12,6 @@ import Testing
   @Test(arguments: ["", "0", "33", "256", "-1", "1.0", "0x1", " 1", "one"])
   func `for any other text, the error gives the range`(_ text: String) {
     let error = #expect(throws: (any Error).self) { try wholeNumber(1...UInt8(32))(text) }
-    #expect(error.map { String(describing: $0) } == "it is a whole number, 1 to 32")
+    #expect(error.map { String(describing: $0) } == "give a whole number, 1 to 32")
   }
 }

@@ -96,7 +96,7 @@ struct WrongCommandLineTests {
     (["rekey", "--acount", "x"], "unknown option '--acount'; did you mean '--account'?"),
     (
       ["connect", "-", "--timeout", "x"],
-      "the value 'x' is invalid for '--timeout <seconds>': it is a whole number, 1 to 3600"
+      "the value 'x' is invalid for '--timeout <seconds>': give a whole number, 1 to 3600"
     ),
     (["connect", "a", "b"], "unexpected argument 'b'"),
     (["keyri", "login"], "missing expected argument '<email>': your email address at the service"),
