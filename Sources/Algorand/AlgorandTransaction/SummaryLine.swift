@@ -9,8 +9,8 @@ public struct SummaryLine: Hashable, Sendable {
   public let label: Message
   /// The value: in English, visible ASCII, except for letters in quotation marks.
   public let value: Message
-  /// The value with the length, the beginning and the SHA-256 of a field in place of the whole of it; `nil` for a value
-  /// of at most eight lines of a dialog.
+  /// The value with the length, the beginning and the SHA-256 of a field in place of the field; `nil` for a value of at
+  /// most eight lines of a dialog.
   public let short: Message?
   /// Whether this may cost more than it seems, cannot be undone, or is refused by the network.
   public let isWarning: Bool

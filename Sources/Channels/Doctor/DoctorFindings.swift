@@ -79,7 +79,7 @@ package struct DoctorFindings: Equatable {
 
   /// What `liquid-auth answer` needs to be heard by a browser nearby.
   struct Bluetooth: Equatable {
-    /// The adapters that are not blocked, such as `hci0`; all of them if all are.
+    /// The adapters that are not blocked, such as `hci0`; all of them if all are blocked.
     var adapters: [String] = []
     /// Whether rfkill blocks all of them.
     var isBlocked = false

@@ -10,7 +10,7 @@ package enum UserService {
   package static let enabling = ["systemctl", "--user", "enable", "--now"] + units
 }
 
-/// The Bluetooth adapter, as the kernel says without bluetoothd: whether it is on, only `doctor` finds out.
+/// The Bluetooth adapter as the kernel sees it; `doctor` also asks bluetoothd whether it is on.
 package enum BluetoothCondition: String, Sendable {
   case absent
   /// rfkill blocks each adapter.

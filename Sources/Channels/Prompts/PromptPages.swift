@@ -141,19 +141,19 @@ extension UserPrompt.TransactionTexts {
     return [[whatIsSigned, together].joined(by: " ")] + inShort + shared
   }
 
-  /// The most lines of the networks that the last page shows in any case.
+  /// The most lines about networks that the last page always shows.
   private static let mostNetworkLines = 4
 
   /// The summary on the last page, with the final button.
   ///
-  /// The short form of one transaction has the warning about its network, too, which is said once, after the sums.
-  /// A dApp chooses the names of unknown networks, and can name many: then they have only the room that the sums leave.
+  /// The short form of one transaction also has the warning about its network; the page says it once, after the sums.
+  /// A dApp chooses the names of unknown networks, and can name many: then they get only the room that the sums leave.
   fileprivate func ending(under heading: [String], in catalogue: Catalogue) -> [String] {
     let sums = [Message("Summary:")] + inShort.filter { !networks.contains($0) }
     let (places, signed) = (
       WalletText.wrapped(networks, in: catalogue), WalletText.wrapped([whatIsSigned], in: catalogue)
     )
-    // As long as the line that counts what is left out can be.
+    // The longest line that can count what is left out.
     let note = String(repeating: "-", count: WalletText.width)
     let fits =
       places.count <= Self.mostNetworkLines

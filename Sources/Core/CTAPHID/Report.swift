@@ -38,8 +38,8 @@ public struct Report: Hashable, Sendable {
       headerSize = 5
       payload = content
     }
-    // Written in place: appending part by part costs more than all else that a report takes. An array that is made without
-    // initial values looks its type up at run time, which takes longer than to write them.
+    // Written in place: appending part by part costs more than all else that a report takes. An array without initial
+    // values would look up its type at run time, which takes longer than to write them.
     var bytes = Array(repeatElement(0 as UInt8, count: Self.size))
     bytes.withUnsafeMutableBufferPointer { room in
       UnsafeMutableRawBufferPointer(room).storeBytes(of: channel.rawValue.bigEndian, as: UInt32.self)

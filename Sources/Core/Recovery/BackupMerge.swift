@@ -205,8 +205,8 @@ public final class BackupMerge: Sendable {
     /// The number of entries that were read.
     var read = 0
     var preview = MergeReport()
-    /// The entries to write: their places in the backup, and the times at which their passkeys were made; removals have
-    /// the last time.
+    /// The entries to write: their places in the backup, and the times at which their passkeys were made; for removals,
+    /// the last time there is.
     var winners: [(created: UInt64, index: Int)] = []
     var batch: [MergedAccount]?
     /// The number of winners that were written.

@@ -75,7 +75,7 @@ public protocol CredentialStore: Sendable {
   /// The newest record before `place`, with its own place, of those that ``credentialCount(rpIDHash:userVerified:)``
   /// counts.
   ///
-  /// For a `place` of `nil` it is the newest of all. `nil` after the oldest.
+  /// With `nil` for `place`, it is the newest of all; it is `nil` after the oldest.
   func credential(
     rpIDHash: RPIDHash, userVerified: Bool, before place: Int64?
   ) throws(RecoveryError) -> (source: CredentialSource, place: Int64)?

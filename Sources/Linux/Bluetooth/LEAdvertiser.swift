@@ -248,8 +248,9 @@ private final class Advert {
     return sent < 0 ? sent : 1
   }
 
-  /// {Type: "broadcast", ServiceData: {UUID: data}, Timeout}: with this type no flags are sent, and nobody can connect,
-  /// unless the adapter is discoverable: then the kernel lets every advert be connected to.
+  /// {Type: "broadcast", ServiceData: {UUID: data}, Timeout}: with this type no flags are sent, and nobody can connect.
+  ///
+  /// If the adapter is discoverable, the kernel makes the advert connectable all the same.
   private func fill(_ reply: OpaquePointer) -> Int32 {
     var timeout = Self.timeout
     let steps: [() -> Int32] = [

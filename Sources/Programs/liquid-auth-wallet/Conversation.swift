@@ -29,7 +29,7 @@ struct Conversation {
 
   /// Runs until the channel is closed, the task is cancelled or, if `isOnce`, one request is answered.
   ///
-  /// - Throws: `answerLost` if the dApp has left before it got the only answer; the fault or loss of the channel.
+  /// - Throws: `answerLost` if the dApp left before it got the only answer; the fault or loss of the channel.
   func run(_ provider: Provider) async throws(LiquidAuthError) -> Ending {
     let (begin, hasRequested) = (ContinuousClock.now, Latch())
     let (frames, feed) = AsyncStream.makeStream(
@@ -86,7 +86,7 @@ struct Conversation {
       case .reply(let reply):
         // Reported first: a network has accepted the transactions even if the dApp is gone.
         if !reply.posted.isEmpty { report(.signing(.posted(reply.posted))) }
-        // An error may tell only that a prompt was withdrawn, because the dApp had left.
+        // An error may say only that a prompt was withdrawn because the dApp had left.
         let lost: Result<Ending, LiquidAuthError>? = isOnce && reply.error == nil ? .failure(.answerLost) : nil
         if Task.isCancelled { return lost ?? .success(.asWanted) }
         do throws(LiquidAuthError) {

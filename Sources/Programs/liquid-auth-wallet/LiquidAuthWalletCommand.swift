@@ -140,7 +140,7 @@ protocol WalletOperation: ParsableCommand, Sendable {
   var files: [String] { get }
   /// Runs the command; closes all that it opened before it returns.
   ///
-  /// - Parameter loop: runs this task; every other task of the command needs it too.
+  /// - Parameter loop: runs this task, and must run every other task of the command.
   func perform(on loop: EventLoop) async throws
 }
 

@@ -206,7 +206,7 @@ public final class CredentialDB: CredentialStore {
   func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(RecoveryError) -> R {
     do throws(StoreFault) {
       return try held.withLock { held throws(StoreFault) in
-        // A read changes nothing that was known, and remembered, before it.
+        // If all was known, it is remembered already, and a read does not change it.
         let isRemembered = held.session?.isKnown ?? false
         defer { if !isRemembered { remember(held) } }
         return try body(session(in: &held))

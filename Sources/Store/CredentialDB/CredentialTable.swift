@@ -16,8 +16,8 @@ final class CredentialTable {
   private let ofKey: Statement
   private let first: Statement
   private let next: Statement
-  /// How many records of credProtect level 1 the relying party has that was looked up last, and the place after the
-  /// newest of them, until one of its records changes.
+  /// For the relying party that was looked up last, until one of its records changes: how many records of credProtect
+  /// level 1 it has, and the place after the newest of them.
   private var knownSite: (rpTag: [UInt8], unprotected: Int, end: Int64)?
   /// The record of the last lookup: a browser first asks for it without presence, and then signs in with it.
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
@@ -139,7 +139,7 @@ final class CredentialTable {
     return unprotected
   }
 
-  /// The newest record before `place`; without `userVerified` of those of credProtect level 1.
+  /// The newest record before `place`; without `userVerified`, the newest one of credProtect level 1.
   ///
   /// Once those are counted, the records that are newer than all of them are not opened.
   func record(

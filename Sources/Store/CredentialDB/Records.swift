@@ -8,7 +8,7 @@ extension CredentialDB {
   }
 
   /// The number of records that a request without an allowList may use; with `userVerified` it opens none of them,
-  /// otherwise it reads the policies of all, once.
+  /// otherwise it once reads the policies of all.
   public func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
     try with { session throws(StoreFault) in
       try session.count(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified)

@@ -14,7 +14,7 @@ struct SignalingMachine: Sendable {
   static let offerInterval = Duration.seconds(3)
   /// The time until the first report of a missing answer.
   static let timeout = Duration.seconds(15)
-  /// A connection that fails within this time after its channel was opened was of no use to the dApp.
+  /// A connection that fails so soon after its channel was opened was of no use to the dApp.
   static let shortestUse = Duration.seconds(5)
   /// The most candidates of the dApp that are used, and of ours that are sent.
   static let maximumCandidates = 64
@@ -56,7 +56,7 @@ struct SignalingMachine: Sendable {
     case open
     /// The channel has ended, and the dApp is not back; at `retry`, if it is there, the next offer is made.
     case away(retry: Duration?)
-    /// The user is asked about another session of the page, with which there were so many devices.
+    /// The user is asked about another session of the page; with it, there were so many devices.
     case asking(devices: Int)
     case ended
   }

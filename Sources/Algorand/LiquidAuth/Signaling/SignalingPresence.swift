@@ -1,12 +1,12 @@
 /// Who is there for the dApp's request, as the server reports it, and when the wallet may make a fresh offer.
 ///
 /// The server reports how many devices are connected for the request, with this one; so two or more mean that a page of
-/// the dApp is there. A page that leaves closes the channel a moment before the server counts again, so on an old number
-/// the wallet makes its offer a little later. The server does not say which session of the page came back; only a
-/// device more than before shows that there is another one, and then the user is asked. One that has left meanwhile
+/// the dApp is there. A page that leaves closes the channel a moment before the server counts again, so with an old
+/// number the wallet makes its offer a little later. The server does not say which session of the page came back. Only
+/// more devices than before show that there is another one, and then the user is asked. One that has left meanwhile
 /// counts too, since it may be the page that had the channel.
 struct SignalingPresence: Sendable {
-  /// The time after the end of a channel in which the server counts a page that leaves.
+  /// How long after the end of a channel the server may still count the page that left.
   ///
   /// It doubles, 6 times at most, while a page closes one channel after the other and stays.
   static let farewell = Duration.seconds(1)
@@ -14,7 +14,7 @@ struct SignalingPresence: Sendable {
   /// Whether a fresh offer may be made.
   enum NextOffer {
     case now
-    /// After the user has agreed to another session of the page, with which there were so many devices.
+    /// After the user has agreed to another session of the page; with it, there were so many devices.
     case ifAgreed(devices: Int)
     /// It may be at `retry`; `nil` while no page is there.
     case notYet(retry: Duration?)
@@ -65,7 +65,7 @@ struct SignalingPresence: Sendable {
   /// The user agrees to so many devices.
   mutating func agree(to devices: Int) { usualCount = devices }
 
-  /// Delays the next offer, since the last one has led to no channel.
+  /// Delays the next offer, since the last one led to no channel.
   mutating func delayOffer(at now: Duration) { earliestOffer = now + SignalingMachine.offerInterval }
 
   /// Whether a fresh offer may be made; if so, or if the user is to be asked, delays the one after it.

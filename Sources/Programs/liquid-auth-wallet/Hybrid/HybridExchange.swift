@@ -28,7 +28,7 @@ struct HybridExchange: Sendable {
   let network: NetworkThread
   let advertiser: LEAdvertiser
   let socket: ControlSocket
-  /// Its loop runs the tasks.
+  /// Its loop also runs the tasks of the exchange.
   let timer: TaskTimer
   let report: @Sendable (HybridEvent) -> Void
 
