@@ -304,7 +304,7 @@ def chromium(radio, authority, tunnel):
 
 # Holds: HYBRID-11
 def test_chromium_hears_it_from_bluetoothd(radio, key, chromium, answer):
-    """Chromium scans with the first adapter by name; bluetoothd names the newest one first, with which `answer` advertises."""
+    """Chromium scans with the first adapter by name; `answer` advertises with the newest, which bluetoothd names first."""
 
     def outcome():
         for _ in range(60):

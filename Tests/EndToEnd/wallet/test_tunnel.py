@@ -77,7 +77,7 @@ def test_a_browser_whose_authenticator_has_gone_meanwhile():
 
 # Holds: HYBRID-5
 def test_a_browser_that_comes_as_the_time_is_over(monkeypatch):
-    """The authenticator's side ends it no more, and it sends nothing that could fail."""
+    """The authenticator's side does not end it any more, and it sends nothing that could fail."""
 
     class Silent(Side):
         async def __aiter__(self):

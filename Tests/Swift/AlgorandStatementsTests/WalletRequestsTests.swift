@@ -229,7 +229,7 @@ import Testing
   }
 
   // Holds: POLICY-6
-  @Test func `always-verify lets the user sign who is verified`() async throws {
+  @Test func `with always-verify, a verified user signs`() async throws {
     let world = TestWorld()
     try set(.alwaysVerify, of: "d.example", in: world)
     #expect(try await world.authenticator.sign([.transaction([0x80])], asking: Self.prompt).count == 1)

@@ -78,7 +78,7 @@ import Testing
   }
 
   // Holds: HYBRID-2
-  @Test func `only one more map may be open than in a request of this machine`() async {
+  @Test func `a request of another computer may have one level more than one of this machine, but not two`() async {
     var world = Self.world()
     let inputs: CBORMap = ["prf": ["evalByCredential": [.bytes([1]): ["first": []]]]]
     let answer = await world.getAssertion(Requests.getAssertion(changes: Requests.signingIn(inputs)))

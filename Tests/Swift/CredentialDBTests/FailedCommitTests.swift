@@ -77,7 +77,7 @@ import Testing
     #expect(try store.state().epoch == 7 && store.credentialCount() == 2)
   }
 
-  @Test func `or a transaction that is taken back leaves no number that was counted in it`() throws {
+  @Test func `forgets the numbers that were counted in a transaction that is taken back`() throws {
     let tag = Given.keys.rpTag(Given.rp(1))
     let sources = try (2...StoreRows.Totals.many).map { try Given.source(user: $0) }
     var counted: Int?

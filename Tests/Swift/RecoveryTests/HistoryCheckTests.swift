@@ -62,7 +62,7 @@ import Testing
     forked = rows
     forked[7] = try keys.seal(other, after: before, nonce: [UInt8](repeating: 1, count: 24))
     #expect(faults(forked, head: heads[1]) == [.changed(8)])
-    // An older head, and one of after a rotation.
+    // An older head, and one from after a rotation.
     #expect(faults(Array(rows[..<2]), head: heads[0]) == [.added(1), .added(2)])
     #expect(faults(rows, head: heads[2]) == [.added(1), .added(2), .added(3), .added(4)])
     #expect(faults(rows, head: nil) == [.noHead])

@@ -1,7 +1,7 @@
 """An agent of AC2, a draft of the Algorand Foundation: its messages, one JSON object in each message of a data channel.
 
-Written from the draft's examples: plaintext messages of DIDComm 2 whose types begin with `ac2/`. An agent begins with the list
-of its capabilities, over a channel of its own label, and asks for signatures of any bytes.
+Written from the draft's examples: plaintext messages of DIDComm 2 whose types begin with `ac2/`. An agent opens a
+channel with a label of its own, sends the list of its capabilities, and asks for signatures of any bytes.
 """
 
 import base64

@@ -11,7 +11,7 @@ from support.screen import Screen
 
 
 class Site(PyWebAuthn):
-    """It asks for a code at once, and waits for long. By hybrid transports, the outputs of prf are not among the signed ones."""
+    """It asks for a code at once, and waits long. With hybrid transports, the outputs of prf are not signed."""
 
     def options(self, **request):
         return {**super().options(**request), "hints": ["hybrid"], "timeout": 600_000}
@@ -22,13 +22,13 @@ class Site(PyWebAuthn):
 
 
 class WideScreen(Screen):
-    """The browser's dialog with the code does not fit into less."""
+    """The browser's dialog with the code needs this size."""
 
     width, height = 1100, 800
 
 
 class Chromium:
-    """On a screen of its own, because a code is read from it."""
+    """It has a screen of its own, from which the code is read."""
 
     def __init__(self, folder, authority, bluetooth, *services):
         """`services` are the tunnel services of the numbers from 0 on."""
@@ -71,7 +71,7 @@ class Chromium:
     def answer(self, key, picture=None, *, number=0, tunnel=None, adverts=None):
         """Answer the code of the screen, or of a picture from before; return the process.
 
-        `tunnel` takes the place of the service with the number, and `adverts` that of the bus on which Chromium scans.
+        `tunnel` replaces the service with the number, and `adverts` the bus on which Chromium scans.
         """
         tunnel, adverts = tunnel or self.tunnels[number], adverts or self.bluetooth
         return subprocess.Popen(

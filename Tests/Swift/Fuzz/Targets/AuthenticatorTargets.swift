@@ -109,8 +109,8 @@ enum AuthenticatorTargets {
     expect(data.bytes == input, "other bytes")
   }
 
-  /// Two sites resemble each other, or neither the other; letters of ASCII have no case; and what is decoded of a name is
-  /// letters that ASCII lacks.
+  /// Of two sites, each resembles the other or neither does; the case of ASCII letters does not matter; and what is
+  /// decoded from a name has a letter that ASCII lacks.
   private static func readSiteNames(_ input: [UInt8]) {
     let text = String(decoding: input, as: UTF8.self)
     let lines = text.utf8.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
