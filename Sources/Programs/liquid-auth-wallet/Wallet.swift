@@ -192,6 +192,8 @@ extension Wallet {
       if !ports.peerConnections.isLoaded.isSet { output.report(.startingGStreamer) }
     }
     defer { cancelAlarm() }
+    // The first peer connection would wait for GStreamer on the loop, where the alarm must ring meanwhile.
+    await ports.loaded()
     return try await LiquidAuth.serveChannels(
       origin: dApp.origin, path: dApp.path, requestID: dApp.requestID, headers: dApp.headers, pairing: dApp.pairing,
       iceServers: iceServers, timeout: timeout,

@@ -36,6 +36,9 @@ struct WalletPorts: Sendable {
     }
   }
 
+  /// Returns when GStreamer was loaded, or found missing.
+  func loaded() async { await loading.value }
+
   /// Makes a report of the connection to a dApp.
   func dAppReport() -> DAppReport { socket.dAppReport(on: timer.loop) }
 
