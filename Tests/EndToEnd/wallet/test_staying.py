@@ -7,7 +7,8 @@ import time
 import pytest
 from load import measures
 from support import figures
-from support.authenticator import PHRASE, wait_for
+from support.authenticator import PHRASE, on_terminal, wait_for
+from support.patience import PATIENCE
 from support.whole import IS_LONG
 
 from .doubles.arc27 import TESTNET
@@ -227,6 +228,29 @@ def test_another_session_of_the_page(key, loop, serve, connect, authority, is_kn
         assert wallet.end() == 0, wallet.text
         assert wallet.events[-1]["reason"] == "refused"
     loop.run(other.close())
+    loop.run(dapp.close())
+
+
+# Holds: SIGNAL-20
+def test_a_person_is_asked_about_a_session_that_has_left(key, loop, serve, connect, authority):
+    """The server does not say which of the two pages stays, so the question claims of neither that it is there."""
+    server = serve(reports_presence=True)
+    dapp = loop.run(DApp(server, authority.client_context()).link())
+
+    async def come_and_go():
+        await dapp.opened
+        other = await join(server, authority, dapp.request_id)
+        await other.close()
+        while server.presence[-1] != (dapp.request_id, 2):
+            await server.reported.wait()
+        await dapp.peer.close()
+
+    visit = loop.start(come_and_go())
+    command = connect.command(key, server.link(dapp.request_id), is_known=False)
+    question = r"connected for the request of localhost may be another one than before\. Give it the channel\? \[y/N\] "
+    status, shown = on_terminal(command, [(r"Sign in at localhost.*\[y/N\] ", "y"), (question, "n")], key.environment)
+    visit.result(10 * PATIENCE)
+    assert status == 0, shown
     loop.run(dapp.close())
 
 
