@@ -39,10 +39,11 @@ struct Conversation {
       group.addTask { await answer(frames, by: provider) }
       let first = await group.next() ?? .success(.byDApp)
       group.cancelAll()
-      // The reader may be the first to learn that the dApp has left.
+      // The reader may be the first to learn that the dApp has left. A fault of the dApp says more than that.
       let (second, lost) = (await group.next(), Result<Ending, LiquidAuthError>.failure(.answerLost))
+      let isFault = if case .failure(let error) = first { error.kind == .failed } else { false }
       // On cancellation both end as if the channel were at its end.
-      return Task.isCancelled ? .success(.asWanted) : second == lost ? lost : first
+      return Task.isCancelled ? .success(.asWanted) : second == lost && !isFault ? lost : first
     }
     if !hasRequested.isSet, ContinuousClock.now - begin < Self.shortestStay, !Task.isCancelled {
       switch outcome {

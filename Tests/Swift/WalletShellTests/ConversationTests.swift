@@ -139,6 +139,24 @@ import Testing
   }
 
   // Holds: DAPP-19
+  /// It sends too much at once, or one message that is too large.
+  @Test(arguments: [true, false])
+  func `--once fails by the dApp's fault while the answer is made, and not by its loss`(isTooMuch: Bool) async {
+    let (conversation, provider) = conversation(isOnce: true)
+    ends.receive(.message(.text(Self.postTransactions)))
+    let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
+    await node.isAsked()
+    if isTooMuch {
+      for _ in 0..<9 { ends.receive(.message(.text(Self.discover))) }
+    } else {
+      ends.receive(.message(.text(String(repeating: "x", count: PeerChannel.maximumIncomingSize + 1))))
+    }
+    let fault = isTooMuch ? LiquidAuthError.unread : .incomingTooLarge(size: PeerChannel.maximumIncomingSize + 1)
+    await #expect(throws: fault) { try await talk.value }
+    #expect(dApp.sent.isEmpty)
+  }
+
+  // Holds: DAPP-19
   /// Reader and sender learn of it at the same time.
   @Test(arguments: [PeerEvent.channelClosed, .failed("ICE")])
   func `--once fails if the dApp leaves while the answer waits to be sent`(_ event: PeerEvent) async {
