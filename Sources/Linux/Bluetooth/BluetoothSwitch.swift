@@ -3,15 +3,21 @@ import ProcessIO
 
 /// The kernel's switches of Bluetooth: rfkill.
 package enum BluetoothSwitch {
-  /// Whether a switch of Bluetooth, in hardware or in software, is off.
+  /// Whether the switch of each adapter, in hardware or in software, is off.
   ///
-  /// - Parameter root: the directory in place of `/sys`, for tests.
-  package static func isBlocked(below root: String = "/sys") -> Bool {
+  /// Without an adapter, one switch that is off is enough: a laptop's own takes the adapter away.
+  ///
+  /// - Parameters:
+  ///   - adapters: the names of the adapters, such as `hci0`, which their switches have, too.
+  ///   - root: the directory in place of `/sys`, for tests.
+  package static func isBlocked(_ adapters: [String], below root: String = "/sys") -> Bool {
     let directory = root + "/class/rfkill"
-    return names(in: directory).contains { name in
-      let path = directory + "/" + name
-      return word(path + "/type") == "bluetooth" && (word(path + "/soft") == "1" || word(path + "/hard") == "1")
+    let off = names(in: directory).map { directory + "/" + $0 }.filter { path in
+      word(path + "/type") == "bluetooth" && (word(path + "/soft") == "1" || word(path + "/hard") == "1")
     }
+    guard !adapters.isEmpty else { return !off.isEmpty }
+    let blocked = off.compactMap { word($0 + "/name") }
+    return adapters.allSatisfy { blocked.contains($0) }
   }
 
   private static func names(in directory: String) -> [String] {

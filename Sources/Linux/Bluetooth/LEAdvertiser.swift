@@ -92,7 +92,9 @@ package final class LEAdvertiser: @unchecked Sendable {
     if let sender = sd_bus_message_get_sender(reply) { owner = String(cString: sender) }
     let found = try Self.adapters(in: reply)
     if let ready = found.first(where: \.isOn) { return ready.path }
-    if BluetoothSwitch.isBlocked() { throw .blocked }
+    // The last part of an adapter's path is its name.
+    let names = found.map { String($0.path.split(separator: "/").last ?? "") }
+    if BluetoothSwitch.isBlocked(names) { throw .blocked }
     throw found.isEmpty ? .noAdapter : .off
   }
 

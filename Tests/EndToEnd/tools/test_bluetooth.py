@@ -339,6 +339,9 @@ def test_adapters_that_are_off_or_blocked(radio, key, answer):
             radio.turn(number, False)
         assert "the Bluetooth adapter is off" in refusal()
         assert key.adapter() == ("note", "bluetoothctl power on", "present")
+        switches[0].write_text("1")
+        assert "the Bluetooth adapter is off" in refusal(), "only one is blocked"
+        assert key.adapter() == ("note", "bluetoothctl power on", "present")
         for switch in switches:
             switch.write_text("1")
         assert "Bluetooth is blocked" in refusal()
