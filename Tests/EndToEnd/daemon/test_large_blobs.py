@@ -1,9 +1,12 @@
 """`liquid-auth blobs`, checked with python-fido2's LargeBlobs on the same key."""
 
+import contextlib
+import hashlib
 import json
 import os
 import random
 import socket
+import struct
 import threading
 import types
 
@@ -12,7 +15,7 @@ from daemon.test_command import ABSENT, FAILED, WRONG_USAGE, fails
 from fido2.ctap2 import ClientPin, Ctap2, LargeBlobs
 from support import wire
 from support.authenticator import PASSPHRASE, on_terminal
-from support.ceremonies import OWN, register
+from support.ceremonies import OWN, refused, register
 
 OURS, THEIRS = b"what we keep " * 100, b"what they keep"
 
@@ -213,6 +216,32 @@ def test_a_concurrent_write_of_a_site_stays(key, ctap, tmp_path, meanwhile, comm
     assert ("changed meanwhile; run the command again" in done.stderr) == (command != "import")
     assert theirs(ctap).get_blob(alice.blob_key) == OURS
     assert theirs(ctap).get_blob(bob.blob_key) == (None if command == "import" else THEIRS), "import replaces all"
+
+
+# Holds: MGMT-17
+@pytest.mark.parametrize("brings_blobs", [True, False])
+def test_a_restore_that_brings_blobs_ends_the_write_of_a_site(key, ctap, tmp_path, brings_blobs):
+    """The site has read the array before, so its own would take away what has come back."""
+    alice = passkey(ctap, b"alice")
+    (tmp_path / "content").write_bytes(OURS)
+    key.ask("blobs", "set", digits(alice), tmp_path / "content")
+    key.ask("backup", tmp_path / "with")
+    key.ask("blobs", "delete", digits(alice))
+    key.ask("backup", tmp_path / "without")
+    client, array = ClientPin(ctap), b"\x80" + hashlib.sha256(b"\x80").digest()[:16]
+    token = client.get_uv_token(ClientPin.PERMISSION.LARGE_BLOB_WRITE)
+
+    def write(offset, part, **length):
+        message = b"\xff" * 32 + b"\x0c\x00" + struct.pack("<I", offset) + hashlib.sha256(part).digest()
+        ctap.large_blobs(offset, set=part, pin_uv_protocol=client.protocol.VERSION,
+                         pin_uv_param=client.protocol.authenticate(token, message), **length)
+
+    write(0, array[:8], length=len(array))
+    told = json.loads(key.ask("restore", tmp_path / ("with" if brings_blobs else "without"), "--json"))
+    assert (told["largeBlobs"] == "taken") == brings_blobs, told
+    with refused("INVALID_SEQ") if brings_blobs else contextlib.nullcontext():
+        write(8, array[8:])
+    assert theirs(ctap).get_blob(alice.blob_key) == (OURS if brings_blobs else None)
 
 
 @pytest.mark.parametrize("place", ["", "folder/"])

@@ -145,7 +145,7 @@ import Testing
   }
 
   // Holds: MGMT-17
-  @Test func `a merge that brings large blobs ends a write in progress`() async {
+  @Test func `a write in progress that is forgotten cannot go on`() async {
     var world = TestWorld(canVerify: false)
     let array = Self.array(100)
     #expect(await world.send(0x0C, Self.fragment(Array(array[..<50]), 0, 100, nil)).status == .success)
