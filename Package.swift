@@ -64,14 +64,6 @@ var targets: [Target] = [
     name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "Messages", "TestVectors"],
     path: "Tests/Swift/TestSupport",
     swiftSettings: settings),
-  // What scripts/fuzz fuzzes; no product uses it. The tests compile it, and read its seeds.
-  .target(
-    name: "FuzzTargets",
-    dependencies: [
-      "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "Keyri", "CTAP2", "CTAPHID", "UHID", "Recovery",
-      "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR", "DeterministicKeys",
-      "CryptoPrimitives", "DisplayText", "Hybrid", "HTTP", "Messages", "CZlib", "TestSupport", "TestVectors",
-    ], path: "Tests/Swift/Fuzz/Targets", swiftSettings: settings),
   // Uses of the libraries; `scripts/test unit` runs them.
   .executableTarget(
     name: "example-soft-key",
@@ -239,11 +231,24 @@ targets += [
     swiftSettings: settings),
 ]
 
-// Only scripts/fuzz builds it: libFuzzer has the `main`, so an ordinary build cannot link it.
+// What scripts/fuzz fuzzes; the tests compile it, and read its seeds. It sees the inner parts of modules, as tests do, so a
+// release build of all targets, which lacks -enable-testing, could not compile it.
+let fuzzed: [Target.Dependency] = [
+  "AlgorandStatements", "AlgorandTransaction", "LiquidAuth", "Keyri", "CTAP2", "CTAPHID", "UHID", "Recovery",
+  "PasskeyFiles", "SLIP39", "Vault", "ControlProtocol", "ProtectorProtocol", "Assuan", "CBOR", "DeterministicKeys",
+  "CryptoPrimitives", "DisplayText", "Hybrid", "HTTP", "Messages", "CZlib", "TestSupport", "TestVectors",
+]
+let fuzzedPath = "Tests/Swift/Fuzz/Targets"
+
+// Only scripts/fuzz builds the program: libFuzzer has the `main`, so an ordinary build cannot link it.
 if Context.environment["LIQUID_AUTH_FUZZ"] != nil {
-  targets.append(
+  targets += [
+    .target(name: "FuzzTargets", dependencies: fuzzed, path: fuzzedPath, swiftSettings: settings),
     .executableTarget(
-      name: "Fuzz", dependencies: ["FuzzTargets"], path: "Tests/Swift/Fuzz/Program", swiftSettings: settings))
+      name: "Fuzz", dependencies: ["FuzzTargets"], path: "Tests/Swift/Fuzz/Program", swiftSettings: settings),
+  ]
+} else {
+  targets.append(.testTarget(name: "FuzzTargets", dependencies: fuzzed, path: fuzzedPath, swiftSettings: settings))
 }
 
 /// The folders of Sources, each with those of its targets.
