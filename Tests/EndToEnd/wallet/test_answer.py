@@ -142,6 +142,13 @@ def entries(key):
     return json.loads(key.ask("log", "--all", "--json"))
 
 
+def note_times(what: str, run: Answer):
+    times = {event["event"]: event["ms"] for event in run.events}
+    figures.note(
+        f"{what}: from the start to the code, the advert, the browser, the dialog and the answer",
+        ", ".join(f"{times[name]} ms" for name in ("code", "advertising", "connected", "requested", "answered")))
+
+
 # Holds: HYBRID-1
 @pytest.mark.parametrize("style", ["chromium", "telegram", "libwebauthn"])
 def test_registration_and_sign_in(exchange, style):
@@ -152,14 +159,12 @@ def test_registration_and_sign_in(exchange, style):
     assert exchange.browser.information[4] == {"rk": True, "up": True, "uv": True, "plat": False}
     assert exchange.browser.information[9] == ["hybrid", "usb"] and 6 not in exchange.browser.information
     identity, public_key = credential(made)
-    times = {event["event"]: event["ms"] for event in exchange.run.events}
-    figures.note(
-        f"hybrid, {style}: from the start to the code, the advert, the browser, the dialog and the answer",
-        ", ".join(f"{times[name]} ms" for name in ("code", "advertising", "connected", "requested", "answered")))
+    note_times(f"hybrid, {style}", exchange.run)
 
     status, signed = exchange.ask(get_assertion(member3=[{"type": "public-key", "id": identity}]), style=style)
     assert status == 0 and exchange.run.end() == 0, exchange.run.said
     verify(signed, public_key)
+    note_times(f"hybrid, {style}, sign-in", exchange.run)
     # Without a list: the account, and that the person has chosen it.
     status, signed = exchange.ask(get_assertion(), style=style)
     assert status == 0 and exchange.run.end() == 0
