@@ -194,6 +194,26 @@ def test_a_second_wallet_with_the_same_passkey(key, loop, serve, connect, author
     assert wallet.events[-1] | {"ms": 0} == {"event": "closed", "ms": 0, "byDApp": True, "reason": "server"}
 
 
+# Holds: SIGNAL-20
+def test_the_second_of_two_wallets_of_one_passkey(key, loop, serve, connect, authority):
+    """It stays in place of the first one, whose channel goes on: its page is reloaded, and has its channel again."""
+    server = serve(reports_presence=True)
+    first_page, first = begin(loop, authority, server, connect, key)
+    page, second = begin(loop, authority, server, connect, key)
+    first.wait_for_event("serverLeft")
+    page = loop.run(come_back(server, authority, page))
+    wait_for_events(second, "open", 2)
+    note_return("a reload of the second wallet's page", page)
+    for one in first_page, page:
+        assert loop.run(one.ask("enable", genesisHash=TESTNET))["accounts"]
+    assert not of(second, "serverLeft") and len(of(first, "open")) == 1
+    loop.run(first_page.close())
+    assert first.end() == 0, first.text
+    assert first.events[-1]["reason"] == "server"
+    assert second.interrupt() == 130, second.text
+    loop.run(page.close())
+
+
 async def join(server, authority, request_id: str) -> DApp:
     """Connect one more page for a request."""
     page = await DApp(server, authority.client_context(), request_id=request_id).link()
