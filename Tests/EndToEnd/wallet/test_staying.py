@@ -19,6 +19,8 @@ from .doubles.wallet import Account, Wallet
 ACCOUNT = Account(PHRASE)
 
 RELOADS, IDLE_SECONDS = (1000, 600) if IS_LONG else (40, 60)
+#: Without a channel, for which a wallet waits only until its `--timeout`.
+WAITING_SECONDS = 60
 #: The most bytes by which the wallet's own memory may grow in all.
 MOST_GROWTH = 16 << 20
 #: The names of the threads that an open channel does not need. The others are of libnice, usrsctp and GStreamer, and
@@ -366,6 +368,23 @@ def test_two_links_at_once(key, loop, serve, connect, authority):
     for (_, wallet), page in zip(pairs, (dapp, pairs[1][0]), strict=True):
         assert wallet.interrupt() == 130, wallet.text
         loop.run(page.close())
+
+
+@pytest.mark.whole("it counts wake-ups for a minute")
+def test_a_wallet_that_waits_for_its_page_wakes_for_pings_alone(key, loop, serve, connect, authority):
+    """Without a channel, none of its threads has a timer of its own."""
+    server = serve(reports_presence=True)
+    dapp, wallet = begin(loop, authority, server, connect, key, "--timeout", "600")
+    loop.run(dapp.close())
+    wallet.wait_for_event("away")
+    # The peer connection has ended.
+    time.sleep(WAITING_SECONDS / 4)
+    before = figures.wake_ups(wallet.process.pid)
+    time.sleep(WAITING_SECONDS)
+    count = sum(number - before.get(thread, 0) for thread, number in figures.wake_ups(wallet.process.pid).items())
+    figures.note(f"wallet: wake-ups in {WAITING_SECONDS} s without a channel", str(count))
+    assert count <= MOST_FOR_A_PING * (int(WAITING_SECONDS // server.socket.eio.ping_interval) + 1), count
+    assert wallet.interrupt() == 130, wallet.text
 
 
 @pytest.mark.whole("it waits for the time limit")
