@@ -57,7 +57,7 @@ def confirm(key):
 
 
 def nothing_from(answer) -> bool:
-    return not select.select([answer], [], [], 0.2)[0]
+    return not select.select([answer], [], [], 1)[0]
 
 
 def test_a_prompt_waits_for_the_touch(ask, confirm):
