@@ -5,22 +5,28 @@ and is nothing cut off? `test_desktops` has the pictures of notifications, and t
 """
 
 import contextlib
+import hashlib
 import os
 import pty
 import select
 import shutil
 import subprocess
+import threading
 import typing
 
 import pytest
 from fido2 import cbor
+from fido2.ctap import CtapError
+from fido2.ctap1 import ApduError, Ctap1
+from fido2.ctap2 import ClientPin, Ctap2
 from judges.derivation import algorand_address, algorand_public_key
 from prompts.test_askpass import Program
 from prompts.test_pinentry import Terminal
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, Authenticator, wait_for
-from support.ceremonies import ES256, OWN, client, client_data_hash, parameters, register
-from support.control_socket import GET_PAIRING, KEEP_PAIRING, OK, SIGN_MESSAGE, SIGN_TRANSACTIONS, ControlProtocol
+from support.ceremonies import ES256, OWN, client, client_data_hash, parameters, polled, register
+from support.control_socket import (
+    GET_PAIRING, KEEP_PAIRING, OK, SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS, ControlProtocol)
 from support.slots import add
 from support.tpm import TPM
 from wallet import transactions
@@ -137,12 +143,38 @@ def device(message, *more, **settings):
     return Kind(lambda key, made: at_the_device(key, *(one(made) for one in (message, *more))), **settings)
 
 
+def by_a_program(work):
+    """Return the kind of what a program does with python-fido2's device; that ends with the authenticator."""
+    def attempt(key):
+        with (contextlib.suppress(OSError, CtapError, ApduError),
+              contextlib.closing(wire.fido2_device(key.socket)) as opened):
+            work(opened)
+
+    @contextlib.contextmanager
+    def ask(key, made):
+        threading.Thread(target=attempt, args=(key,), daemon=True).start()
+        yield
+
+    return Kind(ask)
+
+
+def token(permissions):
+    """Return the kind of a token by verification, with which browsers begin what a site asks for."""
+    return by_a_program(lambda device: ClientPin(Ctap2(device)).get_uv_token(permissions, SITE))
+
+
 KINDS = {
     "unlock": device(lambda made: registration(), is_locked=True),
     "pin-of-a-slot": device(lambda made: registration(), is_locked=True, has_slot=True),
     "registration": device(lambda made: registration()),
     "sign-in": device(lambda made: sign_in(listed=[made[SITE].id])),
     "verification": device(lambda made: registration(options={"uv": True})),
+    "token-for-a-registration": token(ClientPin.PERMISSION.MAKE_CREDENTIAL),
+    "token-for-a-sign-in": token(ClientPin.PERMISSION.GET_ASSERTION),
+    "second-factor": by_a_program(
+        lambda device: polled(lambda: Ctap1(device).register(bytes(32), hashlib.sha256(b"https://shop.example").digest()))),
+    "selection": device(lambda made: b"\x0b"),
+    "set-pin": by_a_program(lambda device: ClientPin(Ctap2(device)).set_pin("4711")),
     "look-alike": device(lambda made: registration("githup.com", options={"rk": True, "uv": True})),
     "already-registered": device(
         lambda made: registration(exclude=[made[SITE].descriptor])),
@@ -159,6 +191,7 @@ KINDS = {
     "note-in-short": Kind(signing(payment(note=NOTE))),
     "note-whole": Kind(signing(payment(note=NOTE), shows_all=True)),
     "message": asking_for(SIGN_MESSAGE, {1: b"Sign in to dapp.example\nNonce: 5", 2: DAPP}),
+    "association": asking_for(SIGN_ASSOCIATION, {1: "anna@mail.example", 2: b"1764500000000", 3: "https://service.example"}),
     "remember-dapp": asking_for(KEEP_PAIRING, pairing(KNOWN)),
     "remember-dapp-again": asking_for(KEEP_PAIRING, pairing(SITE)),
     "use-dapp": asking_for(GET_PAIRING, {1: SITE}),
