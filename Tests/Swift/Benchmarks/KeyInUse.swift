@@ -50,6 +50,13 @@ struct KeyInUse {
     return (daemon, socket)
   }
 
+  /// Lists all passkeys, from the daemon that runs; the list goes into a file.
+  func list(_ programs: Programs) throws(BenchmarkError) {
+    try run(
+      programs.command, ["credentials", "list", "--control", folder + "/control.sock"], input: Self.passphrase + "\n",
+      log: folder + "/list.log")
+  }
+
   func arguments(_ programs: Programs) -> [String] {
     [
       "--state-dir", directory.path, "--control", folder + "/control.sock", "--transport", "unix:\(folder)/ctap.sock",

@@ -26,7 +26,7 @@ struct StoredPasskeys {
   }
 }
 
-/// Operations on the whole store: start-up, opening the store, and credentialManagement.
+/// Operations on the whole store: start-up, opening the store, credentialManagement, and the list of the command.
 struct Enumeration {
   let programs: Programs
   let stores: [StoredPasskeys]
@@ -39,6 +39,7 @@ struct Enumeration {
     table.add("opening the store, without Argon2id", try opening())
     let times = try stores.map { try commands(of: $0) }
     for (index, name) in Self.commands.enumerated() { table.add(name, times.map { $0[index] }) }
+    table.add("liquid-auth credentials list, with the passphrase", try lists())
     table.print("Start-up, unlocking and enumeration.", of: "with so many stored passkeys")
   }
 
@@ -54,6 +55,17 @@ struct Enumeration {
     try stores.map { store in
       var samples = Samples()
       try samples.measure(atMost: 10) { _ = try store.key.open() }
+      return samples
+    }
+  }
+
+  /// The whole list, page by page; the vault's cost of the passphrase is the least.
+  private func lists() throws -> [Samples] {
+    try stores.map { store in
+      let (daemon, _) = try store.key.start(programs)
+      defer { daemon.stop() }
+      var samples = Samples()
+      try samples.measure(atMost: 10) { try store.key.list(programs) }
       return samples
     }
   }
