@@ -88,6 +88,13 @@ import Testing
     }
   }
 
+  @Test func `a passkey is found by its id and site at the same cost`() throws {
+    try expectEqual("one of many at its site") { session in
+      let record = try Given.source(user: 3)
+      #expect(try session.credentials.record(id: record.id, rpIDHash: Given.rp(1)) == record)
+    }
+  }
+
   @Test func `each relying party is listed at the same cost`() throws {
     try expectEqual("the first two") { session in
       let first = try #require(try session.credentials.relyingParty(after: .min))
