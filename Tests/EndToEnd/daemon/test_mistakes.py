@@ -121,8 +121,8 @@ def wrong_words(program):
 
 def unknown_options(program):
     if program == DAEMON:
-        _, typed = misspelled(daemon_options())
-        yield Line([typed], f"unknown option '{typed}'")
+        name, typed = misspelled(daemon_options())
+        yield Line([typed], f"unknown option '{typed}'; did you mean '{name}'\\?")
         return
     for command in walked(program).values():
         name, typed = misspelled(command.options)

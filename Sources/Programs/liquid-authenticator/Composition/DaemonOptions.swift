@@ -1,3 +1,4 @@
+import ProcessIO
 import Prompts
 import Recovery
 import StateDirectory
@@ -72,7 +73,9 @@ struct DaemonOptions: Equatable, Sendable {
       if argument == "--version" { throw .version }
       guard argument.hasPrefix("-") else { throw .usage("unexpected argument '\(argument)'") }
       let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-      guard Self.names.contains(parts[0]) else { throw .usage("unknown option '\(parts[0])'") }
+      guard Self.names.contains(parts[0]) else {
+        throw .usage("unknown option '\(parts[0])'\(CommandLineMistake.suggestion(for: parts[0], in: Self.names))")
+      }
       guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty else {
         throw .usage("missing value for '\(parts[0])'")
       }

@@ -101,6 +101,7 @@ struct DaemonOptionsTests {
     (["--askpass", "a", "--pinentry", "p"], "--pinentry and --askpass cannot be used together"),
     (["--approve-everything"], "unknown option '--approve-everything'"),
     (["--presence-timeout", "1"], "unknown option '--presence-timeout'"),
+    (["--transprt=pty"], "unknown option '--transprt'; did you mean '--transport'?"),
     (["extra"], "unexpected argument 'extra'"), ([""], "unexpected argument ''"), (["-x"], "unknown option '-x'"),
   ])
   func `an invalid option is refused with its reason`(arguments: [String], reason: String) {
