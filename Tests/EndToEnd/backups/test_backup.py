@@ -342,6 +342,8 @@ class TestRefused:
 
     def test_what_is_no_file(self, running, tmp_path):
         assert "No such file" in self.refusal(running, "restore", tmp_path / "none")
+        (tmp_path / "export.json").write_text('{"items": []}')
+        assert "run: liquid-auth import FILE" in self.refusal(running, "restore", tmp_path / "export.json")
         assert "is a directory; name a file in it" in self.refusal(running, "backup", tmp_path)
         (tmp_path / "link").symlink_to(tmp_path / "target")
         assert "is a symbolic link; name its target" in self.refusal(running, "backup", tmp_path / "link")

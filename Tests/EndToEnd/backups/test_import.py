@@ -214,3 +214,6 @@ def test_what_cannot_be_imported(machines, tmp_path):  # noqa: F811
     ]:
         failed = first.run("import", written(tmp_path / "bad", text), "--state-dir", first.state, status=1)
         assert reason in failed.stderr and "nothing was changed" in failed.stderr
+    first.run("backup", tmp_path / "backup", "--state-dir", first.state, stdin=PASSPHRASE)
+    failed = first.run("import", tmp_path / "backup", "--state-dir", first.state, status=1)
+    assert "with: liquid-auth restore FILE" in failed.stderr

@@ -175,6 +175,7 @@ def test_pages_are_not_mixed_and_other_pictures_are_refused(page, tmp_path, monk
     assert command(key, "restore", pdf, status=FAILED)["error"] == (
         f"cannot restore {pdf}: it is a PDF file; make a picture of the page with: pdftoppm -r 250 -png {pdf} page, and give "
         "the picture to restore --image")
+    assert command(key, "restore", picture, status=FAILED)["error"].endswith(" give it with --image")
     assert refused(picture, tmp_path / "absent.png").startswith(f"cannot read {tmp_path}/absent.png: ")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "install zbar-tools" in refused(picture)

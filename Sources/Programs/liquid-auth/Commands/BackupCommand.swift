@@ -298,8 +298,20 @@ struct RestoreCommand: PlacedCommand {
       }
     guard !content.isEmpty else { throw CommandFailure("\(name) is empty; nothing was changed") }
     if let file, let advice = PaperBackup.advice(onPDF: content, file) { throw fault(advice) }
-    do throws(RecoveryError) { try BackupReader.checkForm(of: content) } catch { throw fault(error.description) }
+    do throws(RecoveryError) { try BackupReader.checkForm(of: content) } catch {
+      throw fault(error.description + (file == nil ? "" : advice(on: content)))
+    }
     let result = try OwnedVault(at: place).merge(content, onlyCompares: false) { fault($0.text) }
     output.write(BackupText.restored(result), json: result.json)
+  }
+
+  /// What reads a file that is no backup, after its fault; empty if that is not known.
+  private func advice(on content: [UInt8]) -> String {
+    // JPEG and PNG; then JSON and XML, which other password managers export.
+    if content.starts(with: [0xFF, 0xD8, 0xFF]) || content.starts(with: [0x89, 0x50, 0x4E, 0x47]) {
+      return "; to read the codes in a picture, give it with --image"
+    }
+    guard content.starts(with: "{".utf8) || content.starts(with: "<".utf8) else { return "" }
+    return "; to import the file of another password manager, run: liquid-auth import FILE\(place.arguments)"
   }
 }

@@ -34,6 +34,10 @@ struct ImportCommand: PlacedCommand {
   func run() throws {
     let content = try NamedFile(file).read(atMost: PasskeyFile.maximumSize, isSecret: true)
     guard !content.isEmpty else { throw CommandFailure("\(file) is empty; nothing was changed") }
+    guard (try? BackupReader.checkForm(of: content)) == nil else {
+      throw CommandFailure(
+        "cannot import \(file): it is a liquid-auth backup; merge it with: liquid-auth restore FILE\(place.arguments)")
+    }
     let read: PasskeyFile
     do throws(PasskeyFileError) { read = try PasskeyFile(consume content, now: unixMilliseconds()) } catch {
       throw CommandFailure("cannot import \(file): \(error.description); nothing was changed")
