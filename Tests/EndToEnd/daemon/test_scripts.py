@@ -249,6 +249,15 @@ def test_a_vault_is_not_made_again(tmp_path, option):
                            "directory with --state-dir\n")
 
 
+@pytest.mark.parametrize("words, option", [
+    (["--walet"], "--walet"), (["wallet"], "wallet"), (["--lock=8"], "--lock"), (["--prompt", "auto", "--wallet"], "--wallet"),
+])
+def test_a_wrong_option_is_refused_before_the_build(words, option):
+    done = subprocess.run([SCRIPTS / "run", *words], capture_output=True, text=True, timeout=60 * PATIENCE)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"run: unknown option '{option}'; ") and done.stderr.count("\n") == 1
+
+
 class TestCompletions:
     """Those of liquid-authenticator are files: its parser makes none. The other programs print theirs."""
 
