@@ -14,7 +14,7 @@ struct ImportCommand: PlacedCommand {
 
       The phrase does not bring imported passkeys back: make a backup afterwards. A passkey that is already in the store \
       stays as it is. The command names each passkey that it cannot import, with the reason, and imports the others. The \
-      exit status is 0 if every passkey of the file is now in the store, and otherwise 1.
+      exit status is 0 if every passkey of the file was imported, now or earlier, and otherwise 1.
 
       PRF secrets are imported from CXF only, and large blobs never. Without its PRF secrets, an imported passkey cannot \
       decrypt data that a site encrypted with PRF in the other program.
