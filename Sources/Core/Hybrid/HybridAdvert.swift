@@ -1,3 +1,4 @@
+import CBOR
 package import CryptoPrimitives
 
 extension FIDOURI {
@@ -65,6 +66,13 @@ package struct EID: Equatable, Sendable {
     let bytes = plain.withUnsafeBytes { Array($0) }
     guard bytes[0] == 0, let service = TunnelService(UInt16(bytes[14]) | UInt16(bytes[15]) << 8) else { return nil }
     self.init(routingID: Array(bytes[11..<14]), service: service, nonce: Array(bytes[1..<11]))
+  }
+
+  /// The suffix of the service data of a machine that listens, CTAP §11.5.1.1.2: the number of the channel, and its PSM.
+  ///
+  /// It is neither encrypted nor authenticated, so it proves nothing.
+  package static func suffix(psm: UInt16) -> [UInt8] {
+    CBOREncoder.encode(.map([.unsigned(HybridSession.Channel.bluetooth.rawValue): .unsigned(UInt64(psm))]))
   }
 
   private static let zeros = [UInt8](repeating: 0, count: AESCBC.blockSize)

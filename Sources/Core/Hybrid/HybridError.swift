@@ -8,8 +8,12 @@ public enum HybridError: Error, Hashable, Sendable {
   case content
   /// The code asks for a digital credential, not for a passkey.
   case digitalCredential
-  /// The browser accepts none of the supported channels.
+  /// The browser accepts no known channel.
   case channels
+  /// The browser accepts only Bluetooth, which this machine does not offer now.
+  case onlyBluetooth
+  /// The browser does not accept Bluetooth, and this machine offers nothing else now.
+  case noBluetooth
   /// The browser does not know this assigned tunnel service, or the number is not assigned.
   case tunnelService(UInt16)
   /// The tunnel service did not answer in time.
@@ -40,7 +44,10 @@ extension HybridError: CustomStringConvertible {
     case .digits: "the FIDO:/ link is incomplete; scan the code again"
     case .content: "the content of the FIDO:/ link is invalid; scan the code again"
     case .digitalCredential: "the site asks for a digital credential, such as an identity card, and not for a passkey"
-    case .channels: "the browser accepts only Bluetooth, which is not supported; use another browser"
+    case .channels: "the browser accepts no channel that is supported; use another browser"
+    case .onlyBluetooth: "the browser accepts only Bluetooth, without a tunnel service; give --no-tunnel"
+    case .noBluetooth:
+      "the browser does not take the exchange by Bluetooth alone; leave out --no-tunnel, or use another browser"
     case .tunnelService(let number): "the browser does not know the tunnel service \(number); choose another one"
     case .noTunnel: "the tunnel service does not answer; check the network, or choose another service"
     case .tunnelAnswer: "the tunnel service does not serve passkeys; choose another service"

@@ -16,7 +16,9 @@ import Testing
 
     static let getInfo: [UInt8] = [0xA0]
 
-    init(_ members: CBORMap = [:], service: UInt16 = 0) throws {
+    init(
+      _ members: CBORMap = [:], service: UInt16 = 0, offering channels: Set<HybridSession.Channel> = [.tunnel]
+    ) throws {
       key = try P256.PrivateKey.random()
       var map: CBORMap = [
         0: .bytes(key.publicKey.compressed), 1: .bytes(randomBytes(16)), 2: 2, 3: .unsigned(1_780_000_000),
@@ -24,7 +26,16 @@ import Testing
       for pair in members.pairs { map[pair.key] = pair.value }
       link = try FIDOURI(code(of: map))
       session = try HybridSession(
-        link, service: #require(TunnelService(service)), getInfo: Self.getInfo)
+        link, service: #require(TunnelService(service)), offering: channels, getInfo: Self.getInfo)
+    }
+
+    /// An exchange by Bluetooth alone, and its advert.
+    static func byBluetooth() throws -> (exchange: Exchange, advert: [UInt8]) {
+      var exchange = try Exchange([6: [0, 1]], offering: [.bluetooth])
+      guard case .advertise(let advert)? = exchange.session.begin(listeningAt: 0x82, at: .zero).first else {
+        throw HybridError.channels
+      }
+      return (exchange, advert)
     }
 
     /// The service data of the advert.
@@ -98,7 +109,7 @@ import Testing
   @Test(
     arguments: [
       ([6: "x"], nil), ([6: ["x"]], .channels), ([5: "dcp"], .digitalCredential), ([5: "dci"], .digitalCredential),
-      ([6: [1]], .channels), ([6: [0, 1]], nil), ([5: "xx"], nil),
+      ([6: [1]], .onlyBluetooth), ([6: [7]], .channels), ([6: [0, 1]], nil), ([5: "xx"], nil),
     ] as [(CBORMap, HybridError?)])
   func `a code that no exchange can follow is refused before anything is sent`(
     _ members: CBORMap, _ error: HybridError?
@@ -237,6 +248,125 @@ import Testing
     #expect(late.count == 3 && late.first == .cancel && late.last == .close)
     #expect(try exchange.read(late[1]) == [1, 0x2F])
     #expect(exchange.session.ending == .failed(.noRequest) && exchange.session.deadline == nil)
+  }
+
+  // Holds: HYBRID-12
+  @Test(
+    arguments: [
+      ([:], [.bluetooth], .noBluetooth), ([6: true], [.bluetooth], .noBluetooth),
+      ([6: [0]], [.bluetooth], .noBluetooth), ([6: [7]], [.tunnel, .bluetooth], .channels),
+      ([6: [1]], [.bluetooth], nil), ([6: [1]], [.tunnel, .bluetooth], nil), ([6: [0, 7, 1]], [.bluetooth], nil),
+    ] as [(CBORMap, Set<HybridSession.Channel>, HybridError?)])
+  func `only channels that the code lists are used`(
+    _ members: CBORMap, _ offered: Set<HybridSession.Channel>, _ error: HybridError?
+  ) throws {
+    if let error {
+      #expect(throws: error) { try Exchange(members, offering: offered) }
+    } else {
+      let channels = try Exchange(members, offering: offered).session.channels
+      #expect(channels == [.bluetooth])
+    }
+  }
+
+  // Holds: HYBRID-12
+  @Test(arguments: [1, 2, 41, 82, 10_000])
+  func `by Bluetooth an exchange needs no service, in packets of any size`(_ size: Int) throws {
+    let (start, advert) = try Exchange.byBluetooth()
+    var exchange = start
+    #expect(Array(advert.dropFirst(EID.sealedSize)) == [0xA1, 0x01, 0x18, 0x82])
+    #expect(EID(sealed: advert, key: exchange.link.eidKey)?.routingID == [0, 0, 0])
+    let client = try exchange.hello(advert)
+    let actions = receive(client.message + [13, 10], by: size, &exchange)
+    #expect(actions.count == 3 && actions[0] == .stopAdvertising && exchange.session.channel == .bluetooth)
+    let replies = actions.compactMap { action -> [UInt8]? in
+      if case .send(let reply) = action, reply.suffix(2) == [13, 10] { Array(reply.dropLast(2)) } else { nil }
+    }
+    let keys = try client.finish(replies[0])
+    (exchange.incoming, exchange.outgoing) = (FrameCipher(keys.toClient), FrameCipher(keys.toAuthenticator))
+    #expect(try exchange.incoming.open(replies[1]) == AuthenticatorMessage.first(getInfo: Exchange.getInfo))
+    // An update and a request, whose frame contains CR LF.
+    var outgoing = exchange.outgoing
+    let update = try outgoing.seal([2, 0xA0]) + [13, 10]
+    var (request, frame): ([UInt8], [UInt8]) = ([], [])
+    repeat {
+      var cipher = outgoing
+      request = [2] + randomBytes(4000)
+      frame = try cipher.seal([1] + request)
+    } while !zip(frame, frame.dropFirst()).contains { $0 == 13 && $1 == 10 }
+    #expect(receive(update + frame + [13, 10], by: size, &exchange) == [.perform(request)])
+    let answered = exchange.session.answer([0], at: .seconds(4))
+    guard case .send(let answer)? = answered.first else { throw HybridError.message }
+    #expect(try exchange.incoming.open(Array(answer.dropLast(2))) == [1, 0])
+    #expect(exchange.session.closed(.bluetooth) == [.close] && exchange.session.ending == .answered(0))
+  }
+
+  private func receive(_ bytes: [UInt8], by size: Int, _ exchange: inout Exchange) -> [HybridSession.Action] {
+    stride(from: 0, to: bytes.count, by: size).flatMap { start in
+      exchange.session.receive(packet: Array(bytes[start..<min(start + size, bytes.count)]), at: .seconds(2))
+    }
+  }
+
+  // Holds: HYBRID-12
+  @Test func `a stranger who connects by Bluetooth ends the exchange, and gets no answer`() throws {
+    var (exchange, _) = try Exchange.byBluetooth()
+    let junk = [UInt8](repeating: 4, count: 80) + [13, 10]
+    #expect(exchange.session.receive(packet: junk, at: .seconds(1)) == [])
+    #expect(exchange.session.receive(packet: [0], at: .seconds(1)) == [.stopAdvertising, .close])
+    #expect(exchange.session.ending == .failed(.handshake))
+    exchange = try Exchange.byBluetooth().exchange
+    #expect(exchange.session.closed(.bluetooth) == [.stopAdvertising, .close])
+    #expect(exchange.session.ending == .failed(.browserLeft))
+  }
+
+  // Holds: HYBRID-12
+  @Test func `a message by Bluetooth that cannot be opened is never served`() throws {
+    for count in [32, HybridSession.Limit.message + 2] {
+      let (start, advert) = try Exchange.byBluetooth()
+      var exchange = start
+      _ = exchange.session.receive(packet: try exchange.hello(advert).message + [13, 10], at: .seconds(1))
+      let junk = [UInt8](repeating: 4, count: count - 2) + [13, 10]
+      let actions = exchange.session.receive(packet: junk, at: .seconds(2))
+      #expect(actions == (count == 32 ? [] : [.close]))
+      #expect(exchange.session.tick(at: .seconds(31)) == (count == 32 ? [.close] : []))
+      #expect(exchange.session.ending == .failed(count == 32 ? .frame : .message))
+    }
+  }
+
+  // Holds: HYBRID-12
+  @Test(arguments: [HybridSession.Channel.tunnel, .bluetooth])
+  func `with both channels the browser chooses, and the other channel does not matter any more`(
+    _ chosen: HybridSession.Channel
+  ) throws {
+    var exchange = try Exchange([6: [1, 0]], offering: [.tunnel, .bluetooth])
+    let connect = exchange.session.begin(listeningAt: 0xFF, at: .zero)
+    guard case .connect? = connect.first else { throw HybridError.noTunnel }
+    #expect(exchange.session.receive(packet: [1, 13, 10], at: .zero) == [], "nobody knows the PSM yet")
+    let opened = exchange.session.opened(routingIDs: ["0a0b0c"], subprotocol: "fido.cable", at: .seconds(1))
+    guard case .advertise(let advert)? = opened.first else { throw HybridError.tunnelAnswer }
+    #expect(advert.suffix(4) == [0xA1, 0x01, 0x18, 0xFF])
+    let other: HybridSession.Channel = chosen == .tunnel ? .bluetooth : .tunnel
+    #expect(exchange.session.closed(other) == [] && exchange.session.ending == nil)
+    let client = try exchange.hello(advert)
+    let actions =
+      chosen == .tunnel
+      ? exchange.session.receive(client.message, at: .seconds(2))
+      : exchange.session.receive(packet: client.message + [13, 10], at: .seconds(2))
+    #expect(actions.count == 3 && exchange.session.channel == chosen)
+    #expect(exchange.session.closed(other) == [])
+    let late =
+      chosen == .tunnel
+      ? exchange.session.receive(packet: [1, 13, 10], at: .seconds(3))
+      : exchange.session.receive([1], at: .seconds(3)) + exchange.session.receiveText()
+    #expect(late == [] && exchange.session.ending == nil)
+    #expect(exchange.session.closed(chosen) == [.close] && exchange.session.ending == .failed(.browserLeft))
+  }
+
+  // Holds: HYBRID-12
+  @Test func `if the tunnel fails before the advert, the exchange ends, although Bluetooth is offered too`() throws {
+    var exchange = try Exchange([6: [0, 1]], offering: [.tunnel, .bluetooth])
+    _ = exchange.session.begin(listeningAt: 0x80, at: .zero)
+    #expect(exchange.session.closed(.bluetooth) == [] && exchange.session.closed(.tunnel) == [.close])
+    #expect(exchange.session.ending == .failed(.noTunnel))
   }
 
   @Test func `stopping leaves nothing behind`() throws {

@@ -227,8 +227,8 @@ extension WalletFailure {
       switch error {
       case .noTunnel, .noBrowser, .noRequest: .timedOut
       case .stopped: .interrupted
-      case .noLink, .digits, .content, .digitalCredential, .channels, .tunnelService, .tunnelAnswer, .handshake, .frame,
-        .message, .browserLeft:
+      case .noLink, .digits, .content, .digitalCredential, .channels, .onlyBluetooth, .noBluetooth, .tunnelService,
+        .tunnelAnswer, .handshake, .frame, .message, .browserLeft:
         .failed
       }
     self.init(error.description, code: code)

@@ -33,7 +33,9 @@ enum HybridTargets {
 
   /// The code that the browser shows: its key, the secret, and the number of tunnel services that it knows.
   private static let link = constant {
-    let members: CBORMap = [0: .bytes(key.publicKey.compressed), 1: .bytes([UInt8](repeating: 9, count: 16)), 2: 2]
+    let members: CBORMap = [
+      0: .bytes(key.publicKey.compressed), 1: .bytes([UInt8](repeating: 9, count: 16)), 2: 2, 6: [0, 1],
+    ]
     return try FIDOURI(FIDOURI.scheme + digits(of: CBOREncoder.encode(.map(members))))
   }
 
@@ -134,7 +136,8 @@ enum HybridTargets {
           expect(host == service.host && path.hasPrefix("/cable/new/"), "a connection to \(host)\(path)")
           isConnected = true
         case .advertise(let data):
-          expect(isConnected && !isAdvertising && data.count == EID.sealedSize, "an advert of \(data.count) bytes")
+          let size = EID.sealedSize + (session.channels.contains(.bluetooth) ? 4 : 0)
+          expect(isConnected && !isAdvertising && data.count == size, "an advert of \(data.count) bytes")
           guard let eid = EID(sealed: data, key: link.eidKey) else { fatalError("an advert that no browser accepts") }
           isAdvertising = true
           initiator = try NoiseHandshake.Initiator(
@@ -160,8 +163,11 @@ enum HybridTargets {
     }
 
     /// The browser's side: the answer of the handshake, then frames that it can open.
-    private mutating func receive(_ frame: [UInt8]) throws {
+    private mutating func receive(_ sent: [UInt8]) throws {
       expect(isConnected, "a frame without a connection")
+      let isPacket = session.channel == .bluetooth
+      expect(!isPacket || sent.suffix(2) == [13, 10], "a message by Bluetooth without its end")
+      let frame = isPacket ? Array(sent.dropLast(2)) : sent
       guard incoming != nil else {
         guard let keys = try initiator?.finish(frame) else { fatalError("a frame before the advert") }
         (incoming, outgoing) = (FrameCipher(keys.toClient), FrameCipher(keys.toAuthenticator))
@@ -176,7 +182,9 @@ enum HybridTargets {
   private static func readExchange(_ input: [UInt8]) throws {
     var choices = Choices(input)
     var exchange = Exchange(
-      session: try HybridSession(link, service: service, getInfo: getInfo, ephemeral: ephemeral, nonce: nonce))
+      session: try HybridSession(
+        link, service: service, offering: choices.bool() ? [.tunnel, .bluetooth] : [.tunnel], getInfo: getInfo,
+        ephemeral: ephemeral, nonce: nonce))
     var steps = 0
     while !choices.isEmpty, steps < 32 {
       steps += 1
@@ -188,8 +196,8 @@ enum HybridTargets {
 
   private static func step(_ choices: inout Choices, _ exchange: inout Exchange) throws {
     let now = exchange.now
-    switch choices.number(below: 11) {
-    case 0: try exchange.execute(exchange.session.begin(at: now))
+    switch choices.number(below: 13) {
+    case 0: try exchange.execute(exchange.session.begin(listeningAt: 0x82, at: now))
     case 1: try exchange.execute(exchange.session.opened(routingIDs: ["0a0B0c"], subprotocol: "fido.cable", at: now))
     case 2:
       let ids = (0..<choices.number(below: 3)).map { _ in String(decoding: choices.counted(), as: UTF8.self) }
@@ -215,11 +223,17 @@ enum HybridTargets {
       exchange.now = choices.bool() ? max(now, deadline) : now + .seconds(Int(choices.byte()))
       try exchange.execute(exchange.session.tick(at: exchange.now))
       expect(exchange.session.deadline.map { $0 > exchange.now } ?? true, "a deadline that has passed")
+    case 11: try receivePacket((exchange.initiator?.message ?? []) + [13, 10], in: &exchange)
+    case 12:
+      let message = choices.counted()
+      let frame = try exchange.outgoing?.seal(message) ?? message
+      try receivePacket(frame + choices.one(of: [[13, 10], [13], []] as [[UInt8]]), in: &exchange)
     default:
       let actions =
-        switch choices.number(below: 3) {
+        switch choices.number(below: 4) {
         case 0: exchange.session.closed()
         case 1: exchange.session.receiveText()
+        case 2: exchange.session.closed(.bluetooth)
         default: exchange.session.stop()
         }
       try exchange.execute(actions)
@@ -231,11 +245,22 @@ enum HybridTargets {
     try exchange.execute(exchange.session.receive(message, at: exchange.now))
   }
 
+  private static func receivePacket(_ packet: [UInt8], in exchange: inout Exchange) throws {
+    try exchange.execute(exchange.session.receive(packet: packet, at: exchange.now))
+  }
+
   // MARK: - Seeds
+
+  /// Those by the tunnel alone; then, with both channels, a sign-in by Bluetooth, and one by the tunnel.
+  private static let exchanges: [[UInt8]] =
+    exchangesByTunnel.map { [0] + $0 } + [
+      [1, 0, 1, 11] + [12, 2, 2, 0xA0, 0] + [12, 3, 1, 2, 0xA0, 0] + [8, 0, 1, 0xA0] + [12, 1, 0, 0],
+      [1, 0, 1, 3] + [10, 2] + [5, 3, 1, 2, 0xA0] + [8, 0, 1, 0xA0] + [5, 1, 0],
+    ]
 
   /// A sign-in to the browser's shutdown; getInfo, an update and a registration; a stranger; a browser that leaves; time,
   /// during a sign-in and during getInfo.
-  private static let exchanges: [[UInt8]] = [
+  private static let exchangesByTunnel: [[UInt8]] = [
     [0, 1, 3] + [5, 3, 1, 2, 0xA0] + [8, 0, 1, 0xA0] + [5, 1, 0],
     [0, 1, 3] + [5, 2, 1, 4] + [8, 0, 0] + [5, 2, 2, 0xA0] + [5, 3, 1, 1, 0xA0] + [8, 0x27, 0] + [10, 0],
     [0, 1, 4, 70, 1], [0, 2, 1, 6] + Array("0a0b0c".utf8) + [0],
