@@ -96,7 +96,7 @@ targets.append(.target(name: "SessionBus", dependencies: ["CSystemd"], swiftSett
 // The tests of the programs in the guest test it: all of it calls logind.
 targets.append(.target(name: "Logind", dependencies: ["CSystemd"], swiftSettings: settings))
 targets += module("Fingerprint", ["Messages", "ProcessIO", "Logind", "CSystemd"])
-targets += module("Bluetooth", ["Logind", "ProcessIO", "CSystemd"])
+targets += module("Bluetooth", ["EventLoop", "Logind", "ProcessIO", "CLinux", "CSystemd"])
 targets += module("UHID", ["CTAPHID", "CUHID"], tests: ["TestSupport"])
 targets += module(
   "Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["CredentialDB", "TestSupport"])

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -391,4 +392,38 @@ int clinux_is_clock_synchronized(void) {
   struct timex clock = {0};
   const int state = adjtimex(&clock);
   return state >= 0 && state != TIME_ERROR;
+}
+
+// The kernel's include/net/bluetooth/bluetooth.h and l2cap.h, which are not among its headers for programs.
+enum { BT_PROTOCOL_L2CAP = 0, BT_SEND_SIZE = 12, BT_RECEIVE_SIZE = 13, BT_ADDRESS_LE_PUBLIC = 1 };
+struct l2cap_address {
+  sa_family_t family;
+  uint16_t psm; // little-endian
+  uint8_t address[6];
+  uint16_t channel;
+  uint8_t type;
+};
+
+int clinux_l2cap_listen(uint16_t size, uint16_t *psm) {
+  const int listener = socket(AF_BLUETOOTH, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, BT_PROTOCOL_L2CAP);
+  if (listener < 0) return -1;
+  // An LE address makes it an LE credit-based channel. The lowest level of security, the default, needs no pairing.
+  struct l2cap_address address = {.family = AF_BLUETOOTH, .type = BT_ADDRESS_LE_PUBLIC};
+  socklen_t length = sizeof address;
+  if (!bind(listener, (struct sockaddr *)&address, length) &&
+      !setsockopt(listener, SOL_BLUETOOTH, BT_RECEIVE_SIZE, &size, sizeof size) && !listen(listener, 1) &&
+      !getsockname(listener, (struct sockaddr *)&address, &length)) {
+    *psm = le16toh(address.psm);
+    return listener;
+  }
+  const int error = errno;
+  close(listener);
+  errno = error;
+  return -1;
+}
+
+int clinux_l2cap_packet_size(int connection) {
+  uint16_t size = 0;
+  socklen_t length = sizeof size;
+  return getsockopt(connection, SOL_BLUETOOTH, BT_SEND_SIZE, &size, &length) ? -1 : size;
 }

@@ -1,4 +1,6 @@
-/// Why this machine cannot advertise by Bluetooth.
+package import ProcessIO
+
+/// Why this machine cannot advertise by Bluetooth, or be connected to.
 package enum BluetoothFailure: Error, Equatable, Sendable {
   /// There is no system bus.
   case noBus
@@ -22,6 +24,8 @@ package enum BluetoothFailure: Error, Equatable, Sendable {
   case malformed
   /// The system bus has ended.
   case busEnded
+  /// The kernel lets no program listen.
+  case noConnections(SystemNumber)
 }
 
 extension BluetoothFailure: CustomStringConvertible {
@@ -39,6 +43,8 @@ extension BluetoothFailure: CustomStringConvertible {
     case .silent: "bluetoothd did not answer; restart it: systemctl restart bluetooth"
     case .malformed: "bluetoothd sent an invalid answer; update bluez"
     case .busEnded: "the system bus has ended; try again"
+    case .noConnections(let number):
+      "the kernel accepts no connections by Bluetooth (\(number)), as in a container; use a tunnel service"
     }
   }
 

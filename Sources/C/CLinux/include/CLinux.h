@@ -172,3 +172,10 @@ int clinux_landlock_enter(int ruleset);
 
 /// 1 if the kernel's clock is synchronized, adjtimex(2); 0 if not, or unknown. Changes nothing.
 int clinux_is_clock_synchronized(void);
+
+/// A close-on-exec, non-blocking SOCK_SEQPACKET socket that listens for LE credit-based connections of L2CAP on all adapters,
+/// without pairing, and takes packets (SDUs) of at most `size` bytes. The kernel chooses `psm` from 0x80 to 0xFF. -1 with errno.
+int clinux_l2cap_listen(uint16_t size, uint16_t *psm);
+
+/// The most bytes of a packet that the other side of an L2CAP connection takes; -1 with errno.
+int clinux_l2cap_packet_size(int connection);
