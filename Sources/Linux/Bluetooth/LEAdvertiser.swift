@@ -4,7 +4,7 @@ package import ProcessIO
 
 /// An adapter of BlueZ that advertises, by `LEAdvertisingManager1` on the system bus.
 ///
-/// It needs no root, and no socket of Bluetooth. It is used by one thread at a time.
+/// It needs no root. It is used by one thread at a time.
 package final class LEAdvertiser: @unchecked Sendable {
   private static let name = "org.bluez"
   private static let manager = "org.bluez.LEAdvertisingManager1"
@@ -40,12 +40,13 @@ package final class LEAdvertiser: @unchecked Sendable {
   /// 1.28 seconds. An advert that bluetoothd ends is registered again.
   ///
   /// - Parameters:
-  ///   - data: the service data of 0xFFF9, 20 bytes.
+  ///   - data: the service data of 0xFFF9, at most 24 bytes.
+  ///   - isConnectable: whether others may connect; then the advert can have the adapter's own address.
   ///   - begun: called once the advert is on the air.
   package func advertise(
-    _ data: [UInt8], until cancellation: Cancellation, begun: () -> Void
+    _ data: [UInt8], isConnectable: Bool, until cancellation: Cancellation, begun: () -> Void
   ) throws(BluetoothFailure) {
-    let advert = Advert(data, of: owner)
+    let advert = Advert(data, isConnectable: isConnectable, of: owner)
     var slot: OpaquePointer?
     guard
       sd_bus_add_object(bus, &slot, Self.object, answerBluetoothd, Unmanaged.passUnretained(advert).toOpaque()) >= 0
@@ -215,10 +216,13 @@ private final class Advert {
   private static let service = "0000fff9-0000-1000-8000-00805f9b34fb"
 
   private let data: [UInt8]
+  private let isConnectable: Bool
   private let owner: String
   private var isReleased = false
 
-  init(_ data: [UInt8], of owner: String) { (self.data, self.owner) = (data, owner) }
+  init(_ data: [UInt8], isConnectable: Bool, of owner: String) {
+    (self.data, self.isConnectable, self.owner) = (data, isConnectable, owner)
+  }
 
   /// Whether bluetoothd has ended the advert since the last call.
   func takeRelease() -> Bool {
@@ -250,14 +254,15 @@ private final class Advert {
     return sent < 0 ? sent : 1
   }
 
-  /// {Type: "broadcast", ServiceData: {UUID: data}, Timeout}: with this type no flags are sent, and nobody can connect.
+  /// {Type, ServiceData: {UUID: data}, Timeout}: with the type "broadcast" no flags are sent, and nobody can connect.
   ///
   /// If the adapter is discoverable, the kernel makes the advert connectable all the same.
   private func fill(_ reply: OpaquePointer) -> Int32 {
     var timeout = Self.timeout
+    let type = isConnectable ? "peripheral" : "broadcast"
     let steps: [() -> Int32] = [
       { sd_bus_message_open_container(reply, code("a"), "{sv}") },
-      { self.property(reply, "Type", "s") { sd_bus_message_append_basic(reply, code("s"), "broadcast") } },
+      { self.property(reply, "Type", "s") { sd_bus_message_append_basic(reply, code("s"), type) } },
       { self.property(reply, "ServiceData", "a{sv}") { self.serviceData(reply) } },
       { self.property(reply, "Timeout", "q") { sd_bus_message_append_basic(reply, code("q"), &timeout) } },
       { sd_bus_message_close_container(reply) },

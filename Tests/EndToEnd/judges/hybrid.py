@@ -65,6 +65,11 @@ def open_advert(data: bytes, key: bytes) -> bytes | None:
     return plain if plain[0] == 0 else None
 
 
+def psm(data: bytes) -> int | None:
+    """Return the PSM in the suffix of service data, CTAP section 11.5.1.1.2; None without a suffix."""
+    return cbor2.loads(data[20:])[1] if len(data) > 20 else None
+
+
 class Code:
     """What a browser shows."""
 

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import threading
 
@@ -22,7 +23,7 @@ from support.patience import PATIENCE
 
 from .doubles import hybrid_client, tunnels
 from .doubles.bluetooth import Bluetooth
-from .doubles.hybrid_client import Browser, credential, get_assertion, make_credential, verify
+from .doubles.hybrid_client import Browser, RadioBrowser, credential, get_assertion, make_credential, unix, verify
 
 EVENTS = events.documented("Of all commands", "Of `answer`")
 QUESTION = r"Answer it\? \[y/N\] "
@@ -32,13 +33,15 @@ DENIED, NO_CREDENTIALS = 0x27, 0x2E
 class Answer:
     """One run of the command, whose code comes through standard input."""
 
-    def __init__(self, key, bluetooth, authority, port, link, *options, json=True, argument="-"):
+    def __init__(self, key, bluetooth, authority, port, link, *options, json=True, argument="-", environment=None):
+        """`port` is that of the tunnel; None for none."""
+        tunnel = ["--tunnel", f"wss://localhost:{port}", "--tunnel-number", "0"] if port else ["--no-tunnel"]
         self.command = key.command(
-            "answer", argument, *(["--json"] * json), "--yes", "--tunnel", f"wss://localhost:{port}", "--tunnel-number", "0",
-            "--control", key.control_socket, "--ca-file", authority.root_file, *options)
+            "answer", argument, *(["--json"] * json), "--yes", *tunnel, "--control", key.control_socket, "--ca-file",
+            authority.root_file, *options)
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**key.environment, **bluetooth.environment}, start_new_session=True)
+            env={**key.environment, **bluetooth.environment, **(environment or {})}, start_new_session=True)
         self.events, self.said = [], []
         self.process.stdin.write(link + "\n" if argument == "-" else "")
         self.process.stdin.close()
@@ -539,3 +542,131 @@ def test_a_locked_vault(exchange, key):
     assert exchange.ask(make_credential(), "mc")[0] == 0
     assert exchange.run.end() == 0
     assert "another computer" in key.shown(-1)
+
+
+@pytest.fixture(scope="module")
+def l2cap(tmp_path_factory):
+    """Compile the double of the kernel's L2CAP, for LD_PRELOAD."""
+    library = tmp_path_factory.mktemp("l2cap") / "l2cap.so"
+    compiler = shutil.which("clang") or shutil.which("cc")
+    assert compiler, "no compiler for C"
+    source = pathlib.Path(__file__).parent / "doubles/l2cap.c"
+    subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+class Radio:
+    """A browser that connects by Bluetooth, and the command that answers it."""
+
+    def __init__(self, loop, bluetooth, answer, key, library, name):
+        self.loop, self.bluetooth, self.answer, self.key, self.name = loop, bluetooth, answer, key, name
+        self.environment = {"LD_PRELOAD": str(library), "L2CAP_NAME": name}
+        self.count = 0
+
+    def begin(self, *options, hint="ga", port=None, listed=(0, 1), **settings):
+        """Start both; return the advert."""
+        self.code = hybrid.Code(hint, key6=list(listed))
+        self.run = self.answer(self.key, self.bluetooth, port, self.code.link, *options, environment=self.environment)
+        self.count += 1
+        self.browser = RadioBrowser(self.code, unix(self.name), **settings)
+        return self.bluetooth.advert(self.count)
+
+    def ask(self, request, *options, **settings):
+        """Return the status and the map of the answer."""
+        advert = self.begin(*options, **settings)
+        answered = self.loop.run(self.browser.ask(advert, request))
+        return answered[0], cbor2.loads(answered[1:]) if len(answered) > 1 else {}
+
+
+@pytest.fixture
+def radio(loop, bluetooth, answer, key, l2cap, tmp_path):
+    return Radio(loop, bluetooth, answer, key, l2cap, f"{os.getpid()}-{tmp_path.name}")
+
+
+# Holds: HYBRID-12
+@pytest.mark.parametrize("style", ["chromium", "telegram", "libwebauthn"])
+def test_by_bluetooth_without_a_service(radio, style):
+    """No program is asked for a tunnel; the browser finds the PSM behind the 20 bytes of the advert."""
+    status, made = radio.ask(make_credential(), hint="mc", style=style)
+    assert status == 0 and radio.run.end() == 0, radio.run.said
+    names = [name for name in radio.run.names if name != "prompt"]
+    assert names == ["code", "advertising", "connected", "requested", "answered"]
+    (advert,) = radio.bluetooth.events("advert")
+    assert advert["kind"] == "peripheral" and advert["data"][40:] == "a1011882"
+    identity, public_key = credential(made)
+    for listed in ([{"type": "public-key", "id": identity}], None):
+        # A browser that takes no tunnel at all.
+        status, signed = radio.ask(get_assertion(member3=listed), style=style, listed=[1])
+        assert status == 0 and radio.run.end() == 0, radio.run.said
+        verify(signed, public_key)
+    assert radio.bluetooth.is_quiet()
+    assert {entry["door"] for entry in entries(radio.key)} == {"qr-code"}
+
+
+# Holds: HYBRID-12
+def test_a_long_request_by_bluetooth(radio):
+    """It has many packets, with CR LF in some of its sealed bytes sooner or later: the longest one that getInfo allows."""
+    ids = [os.urandom(128) for _ in range(6)]
+    listed = [{"type": "public-key", "id": identity} for identity in ids]
+    short = make_credential(name="a" * 400, member5=listed)
+    request = make_credential(name="a" * (400 + (1800 - len(short)) // 2), member5=listed)
+    assert 1798 <= len(request) <= 1800
+    assert radio.ask(request, hint="mc")[0] == 0
+    assert radio.run.end() == 0
+
+
+# Holds: HYBRID-12
+def test_both_channels(radio, authority, tunnel, tmp_path):
+    """With the setting, the browser chooses; without it, and for a code that does not list Bluetooth, nobody listens."""
+    settings = tmp_path / "wallet.conf"
+    settings.write_text("bluetooth-channel = on\n")
+    settings.chmod(0o600)
+    both = ["--config", settings]
+    assert radio.ask(make_credential(), *both, hint="mc", port=tunnel.port)[0] == 0
+    assert radio.run.end() == 0 and "connecting" in radio.run.names
+    advert = radio.begin(*both, port=tunnel.port)
+    assert hybrid.psm(advert) == 0x82
+    browser = Browser(radio.code, tunnel.port, authority.client_context())
+    assert radio.loop.run(browser.ask(advert[:20], get_assertion()))[0] == 0
+    assert radio.run.end() == 0
+    for options, listed in ((both, [0]), ([], [0, 1])):
+        advert = radio.begin(*options, port=tunnel.port, listed=listed)
+        assert len(advert) == 20 and radio.bluetooth.events("advert")[-1]["kind"] == "broadcast"
+        browser = Browser(radio.code, tunnel.port, authority.client_context())
+        assert radio.loop.run(browser.ask(advert, get_assertion()))[0] == 0
+        assert radio.run.end() == 0
+
+
+# Holds: HYBRID-12
+@pytest.mark.parametrize(
+    "fault", ["wrong-key", "bad-point", "long-handshake", "text", "json", "unknown-type", "empty", "shutdown"])
+def test_a_hostile_browser_by_bluetooth(radio, fault):
+    advert = radio.begin(hint="mc", fault=fault)
+    with pytest.raises(hybrid.Refused):
+        radio.loop.run(radio.browser.ask(advert, make_credential()))
+    assert radio.run.end() == 1 and radio.run.reason, radio.run.events
+    assert radio.bluetooth.is_quiet() and radio.key.pinentry.asked() == 0
+
+
+# Holds: HYBRID-12
+@pytest.mark.whole("it waits half a minute for a message that can be opened; the Swift tests have each time limit")
+def test_a_message_by_bluetooth_that_cannot_be_opened(radio):
+    advert = radio.begin(hint="mc", fault="flipped")
+    with pytest.raises(hybrid.Refused):
+        radio.loop.run(radio.browser.ask(advert, make_credential()), 90)
+    assert radio.run.end(90) == 1 and "cannot be decrypted" in radio.run.reason
+    assert radio.bluetooth.is_quiet() and radio.key.pinentry.asked() == 0
+
+
+# Holds: HYBRID-12
+@pytest.mark.parametrize("listed, named, words", [
+    ([0], True, "leave out --no-tunnel"), ([7], True, "no channel that is supported"),
+    ([0, 1], False, "accepts no connections by Bluetooth"),
+], ids=["not listed", "unknown", "no sockets"])
+def test_without_bluetooth_there_is_no_exchange(radio, listed, named, words):
+    """Without a tunnel, and where the browser or the kernel has no L2CAP, nothing is advertised."""
+    if not named:
+        del radio.environment["L2CAP_NAME"]
+    run = radio.answer(radio.key, radio.bluetooth, None, hybrid.Code(key6=listed).link, environment=radio.environment)
+    assert run.end() == 1 and words in run.reason
+    assert radio.bluetooth.events("advert") == []

@@ -102,7 +102,7 @@ struct ConfigurationTests {
     (
       "ice_server = stun:a",
       "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, network NAME, tunnel, tunnel-number, "
-        + "keyri-api or keyri NAME"
+        + "bluetooth-channel, keyri-api or keyri NAME"
     ),
     (
       "turn:turn.example anna s3cr3t=",
@@ -111,12 +111,12 @@ struct ConfigurationTests {
     (
       "turn:turn.example anna s3cr3t = x",
       "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, network NAME, tunnel, tunnel-number, "
-        + "keyri-api or keyri NAME"
+        + "bluetooth-channel, keyri-api or keyri NAME"
     ),
     (
       "stun-server = a",
       "unknown setting stun-server; expected ice-server, ca-file, algod GENESIS-ID, network NAME, tunnel, tunnel-number, "
-        + "keyri-api or keyri NAME"
+        + "bluetooth-channel, keyri-api or keyri NAME"
     ),
     ("ice-server = s3cr3t", "this is not a STUN or TURN server: it begins with neither stun: nor turn:"),
     ("ca-file", "a line must be NAME = VALUE"),

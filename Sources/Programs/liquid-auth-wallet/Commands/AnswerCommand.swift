@@ -16,7 +16,8 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     discussion: """
       A browser shows such a code to invite a phone; this machine takes the phone's place. It needs Bluetooth, with \
       which the browser checks that you are nearby, and a tunnel service, through which both talk. The service learns \
-      that and when two computers talk, and their addresses, but not the content.
+      that and when two computers talk, and their addresses, but not the content. With --no-tunnel, both talk by \
+      Bluetooth alone, if the browser can do that.
 
       Answer only codes on a screen in front of you. Whoever sends you a code, or shows it on a web page, wants to sign \
       in as you. The authenticator then shows the site, and asks you again.
@@ -42,6 +43,9 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     transform: Self.number)
   var tunnelNumber: UInt16?
 
+  @Flag(help: "Use no tunnel service: the browser connects to this machine by Bluetooth. Few browsers can.")
+  var noTunnel = false
+
   @Flag(help: "Do not ask whether a computer in front of you shows the code.") var yes = false
 
   @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.") var hold = false
@@ -52,6 +56,9 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
 
   func validate() throws {
     guard (link == nil) != (image == nil) else { throw ValidationError("give one link, or --image") }
+    guard !noTunnel || tunnel == nil && tunnelNumber == nil else {
+      throw ValidationError("--no-tunnel excludes --tunnel and --tunnel-number")
+    }
     guard let tunnel else { return }
     do { _ = try TunnelPlace(number: tunnelNumber, address: tunnel) } catch {
       throw ValidationError("--tunnel takes an address such as wss://tunnel.example; \(error)")
@@ -77,7 +84,9 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     let (number, address) = isGiven ? (tunnelNumber, tunnel) : (configuration.tunnelNumber, configuration.tunnel)
     let place = try TunnelPlace(number: number, address: address)
     let socket = try ControlSocket(options.controlPath(), in: options.place) { output.report(.prompt) }
-    let session = try await self.session(of: code, place, socket)
+    var offered: Set<HybridSession.Channel> = noTunnel ? [.bluetooth] : [.tunnel]
+    if configuration.bluetoothChannel == true { offered.insert(.bluetooth) }
+    let session = try await self.session(of: code, place, offering: offered, socket)
     // What cannot work is found before anybody is asked.
     let advertiser: LEAdvertiser
     do throws(BluetoothFailure) { advertiser = try LEAdvertiser() } catch { throw WalletFailure(error.description) }
@@ -85,10 +94,13 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     let result: Result<Void, any Error>
     do {
       try await askPerson()
+      // The sandbox allows no socket of Bluetooth, so this one is opened before it.
+      let listener = try session.channels.contains(.bluetooth) ? Self.listener() : nil
       // No other program is started from here on.
       WalletSandbox.restrictSystemCalls()
       try await HybridExchange(
-        tunnel: place, network: thread, advertiser: advertiser, socket: socket, timer: TaskTimer(on: loop)
+        tunnel: place, network: thread, advertiser: advertiser, listener: listener, socket: socket,
+        timer: TaskTimer(on: loop)
       ) {
         output.report(.hybrid($0))
       }.run(session)
@@ -111,7 +123,7 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
 
   /// Prepares the exchange, with what the authenticator can do for another computer.
   private func session(
-    of code: FIDOURI, _ place: TunnelPlace, _ socket: ControlSocket
+    of code: FIDOURI, _ place: TunnelPlace, offering offered: Set<HybridSession.Channel>, _ socket: ControlSocket
   ) async throws(WalletFailure) -> HybridSession {
     let (vault, answer): (AuthenticatorStatus.VaultCondition, [UInt8])
     do throws(PortError) {
@@ -135,9 +147,17 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
           + "--verification passphrase")
     }
     do throws(HybridError) {
-      return try HybridSession(code, service: place.service, getInfo: information)
+      return try HybridSession(code, service: place.service, offering: offered, getInfo: information)
     } catch {
       throw WalletFailure(error)
+    }
+  }
+
+  private static func listener() throws(WalletFailure) -> L2CAPListener {
+    do throws(BluetoothFailure) {
+      return try L2CAPListener(maximumSize: UInt16(HybridSession.Limit.message + 2))
+    } catch {
+      throw WalletFailure(error.description)
     }
   }
 

@@ -18,6 +18,8 @@ struct WalletConfiguration: Equatable {
   var tunnel: String?
   /// `tunnel-number`: by which browsers find that service.
   var tunnelNumber: UInt16?
+  /// `bluetooth-channel`: whether `answer` also lets browsers connect by Bluetooth, if their code lists that.
+  var bluetoothChannel: Bool?
   /// `keyri-api`, and one `keyri NAME` for each service with Keyri.
   var keyri: KeyriServices
 
@@ -79,6 +81,10 @@ struct WalletConfiguration: Equatable {
       guard tunnelNumber == nil else { throw WalletFailure("duplicate setting: tunnel-number") }
       guard let number = UInt16(value) else { throw WalletFailure("tunnel-number takes a number, 0 to 65535") }
       tunnelNumber = number
+    case "bluetooth-channel":
+      guard bluetoothChannel == nil else { throw WalletFailure("duplicate setting: bluetooth-channel") }
+      guard value == "on" || value == "off" else { throw WalletFailure("bluetooth-channel takes on or off") }
+      bluetoothChannel = value == "on"
     case "keyri-api": try keyri.setAPI(value)
     case _ where name.hasPrefix("keyri "):
       try keyri.add(KeyriService(name: String(name.dropFirst("keyri ".count).trimmed), value))
@@ -86,7 +92,7 @@ struct WalletConfiguration: Equatable {
       let shown = Self.shownName(name).map { " \($0)" } ?? ""
       throw WalletFailure(
         "unknown setting\(shown); expected ice-server, ca-file, algod GENESIS-ID, network NAME, tunnel, tunnel-number, "
-          + "keyri-api or keyri NAME")
+          + "bluetooth-channel, keyri-api or keyri NAME")
     }
   }
 

@@ -13,6 +13,7 @@ struct HybridExchange: Sendable {
   /// What happened outside.
   private enum Event: Sendable {
     case socket(WebSocketProgress.Event)
+    case connection(L2CAPListener.Event)
     case advertising
     case bluetooth(BluetoothFailure)
     /// The authenticator's answer.
@@ -21,12 +22,11 @@ struct HybridExchange: Sendable {
     case stop
   }
 
-  /// The longest message of a browser, bytes: a CTAP2 message in its padding.
-  private static let maximumMessageSize = ControlMessage.maximumCTAPSize + 64
-
   let tunnel: TunnelPlace
   let network: NetworkThread
   let advertiser: LEAdvertiser
+  /// For an exchange by Bluetooth: it listens, and nobody is accepted yet.
+  let listener: L2CAPListener?
   let socket: ControlSocket
   /// Its loop also runs the tasks of the exchange.
   let timer: TaskTimer
@@ -68,7 +68,8 @@ struct HybridExchange: Sendable {
 
     /// Returns the failure; `nil` after a success.
     mutating func perform(_ events: AsyncStream<Event>) async -> WalletFailure? {
-      let first = session.begin(at: exchange.timer.now)
+      let first = session.begin(listeningAt: exchange.listener?.psm, at: exchange.timer.now)
+      exchange.listener?.serve(on: exchange.timer.loop) { [input] event in input.yield(.connection(event)) }
       execute(first)
       for await event in events {
         let actions = handle(event)
@@ -105,8 +106,11 @@ struct HybridExchange: Sendable {
       case .socket(.binary(let message)): return session.receive(message, at: now)
       case .socket(.text): return session.receiveText()
       case .socket(.closed(let error)):
-        if !isConnected { reason = failure(ofTunnel: error) }
-        return session.closed()
+        let actions = session.closed()
+        if !isConnected, session.ending != nil { reason = failure(ofTunnel: error) }
+        return actions
+      case .connection(.packet(let bytes)): return session.receive(packet: bytes, at: now)
+      case .connection(.closed): return session.closed(.bluetooth)
       case .advertising:
         if !isConnected { exchange.report(.advertising) }
         return []
@@ -136,11 +140,17 @@ struct HybridExchange: Sendable {
         case .stopAdvertising:
           advert?.cancel()
           isConnected = session.ending == nil
-          if isConnected { exchange.report(.connected) }
-        case .send(let message): webSocket?.send(message)
+          guard isConnected else { break }
+          exchange.report(.connected)
+          // The browser has chosen one.
+          if session.channel == .bluetooth { webSocket?.close() } else { exchange.listener?.close() }
+        case .send(let message):
+          if session.channel == .bluetooth { exchange.listener?.send(message) } else { webSocket?.send(message) }
         case .perform(let message): forward(message)
         case .cancel: request?.cancel()
-        case .close: webSocket?.close()
+        case .close:
+          webSocket?.close()
+          exchange.listener?.close()
         }
       }
       cancelAlarm()
@@ -159,7 +169,7 @@ struct HybridExchange: Sendable {
       }
       return WalletFailure(
         "cannot use \(service): \(error.map { "\($0)" } ?? "it closed the connection"); check the network, or choose "
-          + "another service with --tunnel-number")
+          + "another service with --tunnel-number" + (exchange.listener == nil ? "" : ", or give --no-tunnel"))
     }
 
     private mutating func connect(_ host: String, _ path: String) {
@@ -175,17 +185,20 @@ struct HybridExchange: Sendable {
         return
       }
       let machine = WebSocketMachine(
-        client: HybridExchange.maximumMessageSize, content: .binary, randomness: SystemRandomNumberGenerator())
+        client: HybridSession.Limit.message, content: .binary, randomness: SystemRandomNumberGenerator())
       webSocket = WebSocket(on: exchange.network, at: place, WebSocketProgress(opening, machine)) { [input] event in
         input.yield(.socket(event))
       }
     }
 
     private mutating func advertise(_ data: [UInt8]) {
+      let isConnectable = exchange.listener != nil
       advert = Task(executorPreference: exchange.timer.loop) { [advertiser = exchange.advertiser, input] in
         let outcome = await OwnThread.run(cancellable: { cancellation -> BluetoothFailure? in
           do throws(BluetoothFailure) {
-            try advertiser.advertise(data, until: cancellation) { input.yield(.advertising) }
+            try advertiser.advertise(data, isConnectable: isConnectable, until: cancellation) {
+              input.yield(.advertising)
+            }
             return nil
           } catch {
             return error

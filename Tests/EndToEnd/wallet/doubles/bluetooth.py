@@ -178,14 +178,16 @@ class Double:
         known = {"Type": dbus.String, "ServiceData": dbus.Dictionary, "Timeout": dbus.UInt16}
         data = {str(uuid).lower(): bytes(value) for uuid, value in properties.get("ServiceData", {}).items()}
         good = all(isinstance(value, known.get(str(name), ())) for name, value in properties.items())
-        if not good or properties.get("Type") != "broadcast" or list(data) != [SERVICE]:
+        kind = str(properties.get("Type"))
+        # 31 bytes of an advert without flags: service data needs four more for its length, its type and the service.
+        if not good or kind not in ("broadcast", "peripheral") or list(data) != [SERVICE] or len(data[SERVICE]) > 27:
             return self.refuse(message, "InvalidArguments")
         self.count += 1
         self.adverts[key] = (f"{ADAPTER_PATH}/dev_C0_00_5E_00_53_{self.count & 255:02X}", data[SERVICE])
         self.answer(message)
         # The browser of a test comes as soon as it reads this.
         self.connection.flush()
-        self.note("advert", data=data[SERVICE].hex())
+        self.note("advert", data=data[SERVICE].hex(), kind=kind)
         self.show()
         if self.fault == "release":
             self.end(key, "released")

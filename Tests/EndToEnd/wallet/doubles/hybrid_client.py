@@ -1,6 +1,8 @@
 """A browser on another computer, with a way of its own and a fault to choose: CTAP section 11.5, from the browser's side."""
 
 import asyncio
+import contextlib
+import socket
 
 import aiohttp
 import cbor2
@@ -97,6 +99,79 @@ class Browser:
         if message.type != aiohttp.WSMsgType.BINARY:
             raise hybrid.Refused(f"the tunnel ended: {message.type.name}")
         return message.data
+
+
+class Packets:
+    """A connection of L2CAP in place of a web socket: CR LF ends each message, CTAP section 11.5.1.1.2.
+
+    `connect` returns the socket, whose packets have at most `size` bytes; with `apart`, CR LF has a packet of its own.
+    """
+
+    END = b"\r\n"
+
+    def __init__(self, connect, size: int, apart: bool):
+        self.connect, self.size, self.apart = connect, size, apart
+
+    async def __aenter__(self):
+        self.socket = await asyncio.to_thread(self.connect)
+        self.socket.setblocking(False)
+        return self
+
+    async def __aexit__(self, *_):
+        self.socket.close()
+
+    async def send_bytes(self, message: bytes):
+        for part in [message, self.END] if self.apart else [message + self.END]:
+            for start in range(0, len(part), self.size):
+                await asyncio.get_running_loop().sock_sendall(self.socket, part[start:start + self.size])
+
+    async def send_str(self, message: str):
+        await self.send_bytes(message.encode())
+
+    async def receive(self):
+        """A message ends at the end of a packet, and has the size of a handshake, 81 bytes, or of a frame: 32 n + 16."""
+        data = b""
+        while not data.endswith(self.END) or (len(data) - 2) % 32 not in (16, 17):
+            packet = b""
+            with contextlib.suppress(ConnectionError):
+                packet = await asyncio.get_running_loop().sock_recv(self.socket, 65536)
+            if not packet:
+                return aiohttp.WSMessage(aiohttp.WSMsgType.CLOSED, None, None)
+            data += packet
+        return aiohttp.WSMessage(aiohttp.WSMsgType.BINARY, data[:-2], None)
+
+
+class RadioBrowser(Browser):
+    """A browser that needs no service: it connects to the PSM in the advert.
+
+    `connect` takes the PSM. A browser in the style of libwebauthn sends CR LF apart from the message.
+    """
+
+    def __init__(self, code: hybrid.Code, connect, style="chromium", fault=None, size=64):
+        super().__init__(code, 0, None, style, fault)
+        self.connect, self.size = connect, size
+
+    async def ask(self, advert: bytes, request: bytes) -> bytes:
+        self.psm = hybrid.psm(advert)
+        return await super().ask(advert[:20], request)
+
+    def _connect(self, session, advert):
+        if self.code.eid(advert) is None:
+            raise hybrid.Refused("the advert is not for this code")
+        return Packets(lambda: self.connect(self.psm), self.size, self.style == "libwebauthn")
+
+
+def unix(name: str):
+    """Return a function that connects to the socket that l2cap.c makes of one of L2CAP."""
+
+    def connect(psm):
+        if psm != 0x82:
+            raise hybrid.Refused(f"the PSM is {psm}")
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        made.connect(b"\0" + name.encode())
+        return made
+
+    return connect
 
 
 def make_credential(rp_id="login.example", user=b"user-1", name="ada", **members):

@@ -9,6 +9,7 @@ struct AnswerCommandTests {
   @Test(arguments: [
     [], ["FIDO:/1", "--image", "code.png"], ["-", "--tunnel-number", "65536"], ["-", "--tunnel-number", "-1"],
     ["-", "--tunnel-number", "2"], ["-", "--tunnel", "https://a.example"], ["-", "--tunnel", "wss://localhost:8443"],
+    ["-", "--no-tunnel", "--tunnel-number", "0"], ["-", "--no-tunnel", "--tunnel", "wss://cable.auth.com"],
   ])
   func `contradictory, missing or invalid options are refused`(arguments: [String]) {
     #expect(throws: (any Error).self) { try AnswerCommand.parse(arguments) }
@@ -21,13 +22,19 @@ struct AnswerCommandTests {
     ])
     #expect(command.image == "code.png" && command.tunnel == "wss://a.example" && command.tunnelNumber == 300)
     #expect(command.yes && command.options.json && command.hold && command.options.control == "/c")
-    #expect(command.files.contains("code.png"))
+    #expect(command.files.contains("code.png") && !command.noTunnel)
+    #expect(try AnswerCommand.parse(["-", "--no-tunnel"]).noTunnel)
   }
 
   @Test func `the settings of wallet.conf name a tunnel service`() throws {
-    let text = "tunnel = wss://tunnel.example:8443\ntunnel-number = 300"
+    let text = "tunnel = wss://tunnel.example:8443\ntunnel-number = 300\nbluetooth-channel = on"
     let read = try WalletConfiguration(text, path: "w", home: nil)
     #expect(read.tunnel == "wss://tunnel.example:8443" && read.tunnelNumber == 300)
+    #expect(read.bluetoothChannel == true)
+    #expect(try WalletConfiguration("bluetooth-channel = off", path: "w", home: nil).bluetoothChannel == false)
+    for wrong in ["bluetooth-channel = yes", text + "\nbluetooth-channel = off"] {
+      #expect(throws: WalletFailure.self) { try WalletConfiguration(wrong, path: "w", home: nil) }
+    }
     for wrong in ["tunnel-number = x", "tunnel-number = 65536", text + "\ntunnel-number = 300", text + "\ntunnel = a"] {
       #expect(throws: WalletFailure.self) { try WalletConfiguration(wrong, path: "w", home: nil) }
     }
