@@ -26,7 +26,7 @@ from support.patience import PATIENCE
 from wallet.doubles import tunnels
 from wallet.doubles.certificates import Authority
 from wallet.doubles.hybrid_chromium import Chromium, Site
-from wallet.doubles.hybrid_client import Browser, credential, get_assertion, make_credential, verify
+from wallet.doubles.hybrid_client import Browser, RadioBrowser, credential, get_assertion, make_credential, verify
 from wallet.doubles.loop import Loop
 
 WORK = pathlib.Path(os.environ.get("TOOLS_WORK", "/tmp"))
@@ -41,8 +41,10 @@ COMMAND, EVENT = 0x01, 0x04
 COMMAND_COMPLETE, LE_META, EXTENDED_REPORT = 0x0E, 0x3E, 0x0D
 SET_ADVERT, SET_SCAN_PARAMETERS, SET_SCAN = 0x2039, 0x2041, 0x2042
 SUCCESS, DISALLOWED, UNKNOWN_ADVERT = 0x00, 0x0C, 0x42
-#: The type of a legacy advert that nobody can connect to or ask for more.
-BROADCAST = 0x0010
+#: The types of a legacy advert that nobody can connect to or ask for more, and of one that everybody can.
+BROADCAST, CONNECTABLE = 0x0010, 0x0013
+#: The kernel's type of a public address of Bluetooth Low Energy; a random one has the next number.
+LE_PUBLIC = 1
 
 
 def ask(*words):
@@ -94,6 +96,23 @@ class Radio:
         found = [self.adapter(number, "get-property", "LEAdvertisingManager1", "ActiveInstances") for number in CONTROLLERS]
         return sum(int(text.removeprefix("y ")) for text in found)
 
+    def connector(self, number, kind, address):
+        """Return a function that connects from a controller to a PSM of this address, by L2CAP."""
+        text = self.adapter(number, "get-property", "Adapter1", "Address").removeprefix("s ").strip('"')
+        own = bytes.fromhex(text.replace(":", ""))[::-1]
+
+        def connect(psm):
+            made = socket.socket(socket.AF_BLUETOOTH, socket.SOCK_SEQPACKET, socket.BTPROTO_L2CAP)
+            for call, one in (
+                    (LIBC.bind, (0, own, 0, LE_PUBLIC)), (LIBC.connect, (psm, address, 0, LE_PUBLIC + kind))):
+                # Older versions of Python know no type of address here.
+                packed = struct.pack("<HH6sHBx", socket.AF_BLUETOOTH, *one)
+                if call(made.fileno(), packed, len(packed)) != 0:
+                    raise OSError(ctypes.get_errno(), f"{call.__name__} for L2CAP")
+            return made
+
+        return connect
+
     def repeat_advert(self):
         """Turn the advert off and on, where it is: btvirt sends it again then, as a controller does all the time."""
         for number in CONTROLLERS:
@@ -118,6 +137,7 @@ class Controller:
     """Commands for a controller, below bluetoothd, and its events."""
 
     def __init__(self, number):
+        self.number = number
         self.socket = socket.socket(socket.AF_BLUETOOTH, socket.SOCK_RAW, socket.BTPROTO_HCI)
         # Python before 3.13 leaves a member of the address as it is (python/cpython#132075): the channel.
         address = struct.pack("<HHH", socket.AF_BLUETOOTH, number, 0)
@@ -157,12 +177,12 @@ class Scan(Controller):
         self.command(SET_SCAN, struct.pack("<BBHH", is_on, 0, 0, 0), *statuses)
 
     def report(self):
-        """Read a packet; return the type and the data of the advert in it, or None."""
+        """Read a packet; return the type and the data of the advert in it, and type and bytes of its address; or None."""
         packet = self.socket.recv(512)
         if packet[1] != LE_META or packet[3] != EXTENDED_REPORT:
             return None
         assert packet[4] == 1, "more than one report"
-        return int.from_bytes(packet[5:7], "little"), packet[29:29 + packet[28]]
+        return int.from_bytes(packet[5:7], "little"), packet[29:29 + packet[28]], packet[7], packet[8:14]
 
     def close(self):
         self.set(False, SUCCESS, DISALLOWED)
@@ -238,14 +258,14 @@ def answer(key, tunnel, authority):
     """Return a function that starts the command with a code; kill those that still run after the test."""
     started = []
 
-    def start(code):
+    def start(code, *options):
+        options = options or ("--tunnel", f"wss://localhost:{tunnel.port}", "--tunnel-number", "0")
         with tempfile.TemporaryFile("w+") as link:
             link.write(code.link + "\n")
             link.seek(0)
             started.append(subprocess.Popen(
                 [*key.wrapper, *key.command(
-                    "answer", "-", "--yes", "--tunnel", f"wss://localhost:{tunnel.port}", "--tunnel-number", "0", "--control",
-                    key.control_socket, "--ca-file", authority.root_file)],
+                    "answer", "-", "--yes", *options, "--control", key.control_socket, "--ca-file", authority.root_file)],
                 stdin=link, stderr=subprocess.PIPE, text=True, env=key.environment, start_new_session=True))
         return started[-1]
 
@@ -257,31 +277,64 @@ def answer(key, tunnel, authority):
 
 
 @pytest.fixture
-def sign(radio, answer, loop, tunnel, authority):
+def heard(radio, answer):
+    """Return a function that starts the command; it returns it with the controller that hears its advert, and the report."""
+
+    def start(code, *options):
+        with contextlib.ExitStack() as scans:
+            # The advert comes to the controller that does not send it.
+            listening = [scans.enter_context(contextlib.closing(Scan(number))) for number in CONTROLLERS]
+            process = answer(code, *options)
+
+            def report():
+                assert process.poll() is None, process.stderr.read()
+                ready, _, _ = select.select(listening, [], [], 0)
+                return next(((scan.number, found) for scan in ready if (found := scan.report())), None)
+
+            number, found = wait_for("advert", report, 60, process.pid)
+        assert radio.adverts() == 1
+        return process, number, found
+
+    return start
+
+
+def content(radio, process, answered):
+    """Wait for the end of the command; return the map of the answer."""
+    said = process.communicate(timeout=60 * PATIENCE)[1]
+    assert process.returncode == 0 and answered[0] == 0, said
+    wait_for("end of the advert", lambda: radio.adverts() == 0, 60)
+    return cbor2.loads(answered[1:])
+
+
+@pytest.fixture
+def sign(radio, heard, loop, tunnel, authority):
     """Return a function that lets a browser ask, with a code of this hint; it returns the map of the answer."""
 
     def ask_by_radio(hint, request):
         code = hybrid.Code(hint)
-        with contextlib.ExitStack() as scans:
-            # The advert comes to the controller that does not send it.
-            heard = [scans.enter_context(contextlib.closing(Scan(number))) for number in CONTROLLERS]
-            process = answer(code)
-
-            def report():
-                assert process.poll() is None, process.stderr.read()
-                ready, _, _ = select.select(heard, [], [], 0)
-                return next(filter(None, (scan.report() for scan in ready)), None)
-
-            kind, advert = wait_for("advert", report, 60, process.pid)
-        assert radio.adverts() == 1
+        process, _, (kind, advert, *_) = heard(code)
         # Service data, of 0xFFF9, and nothing else: no flags and no name.
         assert kind == BROADCAST and len(advert) == 24 and advert[:4] == b"\x17\x16\xf9\xff", advert.hex()
         browser = Browser(code, tunnel.port, authority.client_context())
-        answered = loop.run(browser.ask(advert[4:], request))
-        said = process.communicate(timeout=60 * PATIENCE)[1]
-        assert process.returncode == 0 and answered[0] == 0, said
-        wait_for("end of the advert", lambda: radio.adverts() == 0, 60)
-        return cbor2.loads(answered[1:])
+        return content(radio, process, loop.run(browser.ask(advert[4:], request)))
+
+    return ask_by_radio
+
+
+@pytest.fixture
+def sign_without_tunnel(radio, heard, loop):
+    """The same, over L2CAP from the controller that hears the advert."""
+
+    def ask_by_radio(hint, request):
+        code = hybrid.Code(hint, key6=[1])
+        process, number, (kind, advert, *address) = heard(code, "--no-tunnel")
+        # The same with four bytes more, which name the PSM.
+        assert kind == CONNECTABLE and len(advert) == 28 and advert[:4] == b"\x1b\x16\xf9\xff", advert.hex()
+        browser = RadioBrowser(code, radio.connector(number, *address), size=512)
+        asked = loop.start(browser.ask(advert[4:], request))
+        # The kernel connects once it hears an advert again; the command withdraws it at the browser's first message.
+        wait_for("connection", lambda: asked.done() or radio.adverts() == 0 or radio.repeat_advert(), 60, process.pid)
+        return content(radio, process, asked.result(60 * PATIENCE))
 
     return ask_by_radio
 
@@ -293,6 +346,13 @@ def test_an_ordinary_user_advertises_by_bluetoothd(key, sign):
     for listed in ([{"type": "public-key", "id": identity}], None):
         verify(sign("ga", get_assertion(member3=listed)), public_key)
     assert key.pinentry.asked() == 3
+
+
+# Holds: HYBRID-12
+def test_a_browser_connects_by_bluetooth_without_a_tunnel(sign_without_tunnel):
+    """An ordinary user listens, and the other controller connects: no pairing, no service, no network."""
+    identity, public_key = credential(sign_without_tunnel("mc", make_credential(user=b"user-2", name="grace")))
+    verify(sign_without_tunnel("ga", get_assertion(member3=[{"type": "public-key", "id": identity}])), public_key)
 
 
 @pytest.fixture
