@@ -175,10 +175,11 @@ install_python_modules() {
 }
 
 # python ARGUMENT...: run Debian's python3 with the tests' modules, even if another
-# Python comes first in PATH.
+# Python comes first in PATH. It and the Python programs that it starts keep what they compile in .build, even where the
+# caller's environment forbids it: otherwise each start compiles Python's own library again, and a run has thousands.
 python() {
-    PYTHONPATH=$python_modules:$repo/Tests/EndToEnd PYTHONPYCACHEPREFIX=$repo/.build/pycache PYTHONNOUSERSITE=1 \
-        /usr/bin/python3 "$@"
+    PYTHONPATH=$python_modules:$repo/Tests/EndToEnd PYTHONPYCACHEPREFIX=$repo/.build/pycache PYTHONDONTWRITEBYTECODE='' \
+        PYTHONNOUSERSITE=1 /usr/bin/python3 "$@"
 }
 
 # run_in_guest DIRECTORY OPTION... -- COMMAND [ARGUMENT...]: run a command of the tests in a throwaway guest with a real
