@@ -1,5 +1,6 @@
 """Each page of the manual can be rendered, and has every option of `--help`."""
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -24,6 +25,7 @@ def options_of_page(name):
     return set(re.findall(r"\*(--[a-z][a-z-]+)", (SOURCES / f"{name}.scd").read_text("utf-8")))
 
 
+@functools.cache
 def help_of(program, *words):
     return subprocess.run([BIN / program, *words, "--help"], capture_output=True, text=True, check=True).stdout
 

@@ -95,23 +95,18 @@ def toolchain(script, **more):
 class Machine:
     """A home, and a PATH with this machine's programs except Swift; its apt records the packages to install."""
 
-    def __init__(self, folder, mirror, key):
-        self.home, self.mirror, self.key = folder / "home", mirror, key
+    def __init__(self, folder, mirror, key, others):
+        self.home, self.mirror, self.key, self.others = folder / "home", mirror, key, others
         self.shelf = self.home / ".local/share/liquid-auth"
         self.bin, self.apt_log = folder / "bin", folder / "apt.log"
         self.home.mkdir()
         self.bin.mkdir()
-        for directory in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
-            for program in pathlib.Path(directory).iterdir():
-                if not program.name.startswith(("swift", "apt", "dpkg")) and not (self.bin / program.name).is_symlink():
-                    (self.bin / program.name).symlink_to(program)
         self.program("dpkg-query", "exit 0")
         self.program("apt-get", f'echo "$@" >>{self.apt_log}')
         self.program("apt-cache", 'case $* in *swiftlang*) echo "  Candidate: 6.0.3-2";; *) echo "  Depends: g++-14";; esac')
         self.os_release(DEBIAN_13)
 
     def program(self, name, script):
-        (self.bin / name).unlink(missing_ok=True)  # do not write through a link to this machine's program
         (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
         (self.bin / name).chmod(0o755)
 
@@ -136,7 +131,7 @@ class Machine:
             type -P swift
         """
         environment = {
-            "HOME": str(self.home), "PATH": str(self.bin), "LC_ALL": "C",
+            "HOME": str(self.home), "PATH": f"{self.bin}:{self.others}", "LC_ALL": "C",
             "LIQUID_SWIFT": self.mirror.url, "LIQUID_SWIFT_FINGERPRINT": self.key.fingerprint, **environment}
         command = ["bash", "-euo", "pipefail", "-c", script, "test"]
         if tmpfs:
@@ -175,9 +170,20 @@ def mirror():
         server.shutdown()
 
 
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """A folder with this machine's programs except Swift, apt and dpkg."""
+    folder = tmp_path_factory.mktemp("others")
+    for directory in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
+        for program in pathlib.Path(directory).iterdir():
+            if not program.name.startswith(("swift", "apt", "dpkg")) and not (folder / program.name).is_symlink():
+                (folder / program.name).symlink_to(program)
+    return folder
+
+
 @pytest.fixture
-def machine(tmp_path, mirror, key):
-    return Machine(tmp_path, mirror, key)
+def machine(tmp_path, mirror, key, others):
+    return Machine(tmp_path, mirror, key, others)
 
 
 # Holds: SCRIPT-1
