@@ -27,9 +27,10 @@ def bound_at_the_start(monkeypatch):
 
 
 @pytest.fixture
-def key(tmp_path):
-    """An authenticator with the cost of new vaults: Argon2id's memory is searched too."""
-    made = Authenticator(tmp_path / "key").install(is_cheap=False)
+def key(tmp_path, request):
+    """An authenticator. If the passphrase opens its vault, it has the cost of new ones: Argon2id's memory is searched too."""
+    is_cheap = request.node.callspec.params["type_"] != "passphrase"
+    made = Authenticator(tmp_path / "key").install(is_cheap=is_cheap)
     yield made
     made.stop()
 
