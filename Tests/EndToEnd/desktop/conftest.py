@@ -1,5 +1,6 @@
 """The authenticator of the user at seat0, over the broker."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -37,6 +38,16 @@ def nodes():
     return sorted(pathlib.Path("/dev").glob("hidraw*"))
 
 
+def devices():
+    """Return the report descriptors of all HID devices."""
+    return [path.read_bytes() for path in pathlib.Path("/sys/bus/hid/devices").glob("*/report_descriptor")]
+
+
+def wait_for_no_device():
+    # An emulated guest starts udevadm slowly, so it is asked only when the kernel has removed the device.
+    wait_for("end of the device", lambda: not devices() and not nodes(), 60)
+
+
 class As:
     """Act as another user, without root's capabilities, while the block runs."""
 
@@ -53,17 +64,24 @@ class As:
         os.setegid(0)
 
 
-@pytest.fixture
-def key(request):
-    """Return a running authenticator; a mark `options` adds options to its command line."""
+@contextlib.contextmanager
+def running(*options):
+    """Yield a running authenticator with more options, and remove it."""
     seat = Seat("seat")
-    seat.extra = [option for mark in request.node.iter_markers("options") for option in mark.args]
+    seat.extra = list(options)
     try:
         yield seat.start()
     finally:
         seat.stop()
         shutil.rmtree(seat.folder)
-        wait_for("end of the device", lambda: not nodes(), 60)
+        wait_for_no_device()
+
+
+@pytest.fixture
+def key(request):
+    """Return a running authenticator; a mark `options` adds options to its command line."""
+    with running(*(option for mark in request.node.iter_markers("options") for option in mark.args)) as seat:
+        yield seat
 
 
 def pytest_collection_modifyitems(items):

@@ -24,7 +24,7 @@ from support import figures
 from support.authenticator import wait_for
 from support.ceremonies import ES256, OWN, client_data_hash, parameters, register
 
-from .conftest import PERSON, As, nodes
+from .conftest import PERSON, As, devices, nodes, running, wait_for_no_device
 
 SOCKET = "/run/liquid-auth/broker"
 UNIT = "liquid-auth-broker.service"
@@ -48,11 +48,6 @@ def ready(user=PERSON):
     return connection
 
 
-def devices():
-    """Return the report descriptors of all HID devices."""
-    return [path.read_bytes() for path in pathlib.Path("/sys/bus/hid/devices").glob("*/report_descriptor")]
-
-
 def inputs():
     return sorted(path.name for path in pathlib.Path("/dev/input").glob("event*")) if os.path.exists("/dev/input") else []
 
@@ -61,10 +56,6 @@ def broker():
     """Return the process id of the broker."""
     text = subprocess.run(["systemctl", "show", "--value", "--property=MainPID", UNIT], capture_output=True, text=True)
     return int(text.stdout)
-
-
-def wait_for_no_device():
-    wait_for("end of the device", lambda: not nodes() and not devices(), SECONDS)
 
 
 def open_node(node):
@@ -80,8 +71,13 @@ def is_closed(connection):
 
 
 class TestDevice:
+    @pytest.fixture(scope="class")
+    def key(self):
+        """One for all of these, because an emulated guest starts it slowly; the last one kills it."""
+        with running("--in-background=stay") as seat:
+            yield seat
+
     # Holds: BROKER-6
-    @pytest.mark.options("--in-background=stay")
     def test_it_belongs_to_its_user_alone(self, key):
         node = key.node()
         status = node.stat()
@@ -102,11 +98,12 @@ class TestDevice:
         assert "person can open" in key.said()
 
     def test_programs_find_a_security_key(self, key):
-        properties = subprocess.run(["udevadm", "info", key.node()], capture_output=True, text=True, check=True).stdout
+        node = key.node()
+        properties = subprocess.run(["udevadm", "info", node], capture_output=True, text=True, check=True).stdout
         assert "E: ID_FIDO_TOKEN=1" in properties and "E: ID_SECURITY_TOKEN=1" in properties
         assert "uaccess" not in re.search("E: CURRENT_TAGS=(.*)", properties)[1]
         with As(PERSON):
-            device = CtapHidDevice(get_descriptor(str(key.node())), open_connection(get_descriptor(str(key.node()))))
+            device = CtapHidDevice(get_descriptor(str(node)), open_connection(get_descriptor(str(node))))
         with device:
             key.unlock()
             ctap = Ctap2(device)
@@ -116,8 +113,9 @@ class TestDevice:
     def test_cancel_and_replug(self, key):
         key.unlock()
         key.pinentry.set("never")
+        node = key.node()
         with As(PERSON):
-            device = CtapHidDevice(get_descriptor(str(key.node())), open_connection(get_descriptor(str(key.node()))))
+            device = CtapHidDevice(get_descriptor(str(node)), open_connection(get_descriptor(str(node))))
         with device:
             event = threading.Event()
             threading.Timer(2, event.set).start()

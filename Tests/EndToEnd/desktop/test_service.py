@@ -21,7 +21,7 @@ from support.ceremonies import OWN, register
 from support.hardware_key import HardwareKey
 from support.patience import PATIENCE
 
-from .conftest import PERSON, WORK, nodes
+from .conftest import PERSON, WORK, nodes, wait_for_no_device
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 UNITS = REPOSITORY / "scripts/packaging/systemd/user"
@@ -72,16 +72,27 @@ def installed():
     # As a desktop does; no prompt is shown here.
     systemctl("set-environment", "DISPLAY=:0")
     yield
+    stop()
+    shutil.rmtree(VAULT)
+
+
+def stop():
     systemctl("stop", SOCKET, SERVICE)
     systemctl("reset-failed")
-    shutil.rmtree(VAULT)
-    wait_for("end of the device", lambda: not nodes(), 60)
+    wait_for_no_device()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module")
 def units():
     with installed():
         yield
+
+
+@pytest.fixture(autouse=True)
+def stopped(units):
+    """Stop the service after the test; the units and the vault stay, because systemd in an emulated guest reads them slowly."""
+    yield
+    stop()
 
 
 class TestOnDemand:
@@ -97,12 +108,18 @@ class TestOnDemand:
         assert found["stateDirectory"] == str(VAULT)
         node = wait_for("node", lambda: state(status=None)["node"], 60)
         assert os.stat(node).st_uid == pwd.getpwnam(PERSON).pw_uid
+        # Its log is in the journal.
+        lines = subprocess.run(["journalctl", "--output=json", "_SYSTEMD_USER_UNIT=" + SERVICE], capture_output=True, text=True,
+                               check=True).stdout.splitlines()
+        messages = {line["MESSAGE"]: line["PRIORITY"] for line in map(json.loads, lines)}
+        (line,) = [message for message in messages if message.startswith("the device is /dev/hidraw")]
+        assert messages[line] == "5", "notice, without the prefix"
+        assert PERSON + " can open" in line
         liquid_auth("unlock", stdin=f"{PASSPHRASE}\n")
-        assert state()["vault"] == "unlocked"
-
-    def test_it_stops_and_starts_again(self):
-        systemctl("start", SOCKET)
-        first = state()["processId"]
+        opened = state()
+        assert opened["vault"] == "unlocked"
+        # It stops, and starts again.
+        first = opened["processId"]
         systemctl("stop", SERVICE)
         assert not nodes() and process() == 0
         assert state()["processId"] not in (0, first)
@@ -117,9 +134,12 @@ class TestOnDemand:
 
     def test_without_a_vault_nothing_starts(self):
         (VAULT / "vault").rename(VAULT / "away")
-        systemctl("start", SOCKET, SERVICE)
-        assert process() == 0
-        assert systemctl("is-active", SOCKET, status=3).strip() == "inactive"
+        try:
+            systemctl("start", SOCKET, SERVICE)
+            assert process() == 0
+            assert systemctl("is-active", SOCKET, status=3).strip() == "inactive"
+        finally:
+            (VAULT / "away").rename(VAULT / "vault")
 
 
 class TestSandbox:
@@ -202,16 +222,6 @@ class TestSession:
         wait_for("the end", lambda: process() == 0, 60)
         systemctl("disable", SOCKET, SERVICE)
         target.unlink()
-
-    def test_the_log_is_in_the_journal(self):
-        systemctl("start", SERVICE)
-        wait_for("node", lambda: state(status=None)["node"], 60)
-        lines = subprocess.run(["journalctl", "--output=json", "_SYSTEMD_USER_UNIT=" + SERVICE], capture_output=True, text=True,
-                               check=True).stdout.splitlines()
-        messages = {line["MESSAGE"]: line["PRIORITY"] for line in map(json.loads, lines)}
-        (line,) = [message for message in messages if message.startswith("the device is /dev/hidraw")]
-        assert messages[line] == "5", "notice, without the prefix"
-        assert PERSON + " can open" in line
 
 
 @pytest.mark.whole("it takes long in an emulated guest")
