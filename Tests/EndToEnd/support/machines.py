@@ -1,4 +1,7 @@
-"""Make state directories from the tests' phrase, as Authenticator.install does: FOLDER... for Authenticator(FOLDER)."""
+"""Make state directories from the tests' phrase, as Authenticator.install does: FOLDER... for Authenticator(FOLDER).
+
+Folders of the same name get the same vault: they are machines of different tests, and each vault that is made costs a second.
+"""
 
 import pathlib
 import sys
@@ -7,8 +10,10 @@ from .authenticator import Authenticator
 
 
 def main(folders: list[str]):
-    for number, folder in enumerate(folders):
-        Authenticator(pathlib.Path(folder)).install(vault=number)
+    paths = [pathlib.Path(folder) for folder in folders]
+    names = list(dict.fromkeys(path.name for path in paths))
+    for path in paths:
+        Authenticator(path).install(vault=names.index(path.name))
 
 
 if __name__ == "__main__":
