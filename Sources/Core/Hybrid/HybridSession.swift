@@ -146,10 +146,12 @@ public struct HybridSession: Sendable {
 
   /// Begins; the user has agreed.
   ///
-  /// - Parameter psm: the PSM at which this machine listens, 0x80 to 0xFF; needed if `channels` has ``Channel/bluetooth``.
+  /// - Parameter psm: the PSM at which this machine listens, 0x80 to 0xFF. Without one, only the tunnel is used, which
+  ///   `channels` must have then.
   public mutating func begin(listeningAt psm: UInt16? = nil, at now: Duration) -> [Action] {
     guard case .new = state else { return [] }
-    self.psm = channels.contains(.bluetooth) ? psm : nil
+    self.psm = psm
+    if psm == nil { channels.remove(.bluetooth) }
     // The browser reads a routing id even if it does not use it.
     guard channels.contains(.tunnel) else {
       return advertise(routingID: [UInt8](repeating: 0, count: EID.routingIDSize), at: now)
@@ -204,7 +206,8 @@ public struct HybridSession: Sendable {
       if ending != nil { return actions }
     }
     if case .advertising = state {
-      return unread.count < NoiseHandshake.messageSize + Self.endOfMessage.count ? actions : fail(.handshake)
+      guard unread.count >= NoiseHandshake.messageSize + Self.endOfMessage.count else { return [] }
+      return drop(.bluetooth, because: .handshake)
     }
     return unread.count < Limit.message + Self.endOfMessage.count ? actions : actions + fail(.message)
   }
@@ -242,11 +245,8 @@ public struct HybridSession: Sendable {
     guard serves(channel) else { return [] }
     switch state {
     case .new, .ended: return []
-    case .connecting: return channel == .tunnel ? fail(.noTunnel) : []
-    case .advertising:
-      channels.remove(channel)
-      // The browser can still come by the other channel.
-      return channels.isEmpty ? fail(channel == .tunnel ? .noBrowser : .browserLeft) : []
+    case .connecting where channel == .tunnel: return fail(.noTunnel)
+    case .connecting, .advertising: return drop(channel, because: channel == .tunnel ? .noBrowser : .browserLeft)
     case .waiting, .performing, .ending: return fail(.browserLeft)
     }
   }
@@ -293,12 +293,23 @@ public struct HybridSession: Sendable {
     let eid = EID(routingID: routingID, service: service, nonce: nonce)
     guard let advert = try? eid.sealed(link.eidKey) else { return fail(.handshake) }
     (state, connected, deadline) = (.advertising(eid), now, now + Limit.advert)
+    let psm = channels.contains(.bluetooth) ? psm : nil
     return [.advertise(advert + (psm.map(EID.suffix(psm:)) ?? []))]
+  }
+
+  /// Gives up a channel; ends the exchange if the browser cannot come by the other one.
+  private mutating func drop(_ channel: Channel, because error: HybridError) -> [Action] {
+    channels.remove(channel)
+    return channels.isEmpty ? fail(error) : []
   }
 
   private mutating func shakeHands(
     _ message: [UInt8], _ eid: EID, by channel: Channel, at now: Duration
   ) throws(HybridError) -> [Action] {
+    // Before any key is derived: a stranger's packet can have thousands of CR LF.
+    guard message.count == NoiseHandshake.messageSize else { throw .handshake }
+    // A stranger's bytes are no part of the exchange by the tunnel.
+    if channel == .tunnel { unread = [] }
     let (reply, keys) = try NoiseHandshake.respond(
       to: message, clientKey: link.clientKey, preSharedKey: link.preSharedKey(eid), ephemeral: ephemeral)
     var ciphers = Ciphers(incoming: FrameCipher(keys.toAuthenticator), outgoing: FrameCipher(keys.toClient))

@@ -5,6 +5,7 @@ services are in doubles/; scripts/tunnel is the service otherwise.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import pathlib
@@ -615,13 +616,18 @@ def test_a_long_request_by_bluetooth(radio):
     assert radio.run.end() == 0
 
 
-# Holds: HYBRID-12
-def test_both_channels(radio, authority, tunnel, tmp_path):
-    """With the setting, the browser chooses; without it, and for a code that does not list Bluetooth, nobody listens."""
+@pytest.fixture
+def both(tmp_path):
+    """Options by which the command listens, too."""
     settings = tmp_path / "wallet.conf"
     settings.write_text("bluetooth-channel = on\n")
     settings.chmod(0o600)
-    both = ["--config", settings]
+    return ["--config", settings]
+
+
+# Holds: HYBRID-12
+def test_both_channels(radio, both, authority, tunnel):
+    """With the setting, the browser chooses; without it, and for a code that does not list Bluetooth, nobody listens."""
     assert radio.ask(make_credential(), *both, hint="mc", port=tunnel.port)[0] == 0
     assert radio.run.end() == 0 and "connecting" in radio.run.names
     advert = radio.begin(*both, port=tunnel.port)
@@ -635,6 +641,19 @@ def test_both_channels(radio, authority, tunnel, tmp_path):
         browser = Browser(radio.code, tunnel.port, authority.client_context())
         assert radio.loop.run(browser.ask(advert, get_assertion()))[0] == 0
         assert radio.run.end() == 0
+
+
+# Holds: HYBRID-12
+def test_a_stranger_by_bluetooth_leaves_the_tunnel(radio, both, authority, tunnel):
+    """The connection of a stranger ends at the first bytes that are no handshake; the browser comes by the tunnel."""
+    advert = radio.begin(*both, hint="mc", port=tunnel.port)
+    with contextlib.closing(unix(radio.name)(hybrid.psm(advert))) as stranger:
+        stranger.settimeout(10 * PATIENCE)
+        stranger.send(bytes(100))
+        assert stranger.recv(1) == b""
+        browser = Browser(radio.code, tunnel.port, authority.client_context())
+        assert radio.loop.run(browser.ask(advert[:20], make_credential()))[0] == 0
+    assert radio.run.end() == 0 and radio.bluetooth.is_quiet()
 
 
 # Holds: HYBRID-12

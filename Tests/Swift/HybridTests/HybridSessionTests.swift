@@ -369,6 +369,26 @@ import Testing
     #expect(exchange.session.ending == .failed(.noTunnel))
   }
 
+  // Holds: HYBRID-12
+  /// Nobody listens there (`nil`); or a stranger leaves before the advert (0), or sends so many bytes.
+  @Test(arguments: [nil, 0, 1, 82, 83, 1000] as [Int?])
+  func `with both channels, a stranger by Bluetooth does not end the exchange by the tunnel`(_ size: Int?) throws {
+    var exchange = try Exchange([6: [0, 1]], offering: [.tunnel, .bluetooth])
+    _ = exchange.session.begin(listeningAt: size == nil ? nil : 0x82, at: .zero)
+    if size == 0 { #expect(exchange.session.closed(.bluetooth) == []) }
+    let opened = exchange.session.opened(routingIDs: ["0a0b0c"], subprotocol: "fido.cable", at: .seconds(1))
+    guard case .advertise(let advert)? = opened.first else { throw HybridError.tunnelAnswer }
+    #expect(advert.count == ((size ?? 0) == 0 ? 20 : 24), "the PSM only if somebody can connect")
+    let junk = [UInt8](repeating: 13, count: size ?? 0)
+    #expect(exchange.session.receive(packet: junk, at: .seconds(1)) == [])
+    let left: Set<HybridSession.Channel> = size == 1 || size == 82 ? [.tunnel, .bluetooth] : [.tunnel]
+    #expect(exchange.session.channels == left)
+    let client = try exchange.hello(advert)
+    #expect(exchange.session.receive(client.message, at: .seconds(2)).count == 3)
+    #expect(exchange.session.tick(at: .seconds(32)) == [.close])
+    #expect(exchange.session.ending == .failed(.noRequest), "not what the stranger sent")
+  }
+
   @Test func `stopping leaves nothing behind`() throws {
     var exchange = try Exchange()
     #expect(exchange.session.stop() == [] && exchange.session.ending == .failed(.stopped))

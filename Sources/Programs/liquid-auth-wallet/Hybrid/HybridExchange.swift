@@ -25,7 +25,7 @@ struct HybridExchange: Sendable {
   let tunnel: TunnelPlace
   let network: NetworkThread
   let advertiser: LEAdvertiser
-  /// For an exchange by Bluetooth: it listens, and nobody is accepted yet.
+  /// For an exchange by Bluetooth: it listens, and nobody is accepted yet; `nil` if only the tunnel is used.
   let listener: L2CAPListener?
   let socket: ControlSocket
   /// Its loop also runs the tasks of the exchange.
@@ -153,6 +153,8 @@ struct HybridExchange: Sendable {
           exchange.listener?.close()
         }
       }
+      // A stranger can have the connection.
+      if !session.channels.contains(.bluetooth) { exchange.listener?.close() }
       cancelAlarm()
       cancelAlarm = {}
       guard let deadline = session.deadline else { return }
@@ -192,7 +194,7 @@ struct HybridExchange: Sendable {
     }
 
     private mutating func advertise(_ data: [UInt8]) {
-      let isConnectable = exchange.listener != nil
+      let isConnectable = session.channels.contains(.bluetooth)
       advert = Task(executorPreference: exchange.timer.loop) { [advertiser = exchange.advertiser, input] in
         let outcome = await OwnThread.run(cancellable: { cancellation -> BluetoothFailure? in
           do throws(BluetoothFailure) {
