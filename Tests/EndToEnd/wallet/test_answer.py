@@ -627,7 +627,8 @@ def both(tmp_path):
 
 # Holds: HYBRID-12
 def test_both_channels(radio, both, authority, tunnel):
-    """With the setting, the browser chooses; without it, and for a code that does not list Bluetooth, nobody listens."""
+    """With the setting, the browser chooses. Without it, for a code that does not list Bluetooth, or where no program can
+    listen, there is only the tunnel."""
     assert radio.ask(make_credential(), *both, hint="mc", port=tunnel.port)[0] == 0
     assert radio.run.end() == 0 and "connecting" in radio.run.names
     advert = radio.begin(*both, port=tunnel.port)
@@ -635,7 +636,9 @@ def test_both_channels(radio, both, authority, tunnel):
     browser = Browser(radio.code, tunnel.port, authority.client_context())
     assert radio.loop.run(browser.ask(advert[:20], get_assertion()))[0] == 0
     assert radio.run.end() == 0
-    for options, listed in ((both, [0]), ([], [0, 1])):
+    for options, listed, can_listen in ((both, [0], True), ([], [0, 1], True), (both, [0, 1], False)):
+        if not can_listen:
+            del radio.environment["L2CAP_NAME"]
         advert = radio.begin(*options, port=tunnel.port, listed=listed)
         assert len(advert) == 20 and radio.bluetooth.events("advert")[-1]["kind"] == "broadcast"
         browser = Browser(radio.code, tunnel.port, authority.client_context())

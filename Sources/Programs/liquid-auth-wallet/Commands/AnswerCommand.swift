@@ -95,7 +95,7 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     do {
       try await askPerson()
       // The sandbox allows no socket of Bluetooth, so this one is opened before it.
-      let listener = try session.channels.contains(.bluetooth) ? Self.listener() : nil
+      let listener = try Self.listener(for: session.channels)
       // No other program is started from here on.
       WalletSandbox.restrictSystemCalls()
       try await HybridExchange(
@@ -153,11 +153,14 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     }
   }
 
-  private static func listener() throws(WalletFailure) -> L2CAPListener {
+  /// `nil` if the exchange does not use Bluetooth, or if the kernel lets nobody listen, and there is the tunnel.
+  private static func listener(for channels: Set<HybridSession.Channel>) throws(WalletFailure) -> L2CAPListener? {
+    guard channels.contains(.bluetooth) else { return nil }
     do throws(BluetoothFailure) {
       return try L2CAPListener(maximumSize: UInt16(HybridSession.Limit.message + 2))
     } catch {
-      throw WalletFailure(error.description)
+      guard channels.contains(.tunnel) else { throw WalletFailure(error.description) }
+      return nil
     }
   }
 
