@@ -184,11 +184,12 @@ python() {
 
 # run_in_guest DIRECTORY SECONDS OPTION... -- COMMAND [ARGUMENT...]: run a command of the tests in a throwaway guest with a
 # real /dev/uhid (scripts/vm). It can write to the directory only, where the console's log is left. SECONDS is the limit for
-# hangs with a LIQUID_TEST_PATIENCE of 1. To boot takes an emulated guest 140 s beside other parts.
+# hangs with a LIQUID_TEST_PATIENCE of 1. An emulated guest takes 140 s to boot beside other parts.
 run_in_guest() {
     local results=$1 seconds=$2 status=0 patience=${LIQUID_TEST_PATIENCE:-4}
     shift 2
     patience=${patience%.*}
+    ((patience > 0)) || patience=1 # a part of one is possible, such as 0.5
     as_root env "LIQUID_VM_CACHE=${LIQUID_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/liquid-vm}" \
         "LIQUID_VM_BOOT_S=$((60 * patience))" scripts/vm/run-in-vm --timeout "$((seconds * patience))" \
         --env "LIQUID_TEST_WHOLE=${LIQUID_TEST_WHOLE:-}" --env "LIQUID_TEST_LONG=${LIQUID_TEST_LONG:-}" \
