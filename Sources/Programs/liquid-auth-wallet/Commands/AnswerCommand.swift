@@ -43,7 +43,7 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     transform: Self.number)
   var tunnelNumber: UInt16?
 
-  @Flag(help: "Use no tunnel service: the browser connects to this machine by Bluetooth. Few browsers can.")
+  @Flag(help: "Use no tunnel service: the browser connects to this machine by Bluetooth, if it can.")
   var noTunnel = false
 
   @Flag(help: "Do not ask whether a computer in front of you shows the code.") var yes = false
