@@ -40,7 +40,11 @@ def nodes():
 
 def devices():
     """Return the report descriptors of all HID devices."""
-    return [path.read_bytes() for path in pathlib.Path("/sys/bus/hid/devices").glob("*/report_descriptor")]
+    found = []
+    for path in pathlib.Path("/sys/bus/hid/devices").glob("*/report_descriptor"):
+        with contextlib.suppress(OSError):  # The kernel has removed it meanwhile.
+            found.append(path.read_bytes())
+    return found
 
 
 def wait_for_no_device():
