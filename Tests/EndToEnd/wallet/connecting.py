@@ -79,8 +79,9 @@ class Connection:
         """Return the first event of this name, which may already have arrived."""
 
         def found():
-            self._measure()
-            assert self.process.poll() is None or any(event["event"] == name for event in self.events), (
+            if has_ended := self._ended():
+                self._finish()
+            assert not has_ended or any(event["event"] == name for event in self.events), (
                 f"ended with {self.process.returncode} before {name}: {self.events}\n{self.text}"
             )
             return next((event for event in self.events if event["event"] == name), None)
@@ -101,12 +102,16 @@ class Connection:
         wait_for(
             lambda: f"end of {self.process.args}; it said: {self.text} {self.events}", self._ended, seconds,
             self.process.pid)
-        for reader in self._readers:
-            reader.join(10 * PATIENCE)
+        self._finish()
         assert not [line for line in self.said if "a fault in GStreamer" in line], self.said
         for event in self.events:
             events.check(event, EVENTS)
         return self.process.returncode
+
+    def _finish(self):
+        """Read what the wallet wrote before it ended."""
+        for reader in self._readers:
+            reader.join(10 * PATIENCE)
 
     def _ended(self):
         self._measure()
