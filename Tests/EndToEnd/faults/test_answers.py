@@ -229,6 +229,8 @@ class TestRead:
             key.wrapper = tracer.wrapper
             with key:
                 tracer.connect()
+                # It looks at the store once more after it has opened its socket.
+                assert tracer.settle(), key.said()
                 tracer.rule(under=key.state, **rule)
                 with ControlProtocol(key.control_socket) as control:
                     status, members = control.ask(UNLOCK, {0: PASSPHRASE.encode()})
