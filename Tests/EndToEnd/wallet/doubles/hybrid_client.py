@@ -121,9 +121,11 @@ class Packets:
         self.socket.close()
 
     async def send_bytes(self, message: bytes):
-        for part in [message, self.END] if self.apart else [message + self.END]:
-            for start in range(0, len(part), self.size):
-                await asyncio.get_running_loop().sock_sendall(self.socket, part[start:start + self.size])
+        # The other side can close at any packet, the first one too: `receive` reports it.
+        with contextlib.suppress(ConnectionError):
+            for part in [message, self.END] if self.apart else [message + self.END]:
+                for start in range(0, len(part), self.size):
+                    await asyncio.get_running_loop().sock_sendall(self.socket, part[start:start + self.size])
 
     async def send_str(self, message: str):
         await self.send_bytes(message.encode())
