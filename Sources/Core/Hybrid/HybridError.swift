@@ -45,9 +45,8 @@ extension HybridError: CustomStringConvertible {
     case .content: "the content of the FIDO:/ link is invalid; scan the code again"
     case .digitalCredential: "the site asks for a digital credential, such as an identity card, and not for a passkey"
     case .channels: "the browser accepts no channel that is supported; use another browser"
-    case .onlyBluetooth: "the browser accepts only Bluetooth, without a tunnel service; give --no-tunnel"
-    case .noBluetooth:
-      "the browser does not take the exchange by Bluetooth alone; leave out --no-tunnel, or use another browser"
+    case .onlyBluetooth: "the browser accepts only Bluetooth; give --no-tunnel"
+    case .noBluetooth: "the browser does not accept Bluetooth alone; leave out --no-tunnel, or use another browser"
     case .tunnelService(let number): "the browser does not know the tunnel service \(number); choose another one"
     case .noTunnel: "the tunnel service does not answer; check the network, or choose another service"
     case .tunnelAnswer: "the tunnel service does not serve passkeys; choose another service"

@@ -4,8 +4,8 @@ import CryptoPrimitives
 ///
 /// A pure value: it does no I/O, reads no clock and starts no task. The driver calls `begin` after the user agreed that
 /// a computer nearby shows the code. It passes every event, with the time since the start of the exchange, performs the
-/// actions in their order, and calls `tick` at `deadline`. A code has one handshake, by a tunnel service or by Bluetooth;
-/// a failure at any step ends the exchange.
+/// actions in their order, and calls `tick` at `deadline`. A code has one handshake, by a tunnel service or by Bluetooth.
+/// A failure ends the exchange, unless the browser can still use another channel that is advertised.
 public struct HybridSession: Sendable {
   /// How messages travel, by the number in the code: CTAP §11.5.1.1.
   public enum Channel: UInt64, Sendable {
@@ -146,8 +146,8 @@ public struct HybridSession: Sendable {
 
   /// Begins; the user has agreed.
   ///
-  /// - Parameter psm: the PSM at which this machine listens, 0x80 to 0xFF. Without one, only the tunnel is used, which
-  ///   `channels` must have then.
+  /// - Parameter psm: the PSM at which this machine listens, 0x80 to 0xFF. Without one, only the tunnel is used, and
+  ///   `channels` must have it.
   public mutating func begin(listeningAt psm: UInt16? = nil, at now: Duration) -> [Action] {
     guard case .new = state else { return [] }
     self.psm = psm
@@ -180,8 +180,8 @@ public struct HybridSession: Sendable {
 
   /// Takes a packet that came by Bluetooth: a part of a message, or more than one message.
   ///
-  /// CR LF ends a message, but a sealed message can contain it too. So a message ends at the first CR LF before which it
-  /// can be opened.
+  /// CR LF ends a message, but sealed bytes can contain it, too. So a message ends at the first CR LF before which it
+  /// opens.
   public mutating func receive(packet: [UInt8], at now: Duration) -> [Action] {
     switch state {
     case .advertising, .waiting, .performing, .ending: break
@@ -297,7 +297,7 @@ public struct HybridSession: Sendable {
     return [.advertise(advert + (psm.map(EID.suffix(psm:)) ?? []))]
   }
 
-  /// Gives up a channel; ends the exchange if the browser cannot come by the other one.
+  /// Gives up a channel; ends the exchange if it was the last one.
   private mutating func drop(_ channel: Channel, because error: HybridError) -> [Action] {
     channels.remove(channel)
     return channels.isEmpty ? fail(error) : []
@@ -318,7 +318,7 @@ public struct HybridSession: Sendable {
     return [.stopAdvertising, send(reply), send(first)]
   }
 
-  /// Whether the channel's events concern the exchange: once the browser has chosen a channel, the other one's do not.
+  /// Whether the channel's events concern the exchange; once the browser has chosen the other one, they do not.
   private func serves(_ channel: Channel) -> Bool {
     switch state {
     case .new, .connecting, .advertising: channels.contains(channel)

@@ -27,13 +27,13 @@ package final class L2CAPListener: Polled {
     var deliver: (@Sendable (Event) -> Void)?
   }
 
-  /// The number at which the other side connects, 0x80 to 0xFF.
+  /// The PSM at which the other side connects, 0x80 to 0xFF.
   package let psm: UInt16
   private let maximumSize: Int
   private let packetSize: @Sendable (Int32) -> Int32
   private let state: Mutex<State>
 
-  /// Listens; nobody is accepted before ``serve(on:deliver:)``.
+  /// Listens; accepts nobody before ``serve(on:deliver:)``.
   ///
   /// - Parameter maximumSize: the most bytes of a packet from the other side.
   package convenience init(maximumSize: UInt16) throws(BluetoothFailure) {
@@ -43,7 +43,9 @@ package final class L2CAPListener: Polled {
     self.init(descriptor, psm: psm, maximumSize: maximumSize, packetSize: clinux_l2cap_packet_size)
   }
 
-  /// Takes a non-blocking SOCK_SEQPACKET socket that listens, and what tells how much a connection takes in one packet.
+  /// Takes a non-blocking SOCK_SEQPACKET socket that listens.
+  ///
+  /// - Parameter packetSize: returns the most bytes of a packet to the other side of a connection; -1 with errno.
   package init(
     _ descriptor: Int32, psm: UInt16, maximumSize: UInt16, packetSize: @escaping @Sendable (Int32) -> Int32
   ) {
@@ -60,7 +62,7 @@ package final class L2CAPListener: Polled {
     state.withLock { $0.watch = watch }
   }
 
-  /// Sends bytes, in as many packets as they need; call it on the loop's thread.
+  /// Sends bytes in packets that the other side takes; call it on the loop's thread.
   package func send(_ bytes: [UInt8]) {
     state.withLock { state in
       guard state.packetSize > 0 else { return }

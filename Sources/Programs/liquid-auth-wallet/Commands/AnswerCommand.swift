@@ -153,7 +153,7 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     }
   }
 
-  /// `nil` if the exchange does not use Bluetooth, or if the kernel lets nobody listen, and there is the tunnel.
+  /// `nil` if only the tunnel is used, also because the kernel lets no program listen.
   private static func listener(for channels: Set<HybridSession.Channel>) throws(WalletFailure) -> L2CAPListener? {
     guard channels.contains(.bluetooth) else { return nil }
     do throws(BluetoothFailure) {

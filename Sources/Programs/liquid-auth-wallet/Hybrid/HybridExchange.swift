@@ -25,7 +25,7 @@ struct HybridExchange: Sendable {
   let tunnel: TunnelPlace
   let network: NetworkThread
   let advertiser: LEAdvertiser
-  /// For an exchange by Bluetooth: it listens, and nobody is accepted yet; `nil` if only the tunnel is used.
+  /// It listens, and has accepted nobody; `nil` if only the tunnel is used.
   let listener: L2CAPListener?
   let socket: ControlSocket
   /// Its loop also runs the tasks of the exchange.
@@ -142,7 +142,7 @@ struct HybridExchange: Sendable {
           isConnected = session.ending == nil
           guard isConnected else { break }
           exchange.report(.connected)
-          // The browser has chosen one.
+          // The browser has chosen a channel.
           if session.channel == .bluetooth { webSocket?.close() } else { exchange.listener?.close() }
         case .send(let message):
           if session.channel == .bluetooth { exchange.listener?.send(message) } else { webSocket?.send(message) }
@@ -153,7 +153,7 @@ struct HybridExchange: Sendable {
           exchange.listener?.close()
         }
       }
-      // A stranger can have the connection.
+      // The connection can be a stranger's.
       if !session.channels.contains(.bluetooth) { exchange.listener?.close() }
       cancelAlarm()
       cancelAlarm = {}

@@ -305,7 +305,7 @@ struct RestoreCommand: PlacedCommand {
     output.write(BackupText.restored(result), json: result.json)
   }
 
-  /// What reads a file that is no backup, after its fault; empty if that is not known.
+  /// How to read a file that is no backup, as the end of its error; empty if that is not known.
   private func advice(on content: [UInt8]) -> String {
     // JPEG and PNG; then JSON and XML, which other password managers export.
     if content.starts(with: [0xFF, 0xD8, 0xFF]) || content.starts(with: [0x89, 0x50, 0x4E, 0x47]) {
