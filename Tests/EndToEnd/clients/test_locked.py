@@ -23,7 +23,7 @@ def locked(tmp_path):
 
 @pytest.fixture
 def costly(tmp_path):
-    """The same, whose passphrase costs as much as that of a new vault."""
+    """The same, with Argon2id's cost of a new vault."""
     with Authenticator(tmp_path / "key").install(is_cheap=False) as made:
         yield made
 

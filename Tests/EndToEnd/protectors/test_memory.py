@@ -28,7 +28,7 @@ def bound_at_the_start(monkeypatch):
 
 @pytest.fixture
 def key(tmp_path, request):
-    """An authenticator. If the passphrase opens its vault, it has the cost of new ones: Argon2id's memory is searched too."""
+    """An authenticator. If a passphrase unlocks its vault, it has the cost of a new one: Argon2id's memory is searched, too."""
     is_cheap = request.node.callspec.params["type_"] != "passphrase"
     made = Authenticator(tmp_path / "key").install(is_cheap=is_cheap)
     yield made

@@ -1,6 +1,6 @@
 """Make state directories from the tests' phrase, as Authenticator.install does: FOLDER... for Authenticator(FOLDER).
 
-Folders of the same name get the same vault: they are machines of different tests, and each vault that is made costs a second.
+Folders of the same name get the same vault, because each vault takes a second: they are machines of different tests.
 """
 
 import pathlib

@@ -194,7 +194,7 @@ class Scan(Controller):
         self.command(SET_SCAN, struct.pack("<BBHH", is_on, 0, 0, 0), *statuses)
 
     def report(self):
-        """Read a packet; return the type and the data of the advert in it, and type and bytes of its address; or None."""
+        """Read a packet; return type and data of the advert in it, and type and bytes of its address; None without an advert."""
         packet = self.socket.recv(512)
         if packet[1] != LE_META or packet[3] != EXTENDED_REPORT:
             return None
@@ -295,7 +295,7 @@ def answer(key, tunnel, authority):
 
 @pytest.fixture
 def heard(radio, answer):
-    """Return a function that starts the command; it returns it with the controller that hears its advert, and the report."""
+    """Return a function that starts the command; it returns the process, the controller that hears its advert, and the report."""
 
     def start(code, *options):
         with contextlib.ExitStack() as scans:

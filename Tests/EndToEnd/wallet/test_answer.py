@@ -606,7 +606,7 @@ def test_by_bluetooth_without_a_service(radio, style):
 
 # Holds: HYBRID-12
 def test_a_long_request_by_bluetooth(radio):
-    """It has many packets, with CR LF in some of its sealed bytes sooner or later: the longest one that getInfo allows."""
+    """The longest one that getInfo allows: it has many packets, and sometimes CR LF in its sealed bytes."""
     ids = [os.urandom(128) for _ in range(6)]
     listed = [{"type": "public-key", "id": identity} for identity in ids]
     short = make_credential(name="a" * 400, member5=listed)
@@ -618,7 +618,7 @@ def test_a_long_request_by_bluetooth(radio):
 
 @pytest.fixture
 def both(tmp_path):
-    """Options by which the command listens, too."""
+    """Options with which the command offers both channels."""
     settings = tmp_path / "wallet.conf"
     settings.write_text("bluetooth-channel = on\n")
     settings.chmod(0o600)
@@ -686,7 +686,7 @@ def test_a_message_by_bluetooth_that_cannot_be_opened(radio):
     ([0, 1], False, "accepts no connections by Bluetooth"),
 ], ids=["not listed", "unknown", "no sockets"])
 def test_without_bluetooth_there_is_no_exchange(radio, listed, named, words):
-    """Without a tunnel, and where the browser or the kernel has no L2CAP, nothing is advertised."""
+    """If there is no tunnel, and the browser or the kernel has no L2CAP, nothing is advertised."""
     if not named:
         del radio.environment["L2CAP_NAME"]
     run = radio.answer(radio.key, radio.bluetooth, None, hybrid.Code(key6=listed).link, environment=radio.environment)
