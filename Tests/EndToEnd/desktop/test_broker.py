@@ -23,6 +23,7 @@ from fido2.hid.linux import get_descriptor, open_connection
 from support import figures
 from support.authenticator import wait_for
 from support.ceremonies import ES256, OWN, client_data_hash, parameters, register
+from support.whole import IS_WHOLE
 
 from .conftest import PERSON, As, devices, nodes, running, wait_for_no_device
 
@@ -155,7 +156,7 @@ class TestHostileClient:
     # Holds: BROKER-2
     def test_every_event_of_uhid(self):
         """An event in the place of a report is the content of a report; a longer one ends the connection."""
-        for kind in range(16):
+        for kind in range(0, 16, 1 if IS_WHOLE else 5):
             event = struct.pack("<I", kind) + b"\x00" * 60
             with ready() as client:
                 (node,) = nodes()
@@ -185,7 +186,9 @@ class TestHostileClient:
         wait_for_no_device()
 
     # Holds: BROKER-1
-    @pytest.mark.parametrize("size", [1, 5, 63, 65, 128, 4096])
+    @pytest.mark.parametrize("size", [
+        63, 65, *(pytest.param(size, marks=pytest.mark.whole("the sizes next to that of a report stand for it in the gate"))
+                  for size in (1, 5, 128, 4096))])
     def test_half_frames(self, size):
         with ready() as client:
             client.send(b"\x0b" * size)
@@ -218,7 +221,8 @@ class TestHostileClient:
             assert broker() == process
 
     # Holds: BROKER-5
-    @pytest.mark.parametrize("user", ["nobody", PERSON])
+    @pytest.mark.parametrize("user", [
+        pytest.param("nobody", marks=pytest.mark.whole("the socket of this user stands for it in the gate")), PERSON])
     def test_a_passed_file_that_waits_when_it_is_closed(self, user, tmp_path):
         """A file of FUSE: neither SIGALRM nor SIGKILL ends the wait of who closes it last."""
         subprocess.run(["modprobe", "fuse"], check=True)
@@ -246,7 +250,8 @@ class TestHostileClient:
             assert slow.wait(SECONDS) == 0
 
     # Holds: BROKER-5
-    @pytest.mark.parametrize("user", ["nobody", PERSON])
+    @pytest.mark.parametrize("user", [
+        "nobody", pytest.param(PERSON, marks=pytest.mark.whole("the file of this user stands for it in the gate"))])
     def test_a_passed_socket_that_waits_when_it_is_closed(self, user):
         """SO_LINGER: whoever drops the last reference waits for the time that the client has chosen."""
         with ready():
