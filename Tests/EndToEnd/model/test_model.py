@@ -1,6 +1,6 @@
 """The model and the daemon agree after each step of the sequences that Hypothesis generates.
 
-40 sequences of 50 steps, always the same; with `scripts/test --long model`, 10,000 sequences of 50 steps.
+40 sequences of 50 steps, always the same; in the gate, 14, and with `scripts/test --long model`, 10,000.
 LIQUID_MODEL_SEQUENCES sets another number of sequences.
 """
 
@@ -16,18 +16,18 @@ import traceback
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from support import figures
-from support.whole import IS_LONG
+from support.whole import IS_LONG, IS_WHOLE
 
 from . import exchange, machine
 from .device import make_vault
 from .terms import Status
 
-SEQUENCES = int(os.environ.get("LIQUID_MODEL_SEQUENCES") or (10_000 if IS_LONG else 40))
+SEQUENCES = int(os.environ.get("LIQUID_MODEL_SEQUENCES") or (10_000 if IS_LONG else 40 if IS_WHOLE else 14))
 STEPS = 50
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 TABLES = REPOSITORY / ".build/model.md"
 #: How many sequences a child process makes with one seed: Hypothesis keeps all of these in memory.
-SHARE = 20 if SEQUENCES < 1000 else 250
+SHARE = 250 if SEQUENCES >= 1000 else 20 if SEQUENCES >= 40 else 7
 #: Two for each processor, because the person takes half a second to read some questions.
 PROCESSES = 2 * len(os.sched_getaffinity(0))
 
