@@ -37,7 +37,8 @@ struct SeededGenerator: RandomNumberGenerator {
         #expect(!readsCanonicallyOrThrows(Array(message.prefix(count))), "a part of an item is no item")
       }
       for index in message.indices {
-        for bit in 0..<8 {
+        // In the gate, one bit of each byte.
+        for bit in isWhole ? 0..<8 : index % 8..<index % 8 + 1 {
           var damaged = message
           damaged[index] ^= 1 << UInt8(bit)
           readsCanonicallyOrThrows(damaged)

@@ -307,15 +307,16 @@ import Testing
   /// Without one reading of the title for each item, this would take hours.
   // Holds: IMPORT-3
   @Test func `an item with many members and many passkeys is read`() throws {
-    let members = String(repeating: #""a":0,"#, count: 50_000)
-    let list = { (credential: String) in Array(repeating: credential, count: 50_000).joined(separator: ",") }
+    let count = isWhole ? 50_000 : 10_000
+    let members = String(repeating: #""a":0,"#, count: count)
+    let list = { (credential: String) in Array(repeating: credential, count: count).joined(separator: ",") }
     let (passkeys, credentials) = (list(#"{"type":"passkey"}"#), list("{}"))
     for text in [
       Self.cxf(#"{\#(members)"title":"t","credentials":[\#(passkeys)]}"#),
       #"{"items":[{\#(members)"name":"t","login":{"fido2Credentials":[\#(credentials)]}}]}"#,
     ] {
       let file = try Sample.file(text)
-      #expect(file.passkeys == [] && file.skipped.count == 50_000)
+      #expect(file.passkeys == [] && file.skipped.count == count)
       #expect(file.skipped.allSatisfy { $0.name == PasskeyName(rpID: "t", name: nil) })
     }
   }

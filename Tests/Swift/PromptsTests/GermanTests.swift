@@ -159,7 +159,7 @@ import Testing
     #expect([german.last.agree, german.last.refuse].allSatisfy { $0.count <= 20 })
   }
 
-  @Test(arguments: PromptTextTests.units, PromptTextTests.units)
+  @Test(arguments: PromptTextTests.pairs)
   func `the longest texts fit, and foreign text stays on lines of its own`(site: String, name: String) throws {
     let (site, name) = (String(repeating: site, count: 3000), String(repeating: name, count: 3000))
     for purpose in [UserPrompt.Purpose.register, .signIn] {

@@ -4,6 +4,7 @@ import DisplayText
 import Messages
 import Recovery
 import TestSupport
+import TestVectors
 import Testing
 
 @testable import Fingerprint
@@ -15,6 +16,10 @@ import Testing
   /// The characters of which all foreign texts consist.
   static let units = PromptTextTests.units + ["\u{FFFD}", "\u{905}"]
   static let languages = ["en", "de"]
+  /// Each of them in each language; in the gate, in one.
+  static let cases: [(String, String)] = units.enumerated().flatMap { place, unit in
+    (isWhole ? languages : [languages[place % 2]]).map { (unit, $0) }
+  }
 
   private static let doors = [Door.device(node: "/dev/hidraw3"), .anotherComputer(process: 1)]
   // A name from the kernel has at most 127 bytes.
@@ -124,7 +129,7 @@ import Testing
   }
 
   // Holds: WORDS-5, LANGUAGE-2
-  @Test(arguments: units, languages)
+  @Test(arguments: cases)
   func `each dialog of a request fits, with its door, other keys, a finger and PAM`(
     unit: String, language: String
   ) throws {
@@ -143,7 +148,7 @@ import Testing
   }
 
   // Holds: WORDS-5, LANGUAGE-2
-  @Test(arguments: units, languages)
+  @Test(arguments: cases)
   func `each dialog that unlocks the vault fits, with its door and other keys`(unit: String, language: String) throws {
     let test = try Self(unit, language)
     let door = test.doorLines(.controlSocket(process: 1))
