@@ -571,6 +571,7 @@ class TestHelp:
                 "config forget-readers", "config trezor", "policy", "blobs", "blobs list",
                 "blobs get", "blobs set", "blobs delete", "blobs export", "blobs import"]
 
+    @pytest.mark.whole("test_manual.py reads the help of every command")
     @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command or "liquid-auth")
     def test_every_command_has_help(self, empty, command):
         done = empty.run(*command.split(), "--help")

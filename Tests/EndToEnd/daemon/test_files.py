@@ -17,6 +17,7 @@ from support import wire
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, register, sign_in
 from support.patience import PATIENCE
+from support.whole import alike
 
 FILES = ["vault", "credentials.sqlite"]
 UNUSABLE_STATE = 78
@@ -77,7 +78,7 @@ def make_resident_credential():
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("part", [0, 1, 0.1, 0.5, 0.9, -1])
+@pytest.mark.parametrize("part", alike([0, 1, 0.1, 0.5, 0.9, -1]))
 def test_truncated(damaged, name, part):
     path = damaged.state / name
     content = path.read_bytes()
@@ -92,7 +93,7 @@ def flip(path, at, bit):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("position", range(12))
+@pytest.mark.parametrize("position", alike(range(12)))
 def test_one_byte_of_the_vault_flipped(damaged, position):
     """Flip a byte at twelve places over the whole file; Tests/Swift/VaultTests flips every byte."""
     path = damaged.state / "vault"
@@ -134,7 +135,7 @@ class TestStore:
     def test_copy_works(self, damaged, passkey):
         self.works(damaged, passkey)
 
-    @pytest.mark.parametrize("number", range(24))
+    @pytest.mark.parametrize("number", alike(range(24)))
     def test_one_byte_flipped(self, damaged, passkey, number):
         path = damaged.state / "credentials.sqlite"
         flip(path, number * (path.stat().st_size - 1) // 23, random.Random(number).randrange(8))

@@ -12,6 +12,7 @@ from fido2.ctap2 import ClientPin
 from support import control_socket, wire
 from support.authenticator import PASSPHRASE, Authenticator
 from support.ceremonies import OWN, client, history, refused, register, sign_in
+from support.whole import alike
 
 SITE = "secret-friend.example"
 OTHER_PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"
@@ -161,8 +162,8 @@ class TestAlwaysVerify:
 # Holds: POLICY-5
 class TestU2F:
     @pytest.mark.parametrize("chosen", ["deny", "always-verify"])
-    @pytest.mark.parametrize("app_id", [
-        SITE, f"https://{SITE}", f"https://{SITE}/", "https://app.example/id.json"])
+    @pytest.mark.parametrize("app_id", alike([
+        SITE, f"https://{SITE}", f"https://{SITE}/", "https://app.example/id.json"]))
     def test_refused_for_the_site_and_its_app_id(self, running, chosen, app_id):
         site = [SITE] if app_id in (SITE, f"https://{SITE}") else ["--appid", app_id]
         application = hashlib.sha256(app_id.encode()).digest()
@@ -280,14 +281,14 @@ class TestKeeping:
             done = policy(other, status=1)
             assert SITE not in done.stdout + done.stderr
 
-    @pytest.mark.parametrize("arguments", [
+    @pytest.mark.parametrize("arguments", alike([
         ["github.com.", "deny"], ["https://GitHub.com/id", "deny"], ["--appid", "https://github.com./id", "deny"],
         ["http://github.com", "deny"], ["https://github.com:443/", "deny"],
         ["https://github.com", "deny"], ["deny"], ["github.com/login", "deny"], ["", "deny"],
         ["*.github.com", "deny"], [".github.com", "deny"], ["list"], ["show"], ["a b", "deny"], ["bücher.example", "deny"],
         ["x" * 254 + ".example", "deny"], ["github.com", "never"],
         ["github.com", "deny", "deny"], ["github.com", "--default", "deny"], ["--default", "never"], ["--default"],
-    ])
+    ]))
     def test_what_no_site_sends_is_refused(self, running, arguments):
         done = policy(running, *arguments, status=64)
         assert done.stderr and policies(running) == ("allow", {})
