@@ -15,7 +15,7 @@ from support.keyring import LOCKED
 from support.slots import (
     ENDS, add, add_killed, end_wait, is_open, killed_at_each_call, protector_arguments, protectors, registration, remove,
     slots, vault)
-from support.whole import IS_WHOLE
+from support.whole import IS_WHOLE, alike
 
 
 class TestAdding:
@@ -61,14 +61,14 @@ class TestAdding:
         assert cbor.decode(file.read_bytes()) == members
 
     # Holds: PROTECT-5
-    @pytest.mark.parametrize("settings, reason", [
+    @pytest.mark.parametrize("settings, reason", alike([
         ({"locked": True, "prompt": "dismiss"}, LOCKED),
         ({"noAlias": True}, "there is no default keyring"),
         ({"die": "OpenSession"}, "the keyring ended or did not answer; try again"),
         ({"die": "Unlock"}, "the keyring ended or did not answer; try again"),
         ({"die": "CreateItem"}, "the keyring ended or did not answer; try again"),
         ({"locked": True, "die": "Prompt"}, "the keyring ended"),
-    ])
+    ]))
     def test_a_keyring_that_fails(self, key, bus, settings, reason):
         double = bus.double()
         double.set(**settings)
@@ -194,7 +194,7 @@ class TestUnlocking:
         assert [slot["type"] for slot in slots(key)] == ["passphrase", "secret-service"]
 
     # Holds: PROTECT-5
-    @pytest.mark.parametrize("settings, reason", [
+    @pytest.mark.parametrize("settings, reason", alike([
         ({"locked": True, "prompt": "dismiss"}, LOCKED),
         ({"size": 31}, "the keyring's item is not a key of this program"),
         ({"size": 32}, "the key does not open this slot"),
@@ -204,7 +204,7 @@ class TestUnlocking:
         ({"die": "GetSecret"}, "the keyring ended or did not answer; try again"),
         ({"locked": True, "die": "Unlock"}, "the keyring ended or did not answer; try again"),
         ({"locked": True, "die": "Prompt"}, "the keyring ended"),
-    ])
+    ]))
     def test_a_keyring_that_fails(self, key, double, settings, reason):
         double.set(**settings)
         assert len(registration(key)) == 2, "the passphrase's dialog comes, and presence"
@@ -252,7 +252,7 @@ class TestUnlocking:
         assert len(registration(key)) == 2
         assert re.search(r"liquid-auth-protector cannot be started: .*; install it again", key.said())
 
-    @pytest.mark.parametrize("place", ["bin", "libexec", "lib/liquid-auth"])
+    @pytest.mark.parametrize("place", alike(["bin", "libexec", "lib/liquid-auth"]))
     def test_where_packages_have_the_program(self, key, bus, tmp_path, place):
         bus.double()
         add(key, "secret-service")

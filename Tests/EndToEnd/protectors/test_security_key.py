@@ -44,7 +44,8 @@ def stops(fido, seconds=10):
 
 
 # Holds: PROTECT-13
-@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize("running", [
+    pytest.param(False, marks=pytest.mark.whole("the slot of a keyring is added by the command alone in the gate")), True])
 def test_a_slot_is_added_used_and_removed(key, plug, running):
     fido = plug("one")
     if running:
@@ -65,7 +66,8 @@ def test_a_slot_is_added_used_and_removed(key, plug, running):
 
 
 # Holds: PROTECT-13
-@pytest.mark.parametrize("pin", [None, PIN])
+@pytest.mark.parametrize("pin", [
+    pytest.param(None, marks=pytest.mark.whole("the slot with a PIN stands for both in the gate")), PIN])
 def test_another_program_opens_the_slot(key, plug, pin):
     """With the phrase of the security key, the judge computes hmac-secret, and PyNaCl opens the slot."""
     plug("one", pin=pin)
@@ -111,7 +113,8 @@ def test_a_hostile_key_gets_no_pin(key, plug, hostile, monkeypatch):
 
 
 # Holds: PROTECT-23
-@pytest.mark.parametrize("pin", [None, PIN])
+@pytest.mark.parametrize("pin", [
+    pytest.param(None, marks=pytest.mark.whole("the slot with a PIN stands for both in the gate")), PIN])
 def test_a_slot_without_a_public_key(key, plug, hostile, monkeypatch, pin):
     """The next use says once that the security key was not verified, and stores its public key."""
     fido = plug("one", pin=pin)
