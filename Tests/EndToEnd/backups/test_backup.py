@@ -20,6 +20,7 @@ from support.authenticator import PASSPHRASE, PHRASE, Authenticator, on_terminal
 from support.ceremonies import EDDSA, OWN, Made, client, history, refused, register, sign_in
 from support.killed import killed_at_each
 from support.slots import place
+from support.whole import IS_WHOLE
 
 SALT = bytes(range(32))
 
@@ -458,12 +459,13 @@ class TestCrash:
 
         assert killed_at_each(
             first, ["backup", file, *place(first)], [file, new, folder],
-            "openat,write,ftruncate,fchmod,flock,fsync,renameat2,unlink,close", before, check) >= 9
+            "openat,write,ftruncate,fchmod,flock,fsync,renameat2,unlink,close", before, check) >= (9 if IS_WHOLE else 6)
         assert set(seen) == {0, 1}
 
 
 # Holds: BACKUP-7
-@pytest.mark.parametrize("error", ["EINVAL", "ENOSYS"])
+@pytest.mark.parametrize("error", [
+    "EINVAL", pytest.param("ENOSYS", marks=pytest.mark.whole("EINVAL stands for both errors in the gate"))])
 @pytest.mark.parametrize("has_links", [True, False])
 def test_a_file_system_without_renameat2(running, tmp_path, error, has_links):
     """NFS refuses RENAME_NOREPLACE; FAT has no hard links."""

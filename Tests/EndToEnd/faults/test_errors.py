@@ -7,7 +7,20 @@ import os
 import pytest
 from fido2.ctap import CtapError
 from faults.bench import Bench
-from faults.operations import OPERATIONS, CounterOn, NotAcknowledged, PINChange, SlotAdded, cases
+from faults.operations import (
+    CounterOn,
+    Merge,
+    NotAcknowledged,
+    PINChange,
+    PINSet,
+    Registration,
+    RegistrationAgain,
+    SlotAdded,
+    SlotRemoved,
+    WriteBack,
+    WrongPIN,
+    cases,
+)
 from support import figures
 from support.tracer import CHANGES, SYNCS, WRITES
 from support.whole import IS_LONG, IS_WHOLE
@@ -97,7 +110,8 @@ class Errors:
 
 # Holds: FAULT-2, FAULT-13
 @pytest.mark.parametrize("operation", cases(
-    set(OPERATIONS) - {CounterOn}, "the next test has it in the gate"))
+    (Registration, RegistrationAgain, WriteBack, PINSet, WrongPIN, SlotAdded, SlotRemoved, Merge),
+    "in the gate, eight requests stand for all, and test_kills.py has the others but for those that write alike"))
 def test_a_fault_of_the_disk_at_every_call(operation, tmp_path, tracer, surroundings):
     """The request succeeds or ends with a status, its change is there as a whole or not at all, and the next one works."""
     errors = Errors(Bench(operation, tmp_path, tracer, surroundings))

@@ -6,13 +6,15 @@ import os
 import pytest
 from faults.bench import Bench, outcomes
 from faults.operations import (
-    OPERATIONS,
-    CounterOn,
     Gone,
-    KeyringSlotAdded,
+    LargeBlob,
     Merge,
     NotAcknowledged,
-    PassphraseChanged,
+    PINChange,
+    Registration,
+    Reset,
+    SignIn,
+    SlotAdded,
     cases,
 )
 from support import figures
@@ -64,13 +66,10 @@ class Kills:
         return bool(reached)
 
 
-#: The files of these are written as those of others.
-WRITTEN_ALIKE = {KeyringSlotAdded, PassphraseChanged, CounterOn}
-
-
 # Holds: FAULT-1
 @pytest.mark.parametrize("operation", cases(
-    set(OPERATIONS) - WRITTEN_ALIKE, "a slot of systemd and a new PIN stand for it in the gate"))
+    (Registration, SignIn, PINChange, LargeBlob, SlotAdded, Merge, Reset),
+    "in the gate, seven requests stand for all, and test_errors.py has the others but for those that write alike"))
 def test_a_kill_at_every_system_call(operation, tmp_path, tracer, surroundings):
     """An acknowledged change is there, any other is there as a whole or not at all, and every file opens."""
     kills = Kills(Bench(operation, tmp_path, tracer, surroundings))
