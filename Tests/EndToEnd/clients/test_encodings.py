@@ -19,7 +19,7 @@ from support.whole import IS_WHOLE
 
 #: The gate always has the same inputs; a whole run has others, and ten times as many.
 SEED = int(os.environ.get("LIQUID_TEST_SEED") or (random.SystemRandom().randrange(2**32) if IS_WHOLE else 1))
-INPUTS = 5000 if IS_WHOLE else 500
+INPUTS = 5000 if IS_WHOLE else 200
 ORIGIN = "https://dapp.example"
 NEXT_ASSERTION = b"\x08"
 UNEXPECTED_TYPE, INVALID_CBOR, NOT_ALLOWED = 0x11, 0x12, 0x30

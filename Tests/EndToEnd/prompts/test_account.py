@@ -14,6 +14,7 @@ from support.account import MATRIX, PASSWORD, USER
 from support.authenticator import BIN, PASSPHRASE, wait_for
 from support.ceremonies import OWN, Request, client, refused, register
 from support.patience import PATIENCE
+from support.whole import alike
 
 ASKS = words("The system asks: {1}", '"Password: "')
 ANSWER = words("Your answer:")
@@ -200,12 +201,12 @@ class TestFailures:
             register(ctap, OWN, "example.com", uv=True)
         assert "PAM cannot verify: " in running.said()
 
-    @pytest.mark.parametrize("message, reason", [
+    @pytest.mark.parametrize("message, reason", alike([
         (b"", ENDED), (b"\x02", ENDED), (b"\x02\x11\x00\x09abc", ENDED), (b"\x01\x00\x00\x00", INVALID),
         (b"\x02\x00\x00\x01a", INVALID), (b"\x02\x10\x00\x01a", INVALID), (b"\x02\x11\x02\x01" + b"a" * 513, INVALID),
         (b"\x02\x12\xff\xff", INVALID), (b"\x02\x13\x02\x01" + b"a" * 513, INVALID),
         (b"\x02\x14\x00\x00", INVALID), (b"\x02\x07\x00\x01a", INVALID), (b"\x02\x04\x00\x00", INVALID),
-        (b"\x02\x04\x00\x01\x1b", INVALID)],
+        (b"\x02\x04\x00\x01\x1b", INVALID)]),
         ids=lambda value: value[:8].hex() if isinstance(value, bytes) else value.split()[1])
     def test_malformed_messages_of_the_peer(self, key, account, message, reason, tmp_path):
         (tmp_path / "message").write_bytes(message)

@@ -6,6 +6,7 @@ from prompts.requesting import means, prompters, status, words
 from support.authenticator import PASSPHRASE, is_alive, wait_for
 from support.ceremonies import Request
 from support.notifications import NotificationDaemon
+from support.whole import alike
 
 UNLOCK = words("Unlock your passkeys?")
 ASKPASS = """#!/bin/sh
@@ -75,14 +76,14 @@ class TestAskpass:
             assert f"{wrong}\n\n{UNLOCK}" in askpass.texts()
 
     # Holds: PROMPT-7
-    @pytest.mark.parametrize("script, reason", [
+    @pytest.mark.parametrize("script, reason", alike([
         ("exit 1", None),
         (f"echo '{PASSPHRASE}'; exit 1", None),
         ("kill -SEGV $$", "was ended by signal 11"),
         ("exit 127", "ended with status 127"),
         ("head -c 300 /dev/zero | tr '\\0' x", "printed more than 256 bytes"),
         ("yes", "printed more than 256 bytes"),
-    ])
+    ]))
     def test_no_passphrase(self, key, askpass, script, reason):
         askpass.set(script)
         assert Request(key).end() == CtapError.ERR.OPERATION_DENIED

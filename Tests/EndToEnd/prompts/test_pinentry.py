@@ -12,6 +12,7 @@ from support import wire
 from support.authenticator import PASSPHRASE, wait_for
 from support.ceremonies import Request
 from support.patience import PATIENCE
+from support.whole import alike
 
 
 class TestMisbehaviour:
@@ -34,8 +35,8 @@ class TestMisbehaviour:
         key.pinentry_program = key.folder / "no-such-pinentry"
         self.deny_and_say(key, str(key.pinentry_program).lower())
 
-    @pytest.mark.parametrize("behaviour", ["die", "crash", "die-first", "garbage", "garbage-first", "refuse", "no-newline",
-                                           "overlong"])
+    @pytest.mark.parametrize("behaviour", alike([
+        "die", "crash", "die-first", "garbage", "garbage-first", "refuse", "no-newline", "overlong"]))
     def test_a_pinentry_that_dies_or_breaks_the_protocol(self, key, behaviour):
         key.pinentry.set(behaviour)
         self.deny_and_say(key, "pinentry")

@@ -21,6 +21,7 @@ from support import figures, memory, stacks
 from support.authenticator import PASSPHRASE, Authenticator, on_terminal, wait_for
 from support.ceremonies import unbroken
 from support.patience import PATIENCE
+from support.whole import alike
 
 from .doubles import hybrid_client, tunnels
 from .doubles.bluetooth import Bluetooth
@@ -229,7 +230,7 @@ def test_a_request_that_fails(exchange, hint, request_, status, code):
 
 # Holds: HYBRID-2
 @pytest.mark.parametrize(
-    "request_", [b"\x06\xa2\x01\x02\x02\x07", b"\x07", b"\x0a\xa1\x01\x01", b"\x0c\xa2\x01\x01\x03\x00", b"\x41"])
+    "request_", alike([b"\x06\xa2\x01\x02\x02\x07", b"\x07", b"\x0a\xa1\x01\x01", b"\x0c\xa2\x01\x01\x03\x00", b"\x41"]))
 def test_nothing_else_is_served(exchange, request_):
     """clientPIN, reset, credentialManagement, large blobs: the exchange waits for another request then."""
     assert exchange.ask(request_) == (0x01, {})
@@ -320,7 +321,7 @@ def test_a_lock_withdraws_the_dialog(exchange, loop):
 
 
 # Holds: HYBRID-4
-@pytest.mark.parametrize("fault", [fault for fault in hybrid_client.FAULTS if fault not in ("update", "silent", "mute")])
+@pytest.mark.parametrize("fault", alike(fault for fault in hybrid_client.FAULTS if fault not in ("update", "silent", "mute")))
 def test_a_hostile_browser(exchange, fault):
     """No fault gets an answer; each ends the exchange with one sentence, and leaves no advert and no dialog."""
     exchange.key.pinentry.set("wait" if fault == "replay" else "approve")
@@ -392,7 +393,7 @@ def test_a_second_browser_with_the_same_advert(exchange, loop):
 
 
 # Holds: HYBRID-5
-@pytest.mark.parametrize("fault", tunnels.FAULTS)
+@pytest.mark.parametrize("fault", alike(tunnels.FAULTS))
 def test_a_faulty_tunnel(loop, authority, bluetooth, answer, key, fault):
     """Before the tunnel is right, nothing is advertised; after that, every fault ends the exchange."""
     tunnel = loop.run(tunnels.FaultyTunnel(authority, fault).start())

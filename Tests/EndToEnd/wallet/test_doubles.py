@@ -244,6 +244,7 @@ class TestCommandLine:
 
         loop.run(story())
 
+    @pytest.mark.whole("it starts the double several times, which is no program of ours")
     def test_a_used_port_and_a_missing_directory_are_named(self, loop, start):
         other = start()
         port = other.stdout.readline().rpartition(":")[2].rstrip()

@@ -12,6 +12,7 @@ from judges import derivation, events, keyri
 from support import stacks
 from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal
 from support.patience import PATIENCE
+from support.whole import alike
 
 from .connecting import NO_PROMPT
 from .doubles.keyri_server import KeyriServer
@@ -357,12 +358,12 @@ def test_an_unconfigured_service_gets_no_request(wallet, server):
     assert not server.received
 
 
-@pytest.mark.parametrize("line", [
+@pytest.mark.parametrize("line", alike([
     "keyri acme = http://app.example", "keyri acme = app.example", "keyri acme = https://app.example/path",
     "keyri a.b/c = https://app.example", "keyri acme = https://a.example k e y", "keyri-api = ftp://x",
     "keyri-api = https://a.example\nkeyri-api = https://b.example",
     "keyri acme = https://a.example\nkeyri acme = https://b.example", "keyri = https://a.example",
-])
+]))
 def test_an_invalid_configuration(wallet, line):
     wallet.configure(line)
     assert "line " in wallet.run("register", ALICE, status=FAILED).stderr

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 from support import figures
 from support.authenticator import PHRASE
+from support.whole import alike
 
 from . import transactions
 from .doubles.dapp import DApp
@@ -54,7 +55,7 @@ def dapp(loop, module_serve, authority, module_connect, module_key):
         loop.run(page.close())
 
 
-@pytest.mark.parametrize("request_name", REQUESTS)
+@pytest.mark.parametrize("request_name", alike(REQUESTS))
 def test_the_number_of_pages(loop, dapp, shared_key, request_name):
     """The first page has the totals; the last names dApp and network; a long field has length, beginning and hash."""
     txns, most = REQUESTS[request_name]

@@ -13,6 +13,7 @@ from support import stacks
 from support.accounts import PRIVATE, SHARED, on_machine
 from support.authenticator import Authenticator, on_terminal
 from support.patience import PATIENCE
+from support.whole import alike
 
 from .doubles import styled_code, unusual_code
 from .doubles.dapp import DApp
@@ -68,7 +69,7 @@ PICTURES = {
 
 
 # Holds: INPUT-9
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", alike(PICTURES))
 def test_a_link_from_an_unusual_picture(shared_key, connect, tmp_path, name):
     """None has a border around its code."""
     picture = tmp_path / name
