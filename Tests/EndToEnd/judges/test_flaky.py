@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from judges.test_changed import REPOSITORY, piece
+from support import whole
 from support.patience import PATIENCE
 
 ENDTOEND = REPOSITORY / "Tests/EndToEnd"
@@ -129,3 +130,16 @@ def test_a_mark_keeps_a_test_out_of_the_gate(tmp_path):
 def test_a_mark_has_its_reason(tmp_path):
     status, _, said = run_pytest(tmp_path, "import pytest\n\n@pytest.mark.whole\ndef test_long():\n    pass\n")
     assert status == pytest.ExitCode.USAGE_ERROR and "needs its reason" in said, said
+
+
+@pytest.mark.parametrize("is_whole, points", [(False, [0, 3, 6, 7]), (True, [*range(8)])])
+def test_a_sweep_has_every_third_point_in_the_gate(monkeypatch, is_whole, points):
+    monkeypatch.setattr(whole, "IS_WHOLE", is_whole)
+    assert whole.every_third(range(8)) == points
+
+
+def test_of_cases_that_are_alike_every_third_is_in_the_gate():
+    cases = whole.alike(["a", ("b", 1), "c", "d", "e"])
+    assert [case for case in cases if isinstance(case, str)] == ["a", "d", "e"]
+    marked = [case for case in cases if not isinstance(case, str)]
+    assert [(case.values, [mark.name for mark in case.marks]) for case in marked] == [(("b", 1), ["whole"]), (("c",), ["whole"])]
