@@ -693,3 +693,17 @@ def test_without_bluetooth_there_is_no_exchange(radio, listed, named, words):
     run = radio.answer(radio.key, radio.bluetooth, None, hybrid.Code(key6=listed).link, environment=radio.environment)
     assert run.end() == 1 and words in run.reason
     assert radio.bluetooth.events("advert") == []
+
+
+# Holds: HYBRID-12
+def test_without_sockets_of_bluetooth_nobody_is_asked(radio):
+    """Of --no-tunnel and a kernel without L2CAP, the person hears before any question."""
+    code, key = hybrid.Code(key6=[1]), radio.key
+    command = key.command("answer", code.link, "--no-tunnel", "--control", key.control_socket)
+    environment = {**key.environment, **radio.bluetooth.environment, **radio.environment}
+    status, shown = on_terminal(command, [(QUESTION, "n")], environment)
+    assert status == 4 and "you refused; nothing was sent" in shown, "the person is asked where a program can listen"
+    del environment["L2CAP_NAME"]
+    status, shown = on_terminal(command, [], environment)
+    assert status == 1 and "accepts no connections by Bluetooth" in shown, shown
+    assert "Answer it?" not in shown and radio.bluetooth.events("advert") == []

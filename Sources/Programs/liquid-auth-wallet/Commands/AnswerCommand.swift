@@ -90,12 +90,12 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     // What cannot work is found before anybody is asked.
     let advertiser: LEAdvertiser
     do throws(BluetoothFailure) { advertiser = try LEAdvertiser() } catch { throw WalletFailure(error.description) }
+    // The sandbox allows no socket of Bluetooth, so this one is opened before it.
+    let listener = try Self.listener(for: session.channels)
     let thread = try NetworkThread(certificateAuthorities: configuration.certificateAuthorities)
     let result: Result<Void, any Error>
     do {
       try await askPerson()
-      // The sandbox allows no socket of Bluetooth, so this one is opened before it.
-      let listener = try Self.listener(for: session.channels)
       // No other program is started from here on.
       WalletSandbox.restrictSystemCalls()
       try await HybridExchange(
