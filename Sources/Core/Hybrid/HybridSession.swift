@@ -110,7 +110,8 @@ public struct HybridSession: Sendable {
   /// Prepares the answer to a code.
   ///
   /// - Parameters:
-  ///   - service: the tunnel service; its number is in the advert even if no tunnel is used.
+  ///   - service: the tunnel service; its number is in the advert even if no tunnel is used, or 0 if the browser does not
+  ///     know it.
   ///   - offered: the channels that this machine offers; those that the code lists too are used.
   ///   - getInfo: what the authenticator answers to getInfo over this transport, without the status byte.
   /// - Throws: ``HybridError/digitalCredential``, ``HybridError/channels``, ``HybridError/onlyBluetooth``,
@@ -137,6 +138,8 @@ public struct HybridSession: Sendable {
     guard !channels.isEmpty else {
       throw listed.isEmpty ? .channels : listed.contains(.bluetooth) ? .onlyBluetooth : .noBluetooth
     }
+    // Without a tunnel, any number will do that the browser does not refuse.
+    let service = channels.contains(.tunnel) || service.isKnown(to: link) ? service : TunnelService(0) ?? service
     guard service.isKnown(to: link) else { throw .tunnelService(service.number) }
     (self.link, self.service, self.getInfo) = (link, service, getInfo)
     (self.ephemeral, self.nonce) = (ephemeral, nonce)

@@ -269,6 +269,18 @@ import Testing
   }
 
   // Holds: HYBRID-12
+  @Test(arguments: [(1, 0), (2, 1)] as [(CBORValue, UInt16)])
+  func `by Bluetooth alone, the advert names service 0 if the browser does not know the other`(
+    _ known: CBORValue, _ named: UInt16
+  ) throws {
+    var exchange = try Exchange([2: known, 6: [0, 1]], service: 1, offering: [.bluetooth])
+    guard case .advertise(let advert)? = exchange.session.begin(listeningAt: 0x82, at: .zero).first else {
+      throw HybridError.channels
+    }
+    #expect(EID(sealed: advert, key: exchange.link.eidKey)?.service.number == named)
+  }
+
+  // Holds: HYBRID-12
   @Test(arguments: [1, 2, 41, 82, 10_000])
   func `by Bluetooth an exchange needs no service, in packets of any size`(_ size: Int) throws {
     let (start, advert) = try Exchange.byBluetooth()

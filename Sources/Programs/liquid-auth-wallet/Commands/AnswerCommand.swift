@@ -79,10 +79,7 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     let output = options.output
     output.report(.hybrid(.code(code.hint, age: code.created.map(Self.age))))
     let configuration = try options.configuration()
-    // An option replaces both settings: address and number of different services lead the browser elsewhere.
-    let isGiven = tunnel != nil || tunnelNumber != nil
-    let (number, address) = isGiven ? (tunnelNumber, tunnel) : (configuration.tunnelNumber, configuration.tunnel)
-    let place = try TunnelPlace(number: number, address: address)
+    let place = try tunnelPlace(configuration)
     let socket = try ControlSocket(options.controlPath(), in: options.place) { output.report(.prompt) }
     var offered: Set<HybridSession.Channel> = noTunnel ? [.bluetooth] : [.tunnel]
     if configuration.bluetoothChannel == true { offered.insert(.bluetooth) }
@@ -119,6 +116,18 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     case .browser?, nil: break
     }
     do throws(HybridError) { return try FIDOURI(text) } catch { throw WalletFailure(error.description, code: .mistake) }
+  }
+
+  /// The tunnel service of the options, or of the settings.
+  func tunnelPlace(_ configuration: WalletConfiguration) throws(WalletFailure) -> TunnelPlace {
+    // An option replaces both settings: address and number of different services lead the browser elsewhere.
+    let isGiven = tunnel != nil || tunnelNumber != nil
+    let (number, address) = isGiven ? (tunnelNumber, tunnel) : (configuration.tunnelNumber, configuration.tunnel)
+    do throws(WalletFailure) { return try TunnelPlace(number: number, address: address) } catch {
+      // Without a tunnel, the number is only in the advert.
+      guard noTunnel else { throw error }
+      return try TunnelPlace(number: nil, address: nil)
+    }
   }
 
   /// Prepares the exchange, with what the authenticator can do for another computer.

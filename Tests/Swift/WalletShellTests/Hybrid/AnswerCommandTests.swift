@@ -26,6 +26,21 @@ struct AnswerCommandTests {
     #expect(try AnswerCommand.parse(["-", "--no-tunnel"]).noTunnel)
   }
 
+  // Holds: HYBRID-12
+  @Test(arguments: ["tunnel-number = 2", "tunnel = wss://tunnel.example", "tunnel = x\ntunnel-number = 300"])
+  func `without a tunnel, settings that name none do not matter`(_ settings: String) throws {
+    let configuration = try WalletConfiguration(settings, path: "w", home: nil)
+    let place = try AnswerCommand.parse(["-", "--no-tunnel"]).tunnelPlace(configuration)
+    #expect(place.service.number == 0)
+    #expect(throws: WalletFailure.self) { try AnswerCommand.parse(["-"]).tunnelPlace(configuration) }
+  }
+
+  // Holds: HYBRID-12
+  @Test func `without a tunnel, the number of the settings is still used`() throws {
+    let configuration = try WalletConfiguration("tunnel-number = 300", path: "w", home: nil)
+    #expect(try AnswerCommand.parse(["-", "--no-tunnel"]).tunnelPlace(configuration).service.number == 300)
+  }
+
   @Test func `the settings of wallet.conf name a tunnel service`() throws {
     let text = "tunnel = wss://tunnel.example:8443\ntunnel-number = 300\nbluetooth-channel = on"
     let read = try WalletConfiguration(text, path: "w", home: nil)
