@@ -1,3 +1,5 @@
+public import CryptoPrimitives
+
 /// Why a `FIDO:/` code cannot be answered, or why its exchange ended.
 public enum HybridError: Error, Hashable, Sendable {
   /// The text does not begin with `FIDO:/`.
@@ -34,6 +36,8 @@ public enum HybridError: Error, Hashable, Sendable {
   case browserLeft
   /// The user or this program stopped the exchange.
   case stopped
+  /// No key or advert of this machine could be made.
+  case crypto(CryptoError)
 }
 
 extension HybridError: CustomStringConvertible {
@@ -59,6 +63,7 @@ extension HybridError: CustomStringConvertible {
     case .noRequest: "the browser connected, but sent no request; scan a new code"
     case .browserLeft: "the browser ended the request; to try again, scan a new code"
     case .stopped: "the request was stopped"
+    case .crypto(let error): error.description
     }
   }
 }

@@ -115,11 +115,13 @@ public struct HybridSession: Sendable {
   ///   - offered: the channels that this machine offers; those that the code lists too are used.
   ///   - getInfo: what the authenticator answers to getInfo over this transport, without the status byte.
   /// - Throws: ``HybridError/digitalCredential``, ``HybridError/channels``, ``HybridError/onlyBluetooth``,
-  ///   ``HybridError/noBluetooth`` or ``HybridError/tunnelService(_:)`` if no exchange can follow.
+  ///   ``HybridError/noBluetooth`` or ``HybridError/tunnelService(_:)`` if no exchange can follow;
+  ///   ``HybridError/crypto(_:)`` if there is no key.
   public init(
     _ link: FIDOURI, service: TunnelService, offering offered: Set<Channel> = [.tunnel], getInfo: [UInt8]
   ) throws(HybridError) {
-    guard let ephemeral = try? P256.PrivateKey.random() else { throw .handshake }
+    let ephemeral: P256.PrivateKey
+    do throws(CryptoError) { ephemeral = try P256.PrivateKey.random() } catch { throw .crypto(error) }
     try self.init(
       link, service: service, offering: offered, getInfo: getInfo, ephemeral: ephemeral,
       nonce: randomBytes(EID.nonceSize))
@@ -294,7 +296,8 @@ public struct HybridSession: Sendable {
 
   private mutating func advertise(routingID: [UInt8], at now: Duration) -> [Action] {
     let eid = EID(routingID: routingID, service: service, nonce: nonce)
-    guard let advert = try? eid.sealed(link.eidKey) else { return fail(.handshake) }
+    let advert: [UInt8]
+    do throws(CryptoError) { advert = try eid.sealed(link.eidKey) } catch { return fail(.crypto(error)) }
     (state, connected, deadline) = (.advertising(eid), now, now + Limit.advert)
     let psm = channels.contains(.bluetooth) ? psm : nil
     return [.advertise(advert + (psm.map(EID.suffix(psm:)) ?? []))]

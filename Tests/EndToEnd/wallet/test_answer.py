@@ -707,3 +707,12 @@ def test_without_sockets_of_bluetooth_nobody_is_asked(radio):
     status, shown = on_terminal(command, [], environment)
     assert status == 1 and "accepts no connections by Bluetooth" in shown, shown
     assert "Answer it?" not in shown and radio.bluetooth.events("advert") == []
+
+
+# Holds: HYBRID-12
+def test_an_advert_that_cannot_be_encrypted(radio):
+    """The command ends with the fault of the library, and does not wait for a browser."""
+    environment = {**radio.environment, "L2CAP_NO_CIPHER": "1"}
+    run = radio.answer(radio.key, radio.bluetooth, None, hybrid.Code(key6=[1]).link, environment=environment)
+    assert run.end() == 1 and "the cryptographic library refused to work" in run.reason
+    assert radio.bluetooth.events("advert") == []

@@ -319,6 +319,17 @@ import Testing
   }
 
   // Holds: HYBRID-12
+  @Test func `an advert that cannot be encrypted ends the exchange as it begins`() throws {
+    let exchange = try Exchange([6: [0, 1]])
+    // Without its nonce, an EID is not a whole block.
+    var session = try HybridSession(
+      exchange.link, service: #require(TunnelService(0)), offering: [.bluetooth], getInfo: Exchange.getInfo,
+      ephemeral: exchange.key, nonce: [])
+    #expect(session.begin(listeningAt: 0x82, at: .zero) == [])
+    #expect(session.ending == .failed(.crypto(.invalidLength)) && session.deadline == nil)
+  }
+
+  // Holds: HYBRID-12
   @Test func `a stranger who connects by Bluetooth ends the exchange, and gets no answer`() throws {
     var (exchange, _) = try Exchange.byBluetooth()
     let junk = [UInt8](repeating: 4, count: 80) + [13, 10]

@@ -71,10 +71,13 @@ struct HybridExchange: Sendable {
       let first = session.begin(listeningAt: exchange.listener?.psm, at: exchange.timer.now)
       exchange.listener?.serve(on: exchange.timer.loop) { [input] event in input.yield(.connection(event)) }
       execute(first)
-      for await event in events {
-        let actions = handle(event)
-        execute(actions)
-        if session.ending != nil { break }
+      // An exchange that ended as it began gets no event.
+      if session.ending == nil {
+        for await event in events {
+          let actions = handle(event)
+          execute(actions)
+          if session.ending != nil { break }
+        }
       }
       // A task that is cancelled gets no further event.
       let last = session.stop()
@@ -243,7 +246,7 @@ extension WalletFailure {
       case .noTunnel, .noBrowser, .noRequest: .timedOut
       case .stopped: .interrupted
       case .noLink, .digits, .content, .digitalCredential, .channels, .onlyBluetooth, .noBluetooth, .tunnelService,
-        .tunnelAnswer, .handshake, .frame, .message, .browserLeft:
+        .tunnelAnswer, .handshake, .frame, .message, .browserLeft, .crypto:
         .failed
       }
     self.init(error.description, code: code)
