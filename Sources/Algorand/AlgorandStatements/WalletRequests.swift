@@ -121,8 +121,8 @@ extension Authenticator {
     }
   }
 
-  /// Keeps the pairing with a dApp in the store, if the user wants to remember the dApp; the prompt says whether it
-  /// replaces one.
+  /// Keeps the pairing with a dApp in the store, if the user wants to remember the dApp; the prompt says which one it
+  /// replaces, if any.
   ///
   /// - Throws: `invalidParameter` for a pairing that is not within the limits, or whose relying party is not that of its
   ///   origin; `noCredentials` without a passkey of the site, whose removal would forget it. Nobody is asked.
@@ -137,8 +137,10 @@ extension Authenticator {
     let count: Int
     do throws(RecoveryError) {
       count = try vault.store.credentialCount(rpIDHash: RPIDHash(rpID: pairing.rpID), userVerified: true)
-      let old = try vault.store.state().pairings.pairing(with: pairing.origin)
-      prompt.purpose = .wallet(.rememberDApp(replaces: old != nil))
+      let kept = try vault.store.state().pairings
+      let replaces = kept.pairing(with: pairing.origin) != nil
+      prompt.purpose = .wallet(
+        .rememberDApp(replaces: replaces, oldest: replaces ? nil : kept.oldestIfFull?.origin))
     } catch {
       throw CTAPError(error)
     }

@@ -1,6 +1,7 @@
 import CTAP2
 import DisplayText
 import Messages
+import Recovery
 
 extension WalletUnlockReason {
   /// The requested operation and its details, for the prompt that unlocks the vault.
@@ -51,12 +52,16 @@ extension WalletPurpose {
           Message("The site protects it. The passkey's id alone is not enough to sign in.")
         ],
         agree: Message("Show"), refuse: Message("Deny"), closing: doorLines, in: catalogue)
-    case .rememberDApp(let replaces):
+    case .rememberDApp(let replaces, let oldest):
       let old = replaces ? [Message("It is remembered already; the new entry replaces the old one.")] : []
+      let other = oldest.map { oldest in
+        Message(
+          "It replaces the oldest of \(Pairings.maximumCount) remembered dApps: \(DisplayText.host(oldest))")
+      }
       return PromptPages(
         question: Message("Remember this dApp?"), heading: prompt.heading(in: catalogue) + doorLines,
         body: WalletText.wrapped(
-          old + [
+          old + [other].compactMap(\.self) + [
             Message("Later connections to it need no link and no sign-in, only your consent."),
             Message("To forget it, remove your passkeys of the site."),
           ], in: catalogue), agree: replaces ? Message("Replace") : Message("Remember"), in: catalogue)

@@ -59,9 +59,12 @@ public struct Pairings: Sendable, Equatable {
   public mutating func keep(_ pairing: Pairing) throws(RecoveryError) {
     try Self.check(pairing)
     all.removeAll { $0.origin.utf8.elementsEqual(pairing.origin.utf8) }
-    if all.count == Self.maximumCount { all.removeFirst() }
+    if oldestIfFull != nil { all.removeFirst() }
     all.append(pairing)
   }
+
+  /// The pairing that goes when ``keep(_:)`` gets one with a new server; `nil` while there is room.
+  public var oldestIfFull: Pairing? { all.count == Self.maximumCount ? all.first : nil }
 
   private static func isName(_ name: String) -> Bool {
     1...maximumNameSize ~= name.utf8.count && name.utf8.allSatisfy { 0x21...0x7E ~= $0 }

@@ -423,6 +423,24 @@ import Testing
   }
 
   // Holds: WALLET-29
+  @Test func `without room for another pairing, the prompt names the oldest, which goes`() async throws {
+    let world = try Self.worldWithPasskey()
+    var (state, pairing) = (try world.store.state(), Self.pairing)
+    for number in 0..<Pairings.maximumCount {
+      pairing.origin = "https://\(number).d.example"
+      try state.pairings.keep(pairing)
+    }
+    try world.store.setState(state)
+    for _ in 0..<2 { try await world.authenticator.keep(Self.pairing) }
+    let purposes: [WalletPurpose] = [
+      .rememberDApp(replaces: false, oldest: "https://0.d.example"), .rememberDApp(replaces: true),
+    ]
+    #expect(world.person.shown.map(\.prompt.purpose) == purposes.map { UserPrompt.Purpose.wallet($0) })
+    let kept = try world.store.state().pairings.all
+    #expect(kept.first?.origin == "https://1.d.example" && kept.last == Self.pairing)
+  }
+
+  // Holds: WALLET-29
   @Test(arguments: refusals.indices)
   func `after a refusal, no pairing is kept or given`(_ index: Int) async throws {
     let (operation, status) = Self.refusals[index]

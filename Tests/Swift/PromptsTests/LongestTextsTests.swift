@@ -62,7 +62,8 @@ import Testing
       .change(.minimumPINLength(from: 4, to: 63, rpIDs: Array(repeating: long, count: 8))),
       .reset(importedPasskeys: .max, unsaved: .max, lastBackup: 253_402_300_799_000),
       .export(passkeys: .max, sites: Array(repeating: long, count: 16)), .export(passkeys: .max, sites: nil),
-      .wallet(.showPasskey), .wallet(.rememberDApp(replaces: true)), .wallet(.useDApp),
+      .wallet(.showPasskey), .wallet(.rememberDApp(replaces: true)),
+      .wallet(.rememberDApp(replaces: false, oldest: long)), .wallet(.useDApp),
       .wallet(.signTransactions(transactions)), .wallet(.signMessage(String(repeating: unit, count: 1024))),
       .wallet(.signAssociation(publicUserID: String(long.prefix(256)), data: String(long.prefix(1024)), service: long)),
     ]

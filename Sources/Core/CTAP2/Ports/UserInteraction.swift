@@ -297,8 +297,8 @@ public enum WalletPurpose: Sendable, Equatable {
   /// The account in use would sign a message of a dApp.
   case signMessage(String)
   /// Keep the pairing with a dApp, so that the wallet can connect to it again without a sign-in; it may replace the one
-  /// that the store has.
-  case rememberDApp(replaces: Bool)
+  /// that the store has, or the oldest, with a dApp of this origin, if there is no room for another.
+  case rememberDApp(replaces: Bool, oldest: String? = nil)
   /// Give the wallet the pairing with a dApp, which stands for a sign-in.
   case useDApp
   /// An association key would sign data of a service.

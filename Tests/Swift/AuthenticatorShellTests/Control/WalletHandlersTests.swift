@@ -352,6 +352,21 @@ import Testing
   }
 
   // Holds: WALLET-29
+  @Test func `a dialog names the oldest dApp if there is no room for another`() async throws {
+    try registerAtItsSite()
+    let store = try #require(world.keySource.current).store
+    var state = try store.state()
+    for number in 0..<100 {
+      try state.pairings.keep(
+        Pairing(origin: "https://\(number).example", rpID: "example", id: "p", credential: secret("token")))
+    }
+    try store.setState(state)
+    for _ in 0..<2 { _ = try await world.ask(pairing) }
+    let line = "It replaces the oldest of 100 remembered dApps: https://0.example"
+    #expect(world.dialogs.read.map { $0.details.contains(line) } == [true, false])
+  }
+
+  // Holds: WALLET-29
   @Test func `a pairing that the user refuses is neither kept nor given`() async throws {
     try registerAtItsSite()
     world.dialogs.agree(to: 0)
