@@ -141,13 +141,13 @@ extension UserPrompt.TransactionTexts {
     return [[whatIsSigned, together].joined(by: " ")] + inShort + shared
   }
 
-  /// The most lines about networks that the last page always shows.
+  /// The most lines about networks for which sums are left out.
   private static let mostNetworkLines = 4
 
   /// The summary on the last page, with the final button.
   ///
   /// The short form of one transaction also has the warning about its network; the page says it once, after the sums.
-  /// A dApp chooses the names of unknown networks, and can name many: then they get only the room that the sums leave.
+  /// A dApp chooses the names of unknown networks, and can name many: without room for all, it only warns.
   fileprivate func ending(under heading: [String], in catalogue: Catalogue) -> [String] {
     let sums = [Message("Summary:")] + inShort.filter { !networks.contains($0) }
     let (places, signed) = (
@@ -155,12 +155,16 @@ extension UserPrompt.TransactionTexts {
     )
     // The longest line that can count what is left out.
     let note = String(repeating: "-", count: WalletText.width)
-    let fits =
-      places.count <= Self.mostNetworkLines
-      && WalletText.pages(of: [[note] + places + signed], under: heading).count == 1
+    let fits = { (lines: [String]) in
+      WalletText.pages(of: [lines + places + signed], under: heading).count == 1
+    }
+    let isNamed = places.count <= Self.mostNetworkLines && fits([note]) || fits(WalletText.wrapped(sums, in: catalogue))
+    // The public networks always have room.
+    let elsewhere = Message("Network: see earlier parts")
     return WalletText.summary(
-      of: (fits ? sums : sums + networks).map { WalletText.wrapped([$0], in: catalogue) },
-      closing: fits ? places + signed : signed, under: heading, in: catalogue)
+      of: sums.map { WalletText.wrapped([$0], in: catalogue) },
+      closing: (isNamed ? places : WalletText.wrapped([Message("WARNING \(elsewhere)")], in: catalogue)) + signed,
+      under: heading, in: catalogue)
   }
 
   private var whatIsSigned: Message {
