@@ -81,7 +81,7 @@ package struct DoctorFindings: Equatable {
   struct Bluetooth: Equatable {
     /// The adapters that are not blocked, such as `hci0`; all of them if all are blocked.
     var adapters: [String] = []
-    /// Whether rfkill blocks all of them.
+    /// Whether rfkill blocks all of them; without an adapter, whether a switch of Bluetooth is off.
     var isBlocked = false
     /// Whether bluetoothd has turned the first adapter on.
     var isOn: Asked<Bool> = .unknown("nobody was asked")
@@ -243,15 +243,18 @@ extension DoctorFindings.Bluetooth {
   init(_ tree: SystemTree) {
     // Beside an adapter there can be its connections, such as hci0:64.
     let all = tree.names("/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") }
-    // Each adapter has a switch with its name; a laptop's own switch takes the adapter away.
-    let blocked = tree.names("/sys/class/rfkill").map { "/sys/class/rfkill/\($0)" }.filter { path in
+    let off = tree.names("/sys/class/rfkill").map { "/sys/class/rfkill/\($0)" }.filter { path in
       ["soft", "hard"].contains { tree.lines("\(path)/\($0)").first == "1" }
-    }.compactMap { tree.lines("\($0)/name").first }
+    }
+    // Each adapter has a switch with its name.
+    let blocked = off.compactMap { tree.lines("\($0)/name").first }
     let free = all.filter { !blocked.contains($0) }
-    (adapters, isBlocked) = free.isEmpty ? (all, !all.isEmpty) : (free, false)
+    adapters = free.isEmpty ? all : free
+    // A laptop's own switch takes the adapter away.
+    isBlocked = all.isEmpty ? off.contains { tree.lines("\($0)/type").first == "bluetooth" } : free.isEmpty
   }
 
-  var condition: BluetoothCondition { adapters.isEmpty ? .absent : isBlocked ? .blocked : .present }
+  var condition: BluetoothCondition { isBlocked ? .blocked : adapters.isEmpty ? .absent : .present }
 }
 
 extension DoctorFindings {

@@ -124,12 +124,12 @@ extension DoctorFindings {
   /// Never a problem: only `liquid-auth answer` needs it.
   var bluetoothAdapter: Check {
     let use = "only liquid-auth answer needs it"
-    guard let adapter = bluetooth.adapters.first else {
-      return .note(.bluetooth, "this machine has no Bluetooth adapter; \(use)")
-    }
     if bluetooth.isBlocked {
       return .note(
         .bluetooth, "Bluetooth is blocked; \(use)", remedy: Remedy(["rfkill", "unblock", "bluetooth"]))
+    }
+    guard let adapter = bluetooth.adapters.first else {
+      return .note(.bluetooth, "this machine has no Bluetooth adapter; \(use)")
     }
     switch bluetooth.isOn {
     case .unknown(let reason):

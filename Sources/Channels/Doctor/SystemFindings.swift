@@ -13,7 +13,7 @@ package enum UserService {
 /// The Bluetooth adapter as the kernel sees it; `doctor` also asks bluetoothd whether it is on.
 package enum BluetoothCondition: String, Sendable {
   case absent
-  /// rfkill blocks each adapter.
+  /// rfkill blocks each adapter, or has taken it away.
   case blocked
   case present
 }

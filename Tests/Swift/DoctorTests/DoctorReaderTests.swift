@@ -530,6 +530,17 @@ import UHID
     #expect(blocked.adapters == ["hci0", "hci1"] && blocked.condition == .blocked)
   }
 
+  @Test func `a switch that has taken the Bluetooth adapter away blocks it`() {
+    for (number, type) in ["wlan\n", "bluetooth\n"].enumerated() {
+      scratch.put("/sys/class/rfkill/rfkill\(number)/type", type)
+      scratch.put("/sys/class/rfkill/rfkill\(number)/soft", number == 0 ? "1\n" : "0\n")
+    }
+    #expect(scratch.findings().bluetooth.condition == .absent)
+    scratch.put("/sys/class/rfkill/rfkill1/soft", "1\n")
+    #expect(scratch.findings().bluetooth == .init(isBlocked: true))
+    #expect(scratch.findings().bluetooth.condition == .blocked)
+  }
+
   @Test func `files that are no regular files, or too large, are not read`() {
     scratch.directory("/proc/modules")
     #expect(scratch.findings().driver == .absent)

@@ -40,9 +40,9 @@ import Testing
     #expect(lines(.bluetooth) { $0.bluetooth.version = .unknown("x") } == ["ok|hci0 is on|-"])
     #expect(
       lines(.bluetooth) { $0.bluetooth.adapters = [] } == ["note|this machine has no Bluetooth adapter; \(use)|-"])
-    #expect(
-      lines(.bluetooth) { $0.bluetooth.isBlocked = true }
-        == ["note|Bluetooth is blocked; \(use)|rfkill unblock bluetooth"])
+    let blocked = ["note|Bluetooth is blocked; \(use)|rfkill unblock bluetooth"]
+    #expect(lines(.bluetooth) { $0.bluetooth.isBlocked = true } == blocked)
+    #expect(lines(.bluetooth) { $0.bluetooth = .init(isBlocked: true) } == blocked)
     #expect(
       lines(.bluetooth) { $0.bluetooth.isOn = .known(false) } == ["note|hci0 is off; \(use)|bluetoothctl power on"])
     #expect(
