@@ -115,7 +115,7 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
     case .keyri?: throw LinkKind.keyri.isAnother
     case .browser?, nil: break
     }
-    do throws(HybridError) { return try FIDOURI(text) } catch { throw WalletFailure(error.description, code: .mistake) }
+    do throws(HybridError) { return try FIDOURI(text) } catch { throw WalletFailure(error) }
   }
 
   /// The tunnel service of the options, or of the settings.
