@@ -28,7 +28,7 @@ struct LiquidAuthWalletCommand: ParsableCommand {
     ])
 
   /// The name in help: `liquid-auth`, which starts this program under that name, or this program's own.
-  private static let calledName = CommandLine.arguments.first == "liquid-auth" ? "liquid-auth" : "liquid-auth-wallet"
+  static let calledName = CommandLine.arguments.first == "liquid-auth" ? "liquid-auth" : "liquid-auth-wallet"
 
   /// Parses, runs, and ends the process; failures go to standard error, with their exit code.
   ///

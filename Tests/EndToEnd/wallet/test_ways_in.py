@@ -133,8 +133,8 @@ def test_once_ends_the_wallet_after_one_session(key, loop, serve, connect, dapp_
 
 # Holds: INPUT-15
 @pytest.mark.parametrize("command, usage", [
-    ("help connect", "connect [<options>] [<link>]"), ("connect --help", "connect [<options>] [<link>]"),
-    ("help answer", "answer "), ("help keyri", "keyri <subcommand>"), ("help keyri qr", "keyri qr [<link>]"),
+    ("help connect", "connect [OPTION...] LINK"), ("connect --help", "connect [OPTION...] LINK"),
+    ("help answer", "answer [OPTION...] LINK"), ("help keyri", "keyri <subcommand>"), ("help keyri qr", "keyri qr [<link>]"),
 ])
 def test_help_names_the_typed_command(key, command, usage):
     said = key.run(*command.split()).stdout

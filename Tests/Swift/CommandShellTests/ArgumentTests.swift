@@ -312,6 +312,17 @@ import Testing
     #expect(!text.contains("\u{1B}"))
   }
 
+  // Holds: INPUT-11
+  @Test func `the usage of recover has each of its forms`() {
+    let help = RecoverCommand.helpMessage(columns: 80)
+    for form in [
+      "--shares [--credential-ids FORM]", "--rp ID --user-handle TEXT [OPTION...]", "--accept-before-reset",
+      "--new-store", "--accept-store",
+    ] {
+      #expect(help.contains(" liquid-auth recover \(form)\n"))
+    }
+  }
+
   @Test func `the help fits a terminal of 80 columns`() {
     let text = LiquidAuthCommand.helpMessage(columns: 80)
     #expect(

@@ -85,6 +85,27 @@ struct MistakesTests {
   }
 }
 
+struct UsageTests {
+  // Holds: INPUT-11
+  @Test func `the usage has each way to name a link`() {
+    #expect(
+      ConnectCommand.helpMessage(columns: 80).contains(
+        """
+        USAGE: liquid-auth-wallet connect [OPTION...] LINK
+               liquid-auth-wallet connect [OPTION...] --image FILE
+               liquid-auth-wallet connect [OPTION...] --again SITE
+
+        """))
+    #expect(
+      AnswerCommand.helpMessage(columns: 80).contains(
+        """
+        USAGE: liquid-auth-wallet answer [OPTION...] LINK
+               liquid-auth-wallet answer [OPTION...] --image FILE
+
+        """))
+  }
+}
+
 struct WrongCommandLineTests {
   private static let noEmail = "this is not an email address; type it as the service knows it"
 

@@ -13,6 +13,10 @@ struct AnswerCommand: ParsableCommand, WalletOperation {
   static let configuration = CommandConfiguration(
     commandName: "answer",
     abstract: "Answer the FIDO:/ code of a browser on another computer: sign in there, or register.",
+    usage: """
+      \(LiquidAuthWalletCommand.calledName) answer [OPTION...] LINK
+      \(LiquidAuthWalletCommand.calledName) answer [OPTION...] --image FILE
+      """,
     discussion: """
       A browser shows such a code to invite a phone; this machine takes the phone's place. It needs Bluetooth, with \
       which the browser checks that you are nearby, and a tunnel service, through which both talk. The service learns \

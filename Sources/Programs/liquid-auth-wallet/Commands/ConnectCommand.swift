@@ -9,6 +9,11 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   static let configuration = CommandConfiguration(
     commandName: "connect",
     abstract: "Open a dApp's liquid:// link: sign in, and answer the dApp's requests.",
+    usage: """
+      \(LiquidAuthWalletCommand.calledName) connect [OPTION...] LINK
+      \(LiquidAuthWalletCommand.calledName) connect [OPTION...] --image FILE
+      \(LiquidAuthWalletCommand.calledName) connect [OPTION...] --again SITE
+      """,
     discussion: """
       Signs in at the link's server with the passkey of this vault's first Algorand account, or registers it if the \
       server does not have it yet. Then opens a channel to the dApp, and answers its requests. If the server reports \

@@ -9,6 +9,13 @@ struct RecoverCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "recover",
     abstract: "Make the vault from shares, and recover passkeys and the store.",
+    usage: """
+      liquid-auth recover --shares [--credential-ids FORM]
+      liquid-auth recover --rp ID --user-handle TEXT [OPTION...]
+      liquid-auth recover --accept-before-reset
+      liquid-auth recover --new-store
+      liquid-auth recover --accept-store
+      """,
     discussion: """
       Most passkeys come back without this command, when their site sends their id. Five cases need it. --shares asks for \
       shares and a new passphrase. The others ask for the vault's passphrase on the terminal, or read it from the first \
