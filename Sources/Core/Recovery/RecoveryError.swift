@@ -112,7 +112,7 @@ extension RecoveryError {
     Self(
       .anotherPhrase(fingerprint: fingerprint),
       "it was made with another phrase: its fingerprint is \(hexadecimal(fingerprint)), and that of this vault is "
-        + hexadecimal(vault))
+        + hexadecimal(vault), hint: "use it on a machine with that phrase; nothing was changed")
   }
 
   /// The same during a move to a new phrase, for a backup of the previous one.

@@ -316,8 +316,12 @@ class TestRefused:
         other.init(phrase=" ".join(["abandon"] * 11 + ["about"]))
         with other:
             other.unlock()
-            assert "another phrase" in self.refusal(other, "restore", backup)
-            assert "another phrase" in self.refusal(other, "backup", backup)
+            content = backup.read_bytes()
+            said = self.refusal(other, "restore", backup)
+            assert "another phrase" in said and "; use it on a machine with that phrase; nothing was changed" in said
+            said = self.refusal(other, "backup", backup)
+            assert "another phrase" in said and "; name another file" in said
+            assert backup.read_bytes() == content
 
     # Holds: BACKUP-2
     def test_authentic_content_that_breaks_a_rule(self, running, backup, tmp_path):
@@ -615,7 +619,7 @@ class TestCheck:
         other.run("backup", tmp_path / "theirs", "--state-dir", other.state, stdin=PASSPHRASE)
         assert check(tmp_path / "theirs", status=FAILED, options=()).stderr == (
             f"liquid-auth: cannot check {tmp_path / 'theirs'}: it was made with another phrase: its fingerprint is {others}, "
-            f"and that of this vault is {ours}\n")
+            f"and that of this vault is {ours}; use it on a machine with that phrase; nothing was changed\n")
         assert check(tmp_path / "theirs", status=FAILED, phrase=self.OTHER_PHRASE, options=()).stderr == (
             f"{wrong}; {tmp_path / 'theirs'} is of the phrase {others}; nothing was checked\n")
         assert not (running.state / "check").exists()

@@ -133,7 +133,9 @@ import Testing
       try BackupReader(file: file, keys: others)
     }
     let (old, vault) = (Self.digits(theirs), Self.digits(others.fingerprint))
-    let another = "it was made with another phrase: its fingerprint is \(old), and that of this vault is \(vault)"
+    let another =
+      "it was made with another phrase: its fingerprint is \(old), and that of this vault is \(vault); use it on a "
+      + "machine with that phrase; nothing was changed"
     #expect(refusal { _ = try BackupReader(file: file, keys: others) } == another)
     #expect(refusal { _ = try BackupReader(file: file, keys: others, previous: others.fingerprint) } == another)
     #expect(

@@ -133,12 +133,13 @@ struct BackupCommand: ParsableCommand {
       let present = try named.read(atMost: BackupFile.maximumSize)
       guard !present.isEmpty else { return }
       do throws(RecoveryError) { try BackupReader.checkForm(of: present) } catch {
-        throw notReplaced(file, Problem(error.reason, hint: error.hint))
+        throw notReplaced(file, error.reason)
       }
     }
 
-    private func notReplaced(_ file: String, _ problem: Problem) -> CommandFailure {
-      CommandFailure("\(file) is not replaced: \(problem.reason); \(problem.hint ?? "name another file")")
+    /// Without the hint of the reason, which is for a person who wants to read the file.
+    private func notReplaced(_ file: String, _ reason: String) -> CommandFailure {
+      CommandFailure("\(file) is not replaced: \(reason); name another file")
     }
 
     /// Compares the existing file with the store.
@@ -151,7 +152,7 @@ struct BackupCommand: ParsableCommand {
       guard let stamp = try named.stamp() else { return nil }
       let present = try named.read(atMost: BackupFile.maximumSize)
       guard !present.isEmpty else { return stamp }
-      let result = try vault.merge(present, onlyCompares: true) { notReplaced(file, $0) }
+      let result = try vault.merge(present, onlyCompares: true) { notReplaced(file, $0.reason) }
       if result.backupHasMore, !BackupText.isReplaced(result, always: replace) {
         throw CommandFailure(BackupText.hasMore(result, file, at: place))
       }
