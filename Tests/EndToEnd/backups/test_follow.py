@@ -394,6 +394,20 @@ def test_a_stick_is_pulled_and_a_disk_is_full(machines, tmp_path):
 
 
 # Holds: FOLLOW-5
+def test_another_folder(machines, folder, tmp_path):
+    """The command says that the file in the first one stays, and gets no more changes."""
+    machine, _ = machines
+    key = machine(0)
+    name, other = begin(key, folder)["file"], tmp_path / "other"
+    content = (folder / name).read_bytes()
+    other.mkdir()
+    left = f"{folder} is no longer followed; the file of this machine stays there as it is"
+    assert left in key.ask("backup", "--to", other)
+    assert (folder / name).read_bytes() == content and os.listdir(other) == [name]
+    assert "no longer followed" not in key.ask("backup", "--to", other)
+
+
+# Holds: FOLLOW-5
 def test_a_folder_that_cannot_be_followed(machines, folder, tmp_path):
     machine, _ = machines
     key = machine(0)

@@ -41,10 +41,13 @@ struct FollowSetup {
     let (own, files) = begun
     let isStarted = hasService && BackupService.enable()
     let lines = ["\(own) in \(path) is up to date"] + files.map { "\($0.name): \($0.result)" }
+    let left = [previous].compactMap(\.self).filter { $0 != path }.map {
+      "\($0) is no longer followed; the file of this machine stays there as it is"
+    }
     let next =
       isStarted ? [] : ["to keep it up to date, leave this running: liquid-auth backup follow\(place.arguments)"]
     output.write(
-      (lines + next).map(\.printable).joined(separator: "\n"),
+      (lines + left + next).map(\.printable).joined(separator: "\n"),
       json: [
         "folder": .string(path), "file": .string(own), "started": .bool(isStarted),
         "files": .array(
