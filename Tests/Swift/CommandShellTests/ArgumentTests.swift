@@ -261,6 +261,8 @@ import Testing
     (["verify"], "'verify'; did you mean 'log verify'?"),
     (["rekey", "testnet-v1.0"], "'rekey'; did you mean 'liquid-auth-wallet rekey'?"),
     (["version"], "'version'; did you mean '--version'?"),
+    (["passkeys"], "'passkeys'; did you mean 'credentials'?"),
+    (["Passkey", "list"], "'Passkey'; did you mean 'credentials'?"),
     (["extra"], "'extra'"), (["\u{1B}[2J"], "'\\u{1B}[2J'"), (["", "--json"], "''"),
   ])
   func `an unknown command is named in the error, also after help`(_ arguments: [String], _ name: String) throws {

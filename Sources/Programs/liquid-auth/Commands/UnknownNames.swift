@@ -51,6 +51,8 @@ extension LiquidAuthCommand {
     // Only the wallet program has it.
     if typed == "rekey" { return "; did you mean 'liquid-auth-wallet rekey'?" }
     if typed == "version", group == Self.self { return "; did you mean '--version'?" }
+    // The word of the texts.
+    if ["passkey", "passkeys"].contains(typed), group == Self.self { return "; did you mean 'credentials'?" }
     let elsewhere = own.contains(typed) ? [] : paths(of: typed, in: Self.self)
     guard elsewhere.isEmpty else { return elsewhere.count == 1 ? "; did you mean '\(elsewhere[0])'?" : "" }
     return CommandLineMistake.suggestion(for: name, in: own)
