@@ -67,7 +67,10 @@ def test_two_sites_are_moved_and_one_is_given_up(running, tmp_path):
     assert json.loads(running.ask("policy", "--json"))["sites"] == [{"site": "denied.example", "policy": "deny"}]
     assert states(running) == {("a.example", "passkey"): "left", ("b.example", "passkey"): "left",
                                ("factor.example", "other"): "left"}
-    # The list of passkeys has none of the old phrase, which still open their large blobs.
+    # The list of passkeys has none of the old phrase, and says so; they still open their large blobs.
+    assert running.ask("credentials", "list").startswith(
+        f"no passkeys of the new phrase are stored on this machine; those of the old phrase {OWN.fingerprint.hex()} still work")
+    assert json.loads(running.ask("credentials", "list", "--json")) == []
     done = running.run("blobs", "delete", "--unopened", "--yes", "--control", running.control_socket, stdin=PASSPHRASE,
                        status=1)
     assert "the passkeys of the old phrase still open their large blobs" in done.stderr

@@ -23,7 +23,18 @@ struct CredentialsCommand: ParsableCommand {
     func run() throws {
       let connection = try place.connect()
       let all = try connection.readByTicket(connection.credentials)
-      output.write(CredentialText.list(all), json: .array(all.map(\.json)))
+      output.write(
+        all.isEmpty ? noPasskeys(connection) : CredentialText.list(all), json: .array(all.map(\.json)))
+    }
+
+    /// The text of an empty list: during a move to a new phrase, the passkeys of the old one are in another list.
+    private func noPasskeys(_ connection: ControlConnection) -> String {
+      // Without an answer, the list is empty all the same.
+      guard let previous = (try? connection.ask(GetStatus()))?.vault.previousFingerprint else {
+        return CredentialText.list([])
+      }
+      return "no passkeys of the new phrase are stored on this machine; those of the old phrase "
+        + "\(previous.hexadecimal) still work; see: liquid-auth rotate list\(place.arguments)"
     }
   }
 
