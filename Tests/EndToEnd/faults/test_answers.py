@@ -230,7 +230,7 @@ class TestRead:
             key.wrapper = tracer.wrapper
             with key:
                 tracer.connect()
-                # It looks at the store once more after it has opened its socket.
+                # After it has opened its socket, it reads the vault for slots that unlock at the start.
                 assert tracer.settle(), key.said()
                 tracer.rule(under=key.state, **rule)
                 with ControlProtocol(key.control_socket) as control:

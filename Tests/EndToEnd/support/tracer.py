@@ -298,8 +298,8 @@ class Served:
             if name in PATHS:
                 with open(f"/proc/{thread}/mem", "rb", buffering=0) as memory:
                     memory.seek(arguments[PATHS[name]])
-                    # Only to the end of the page, because the next page may not exist.
-                    text = memory.read(4096 - arguments[PATHS[name]] % 4096).split(b"\0")[0]
+                    # PATH_MAX. A path can go on in the next page; if there is none, the read is short.
+                    text = memory.read(4096).split(b"\0")[0]
             # The status of an open file has an empty path.
             return os.fsdecode(text) if text else os.readlink(f"/proc/{thread}/fd/{arguments[0]}")
         except OSError:
