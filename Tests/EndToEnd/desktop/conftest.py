@@ -1,6 +1,7 @@
 """The authenticator of the user at seat0, over the broker."""
 
 import contextlib
+import errno
 import os
 import pathlib
 import pwd
@@ -42,8 +43,12 @@ def devices():
     """Return the report descriptors of all HID devices."""
     found = []
     for path in pathlib.Path("/sys/bus/hid/devices").glob("*/report_descriptor"):
-        with contextlib.suppress(OSError):  # The kernel has removed it meanwhile.
+        try:
             found.append(path.read_bytes())
+        except OSError as error:
+            # The kernel has removed it meanwhile: before it was opened, or before it was read.
+            if error.errno not in (errno.ENOENT, errno.ENODEV):
+                raise
     return found
 
 
