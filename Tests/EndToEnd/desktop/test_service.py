@@ -208,20 +208,26 @@ def test_a_notification_asks_for_presence():
 
 
 class TestSession:
-    @pytest.mark.whole("it takes long in an emulated guest")
-    def test_the_graphical_session_starts_and_stops_it(self):
-        """systemd's own target, as a desktop starts it."""
+    @pytest.fixture
+    def target(self):
+        """Enable the service, and return a target that starts systemd's own, as a desktop does."""
+        file = pathlib.Path("/etc/systemd/user/desktop-of-test.target")
         systemctl("enable", SOCKET, SERVICE)
-        target = pathlib.Path("/etc/systemd/user/desktop-of-test.target")
-        target.write_text("[Unit]\nBindsTo=graphical-session.target\n")
+        file.write_text("[Unit]\nBindsTo=graphical-session.target\n")
         systemctl("daemon-reload")
-        systemctl("start", target.name)
+        yield file.name
+        # Also after a failure, where the target may run, or not have started.
+        file.unlink()
+        systemctl("stop", file.name, status=None)
+        systemctl("disable", SOCKET, SERVICE)
+
+    @pytest.mark.whole("it takes long in an emulated guest")
+    def test_the_graphical_session_starts_and_stops_it(self, target):
+        systemctl("start", target)
         wait_for("the process", process, 60)
         assert state()["attached"] is True
-        systemctl("stop", target.name)
+        systemctl("stop", target)
         wait_for("the end", lambda: process() == 0, 60)
-        systemctl("disable", SOCKET, SERVICE)
-        target.unlink()
 
 
 @pytest.mark.whole("it takes long in an emulated guest")
