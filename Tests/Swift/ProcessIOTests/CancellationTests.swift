@@ -1,19 +1,24 @@
 import Glibc
 import ProcessIO
+import TestSupport
 import Testing
 
 struct CancellationTests {
-  @Test func `a wait ends on input, at the deadline, or at once if already cancelled`() throws {
+  @Test func `a wait ends on input, after its deadline, or when it is cancelled`() async throws {
     let ends = try Descriptor.pipe()
-    let cancellation = Cancellation()
-    let deadline = ContinuousClock.now + .milliseconds(30)
-    #expect(cancellation.wait(for: ends.read, POLLIN, until: deadline) == .timedOut)
-    #expect(deadline <= .now)
+    defer {
+      close(ends.read)
+      close(ends.write)
+    }
+    let (cancellation, past) = (Cancellation(), ContinuousClock.now)
+    #expect(cancellation.wait(for: ends.read, POLLIN, until: past) == .timedOut)
+    let isReady = BlockingWork { cancellation.wait(for: ends.read, POLLIN, until: nil) == .ready }
     write(ends.write, "x", 1)
-    #expect(cancellation.wait(for: ends.read, POLLIN, until: deadline) == .ready)
+    #expect(try await isReady.value)
+    #expect(cancellation.wait(for: ends.read, POLLIN, until: past) == .ready, "input comes before a deadline")
+    let isCancelled = BlockingWork { cancellation.wait(for: -1, 0, until: nil) == .cancelled }
     cancellation.cancel()
-    #expect(cancellation.wait(for: ends.read, POLLIN, until: nil) == .cancelled)
-    close(ends.read)
-    close(ends.write)
+    #expect(try await isCancelled.value)
+    #expect(cancellation.wait(for: ends.read, POLLIN, until: past) == .cancelled, "a cancellation comes before input")
   }
 }
