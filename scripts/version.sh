@@ -5,9 +5,12 @@
 # The only file with the version of the programs.
 version_file=Sources/Core/CTAPHID/DeviceIdentity.swift
 
-# product_version COMMIT: print the version of the source at a commit.
+# is_clone: whether git reads the source. It can also be a tarball, or a clone of another user.
+is_clone() { [[ -e $repo/.git ]] && git -C "$repo" rev-parse --verify --quiet HEAD >/dev/null 2>&1; }
+
+# product_version [COMMIT]: print the version of the source at a commit, or as it is here.
 product_version() {
-    git -C "$repo" show "$1:$version_file" 2>/dev/null |
+    if (($#)); then git -C "$repo" show "$1:$version_file" 2>/dev/null; else cat "$repo/$version_file"; fi |
         sed -n 's/.*productVersion:.* = (\([0-9]*\), \([0-9]*\), \([0-9]*\))$/\1.\2.\3/p'
 }
 
@@ -24,11 +27,10 @@ package_version() {
 }
 
 # stamp PROGRAM...: make `--version` of these files print the version of a snapshot: Sources/C/CVersion. Nothing is built
-# again. The source can be a tarball, without git, or a clone of another user, which git does not read.
+# again.
 stamp() {
     local version content program
-    [[ -e $repo/.git ]] || return 0
-    git -C "$repo" rev-parse --verify --quiet HEAD >/dev/null 2>&1 || return 0
+    is_clone || return 0
     version=$(package_version)
     content=$(mktemp)
     { printf '%s' "${version#"$(product_version HEAD)"}" && head -c 64 /dev/zero; } | head -c 64 >"$content"

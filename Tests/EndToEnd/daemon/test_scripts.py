@@ -264,6 +264,31 @@ def test_a_wrong_option_is_refused_before_the_build(words, option):
     assert done.stderr.startswith(f"run: unknown option '{option}'; ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("words, option", [
+    (["--prompt"], "--prompt"), (["--wallet", "--state-dir"], "--state-dir"), (["--transport=", "--prompt", "auto"], "--transport"),
+])
+def test_a_missing_value_is_refused_before_the_build(words, option):
+    done = subprocess.run([SCRIPTS / "run", *words], capture_output=True, text=True, timeout=60 * PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"run: missing value for '{option}'\n")
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_the_version_is_shown_without_a_build(tmp_path, has_git):
+    """Also between other options, and in a tarball: the version of the programs, and in a clone which snapshot it is."""
+    source = REPOSITORY
+    if not has_git:
+        source = tmp_path / "source"
+        for path in ("scripts", "Sources/Core/CTAPHID"):
+            shutil.copytree(REPOSITORY / path, source / path)
+        shutil.copy(REPOSITORY / "Package.swift", source)
+    done = subprocess.run([source / "scripts/run", "--wallet", "--prompt", "auto", "--version"], capture_output=True, text=True,
+                          timeout=60 * PATIENCE)
+    built = subprocess.run([BIN / "liquid-auth", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    snapshot = r"(~git\d{14}\.[0-9a-f]{8})?(\+changed)?" if has_git and (REPOSITORY / ".git").exists() else ""
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(rf"{re.escape(built)}{snapshot}\n", done.stdout), done.stdout
+
+
 class TestCompletions:
     """Those of liquid-authenticator are files: its parser makes none. The other programs print theirs."""
 
