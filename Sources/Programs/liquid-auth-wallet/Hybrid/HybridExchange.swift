@@ -83,6 +83,8 @@ struct HybridExchange: Sendable {
       let last = session.stop()
       execute(last)
       cancelAlarm()
+      // An exchange that ended as it began has no action that closes it.
+      exchange.listener?.close()
       // The advert must be gone when the program says that it is over.
       advert?.cancel()
       request?.cancel()
