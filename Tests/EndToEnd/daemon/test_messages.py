@@ -284,7 +284,9 @@ class TestCommands:
             command.stdin.close()
             with listener.accept()[0] as ours:
                 for code, answer, is_reported in ((0x50, hello, None), (0x53, packet(), None),
-                                                 (0x54, packet({1: [], 2: 5}), True), (0x54, packet({1: []}), False)):
+                                                 (0x54, packet({1: [], 2: 5}), True), (0x54, packet({1: []}), False),
+                                                 # The status, for the text of an empty list: refused.
+                                                 (0x51, b"\x7f", None)):
                     request = ours.recv(1 << 17)
                     assert request[0] == code
                     if code == 0x50:
@@ -297,7 +299,7 @@ class TestCommands:
                 assert command.wait(60 * PATIENCE) == 0
                 assert not select.select([listener], [], [], 0)[0]
             with command.stdout, command.stderr:
-                assert command.stderr.read() == ""
+                assert (command.stdout.read(), command.stderr.read()) == ("no passkeys are stored on this machine\n", "")
 
     def test_hints_repeat_state_dir_and_control(self, key, monkeypatch):
         said = fails(key, "lock", "--state-dir", key.state, status=NOT_RUNNING)
