@@ -4,8 +4,7 @@ import pathlib
 import subprocess
 
 import pytest
-from support.authenticator import BIN
-from support.first_use import REPOSITORY, first_use, is_in_group, remove
+from support.first_use import first_use, is_in_group
 
 
 @pytest.mark.whole("Tests/EndToEnd/tools runs the same without systemd")
@@ -16,11 +15,3 @@ def test_first_use():
     units = ["liquid-auth-broker.socket", "liquid-auth-broker.service"]
     found = subprocess.run(["systemctl", "is-active", *units], capture_output=True, text=True).stdout.split()
     assert found == ["active", "active"]
-    try:
-        remove()
-        found = subprocess.run(["systemctl", "is-active", *units], capture_output=True, text=True).stdout.split()
-        assert found == ["inactive", "inactive"]
-    finally:
-        # For the other tests, as in-guest does.
-        script = ". scripts/lib.sh; release=$0; install_device_access liquid-auth-broker; install_broker"
-        subprocess.run(["bash", "-ec", script, BIN], cwd=REPOSITORY, check=True)

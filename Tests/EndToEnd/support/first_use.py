@@ -7,7 +7,6 @@ it through udev's hidraw node.
 """
 
 import base64
-import fcntl
 import os
 import pathlib
 import pwd
@@ -129,43 +128,6 @@ def first_use():
     assert (vault.stat().st_uid, vault.stat().st_mode & 0o777) == (pwd.getpwnam("person").pw_uid, 0o600)
     wait_for("end of the device", lambda: not list(pathlib.Path("/dev").glob("hidraw*")), 60)
     return shown
-
-
-def files():
-    """Return the files of ours where `scripts/run` installs them."""
-    etc = [pathlib.Path("/etc") / name for name in ("modules-load.d", "pam.d", "sysusers.d", "systemd/system", "udev")]
-    folders = [HOME / ".local", HOME / ".config", *etc]
-    names = ("liquid-auth*", "_liquid-auth*", "[0-9][0-9]-liquid-auth*", "wallet.conf.5")
-    found = {path for folder in folders for name in names for path in folder.rglob(name)}
-    return found | {path for path in [pathlib.Path("/usr/local/libexec/liquid-auth-broker")] if path.exists()}
-
-
-def remove():
-    """Run `scripts/run --remove` after `first_use`: only the vault and its store are left."""
-    state, before = HOME / ".local/state/liquid-auth", files()
-    assert {state, RULE, HOME / ".local/bin/liquid-auth", HOME / ".local/share/man/man5/wallet.conf.5",
-            HOME / ".local/share/locale/de/LC_MESSAGES/liquid-auth.mo"} <= before
-
-    def run(status):
-        done = subprocess.run(as_person(str(HOME / "liquid-auth/scripts/run"), "--remove"), capture_output=True, text=True,
-                              timeout=120 * PATIENCE)
-        assert (done.returncode, done.stdout) == (status, ""), done.stderr
-        return done.stderr
-
-    with open(state / "daemon.lock") as lock:
-        # As the authenticator does.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert run(1) == "run: liquid-authenticator runs; end it first\n" and files() == before
-    vault, names = (state / "vault").read_bytes(), {path.name for path in state.iterdir()}
-    assert f"the vault and the passkeys stay in {state}\n" in run(0)
-    assert files() == {state}
-    assert (state / "vault").read_bytes() == vault and {path.name for path in state.iterdir()} == names
-    device = os.stat("/dev/uhid")
-    assert (device.st_uid, device.st_gid, device.st_mode & 0o777) == (0, 0, 0o600)
-    for kind, name in ("passwd", "liquid-auth-broker"), ("group", "liquid-auth-broker"), ("group", "liquid-auth"):
-        assert subprocess.run(["getent", kind, name], stdout=subprocess.DEVNULL).returncode == 2, (kind, name)
-    # What is not there is no fault.
-    run(0)
 
 
 def is_in_group():
