@@ -89,6 +89,7 @@ class Window:
             window = wait_for(lambda: f"window of {self.program}: its processes are {running(self.program)}, and the windows "
                               f"{self.screen.windows('pinentry')}; {self.key.said()}", found)
             self.screen.settle(self.key.folder / "seen.png")
+        wait_for("active window", lambda: self.screen.has_keys(window[1]))
         left, top, right, bottom = self.screen.box(window[1])
         assert 0 <= left < right <= self.screen.width and 0 <= top < bottom <= self.screen.height
         return window

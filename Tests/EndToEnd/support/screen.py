@@ -88,6 +88,12 @@ class Screen:
         return list(map(int, subprocess.run(
             search, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.split()))
 
+    def has_keys(self, window: int) -> bool:
+        """Whether the window manager has made the window the active one: until then, it does not get what is typed."""
+        active = ["xdotool", "getactivewindow"]
+        run = subprocess.run(active, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return run.stdout.strip() == str(window)
+
     def box(self, window: int):
         """Return (left, top, right, bottom) of a window."""
         shell = self._run("xdotool", "getwindowgeometry", "--shell", window)
