@@ -72,12 +72,6 @@ def slope(points) -> float:
     return (sum((x - middle_x) * (y - middle_y) for x, y in points) / sum((x - middle_x) ** 2 for x, _ in points))
 
 
-def steady_slope(points, parts: int = 5) -> float:
-    """Return the least slope of equal parts of the points: what leaks grows in each, what fills up once does not."""
-    ends = [len(points) * part // parts for part in range(parts + 1)]
-    return min(slope(points[start:end]) for start, end in zip(ends, ends[1:]))
-
-
 def jain(shares) -> float:
     """Return Jain's index of fairness: 1 if all shares are equal, 1/n if one of n has everything."""
     return sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
