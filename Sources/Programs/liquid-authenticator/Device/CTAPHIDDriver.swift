@@ -19,8 +19,8 @@ actor CTAPHIDDriver {
     var machine: CTAPHIDStateMachine
     var request: (transaction: CTAPHIDStateMachine.TransactionID, channel: ChannelID, task: Task<Void, Never>)?
     var node: DeviceNode?
-    /// When the timer will fire; this may be too early, never too late.
-    var alarm: Instant?
+    /// The only timer, and when it will fire; this may be too early, never too late.
+    var alarm: (time: Instant, timer: Task<Void, Never>)?
 
     init(number: UInt64, link: any DeviceLink, pluggedInAt: Instant, machine: CTAPHIDStateMachine) {
       (self.number, self.link, self.pluggedInAt, self.machine) = (number, link, pluggedInAt, machine)
@@ -264,6 +264,7 @@ actor CTAPHIDDriver {
     }
     self.closing = closing
     attachment.request?.task.cancel()
+    attachment.alarm?.timer.cancel()
     return closing
   }
 
@@ -301,9 +302,10 @@ actor CTAPHIDDriver {
     Task(executorPreference: loop) { await self.withdraw(channel, mayReturn) }
   }
 
-  private func ring(in number: UInt64) {
-    guard attachment?.number == number else { return }
-    attachment?.alarm = nil
+  private func ring(at time: Instant, in number: UInt64) {
+    // A timer that had fired when another one replaced it has a later time.
+    guard let attachment, attachment.number == number, attachment.alarm?.time == time else { return }
+    attachment.alarm = nil
     change(number) { machine, now in machine.tick(at: now) }
   }
 
@@ -366,14 +368,17 @@ actor CTAPHIDDriver {
     self.attachment?.request = (transaction, request.channel, task)
   }
 
-  /// Sets the timer for the machine's deadline, unless one fires before.
+  /// Sets the timer for the machine's deadline, unless it fires before.
+  ///
+  /// A timer that was replaced must not stay: each request would leave one.
   private func setAlarm() {
     guard let attachment, let deadline = attachment.machine.deadline else { return }
-    if let alarm = attachment.alarm, alarm <= deadline { return }
-    self.attachment?.alarm = deadline
-    Task(executorPreference: loop) { [clock, number = attachment.number] in
+    if let alarm = attachment.alarm, alarm.time <= deadline { return }
+    attachment.alarm?.timer.cancel()
+    let timer = Task(executorPreference: loop) { [clock, number = attachment.number] in
       do throws(CancellationError) { try await clock.sleep(until: deadline) } catch { return }
-      await self.ring(in: number)
+      await self.ring(at: deadline, in: number)
     }
+    attachment.alarm = (deadline, timer)
   }
 }

@@ -149,6 +149,14 @@ struct CTAPHIDDriverTests {
     #expect(clock.sleeperCount == 0)
   }
 
+  @Test func `an earlier timer takes the place of a later one`() async throws {
+    let host = try await openHost()
+    // The first report sets a timer for the rest of the message, the last one an earlier timer for KEEPALIVE.
+    try host.ask(.cbor, [UInt8](repeating: 1, count: 200))
+    await clock.sleeper(until: .milliseconds(80))
+    #expect(clock.sleeperCount == 1)
+  }
+
   // Holds: TIME-1
   @Test func `a request learns that another client was refused because of it; U2F has no status`() async throws {
     var host = try await openHost()
