@@ -418,7 +418,7 @@ import Vault
       idle.wasOpened()
       await clock.sleepers(1)
       clock.advance(by: .seconds(3600))
-      while source.current != nil { await Task.yield() }
+      await eventually { source.current == nil }
     }
   }
 
